@@ -1,0 +1,46 @@
+# `make demo` and `make test` need Python 3.11 or newer, git and this file; everything else goes into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test lint types check soak bench docs lock clean
+
+demo: $(STAMP)
+	$(BIN)/engram demo
+
+test: lint types check
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+check: $(STAMP)
+	$(BIN)/pytest -n auto -m "not soak and not clients and not postgres"
+
+soak: $(STAMP)
+	$(BIN)/pytest -m soak
+
+bench: $(STAMP)
+	$(BIN)/python -m bench
+
+docs: $(STAMP)
+	$(BIN)/cog -r DOCS.md
+
+# Installs by pip's own dependency groups where it has them (25.1), so the environment's pip is brought up first.
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; try: make PYTHON=python3.13") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . --group dev
+	touch $(STAMP)
+
+# Pins what is installed now, after an upgrade by hand.
+lock:
+	$(BIN)/python -m pip freeze --exclude-editable --exclude engram-py > constraints.txt
+
+clean:
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,19 @@
+"""``engram`` and ``python -m engram_py``."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    # Windows consoles and pipes speak a local code page unless told otherwise.
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    from engram_py.interfaces.cli.main import cli
+
+    cli(prog_name="engram")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""From text to drafts worth keeping; pure functions."""

@@ -1,0 +1,107 @@
+"""One form for what arrives as text: what may be stored, how much of it, its hash, its topic key."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from engram_py.errors import InvalidTextError, InvalidTopicKeyError
+
+TRUNCATION_MARKER = "... [truncated]"
+TOPIC_KEY_LIMIT_CHARS = 120
+
+_JOINER = "\u200d"
+_LONGEST_CLUSTER = 16  # code points to step back at most; a family emoji has seven
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """A text that fits, and how much of it there was; sizes are bytes of UTF-8."""
+
+    text: str
+    original_bytes: int
+    stored_bytes: int
+
+    @property
+    def truncated(self) -> bool:
+        return self.stored_bytes != self.original_bytes
+
+
+def truncate_utf8(text: str, limit_bytes: int, marker: str = TRUNCATION_MARKER) -> Truncation:
+    """``text`` cut so that it and ``marker`` fit into ``limit_bytes``; as it is when it fits.
+
+    A letter stays with its accents and an emoji with its parts. A limit too small for the marker goes without it.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= limit_bytes:
+        return Truncation(text, len(data), len(data))
+    room = limit_bytes - len(marker.encode("utf-8", "surrogatepass"))
+    if room < 0:
+        room, marker = max(limit_bytes, 0), ""
+    while room and data[room] & 0xC0 == 0x80:
+        room -= 1
+    length = len(data[:room].decode("utf-8", "surrogatepass"))
+    kept = text[: _cluster_start(text, length)] + marker
+    return Truncation(kept, len(data), len(kept.encode("utf-8", "surrogatepass")))
+
+
+def _cluster_start(text: str, cut: int) -> int:
+    """The nearest place at or before ``cut`` that does not split what a reader sees as one character."""
+    place = cut
+    while place > max(0, cut - _LONGEST_CLUSTER) and _continues(text, place):
+        place -= 1
+    return place if not _continues(text, place) or not place else cut
+
+
+def _continues(text: str, place: int) -> bool:
+    char, before = text[place], text[place - 1] if place else ""
+    if _JOINER in (before, char) or unicodedata.category(char).startswith("M"):
+        return True
+    if _is_flag_half(char) and _is_flag_half(before):
+        run = place
+        while run > max(0, place - _LONGEST_CLUSTER) and _is_flag_half(text[run - 1]):
+            run -= 1
+        return (place - run) % 2 == 1
+    return "\U0001f3fb" <= char <= "\U0001f3ff"  # skin tones
+
+
+def _is_flag_half(char: str) -> bool:
+    return "\U0001f1e6" <= char <= "\U0001f1ff"
+
+
+def check_text(field: str, text: str) -> None:
+    """Refuse what no database or JSON parser agrees on.
+
+    Raises:
+        InvalidTextError: ``text`` holds a NUL byte or half of a surrogate pair.
+    """
+    if "\x00" in text:
+        raise InvalidTextError(field, "a NUL byte")
+    if text.isascii():
+        return
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise InvalidTextError(field, "a lone surrogate") from exc
+
+
+def content_hash(text: str) -> str:
+    """The same for texts that differ only in case, in white space or in how accents are composed."""
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+    return hashlib.sha256(" ".join(folded.split()).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def normalize_topic_key(raw: str) -> str:
+    """``raw`` as the one spelling of a topic: lower case, ``-`` for white space, single ``/``, at most 120 characters.
+
+    Raises:
+        InvalidTopicKeyError: no letter or digit remains.
+    """
+    key = unicodedata.normalize("NFC", unicodedata.normalize("NFC", raw).lower())
+    key = re.sub(r"/+", "/", re.sub(r"\s+", "-", key.strip())).strip("/-")
+    key = key[:TOPIC_KEY_LIMIT_CHARS].strip("/-")
+    if not any(map(str.isalnum, key)):
+        raise InvalidTopicKeyError(raw)
+    return key

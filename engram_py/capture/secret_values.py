@@ -1,0 +1,92 @@
+"""Tells a value that may be a secret from a placeholder, a reference, code or an ordinary word."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+
+# Said in place of a value. Compared without case, quotes and outer punctuation.
+_WORDS = """
+    none null nil undefined true false yes no required optional missing empty unset default string str text int
+    bool bytes integer number boolean object array secretstr any changeme change-me change_me todo tbd fixme
+    n/a na example sample placeholder redacted hidden masked secret password passwd passwort pass pwd token
+    apikey api_key api-key key auth username user credentials your_password yourpassword mypassword
+    encrypted hashed plaintext plain-text sensitive generated random invalid expired revoked valid wrong
+    incorrect enabled disabled basic bearer digest oauth oauth2 saml bcrypt argon2 argon2id argon2i scrypt pbkdf2 md5
+    sha1 sha256 sha512 base64 base32 utf8 utf-8 hmac-sha256 hs256 rs256 es256 http2 totp
+"""
+PLACEHOLDERS = frozenset(_WORDS.split())
+
+_REFERENCE_INSIDE = re.compile(r"\$[{(]|#\{|\{\{|<%|\{[A-Za-z_][\w.]{0,60}\}", re.ASCII)
+_REFERENCE = re.compile(
+    r"""\$[A-Za-z_][\w:.]*$ | %[\w-]+%$ | %\(?\w*\)?[sdrv]$ | @[\w.]+(?:\(|$) | \{[\w.:!,\s]*\}$
+      | <[^<>]*>$ | \[[^\[\]]*\]$ | \(.*\)$ | !\w | ENC\[ | (?:vault|op|ssm|arn|sops|env|secretref|keyring)[:+]
+      | (?:your|my|the|some|insert|enter|replace|put|add|use|example|dummy|fake|sample)[-_ ][A-Za-z_ -]+$
+    """,
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
+)
+_SHORTENED = ("...", "\u2026")
+_CALL = re.compile(r"^(?:await |new |!|\*|&)?[A-Za-z_$][\w.$:>?!-]{0,80}(?:\(|\[)")
+_DOTTED = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+;?$")
+_KEYWORD_ARGUMENT = re.compile(r"^[A-Za-z_]+=\w*$")
+_PATH = re.compile(r"^(?:[~.]{0,2}/|[A-Za-z]:[\\/])?[\w.@%+-]+(?:[\\/][\w.@%+-]*)+$")
+_PIECES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_PART = re.compile(r"[A-Za-z0-9]+")
+_SPECIAL = frozenset("!@#$%^&*+=?~|\\")
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether ``value`` only stands for a secret: a mask, a reference to a variable, a word such as ``none``."""
+    bare = value.strip(" \t\"'`*.,;:!?()[]{}").lower()
+    if bare in PLACEHOLDERS or len(set(bare)) <= 1 or not any(map(str.isalnum, bare)):
+        return True
+    if "://" in value or value.startswith(_SHORTENED) or value.endswith(_SHORTENED):
+        return True
+    return _REFERENCE.match(value) is not None or _REFERENCE_INSIDE.search(value) is not None
+
+
+def is_code(value: str) -> bool:
+    """Whether an unquoted ``value`` reads as an expression: a call, a subscript, an attribute, ``name=1``."""
+    if value[0] in ")]},;=|&":
+        return True
+    if _DOTTED.match(value):
+        return is_wordy(value)
+    return _CALL.match(value) is not None or _KEYWORD_ARGUMENT.match(value) is not None
+
+
+def is_path(value: str) -> bool:
+    return _PATH.match(value) is not None and is_wordy(value)
+
+
+def is_wordy(value: str) -> bool:
+    """Whether ``value`` is made of pronounceable pieces: ``db-credentials-v2``, ``refreshToken``, not ``k3Jx9Qf0``."""
+    return all(map(_is_wordy_part, _PART.findall(value[:256])))
+
+
+def _is_wordy_part(part: str) -> bool:
+    if len(part) <= 4:
+        return True
+    pieces = _PIECES.findall(part)
+    digits = sum(piece[0].isdigit() for piece in pieces)
+    return digits <= 1 and len(part) >= 3 * len(pieces)
+
+
+def looks_random(value: str, *, minimum: int = 10) -> bool:
+    """Whether ``value`` was made by a generator rather than by a person; numbers alone are not enough."""
+    if len(value) < minimum or value.isdigit() or any(map(str.isspace, value)) or is_wordy(value):
+        return False
+    return entropy(value[:128]) >= 2.8
+
+
+def is_mixed(value: str) -> bool:
+    """Whether ``value`` mixes letters with digits or signs, as passwords do and words of a sentence do not."""
+    bare = value.rstrip("!?.")
+    letters = any(map(str.isalpha, bare))
+    return letters and (any(map(str.isdigit, bare)) or not _SPECIAL.isdisjoint(bare))
+
+
+def entropy(value: str) -> float:
+    """Shannon entropy in bits per character."""
+    size = len(value)
+    return -sum(count / size * math.log2(count / size) for count in Counter(value).values())

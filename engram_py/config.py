@@ -1,0 +1,121 @@
+"""Settings of this machine: defaults, then ``config.json`` in the data directory, then ``ENGRAM_*`` variables.
+
+What a project's ``.engram.json`` may say is in ``project/settings_keys.py``: that file can arrive with a clone,
+so it is trusted with names and preferences only, never with a path or an address.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from engram_py.errors import DataDirError, InvalidArgumentError
+from engram_py.models.times import Clock, fixed_clock, parse_time, utc_now
+
+CONFIG_NAME = "config.json"
+PROFILES = ("core", "agent", "admin", "all")
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its name in ``config.json`` (empty: variable only), its variable, default, and what it does."""
+
+    key: str
+    variable: str
+    default: str
+    help: str
+
+
+SETTINGS = (
+    Setting("", "ENGRAM_DATA_DIR", "the platform's data directory", "Where `engram.db` lives; an absolute path."),
+    Setting("project", "ENGRAM_PROJECT", "", "The project of every call that names none; `--project` wins over it."),
+    Setting("tools", "ENGRAM_TOOLS", "core", "Tools the MCP server offers: core, agent, admin, all, or names."),
+    Setting("log_level", "ENGRAM_LOG_LEVEL", "error", "What is logged to stderr: debug, info, warning or error."),
+    Setting("timezone", "ENGRAM_TIMEZONE", "the system's", "IANA name of the zone times are shown in."),
+    Setting("", "ENGRAM_NOW", "", "A fixed time (RFC 3339) instead of the clock; for tests of what depends on dates."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What this process runs with. ``warnings`` names what was ignored, and why."""
+
+    data_dir: Path
+    project: str | None = None
+    tools: str = "core"
+    log_level: str = "error"
+    timezone: str | None = None
+    clock: Clock = utc_now
+    warnings: tuple[str, ...] = ()
+
+
+def load_settings(environ: Mapping[str, str] | None = None, *, data_dir: Path | None = None) -> Settings:
+    """Read the settings once, at the start of a process.
+
+    Raises:
+        DataDirError: ``ENGRAM_DATA_DIR`` is not an absolute path.
+        InvalidArgumentError: ``ENGRAM_NOW`` is not a time.
+    """
+    environ = os.environ if environ is None else environ
+    folder = data_dir or _data_dir(environ)
+    values, warnings = _config_file(folder / CONFIG_NAME)
+    for setting in SETTINGS:
+        if setting.key and environ.get(setting.variable, "").strip():
+            values[setting.key] = environ[setting.variable].strip()
+    settings = Settings(folder, clock=_clock(environ), warnings=warnings)
+    return replace(settings, **_checked(values, settings))
+
+
+def _data_dir(environ: Mapping[str, str]) -> Path:
+    named = environ.get("ENGRAM_DATA_DIR", "").strip()
+    if not named:
+        from platformdirs import user_data_path
+
+        return user_data_path("engram", appauthor=False)
+    path = Path(named).expanduser()
+    if not path.is_absolute():
+        raise DataDirError(named, "the path is relative")
+    return path
+
+
+def _clock(environ: Mapping[str, str]) -> Clock:
+    now = environ.get("ENGRAM_NOW", "").strip()
+    if not now:
+        return utc_now
+    if parse_time(now) is None:
+        raise InvalidArgumentError("ENGRAM_NOW", now, expected="a time such as 2026-01-02T03:04:05Z")
+    return fixed_clock(now)
+
+
+def _config_file(path: Path) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The settings of the file, and a sentence for each thing in it that was ignored."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        return {}, ()
+    except NotADirectoryError:  # the store says what is wrong with the data directory
+        return {}, ()
+    except (OSError, ValueError) as exc:
+        return {}, (f"{path} was ignored: {exc}",)
+    if not isinstance(raw, dict):
+        return {}, (f"{path} was ignored: it is not a JSON object",)
+    known = {setting.key for setting in SETTINGS if setting.key}
+    values = {key: value for key, value in raw.items() if key in known and isinstance(value, str)}
+    ignored = [key for key in raw if key not in values]
+    return values, tuple(f"{path}: {key} was ignored (unknown, or not text)" for key in ignored)
+
+
+def _checked(values: dict[str, str], settings: Settings) -> dict[str, Any]:
+    warnings = list(settings.warnings)
+    level = values.get("log_level", "error").lower()
+    if level not in LOG_LEVELS:
+        warnings.append(f"log_level {level!r} was ignored: it is one of {', '.join(LOG_LEVELS)}")
+        values["log_level"] = "error"
+    else:
+        values["log_level"] = level
+    return {**values, "warnings": tuple(warnings)}

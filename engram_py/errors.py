@@ -1,0 +1,373 @@
+"""Every exception engram_py raises on purpose, in one tree.
+
+Families first (what a caller would catch), then the leaves. A leaf takes the facts, keeps them as
+attributes, and words the message itself; ``hint`` is the next step, ``code`` is stable and for programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+
+class EngramError(Exception):
+    """The root: a failure with a message that states the fact, and a hint that names the next step."""
+
+    code: ClassVar[str] = "engram_error"
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def details(self) -> dict[str, Any]:
+        """The failure as JSON-ready facts: ``error_code``, ``message``, ``hint``, and what the leaf adds."""
+        return {"error_code": self.code, "message": self.message, "hint": self.hint}
+
+
+class InvalidInputError(EngramError):
+    code = "invalid_input"
+
+
+class NotFoundError(EngramError):
+    code = "not_found"
+
+
+class ConflictError(EngramError):
+    code = "conflict"
+
+
+class StoreError(EngramError):
+    code = "store_error"
+
+
+class TransferError(EngramError):
+    code = "transfer_error"
+
+
+# --- what somebody passed ---------------------------------------------------------------------------------
+
+
+class EmptyFieldError(InvalidInputError):
+    code = "empty_field"
+
+    def __init__(self, field: str) -> None:
+        self.field = field
+        super().__init__(f"{field} is empty", hint=f"give {field} at least one visible character; nothing was saved")
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"field": self.field}
+
+
+class TextTooLongError(InvalidInputError):
+    code = "text_too_long"
+
+    def __init__(self, field: str, size: int, limit: int) -> None:
+        self.field, self.size, self.limit = field, size, limit
+        super().__init__(
+            f"{field} has {size:,} characters, the limit is {limit:,}",
+            hint=f"shorten {field}; longer text belongs in content",
+        )
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"field": self.field, "size": self.size, "limit": self.limit}
+
+
+class InvalidTextError(InvalidInputError):
+    code = "invalid_text"
+
+    def __init__(self, field: str, what: str) -> None:
+        self.field, self.what = field, what
+        super().__init__(
+            f"{field} contains {what}, which is not text", hint=f"remove it from {field} and send the call again"
+        )
+
+
+class InvalidArgumentError(InvalidInputError):
+    code = "invalid_argument"
+
+    def __init__(self, argument: str, value: object, *, expected: str) -> None:
+        self.argument, self.value, self.expected = argument, value, expected
+        shown = repr(value)
+        shown = shown if len(shown) <= 80 else shown[:77] + "..."
+        super().__init__(f"{argument} is {shown}", hint=f"{argument} must be {expected}")
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"argument": self.argument}
+
+
+class EmptyQueryError(InvalidInputError):
+    code = "empty_query"
+
+    def __init__(self, text: str) -> None:
+        self.text = text[:80]
+        super().__init__(f"nothing to search for in {self.text!r}", hint="give at least one word, number or #id")
+
+
+class NothingReplacedError(InvalidInputError):
+    code = "nothing_replaced"
+
+    def __init__(self, observation_id: int, find: str) -> None:
+        self.observation_id, self.find = observation_id, find[:80]
+        super().__init__(
+            f"{self.find!r} does not occur in observation #{observation_id}",
+            hint="find is literal and case-sensitive; read the content with mem_get_observation and copy from it",
+        )
+
+
+class InvalidTopicKeyError(InvalidInputError):
+    code = "invalid_topic_key"
+
+    def __init__(self, topic_key: str) -> None:
+        self.topic_key = topic_key[:80]
+        super().__init__(
+            f"topic_key {self.topic_key!r} has no letter or digit",
+            hint="use family/name, for example decision/auth-tokens, or leave it out",
+        )
+
+
+class InvalidProjectError(InvalidInputError):
+    code = "invalid_project"
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name, self.reason = name[:80], reason
+        super().__init__(
+            f"{self.name!r} is not a project name: {reason}", hint="pass a name such as widgets, not a path"
+        )
+
+
+class AmbiguousProjectError(InvalidInputError):
+    code = "ambiguous_project"
+
+    def __init__(self, directory: str, candidates: Sequence[str], reason: str) -> None:
+        self.directory, self.candidates, self.reason = directory, list(candidates), reason
+        choices = ", ".join(self.candidates) or "none known yet"
+        super().__init__(
+            f"{reason}: {directory} (candidates: {choices})",
+            hint="ask the user which project this belongs to, then repeat the call with project=NAME",
+        )
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"available_projects": self.candidates, "project_path": self.directory}
+
+
+# --- what is not there ------------------------------------------------------------------------------------
+
+
+class ObservationNotFoundError(NotFoundError):
+    code = "observation_not_found"
+
+    def __init__(self, observation_id: int, *, deleted_at: str | None = None) -> None:
+        self.observation_id, self.deleted_at = observation_id, deleted_at
+        state = f"was deleted at {deleted_at}" if deleted_at else "does not exist"
+        super().__init__(f"observation #{observation_id} {state}", hint="find the id with mem_search or mem_context")
+
+
+class SessionNotFoundError(NotFoundError):
+    code = "session_not_found"
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id[:80]
+        super().__init__(f"no session {self.session_id!r}", hint="list them with `engram sessions`")
+
+
+class PromptNotFoundError(NotFoundError):
+    code = "prompt_not_found"
+
+    def __init__(self, prompt_id: int) -> None:
+        self.prompt_id = prompt_id
+        super().__init__(f"no prompt {prompt_id}", hint="list them with `engram prompts`")
+
+
+class JudgmentNotFoundError(NotFoundError):
+    code = "judgment_not_found"
+
+    def __init__(self, judgment_id: str) -> None:
+        self.judgment_id = judgment_id[:80]
+        super().__init__(
+            f"no relation {self.judgment_id!r}",
+            hint="pass the judgment_id that mem_save answered, or use mem_compare with two observation ids",
+        )
+
+
+class UnknownProjectError(NotFoundError):
+    code = "unknown_project"
+
+    def __init__(self, name: str, similar: Sequence[str] = ()) -> None:
+        self.name, self.similar = name[:80], list(similar)
+        near = f"; similar: {', '.join(self.similar)}" if self.similar else ""
+        super().__init__(f"no project {self.name!r}{near}", hint="list the projects with mem_list_projects")
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"available_projects": self.similar}
+
+
+class UnknownToolError(InvalidInputError):
+    code = "unknown_tool"
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name, self.known = name[:80], list(known)
+        super().__init__(
+            f"no tool or profile {self.name!r}", hint=f"--tools takes core, agent, admin, all, or {', '.join(known)}"
+        )
+
+
+# --- what contradicts ------------------------------------------------------------------------------------
+
+
+class OperationConflictError(ConflictError):
+    code = "operation_conflict"
+
+    def __init__(self, operation_id: str) -> None:
+        self.operation_id = operation_id[:80]
+        super().__init__(
+            f"operation_id {self.operation_id!r} was used before with other arguments",
+            hint="use a new operation_id for a new save; nothing was written",
+        )
+
+
+class TopicTakenError(ConflictError):
+    code = "topic_taken"
+
+    def __init__(self, topic_key: str, observation_id: int) -> None:
+        self.topic_key, self.observation_id = topic_key, observation_id
+        super().__init__(
+            f"topic {topic_key!r} is already observation #{observation_id}",
+            hint=f"update #{observation_id} instead, or choose another topic_key",
+        )
+
+
+class SessionInUseError(ConflictError):
+    code = "session_in_use"
+
+    def __init__(self, session_id: str, observations: int) -> None:
+        self.session_id, self.observations = session_id[:80], observations
+        super().__init__(
+            f"session {self.session_id!r} still holds {observations} observation(s)",
+            hint="delete those first; deleting a session never takes memory with it",
+        )
+
+
+class AlreadyInitializedError(ConflictError):
+    code = "already_initialized"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"{path} exists", hint="edit it, or pass --force to write it again")
+
+
+# --- where it is kept ------------------------------------------------------------------------------------
+
+
+class DataDirError(StoreError):
+    code = "data_dir_unusable"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"cannot use {path} as the data directory: {reason}",
+            hint="set ENGRAM_DATA_DIR to a writable directory on a local disk",
+        )
+
+
+class NetworkFilesystemError(StoreError):
+    code = "network_filesystem"
+
+    def __init__(self, path: str, filesystem: str) -> None:
+        self.path, self.filesystem = path, filesystem
+        super().__init__(
+            f"{path} is on a network file system ({filesystem}), where SQLite's WAL locks are unsafe",
+            hint="set ENGRAM_DATA_DIR to a directory on a local disk",
+        )
+
+
+class StoreTooNewError(StoreError):
+    code = "store_too_new"
+
+    def __init__(self, path: str, unknown: Sequence[str]) -> None:
+        self.path, self.unknown = path, list(unknown)
+        super().__init__(
+            f"{path} was written by a newer engram (it has {', '.join(unknown)}); it was left untouched",
+            hint="upgrade engram-py, or set ENGRAM_DATA_DIR to another directory",
+        )
+
+
+class StoreDamagedError(StoreError):
+    code = "store_damaged"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"{path} is damaged: {reason}; it was left as it is",
+            hint="run `engram doctor`; `engram restore BACKUP` puts a backup in its place and keeps the damaged file",
+        )
+
+
+class StoreBusyError(StoreError):
+    code = "store_busy"
+
+    def __init__(self, path: str, waited_seconds: float) -> None:
+        self.path, self.waited_seconds = path, waited_seconds
+        super().__init__(
+            f"{path} stayed locked by another process for {waited_seconds:.0f} s",
+            hint="nothing was written; repeat the call, and look for a program that holds the file open",
+        )
+
+
+class StoreFullError(StoreError):
+    code = "disk_full"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"no space left to write {path}", hint="nothing was written; free some disk space and repeat")
+
+
+class StoreReadOnlyError(StoreError):
+    code = "store_read_only"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} cannot be written", hint="check its permissions, or set ENGRAM_DATA_DIR to a writable directory"
+        )
+
+
+class StoreIOError(StoreError):
+    code = "store_io"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"reading or writing {path} failed: {reason}", hint="run `engram doctor`")
+
+
+# --- what comes and goes as a file -----------------------------------------------------------------------
+
+
+class InvalidExportError(TransferError):
+    code = "invalid_export"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"{path} is not an export this version can read: {reason}",
+            hint="nothing was imported; export again with engram 0.1.0/0.2.0 format",
+        )
+
+
+class InvalidBackupError(TransferError):
+    code = "invalid_backup"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"{path} cannot be restored: {reason}", hint="nothing was changed; choose another backup")
+
+
+class StoreForeignError(StoreError):
+    code = "store_foreign"
+
+    def __init__(self, path: str, tables: Sequence[str]) -> None:
+        self.path, self.tables = path, list(tables)
+        super().__init__(
+            f"{path} is a database of another program (tables {', '.join(tables)}); it was left untouched",
+            hint="set ENGRAM_DATA_DIR to another directory; Engram's export can be read with `engram import`",
+        )

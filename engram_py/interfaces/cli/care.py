@@ -1,0 +1,103 @@
+"""The commands that look after the file: statistics, doctor, backup, export and import."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from engram_py.interfaces.cli.support import (
+    json_option,
+    memory,
+    progress,
+    project_option,
+    refusing,
+    settings,
+    show,
+)
+
+
+@click.command("version")
+@json_option
+def version_command(as_json: bool) -> None:
+    """Print the version."""
+    from engram_py.version import __version__
+
+    click.echo(f'{{"version": "{__version__}"}}' if as_json else __version__)
+
+
+@click.command("stats")
+@project_option
+@json_option
+@refusing
+def stats_command(project: str | None, as_json: bool) -> None:
+    """Count what is kept."""
+    with memory() as app:
+        show(app.contexts.stats(project), app, as_json=as_json)
+
+
+@click.command("doctor")
+@click.option("--check", help="Only this check.")
+@click.option("--fix", is_flag=True, help="Back up, then repair what is derived: index, permissions, orphans.")
+@json_option
+@refusing
+def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
+    """Check the database. Exit code 1 when something is wrong."""
+    with memory() as app:
+        report = app.doctor.examine(check=check, fix=fix)
+        show(report, app, as_json=as_json)
+    if report.status == "error":
+        sys.exit(1)
+
+
+@click.command("backup")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@json_option
+@refusing
+def backup_command(file: Path | None, as_json: bool) -> None:
+    """Copy the database while it is in use, by default to backups/ in the data directory."""
+    with memory() as app, progress("Backing up") as report:
+        made = app.backups.create(file.absolute() if file else None, progress=report)
+        show(made, app, as_json=as_json)
+
+
+@click.command("restore")
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+@refusing
+def restore_command(file: Path, as_json: bool) -> None:
+    """Put the backup FILE in the database's place. What was there is kept and named."""
+    from engram_py.services.backups import restore
+
+    loaded = settings()
+    with progress("Restoring") as report:
+        restored = restore(loaded.data_dir, file.absolute(), clock=loaded.clock, progress=report)
+    show(restored, None, as_json=as_json)
+
+
+@click.command("export")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--format", "version", type=click.Choice(["0.1.0", "0.2.0"]), default="0.2.0", show_default=True,
+              help="Engram's export version.")  # fmt: skip
+@project_option
+@json_option
+@refusing
+def export_command(file: Path | None, version: str, project: str | None, as_json: bool) -> None:
+    """Write everything, or one project, as JSON that Engram reads too; without FILE to standard output."""
+    with memory() as app:
+        target = file.absolute() if file else sys.stdout
+        exported = app.transfer.export(target, project=project, version="0.1.0" if version == "0.1.0" else "0.2.0")
+        if file:
+            show(exported, app, as_json=as_json)
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+@refusing
+def import_command(file: Path, as_json: bool) -> None:
+    """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Twice changes nothing."""
+    with memory() as app, progress("Importing") as report:
+        imported = app.transfer.import_file(file.absolute(), progress=report)
+        show(imported, app, as_json=as_json)

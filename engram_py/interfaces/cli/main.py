@@ -1,0 +1,85 @@
+"""The ``engram`` command. A command's module is imported when it runs, so that none pays for another."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from engram_py.version import __version__
+
+# command → (module, what `engram --help` says of it)
+COMMANDS: dict[str, tuple[str, str]] = {
+    "mcp": ("serve", "Run the MCP server on stdin and stdout."),
+    "demo": ("demo", "Show the whole story: two server processes, one memory."),
+    "init": ("project", "Write .engram.json: which project this folder is."),
+    "save": ("memory", "Save an observation."),
+    "search": ("memory", "Search by words, a question, a topic key or #id."),
+    "get": ("memory", "Print an observation whole."),
+    "context": ("memory", "Print what a new session would be given."),
+    "timeline": ("memory", "Print what was saved around an observation."),
+    "update": ("memory", "Correct an observation."),
+    "delete": ("memory", "Hide an observation, or destroy it with --hard."),
+    "pin": ("memory", "Keep an observation on top of the context."),
+    "unpin": ("memory", "Stop keeping an observation on top."),
+    "history": ("memory", "Print an observation's earlier versions."),
+    "sessions": ("work", "List sessions."),
+    "prompts": ("work", "List or search what users asked for."),
+    "review": ("work", "List what is due for review, or confirm one."),
+    "judge": ("work", "List relations without a verdict, or give one."),
+    "projects": ("project", "List, merge and alias projects."),
+    "stats": ("care", "Count what is kept."),
+    "doctor": ("care", "Check the database; --fix repairs what is derived."),
+    "backup": ("care", "Copy the database while it is in use."),
+    "restore": ("care", "Put a backup in the database's place."),
+    "export": ("care", "Write everything as JSON that Engram reads too."),
+    "import": ("care", "Read an export of Engram or of this program."),
+    "version": ("care", "Print the version."),
+}
+
+
+class _Commands(click.Group):
+    """Finds a command's module on demand; ``--help`` imports none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"engram_py.interfaces.cli.{COMMANDS[name][0]}")
+        command: click.Command = getattr(module, f"{name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as exc:
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            if not near:
+                raise
+            raise click.UsageError(f"{exc.message} Did you mean {near[0]!r}?", ctx) from exc
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="engram")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=str),
+    help="Where the memory lives; default: ENGRAM_DATA_DIR, else the platform's data directory.",
+)
+@click.pass_context
+def cli(ctx: click.Context, data_dir: str | None) -> None:
+    """Memory for coding agents: what one session learned, the next one finds.
+
+    Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 refused, 2 wrong usage.
+    """
+    ctx.obj = data_dir

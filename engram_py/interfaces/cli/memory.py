@@ -1,0 +1,207 @@
+"""The commands about observations."""
+
+from __future__ import annotations
+
+import click
+
+from engram_py.interfaces.cli.support import (
+    OBSERVATION_ID,
+    all_option,
+    json_option,
+    limit_option,
+    memory,
+    project_option,
+    refusing,
+    scope_option,
+    show,
+    text_argument,
+)
+
+id_argument = click.argument("observation_id", metavar="ID", type=OBSERVATION_ID)
+
+
+@click.command("save")
+@click.argument("title")
+@click.argument("content")
+@click.option("--type", "kind", default="manual", show_default=True, help="decision, bugfix, pattern, ...")
+@click.option("--topic", help="Topic key; saving to it again revises the observation.")
+@click.option("--alias", "aliases", multiple=True, help="Another word somebody may search by; may be repeated.")
+@click.option("--session", "session_id", help="The session it belongs to.")
+@click.option("--operation-id", help="Saving twice with the same one answers the first result.")
+@scope_option
+@project_option
+@json_option
+@refusing
+def save_command(
+    title: str,
+    content: str,
+    kind: str,
+    topic: str | None,
+    aliases: tuple[str, ...],
+    session_id: str | None,
+    operation_id: str | None,
+    scope: str | None,
+    project: str | None,
+    as_json: bool,
+) -> None:
+    """Save an observation. CONTENT of - reads standard input."""
+    from engram_py.models.observation import Draft
+
+    draft = Draft(
+        title,
+        text_argument(content),
+        kind,
+        scope=scope,
+        topic_key=topic,
+        aliases=aliases,
+        origin="user",
+        operation_id=operation_id,
+    )
+    with memory() as app:
+        show(app.observations.save(draft, project=project, session_id=session_id), app, as_json=as_json)
+
+
+@click.command("search")
+@click.argument("query", nargs=-1, required=True)
+@click.option("--type", "kind", help="Only this type.")
+@click.option("--match", type=click.Choice(["all", "any"]), default="all", help="Start with all words, or any.")
+@scope_option
+@project_option
+@all_option
+@limit_option(10)
+@json_option
+@refusing
+def search_command(
+    query: tuple[str, ...],
+    kind: str | None,
+    match: str,
+    scope: str | None,
+    project: str | None,
+    all_projects: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Search by words, a question, a topic key or #id."""
+    with memory() as app:
+        found = app.searches.search(
+            " ".join(query),
+            project=project,
+            all_projects=all_projects,
+            type=kind,
+            scope=scope,
+            match_mode=match,
+            limit=limit,
+        )
+        show(found, app, as_json=as_json, full=True)
+
+
+@click.command("get")
+@id_argument
+@click.option("--history", is_flag=True, help="With earlier versions.")
+@json_option
+@refusing
+def get_command(observation_id: int, history: bool, as_json: bool) -> None:
+    """Print an observation whole."""
+    with memory() as app:
+        show(app.observations.get(observation_id, history=history), app, as_json=as_json)
+
+
+@click.command("history")
+@id_argument
+@click.option("--cursor", type=int, help="Go on from an earlier page.")
+@json_option
+@refusing
+def history_command(observation_id: int, cursor: int | None, as_json: bool) -> None:
+    """Print an observation and its earlier versions, newest first."""
+    with memory() as app:
+        show(app.observations.get(observation_id, history=True, cursor=cursor), app, as_json=as_json)
+
+
+@click.command("context")
+@click.argument("project", required=False)
+@click.option("--max-bytes", type=int, help="Most bytes of UTF-8; default 6,000.")
+@click.option("--compact", is_flag=True, help="Titles only.")
+@scope_option
+@json_option
+@refusing
+def context_command(
+    project: str | None, max_bytes: int | None, compact: bool, scope: str | None, as_json: bool
+) -> None:
+    """Print what a new session would be given."""
+    with memory() as app:
+        found = app.contexts.assemble(project, scope=scope, max_bytes=max_bytes, compact=compact)
+        show(found, app, as_json=as_json)
+
+
+@click.command("timeline")
+@id_argument
+@click.option("--before", type=int, default=5, show_default=True, help="Observations before it.")
+@click.option("--after", type=int, default=5, show_default=True, help="Observations after it.")
+@json_option
+@refusing
+def timeline_command(observation_id: int, before: int, after: int, as_json: bool) -> None:
+    """Print what was saved before and after an observation in its session."""
+    with memory() as app:
+        show(app.observations.timeline(observation_id, before=before, after=after), app, as_json=as_json)
+
+
+@click.command("update")
+@id_argument
+@click.option("--title", help="New title.")
+@click.option("--content", help="The whole new text; - reads standard input.")
+@click.option("--find", help="Literal text to replace everywhere in the content.")
+@click.option("--replace", help="What to put in the place of --find.")
+@click.option("--type", "kind", help="New type.")
+@click.option("--topic", help="New topic key.")
+@scope_option
+@json_option
+@refusing
+def update_command(
+    observation_id: int,
+    title: str | None,
+    content: str | None,
+    find: str | None,
+    replace: str | None,
+    kind: str | None,
+    topic: str | None,
+    scope: str | None,
+    as_json: bool,
+) -> None:
+    """Correct an observation; its old text stays in its history."""
+    from engram_py.models.observation import Change
+
+    text = text_argument(content) if content is not None else None
+    with memory() as app:
+        updated = app.observations.update(observation_id, Change(title, text, kind, scope, topic, find, replace))
+        show(updated, app, as_json=as_json)
+
+
+@click.command("delete")
+@id_argument
+@click.option("--hard", is_flag=True, help="Destroy it and its history.")
+@json_option
+@refusing
+def delete_command(observation_id: int, hard: bool, as_json: bool) -> None:
+    """Hide an observation, or destroy it with --hard."""
+    with memory() as app:
+        show(app.observations.delete(observation_id, hard=hard), app, as_json=as_json)
+
+
+@click.command("pin")
+@id_argument
+@json_option
+@refusing
+def pin_command(observation_id: int, as_json: bool) -> None:
+    """Keep an observation on top of every session's context."""
+    with memory() as app:
+        show(app.observations.pin(observation_id), app, as_json=as_json)
+
+
+@click.command("unpin")
+@id_argument
+@json_option
+@refusing
+def unpin_command(observation_id: int, as_json: bool) -> None:
+    """Stop keeping an observation on top."""
+    with memory() as app:
+        show(app.observations.pin(observation_id, pinned=False), app, as_json=as_json)

@@ -1,0 +1,91 @@
+"""The commands about projects: ``init`` and ``projects``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from engram_py.interfaces.cli.support import json_option, memory, refusing, show
+
+
+@click.command("init")
+@click.argument("name", required=False)
+@click.option("--force", is_flag=True, help="Write the file even when there is one.")
+@json_option
+@refusing
+def init_command(name: str | None, force: bool, as_json: bool) -> None:
+    """Write .engram.json here: which project this folder is, for everyone who clones it."""
+    from engram_py.errors import InvalidProjectError
+    from engram_py.project.locate import locate
+    from engram_py.project.settings_writer import write_project_settings
+
+    here = Path.cwd()
+    found = locate(here)
+    project = name or found.name
+    if not project:
+        raise InvalidProjectError("", "this folder does not suggest one, so it has to be given")
+    root = found.repository.root if found.repository else here
+    path = write_project_settings(root, project, force=force)
+    if as_json:
+        import json
+
+        click.echo(json.dumps({"path": str(path), "project": project}))
+    else:
+        click.echo(f"Wrote {path}: everything saved below it belongs to {project}. Commit it to share the name.")
+
+
+@click.group("projects", invoke_without_command=True)
+@click.pass_context
+def projects_command(ctx: click.Context) -> None:
+    """List, merge and alias projects."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_command)
+
+
+@projects_command.command("list")
+@json_option
+@refusing
+def list_command(as_json: bool = False) -> None:
+    """List all projects, the most recently active first."""
+    from engram_py.models.listing import Listing
+
+    with memory() as app:
+        show(Listing("projects", app.projects.list()), app, as_json=as_json)
+
+
+@projects_command.command("current")
+@json_option
+@refusing
+def current_command(as_json: bool) -> None:
+    """Print which project this folder is, and why."""
+    with memory() as app:
+        show(app.projects.current(), app, as_json=as_json)
+
+
+@projects_command.command("merge")
+@click.argument("names", nargs=-1, required=True)
+@click.option("--into", "into", required=True, help="The project they become.")
+@json_option
+@refusing
+def merge_command(names: tuple[str, ...], into: str, as_json: bool) -> None:
+    """Join projects that are really one; the old names go on working."""
+    with memory() as app:
+        show(app.merging.merge(names, into), app, as_json=as_json)
+
+
+@projects_command.command("alias")
+@click.argument("alias")
+@click.argument("project")
+@json_option
+@refusing
+def alias_command(alias: str, project: str, as_json: bool) -> None:
+    """Make ALIAS another name of PROJECT."""
+    with memory() as app:
+        alias, project = app.merging.alias(alias, project)
+    if as_json:
+        import json
+
+        click.echo(json.dumps({"alias": alias, "project": project}))
+    else:
+        click.echo(f"{alias} is {project} now")

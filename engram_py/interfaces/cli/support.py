@@ -1,0 +1,126 @@
+"""What every command shares: opening the memory, printing a value, wording a refusal, showing progress."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+import click
+
+from engram_py.config import Settings, load_settings
+from engram_py.errors import EngramError
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
+
+P = ParamSpec("P")
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+project_option = click.option("--project", help="Whose memory; default: the project of this folder.")
+all_option = click.option("--all", "all_projects", is_flag=True, help="Every project.")
+scope_option = click.option("--scope", help="project, personal or global.")
+
+
+def limit_option(default: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option("--limit", type=int, default=default, show_default=True, help="Most results.")
+
+
+class _ObservationId(click.ParamType[int]):
+    """An observation's number, with or without the # that answers show."""
+
+    name = "id"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return int(str(value).strip("[]").removeprefix("#"))
+        except ValueError:
+            self.fail(f"{value!r} is not an observation id such as 12", param, ctx)
+
+
+OBSERVATION_ID = _ObservationId()
+
+
+def settings() -> Settings:
+    """This process's settings, with ``--data-dir`` on top; what was ignored is said on stderr."""
+    data_dir = click.get_current_context().find_root().obj
+    loaded = load_settings(data_dir=Path(data_dir).expanduser().absolute() if data_dir else None)
+    for warning in loaded.warnings:
+        click.echo(f"note: {warning}", err=True)
+    return loaded
+
+
+@contextmanager
+def memory() -> Iterator[Engram]:
+    """The open memory, for the project of the working directory."""
+    from engram_py.app import Engram
+
+    with Engram(settings=replace(settings(), warnings=()), agent="cli") as app:
+        yield app
+
+
+def refusing(function: Callable[P, None]) -> Callable[P, None]:
+    """Turn an EngramError into its words on stderr and exit code 1."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            function(*args, **kwargs)
+        except EngramError as exc:
+            from engram_py.interfaces.render import error_text
+
+            if kwargs.get("as_json"):
+                import json
+
+                click.echo(json.dumps(exc.details(), ensure_ascii=False))
+            click.echo(f"engram: {error_text(exc)}", err=True)
+            sys.exit(1)
+
+    return run
+
+
+def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False) -> None:
+    """Print a result: JSON, a table where the terminal has room for one, or plain text."""
+    from engram_py.interfaces import render
+
+    if as_json:
+        import json
+
+        click.echo(json.dumps(render.to_json(value), ensure_ascii=False, indent=2))
+        return
+    now = app.journal.moment() if app is not None else settings().clock()
+    if sys.stdout.isatty():
+        from engram_py.interfaces.cli import tables
+
+        if tables.print_table(value, now):
+            return
+    click.echo(render.text(value, now=now, full=full))
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on stderr when that is a terminal, else None; called with (done, total)."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+
+        def report(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield report
+
+
+def text_argument(value: str) -> str:
+    """An argument, or standard input for ``-``."""
+    if value != "-":
+        return value
+    return sys.stdin.read()

@@ -1,0 +1,109 @@
+"""What the server offers besides tools: each memory as a resource, and two prompts."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote
+
+from mcp.types import (
+    GetPromptResult,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextContent,
+    TextResourceContents,
+)
+
+from engram_py.app import Engram
+from engram_py.errors import InvalidArgumentError, NotFoundError
+from engram_py.interfaces import render
+
+OBSERVATION = "engram://observation/"
+CONTEXT = "engram://context/"
+MIME = "text/markdown"
+LISTED = 20
+
+TEMPLATES = [
+    ResourceTemplate(
+        name="observation", title="A memory", uri_template=OBSERVATION + "{id}", mime_type=MIME,
+        description="One observation, whole.",
+    ),
+    ResourceTemplate(
+        name="context", title="A project's context", uri_template=CONTEXT + "{project}", mime_type=MIME,
+        description="What a new session of a project should know.",
+    ),
+]  # fmt: skip
+
+PROMPTS = [
+    Prompt(
+        name="recall",
+        title="Recall",
+        description="Start from what earlier sessions know.",
+        arguments=[
+            PromptArgument(name="topic", description="What to recall; default: what is recent.", required=False)
+        ],
+    ),
+    Prompt(name="wrap-up", title="Wrap up", description="Leave the next session what it needs."),
+]
+
+_WRAP_UP = """\
+Before this session ends, look back over it and save what a later session would miss:
+1. For each decision, bug fix with its cause, discovery, convention or preference not saved yet, call mem_save.
+2. Call mem_session_summary with the sections Goal, Instructions, Discoveries, Accomplished, Next Steps, Relevant Files.
+3. Then tell the user in two or three sentences what was kept."""
+
+
+def list_resources(app: Engram) -> list[Resource]:
+    """The current project's context and its newest observations."""
+    place = app.projects.for_read()
+    listed = [
+        Resource(uri=CONTEXT + quote(name, safe=""), name=f"context of {name}", mime_type=MIME)
+        for name in place.reads or ()
+    ]
+    context = app.contexts.assemble()
+    for row in (*context.pinned, *context.recent)[:LISTED]:
+        listed.append(Resource(uri=f"{OBSERVATION}{row.id}", name=row.title, description=row.type, mime_type=MIME))
+    return listed
+
+
+def read_resource(app: Engram, uri: str) -> ReadResourceResult:
+    """The text of a resource. Raises NotFoundError, InvalidArgumentError."""
+    now = app.journal.moment()
+    if uri.startswith(OBSERVATION):
+        number = uri.removeprefix(OBSERVATION)
+        if not number.isdecimal():
+            raise InvalidArgumentError("uri", uri, expected=f"{OBSERVATION}ID")
+        body = render.text(app.observations.get(int(number)), now=now)
+    elif uri.startswith(CONTEXT):
+        body = render.text(app.contexts.assemble(unquote(uri.removeprefix(CONTEXT))), now=now)
+    else:
+        raise UnknownResourceError(uri)
+    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=MIME, text=body)])
+
+
+def get_prompt(app: Engram, name: str, arguments: dict[str, str]) -> GetPromptResult:
+    """The messages of a prompt. Raises InvalidArgumentError for one that does not exist."""
+    if name == "wrap-up":
+        return _prompt(_WRAP_UP)
+    if name != "recall":
+        raise InvalidArgumentError("name", name, expected="recall or wrap-up")
+    now = app.journal.moment()
+    topic = arguments.get("topic", "").strip()
+    found = render.text(app.searches.search(topic), now=now) if topic else ""
+    context = render.text(app.contexts.assemble(compact=bool(topic)), now=now)
+    about = f"about {topic!r} " if topic else ""
+    head = f"Here is what earlier sessions kept {about}for this project. Use what fits, check it against the code."
+    return _prompt("\n\n".join(part for part in (head, found, context) if part))
+
+
+def _prompt(text: str) -> GetPromptResult:
+    return GetPromptResult(messages=[PromptMessage(role="user", content=TextContent(type="text", text=text))])
+
+
+class UnknownResourceError(NotFoundError):
+    code = "unknown_resource"
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(f"no resource {uri[:200]!r}", hint=f"{OBSERVATION}ID and {CONTEXT}PROJECT exist")

@@ -1,0 +1,35 @@
+"""Which tools a server offers: a profile, or a list of names."""
+
+from __future__ import annotations
+
+from engram_py.errors import UnknownToolError
+from engram_py.interfaces.mcp import tools_memory, tools_work  # noqa: F401 - registers the tools
+from engram_py.interfaces.mcp.tooling import TOOLS, Tool
+
+CORE = (
+    "mem_save", "mem_search", "mem_context", "mem_get_observation", "mem_update", "mem_delete", "mem_timeline",
+    "mem_session_summary", "mem_judge", "mem_current_project",
+)  # fmt: skip
+ADMIN = ("mem_delete", "mem_stats", "mem_timeline", "mem_merge_projects")
+
+PROFILES: dict[str, tuple[str, ...]] = {
+    "core": CORE,
+    "agent": tuple(name for name in TOOLS if name not in ADMIN),
+    "admin": ADMIN,
+    "all": tuple(TOOLS),
+}
+
+
+def select_tools(wanted: str) -> list[Tool]:
+    """The tools of ``core``, ``agent``, ``admin``, ``all``, names, or a comma-separated mix; empty means core.
+
+    Raises UnknownToolError.
+    """
+    names: dict[str, None] = {}
+    for part in (part.strip() for part in wanted.split(",")):
+        if not part:
+            continue
+        if part not in PROFILES and part not in TOOLS:
+            raise UnknownToolError(part, tuple(TOOLS))
+        names |= dict.fromkeys(PROFILES.get(part, (part,)))
+    return [TOOLS[name] for name in names or CORE]

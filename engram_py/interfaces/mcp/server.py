@@ -1,0 +1,147 @@
+"""The MCP server: lists its tools before the database is touched, and answers calls on worker threads."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import anyio.to_thread
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+)
+
+from engram_py.config import Settings
+from engram_py.errors import EngramError, InvalidInputError, NotFoundError
+from engram_py.interfaces.mcp import offers
+from engram_py.interfaces.mcp.calls import Memory, run_tool
+from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
+from engram_py.interfaces.mcp.profiles import select_tools
+from engram_py.version import __version__
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Request = ServerRequestContext[Memory]
+
+
+def build_server(settings: Settings, *, tools: str | None = None, project: str | None = None) -> Server[Memory]:
+    """A server over one memory. Nothing is opened until the first call.
+
+    Raises UnknownToolError for a profile or tool that does not exist.
+    """
+    offered = {tool.name: tool for tool in select_tools(tools if tools is not None else settings.tools)}
+    listed = ListToolsResult(tools=[tool.wire for tool in offered.values()])
+
+    @asynccontextmanager
+    async def lifespan(_: Server[Memory]) -> AsyncGenerator[Memory]:
+        memory = Memory(partial(_open, settings, project))
+        try:
+            yield memory
+        finally:
+            memory.close()
+
+    async def list_tools(_: Request, __: PaginatedRequestParams | None) -> ListToolsResult:
+        return listed
+
+    async def call_tool(ctx: Request, params: CallToolRequestParams) -> CallToolResult:
+        tool = offered.get(params.name)
+        if tool is None:
+            message = f"unknown tool {params.name[:80]!r}; this server offers {', '.join(offered)}"
+            raise MCPError(code=INVALID_PARAMS, message=_sendable(message))
+        work = partial(run_tool, tool, dict(params.arguments or {}), ctx.lifespan_context, _client_name(ctx))
+        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+
+    async def list_templates(_: Request, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+        return ListResourceTemplatesResult(resource_templates=offers.TEMPLATES)
+
+    async def list_resources(ctx: Request, _: PaginatedRequestParams | None) -> ListResourcesResult:
+        return ListResourcesResult(resources=await _with_memory(ctx, offers.list_resources))
+
+    async def read_resource(ctx: Request, params: ReadResourceRequestParams) -> ReadResourceResult:
+        return await _with_memory(ctx, lambda app: offers.read_resource(app, str(params.uri)))
+
+    async def list_prompts(_: Request, __: PaginatedRequestParams | None) -> ListPromptsResult:
+        return ListPromptsResult(prompts=offers.PROMPTS)
+
+    async def get_prompt(ctx: Request, params: GetPromptRequestParams) -> GetPromptResult:
+        return await _with_memory(ctx, lambda app: offers.get_prompt(app, params.name, params.arguments or {}))
+
+    return Server(
+        "engram",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        lifespan=lifespan,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+
+
+def serve_stdio(settings: Settings, *, tools: str | None = None, project: str | None = None) -> None:
+    """Serve until stdin closes."""
+    from engram_py.interfaces.mcp.stdio import streams
+
+    level = getattr(logging, settings.log_level.upper())
+    logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s")
+    server = build_server(settings, tools=tools, project=project)
+
+    async def serve() -> None:
+        async with streams() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+    anyio.run(serve)
+
+
+def _open(settings: Settings, project: str | None, agent: str) -> Engram:
+    from engram_py.app import Engram
+
+    return Engram(settings=settings, directory=Path.cwd(), project=project, session_mode="process", agent=agent)
+
+
+async def _with_memory(ctx: Request, work: Callable[[Engram], T]) -> T:
+    def run() -> T:
+        return work(ctx.lifespan_context.get(_client_name(ctx)))
+
+    try:
+        return await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
+    except EngramError as exc:
+        code = INVALID_PARAMS if isinstance(exc, NotFoundError | InvalidInputError) else INTERNAL_ERROR
+        raise MCPError(code=code, message=_sendable(f"{exc.message}; {exc.hint}"), data={"code": exc.code}) from exc
+
+
+def _client_name(ctx: Request) -> str:
+    """What the client calls itself: ``claude-code``, ``cursor``."""
+    params: Any = ctx.session.client_params
+    return "" if params is None else str(params.client_info.name)[:100]
+
+
+def _sendable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,162 @@
+"""What a tool is: a function from an open memory and typed arguments to a value, and its place in the list."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import logging
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, Any, ParamSpec, TypeVar
+
+from mcp.types import Tool as WireTool
+from mcp.types import ToolAnnotations
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
+from pydantic.json_schema import SkipJsonSchema
+
+from engram_py.errors import InvalidArgumentError, InvalidTextError
+
+logger = logging.getLogger(__name__)
+
+Hints = dict[str, bool]
+
+READS: Hints = {"read_only_hint": True, "destructive_hint": False, "idempotent_hint": True, "open_world_hint": False}
+WRITES: Hints = {"read_only_hint": False, "destructive_hint": False, "idempotent_hint": False, "open_world_hint": False}
+SETTLES: Hints = WRITES | {"idempotent_hint": True}
+DELETES: Hints = SETTLES | {"destructive_hint": True}
+
+# Engram asks for these after an ambiguous project; here a project argument is enough, so they are taken and unused.
+UNUSED = frozenset({"project_choice_reason", "recovery_token"})
+FORMATS = ("text", "json")
+
+
+def _without_hash(value: object) -> object:
+    return value.strip().removeprefix("[").removesuffix("]").removeprefix("#") if isinstance(value, str) else value
+
+
+# Answers show observations as [#12], so that is what a model may send back.
+ObservationId = Annotated[int, BeforeValidator(_without_hash)]
+
+# Accepted, but not in the published schema: what a program sends, or only Engram's callers know.
+QUIET: Any = SkipJsonSchema()  # type: ignore[type-arg]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A registered tool. ``aliases`` are other names of arguments; ``formats`` what response_format takes."""
+
+    name: str
+    title: str
+    hints: Hints
+    function: Callable[..., Any]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    formats: tuple[str, ...] = FORMATS
+
+    @cached_property
+    def description(self) -> str:
+        return " ".join((inspect.getdoc(self.function) or "").split())
+
+    @cached_property
+    def model(self) -> type[BaseModel]:
+        hints = typing.get_type_hints(self.function, include_extras=True)
+        fields: dict[str, Any] = {}
+        for parameter in list(inspect.signature(self.function).parameters.values())[1:]:
+            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+            fields[parameter.name] = (hints[parameter.name], default)
+        # `from` is a keyword of Python's, so its parameter is `from_`.
+        config = ConfigDict(alias_generator=lambda name: name.rstrip("_"), extra="ignore", regex_engine="rust-regex")
+        return create_model(self.name, __config__=config, **fields)
+
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """The published input schema, with nothing in it that a model does not need."""
+        schema = slim(self.model.model_json_schema(by_alias=True))
+        schema["properties"]["response_format"] = {"enum": list(self.formats)}
+        return schema
+
+    @property
+    def wire(self) -> WireTool:
+        annotations = ToolAnnotations(title=self.title, **self.hints)
+        return WireTool(
+            name=self.name, description=self.description, input_schema=self.parameters, annotations=annotations
+        )
+
+    def parse(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str, list[str]]:
+        """The checked arguments, the response format, and a sentence for each argument nobody knows.
+
+        Raises InvalidArgumentError, InvalidTextError.
+        """
+        given = dict(arguments)
+        answer = given.pop("response_format", None) or self.formats[0]
+        if answer not in self.formats:
+            raise InvalidArgumentError("response_format", answer, expected=f"one of {', '.join(self.formats)}")
+        for alias, name in self.aliases.items():
+            if alias in given:
+                value = given.pop(alias)
+                given.setdefault(name, value)
+        try:
+            model = self.model.model_validate({name: value for name, value in given.items() if value is not None})
+        except ValidationError as exc:
+            raise self._refusal(exc) from None
+        values = {name: getattr(model, name) for name in type(model).model_fields}
+        return values, str(answer), self._unknown(given)
+
+    def _unknown(self, given: Mapping[str, Any]) -> list[str]:
+        known = {name.rstrip("_") for name in self.model.model_fields} | {"response_format"} | UNUSED
+        notes = []
+        for name in given:
+            if name not in known:
+                near = difflib.get_close_matches(name, sorted(known - UNUSED), n=1)
+                resembles = f', did you mean "{near[0]}"?' if near else ""
+                notes.append(f'unknown argument "{name[:60]}" was ignored{resembles}')
+        return notes
+
+    def _refusal(self, error: ValidationError) -> InvalidArgumentError | InvalidTextError:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"]) or "arguments"
+        if first["type"] == "missing":
+            return InvalidArgumentError(name, None, expected="given")
+        if first["type"] == "string_unicode":
+            return InvalidTextError(name, "a lone surrogate")
+        expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+        return InvalidArgumentError(name, first["input"], expected=expected)
+
+
+TOOLS: dict[str, Tool] = {}
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def tool(
+    *, title: str, hints: Hints, aliases: Mapping[str, str] | None = None, formats: tuple[str, ...] = FORMATS
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Register a function ``(app, arguments…) -> value`` as the tool of its name."""
+
+    def register(function: Callable[P, R]) -> Callable[P, R]:
+        name = function.__name__
+        TOOLS[name] = Tool(name, title, hints, function, aliases or {}, formats)
+        return function
+
+    return register
+
+
+def slim(schema: dict[str, Any]) -> dict[str, Any]:
+    """A JSON schema without generated titles, null alternatives and null defaults: they cost tokens and say nothing."""
+    properties = {name: _slim_property(one) for name, one in schema.get("properties", {}).items() if one}
+    slimmed: dict[str, Any] = {"type": "object", "properties": properties}
+    if schema.get("required"):
+        slimmed["required"] = schema["required"]
+    return slimmed
+
+
+def _slim_property(one: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in one.items() if key not in ("title", "anyOf", "default")}
+    if "anyOf" in one:
+        [kind, *_] = [option for option in one["anyOf"] if option.get("type") != "null"]
+        kept = {**{key: value for key, value in kind.items() if key != "title"}, **kept}
+    if one.get("default") not in (None, "", False):
+        kept["default"] = one["default"]
+    return kept

@@ -1,0 +1,153 @@
+"""The tools that keep and find observations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from engram_py.app import Engram
+from engram_py.interfaces.mcp.tooling import DELETES, QUIET, READS, SETTLES, WRITES, ObservationId, tool
+from engram_py.models.context import Context, Suggestion
+from engram_py.models.observation import Change, Deleted, Detail, Draft, Pinned, Results, Saved, Timeline, Updated
+from engram_py.services.context import DEFAULT_BYTES
+
+Project = Annotated[str | None, Field(description="Project name; default: the current one.")]
+Scope = Annotated[str | None, Field(description="project, personal (yours, every project) or global.")]
+
+
+@tool(title="Save memory", hints=WRITES, aliases={"observation": "content"})
+def mem_save(
+    app: Engram,
+    title: Annotated[str, Field(description="Verb + what, e.g. Fixed token refresh race.")],
+    content: Annotated[str, Field(description="Lines **What**, **Why**, **Where** (files), **Learned**.")],
+    type: Annotated[
+        str, Field(description="decision, bugfix, pattern, discovery, architecture, config, preference, ...")
+    ] = "manual",
+    topic_key: Annotated[
+        str | None, Field(description="family/name of an evolving answer; saving to it again revises it.")
+    ] = None,
+    scope: Scope = None,
+    project: Project = None,
+    session_id: str | None = None,
+    aliases: Annotated[list[str] | None, Field(description="Other words somebody may search by.")] = None,
+    operation_id: Annotated[str | None, QUIET] = None,
+    tool_name: Annotated[str | None, QUIET] = None,
+    capture_prompt: Annotated[bool, QUIET] = True,
+) -> Saved:
+    """Keep one decision, bug fix with its cause, pattern, gotcha or preference for later sessions. Call it right
+    after each, unasked."""
+    draft = Draft(
+        title,
+        content,
+        type,
+        scope=scope,
+        topic_key=topic_key,
+        aliases=tuple(aliases or ()),
+        tool_name=tool_name,
+        operation_id=operation_id,
+    )
+    return app.observations.save(draft, project=project, session_id=session_id)
+
+
+@tool(title="Search memory", hints=READS, formats=("compact", "full", "json"))
+def mem_search(
+    app: Engram,
+    query: Annotated[str, Field(description="Words, a question, a topic key, or #id.")],
+    type: str | None = None,
+    project: Project = None,
+    all_projects: bool = False,
+    scope: Annotated[str | None, Field()] = None,
+    match_mode: Annotated[str, QUIET] = "all",
+    limit: int = 10,
+) -> Results:
+    """Find what earlier sessions learned, best match first. Call it before deciding, debugging or asking the user
+    something they may have said."""
+    return app.searches.search(
+        query,
+        project=project,
+        all_projects=all_projects,
+        type=type,
+        scope=scope,
+        match_mode=match_mode,
+        limit=limit,
+    )
+
+
+@tool(title="Session context", hints=READS)
+def mem_context(
+    app: Engram,
+    project: Project = None,
+    scope: Annotated[str | None, Field()] = None,
+    max_bytes: Annotated[int | None, Field(description=f"Default {DEFAULT_BYTES}.")] = None,
+    compact: Annotated[bool, Field(description="Titles only.")] = False,
+) -> Context:
+    """What earlier sessions left: pinned, recent sessions, observations, prompts. Call it once at the start."""
+    return app.contexts.assemble(project, scope=scope, max_bytes=max_bytes, compact=compact)
+
+
+@tool(title="Open a memory", hints=READS, aliases={"observation_id": "id"})
+def mem_get_observation(
+    app: Engram,
+    id: ObservationId,
+    include_history: Annotated[bool, Field(description="With earlier versions.")] = False,
+    history_cursor: int | None = None,
+) -> Detail:
+    """The whole text of one observation."""
+    return app.observations.get(id, history=include_history, cursor=history_cursor)
+
+
+@tool(title="Correct a memory", hints=SETTLES, aliases={"observation_id": "id"})
+def mem_update(
+    app: Engram,
+    id: ObservationId,
+    title: str | None = None,
+    content: Annotated[str | None, Field(description="The whole new text.")] = None,
+    find: Annotated[str | None, Field(description="Literal text to replace everywhere in the content.")] = None,
+    replace: str | None = None,
+    type: str | None = None,
+    scope: str | None = None,
+    topic_key: str | None = None,
+) -> Updated:
+    """Correct an observation that is wrong; its old text stays in its history."""
+    return app.observations.update(id, Change(title, content, type, scope, topic_key, find, replace))
+
+
+@tool(title="Delete a memory", hints=DELETES, aliases={"observation_id": "id"})
+def mem_delete(
+    app: Engram,
+    id: ObservationId,
+    hard_delete: Annotated[bool, Field(description="Destroy it and its history.")] = False,
+) -> Deleted:
+    """Hide an observation that should not be found any more."""
+    return app.observations.delete(id, hard=hard_delete)
+
+
+@tool(title="Timeline", hints=READS, aliases={"id": "observation_id"})
+def mem_timeline(
+    app: Engram,
+    observation_id: ObservationId,
+    before: int = 5,
+    after: int = 5,
+    project: Annotated[str | None, QUIET] = None,
+) -> Timeline:
+    """What was saved before and after an observation in its session."""
+    return app.observations.timeline(observation_id, before=before, after=after)
+
+
+@tool(title="Pin a memory", hints=SETTLES, aliases={"observation_id": "id"})
+def mem_pin(app: Engram, id: ObservationId) -> Pinned:
+    """Keep an observation on top of every session's context."""
+    return app.observations.pin(id)
+
+
+@tool(title="Unpin a memory", hints=SETTLES, aliases={"observation_id": "id"})
+def mem_unpin(app: Engram, id: ObservationId) -> Pinned:
+    """Stop keeping an observation on top of the context."""
+    return app.observations.pin(id, pinned=False)
+
+
+@tool(title="Suggest a topic key", hints=READS)
+def mem_suggest_topic_key(app: Engram, type: str = "", title: str = "", content: str = "") -> Suggestion:
+    """A stable topic_key for something that will evolve, and what holds it already. Call it before mem_save."""
+    return app.contexts.suggest_topic(type=type, title=title, content=content)

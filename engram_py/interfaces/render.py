@@ -1,0 +1,69 @@
+"""Words every result once, for all interfaces: ``text`` for a reader, ``to_json`` for a program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from typing import Any
+
+from engram_py.errors import EngramError
+from engram_py.interfaces import wording
+from engram_py.models.health import Report
+from engram_py.models.listing import Listing
+from engram_py.models.observation import Detail, Results, Saved
+from engram_py.models.relation import Judged
+
+
+def text(value: object, *, now: datetime, full: bool = False) -> str:
+    """A result as a person or a model reads it. ``full`` gives search hits longer previews."""
+    if isinstance(value, Results):
+        return wording.results(value, now=now, full=full)
+    return wording.text(value, now)
+
+
+def to_json(value: Any) -> Any:
+    """A result as JSON-ready values; every interface answers the same."""
+    match value:
+        case Listing():
+            return {value.name: to_json(value.items), "count": len(value.items), "warnings": list(value.warnings)}
+        case Detail():
+            whole = to_json(value.observation)
+            rest = {f.name: to_json(getattr(value, f.name)) for f in fields(value) if f.name != "observation"}
+            return whole | rest
+        case Saved():
+            return _plain(value) | {"judgment_required": value.judgment_required}
+        case Judged():
+            return _plain(value.relation) | {
+                name: getattr(value, name)
+                for name in ("source_observation", "source_title", "target_observation", "target_title")
+            }
+        case Results():
+            return _plain(value) | {"count": len(value.results)}
+        case Report():
+            return _plain(value) | {"summary": value.summary}
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(value)
+    if isinstance(value, dict):
+        return {key: to_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(one) for one in value]
+    return value
+
+
+def json_text(value: Any) -> str:
+    return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def error_text(error: EngramError) -> str:
+    """A failure in the same words everywhere: the code, the fact, the next step."""
+    return f"{error.code}: {error.message}\nhint: {error.hint}"
+
+
+def with_notes(body: str, notes: Sequence[str]) -> str:
+    return "\n".join([body, *(f"note: {note}" for note in notes)])
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}

@@ -1,0 +1,325 @@
+"""The words of each kind of result. ``[#12]`` is an observation's handle wherever one is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import singledispatch
+
+from engram_py.interfaces.context_text import context_text
+from engram_py.models.context import Context, Stats, Suggestion
+from engram_py.models.health import Backup, Check, Counts, Exported, Imported, Report, Restored
+from engram_py.models.listing import Listing
+from engram_py.models.observation import (
+    Deleted,
+    Detail,
+    Hit,
+    Neighbour,
+    Pinned,
+    RelationNote,
+    Results,
+    Reviewed,
+    ReviewLine,
+    Saved,
+    Timeline,
+    Updated,
+)
+from engram_py.models.project import CurrentProject, Merged, ProjectLine
+from engram_py.models.relation import Judged
+from engram_py.models.session import Captured, Prompt, PromptSaved, SessionLine, SessionState
+from engram_py.models.times import ago, parse_time
+
+COMPACT_PREVIEW_CHARS = 100
+
+
+@singledispatch
+def text(value: object, now: datetime) -> str:
+    """The words of a result; registered for each kind of value below."""
+    raise TypeError(f"nothing says {type(value).__name__}")
+
+
+def age(moment: str | None, now: datetime) -> str:
+    parsed = parse_time(moment)
+    return ago(parsed, now) if parsed else "?"
+
+
+def notes(warnings: Iterable[str]) -> list[str]:
+    return [f"note: {warning}" for warning in warnings]
+
+
+def relation(note: RelationNote) -> str:
+    end = f"[#{note.id}]" if note.id is not None else "a deleted observation"
+    return f"{note.label} {end} {note.title}".rstrip() + (" (deleted)" if note.deleted and note.id else "")
+
+
+def results(value: Results, *, now: datetime, full: bool = False) -> str:
+    """Hits, best first: handle, type, title, age, one line of the text."""
+    where = "all projects" if value.projects is None else ", ".join(value.projects)
+    if not value.results:
+        head = f'Nothing found for "{value.query[:200]}" in {where} ({value.memories} memories there).'
+        return "\n".join([head, *notes(value.warnings)])
+    count = len(value.results)
+    head = f"{count} found ({value.rung}), best first. mem_get_observation(id) opens one."
+    lines = [head, *(line for hit in value.results for line in _hit(hit, value, now, full))]
+    return "\n".join([*lines, *notes(value.warnings)])
+
+
+def _hit(hit: Hit, value: Results, now: datetime, full: bool) -> Iterable[str]:
+    marks = [hit.type, age(hit.updated_at, now)]
+    if value.projects is None or hit.project not in value.projects or len(value.projects) > 1:
+        marks.append(hit.project)
+    if hit.scope != "project":
+        marks.append(hit.scope)
+    marks += ["pinned"] if hit.pinned else []
+    marks += ["needs review"] if hit.state == "needs_review" else []
+    yield f"[#{hit.id}] {hit.title} ({', '.join(marks)})"
+    limit = len(hit.snippet) if full else COMPACT_PREVIEW_CHARS
+    cut = hit.snippet if len(hit.snippet) <= limit else hit.snippet[: limit - 1] + "…"
+    yield f"  {cut}"
+    yield from (f"  {relation(note)}" for note in hit.relations)
+
+
+@text.register
+def _saved(value: Saved, now: datetime) -> str:
+    verb = {"added": "Saved", "updated": f"Revised (revision {value.revision_count})", "duplicate": "Already known"}
+    lines = [f'{verb[value.outcome]} [#{value.id}] "{value.title}" ({value.type}) in {value.project}']
+    if value.scope != "project":
+        lines[0] += f", {value.scope}"
+    if value.suggested_topic_key:
+        lines.append(f"topic_key to revise it later: {value.suggested_topic_key}")
+    if value.candidates:
+        lines.append("May agree or conflict with older memory; give each a verdict with mem_judge:")
+        lines += [f'- judgment_id={one.judgment_id} [#{one.id}] "{one.title}" ({one.type})' for one in value.candidates]
+    return "\n".join([*lines, *notes(value.warnings)])
+
+
+@text.register
+def _updated(value: Updated, now: datetime) -> str:
+    if value.outcome == "unchanged":
+        return f'Unchanged [#{value.id}] "{value.title}": it says so already'
+    what = f'Updated [#{value.id}] "{value.title}": {", ".join(value.changed)} (revision {value.revision_count})'
+    return "\n".join([what, *notes(value.warnings)])
+
+
+@text.register
+def _detail(value: Detail, now: datetime) -> str:
+    row = value.observation
+    marks = [row.type, row.project, f"{row.updated_at[:16].replace('T', ' ')} UTC, {age(row.updated_at, now)}"]
+    marks += [row.scope] if row.scope != "project" else []
+    marks += ["pinned"] if row.pinned else []
+    marks += [f"revision {row.revision_count}"] if row.revision_count > 1 else []
+    marks += ["NEEDS REVIEW"] if value.state == "needs_review" else []
+    lines = [f"[#{row.id}] {row.title}", f"({' · '.join(marks)})"]
+    facts = {"topic": row.topic_key, "aliases": row.aliases, "branch": row.git_branch, "session": row.session_id}
+    lines.append(" ".join(f"{name}: {fact}" for name, fact in facts.items() if fact))
+    lines += [relation(note) for note in value.relations]
+    lines += ["", row.content]
+    if value.version_total and not value.versions:
+        lines += ["", f"{value.version_total} earlier version(s): include_history=true shows them"]
+    for version in value.versions:
+        lines += ["", f"--- version {version.version}, until {version.created_at}: {version.title}", version.content]
+    if value.next_cursor is not None:
+        lines += ["", f"older versions: history_cursor={value.next_cursor}"]
+    return "\n".join([*lines, *notes(value.warnings)])
+
+
+@text.register
+def _deleted(value: Deleted, now: datetime) -> str:
+    if value.hard:
+        rest = f"; {value.relations_orphaned} relation(s) orphaned" if value.relations_orphaned else ""
+        return f'Destroyed [#{value.id}] "{value.title}" and its versions; this cannot be undone{rest}'
+    return f'Deleted [#{value.id}] "{value.title}"; it is hidden, hard_delete=true would destroy it'
+
+
+@text.register
+def _timeline(value: Timeline, now: datetime) -> str:
+    focus = value.focus
+    head = f"Session {value.session_id} ({value.session_started_at[:16]}), {value.total_in_session} observations"
+    lines = [head, *map(_neighbour, value.before)]
+    lines += [f">>> [#{focus.id}] [{focus.type}] {focus.title} <<<", focus.content]
+    return "\n".join([*lines, *map(_neighbour, value.after), *notes(value.warnings)])
+
+
+def _neighbour(row: Neighbour) -> str:
+    return f"[#{row.id}] {row.created_at[11:16]} [{row.type}] {row.title}"
+
+
+@text.register
+def _pinned(value: Pinned, now: datetime) -> str:
+    return f'{"Pinned" if value.pinned else "Unpinned"} [#{value.id}] "{value.title}"'
+
+
+@text.register
+def _reviewed(value: Reviewed, now: datetime) -> str:
+    due = f"next review {value.review_after[:10]}" if value.review_after else "no further review"
+    return f'Reviewed [#{value.id}] "{value.title}"; {due}'
+
+
+@text.register
+def _session_state(value: SessionState, now: datetime) -> str:
+    return "\n".join([f"Session {value.session.id} {value.event} in {value.session.project}", *notes(value.warnings)])
+
+
+@text.register
+def _prompt_saved(value: PromptSaved, now: datetime) -> str:
+    verb = "Prompt kept" if value.outcome == "added" else "Prompt known already"
+    return "\n".join([f"{verb} in {value.project}", *notes(value.warnings)])
+
+
+@text.register
+def _captured(value: Captured, now: datetime) -> str:
+    if not value.extracted:
+        return "No learnings found: list them under a heading such as ## Key Learnings"
+    ids = " ".join(f"[#{row}]" for row in value.ids)
+    line = f"Learnings: {value.extracted} found, {value.saved} new, {value.duplicates} known already {ids}"
+    return "\n".join([line.rstrip(), *notes(value.warnings)])
+
+
+@text.register
+def _judged(value: Judged, now: datetime) -> str:
+    ends = [
+        f"[#{row}] {title}" if row is not None else f"{title} (deleted)"
+        for row, title in (
+            (value.source_observation, value.source_title),
+            (value.target_observation, value.target_title),
+        )
+    ]
+    if value.relation.judgment_status == "pending":
+        return f"{value.relation.sync_id}: {ends[0]} ? {ends[1]}"
+    return f"Judged {value.relation.sync_id}: {ends[0]} {value.relation.relation} {ends[1]}"
+
+
+@text.register
+def _suggestion(value: Suggestion, now: datetime) -> str:
+    if value.existing_id is None:
+        return value.topic_key
+    return f'{value.topic_key} (holds [#{value.existing_id}] "{value.existing_title}": saving to it revises that)'
+
+
+@text.register
+def _current(value: CurrentProject, now: datetime) -> str:
+    name = value.project or "no single project"
+    lines = [f"{name} (from {value.project_source}: {value.project_path})"]
+    facts = {"remote": value.remote, "branch": value.branch, "candidates": ", ".join(value.candidates)}
+    lines += [f"{key}: {fact}" for key, fact in facts.items() if fact]
+    lines += ["no memory of it yet"] if value.project and not value.known else []
+    lines += [f"hint: {value.hint}"] if value.hint else []
+    return "\n".join([*lines, *notes(value.warnings)])
+
+
+@text.register
+def _merged(value: Merged, now: datetime) -> str:
+    moved = f"{value.observations} observations, {value.sessions} sessions, {value.prompts} prompts"
+    line = f"Merged {', '.join(value.merged)} into {value.into}: {moved}; the old names go on working"
+    lines = [line] + ([f"{value.folded_topics} topic(s) held by both keep both texts"] if value.folded_topics else [])
+    return "\n".join([*lines, *notes(value.warnings)])
+
+
+@text.register
+def _stats(value: Stats, now: datetime) -> str:
+    most = value.projects[:8]
+    more = f" +{len(value.projects) - 8} more" if len(value.projects) > 8 else ""
+    types = ", ".join(f"{name} {count}" for name, count in list(value.types.items())[:10])
+    return "\n".join(
+        [
+            f"{value.total_observations} observations, {value.total_sessions} sessions, {value.total_prompts} prompts, "
+            f"{value.total_relations} relations",
+            f"{value.versions} earlier versions, {value.deleted_observations} soft-deleted, "
+            f"{value.queued_mutations} changes not synced",
+            f"types: {types or 'none'}",
+            f"projects: {', '.join(most) or 'none'}{more}",
+            f"{value.database_path}: {value.database_bytes / 1024:,.0f} KB",
+        ]
+    )
+
+
+@text.register
+def _report(value: Report, now: datetime) -> str:
+    count = value.summary
+    head = f"{value.status}: {count['ok']} ok, {count['warnings']} warnings, {count['errors']} errors ({value.path})"
+    lines = [head] + ([f"backup before repair: {value.backup}"] if value.backup else [])
+    return "\n".join([*lines, *(line for check in value.checks for line in _check(check))])
+
+
+def _check(check: Check) -> Sequence[str]:
+    line = f"{check.result:7} {check.check_id}: {check.message}" + (" (repaired)" if check.fixed else "")
+    return (
+        [line] if check.safe_next_step is None or check.result == "ok" else [line, f"        → {check.safe_next_step}"]
+    )
+
+
+@text.register
+def _context(value: Context, now: datetime) -> str:
+    return context_text(value, now)
+
+
+@text.register
+def _backup(value: Backup, now: datetime) -> str:
+    return f"Backed up {value.observations} observations to {value.path} ({value.bytes:,} bytes)"
+
+
+@text.register
+def _restored(value: Restored, now: datetime) -> str:
+    kept = f"; what was there is kept in {value.kept}" if value.kept else ""
+    return f"Restored {value.observations} observations from {value.source} to {value.path}{kept}"
+
+
+@text.register
+def _exported(value: Exported, now: datetime) -> str:
+    return (
+        f"Exported {value.observations} observations, {value.sessions} sessions, {value.prompts} prompts, "
+        f"{value.relations} relations to {value.path} (format {value.version}, {value.bytes:,} bytes)"
+    )
+
+
+@text.register
+def _imported(value: Imported, now: datetime) -> str:
+    kinds = ("observations", "sessions", "prompts", "relations")
+    lines = [f"Imported {value.path} (format {value.version})"]
+    lines += [_counts(kind, getattr(value, kind)) for kind in kinds]
+    lines += [f"redacted {value.redacted} secret or private part(s)"] if value.redacted else []
+    return "\n".join([*lines, *notes(value.warnings)])
+
+
+def _counts(kind: str, counts: Counts) -> str:
+    invalid = f", {counts.invalid} invalid" if counts.invalid else ""
+    return f"{kind}: {counts.new} new, {counts.newer} newer, {counts.skipped} skipped{invalid}"
+
+
+@text.register
+def _listing(value: Listing, now: datetime) -> str:
+    if not value.items:
+        return "\n".join([f"No {value.name}", *notes(value.warnings)])
+    return "\n".join([*(line(item, now) for item in value.items), *notes(value.warnings)])
+
+
+@singledispatch
+def line(item: object, now: datetime) -> str:
+    """One item of a list, on one line."""
+    return text(item, now)
+
+
+@line.register
+def _session_line(item: SessionLine, now: datetime) -> str:
+    state = "open" if item.ended_at is None else "ended"
+    summary = " ".join((item.summary or "").split())[:200]
+    agent = f" {item.agent}" if item.agent else ""
+    head = f"{item.id} {item.project}{agent} {age(item.started_at, now)} {state}"
+    return f"{head} [{item.observations} observations] {summary}".rstrip()
+
+
+@line.register
+def _prompt_line(item: Prompt, now: datetime) -> str:
+    return f"{item.id} {age(item.created_at, now)} {item.project}: {' '.join(item.content.split())[:200]}"
+
+
+@line.register
+def _review_line(item: ReviewLine, now: datetime) -> str:
+    return f"[#{item.id}] {item.title} ({item.type}, {item.project}, due {item.review_after[:10]})"
+
+
+@line.register
+def _project_line(item: ProjectLine, now: datetime) -> str:
+    also = f" (also {', '.join(item.aliases)})" if item.aliases else ""
+    active = f", active {age(item.last_activity_at, now)} ago" if item.last_activity_at else ""
+    return f"{item.name}: {item.observations} observations, {item.sessions} sessions{active}{also}"

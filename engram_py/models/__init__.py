@@ -1,0 +1,1 @@
+"""The domain as frozen values; no I/O."""

@@ -1,0 +1,91 @@
+"""What the doctor found, and what backups and imports did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+CheckResult = Literal["ok", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding. ``safe_next_step`` says what to do; ``fixable`` that ``engram doctor --fix`` does it."""
+
+    check_id: str
+    result: CheckResult
+    message: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+    safe_next_step: str | None = None
+    fixable: bool = False
+    fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All checks; ``status`` is the worst of them. ``backup`` was made before anything was repaired."""
+
+    status: CheckResult
+    path: str
+    checks: tuple[Check, ...]
+    backup: str | None = None
+
+    @property
+    def summary(self) -> dict[str, int]:
+        results = [check.result for check in self.checks]
+        return {
+            "total": len(results),
+            "ok": results.count("ok"),
+            "warnings": results.count("warning"),
+            "errors": results.count("error"),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    path: str
+    bytes: int
+    observations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a restore put in place; ``kept`` is where the memory it replaced is now."""
+
+    source: str
+    path: str
+    observations: int
+    kept: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    path: str
+    version: str
+    bytes: int
+    sessions: int
+    observations: int
+    prompts: int
+    relations: int
+
+
+@dataclass(slots=True)
+class Counts:
+    """Of the rows of one kind in an import: not known here, newer than here, already here, unusable."""
+
+    new: int = 0
+    newer: int = 0
+    skipped: int = 0
+    invalid: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    path: str
+    version: str
+    sessions: Counts
+    observations: Counts
+    prompts: Counts
+    relations: Counts
+    redacted: int
+    warnings: tuple[str, ...] = ()

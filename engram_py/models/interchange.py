@@ -1,0 +1,113 @@
+"""Engram's export file, versions 0.1.0 and 0.2.0, as it comes in: lenient about what it lacks, strict about types.
+
+What Engram does not know travels in the block ``engram_py``, which its importer ignores.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+READABLE = ("0.1.0", "0.2.0")
+
+
+class _Lenient(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class SessionIn(_Lenient):
+    id: str
+    project: str | None = None
+    ownership_mode: str | None = None
+    directory: str | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+    summary: str | None = None
+
+
+class ObservationIn(_Lenient):
+    sync_id: str | None = None
+    session_id: str | None = None
+    type: str | None = None
+    title: str | None = None
+    content: str | None = None
+    tool_name: str | None = None
+    project: str | None = None
+    scope: str | None = None
+    topic_key: str | None = None
+    revision_count: int = 1
+    duplicate_count: int = 0
+    last_seen_at: str | None = None
+    pinned: bool = False
+    review_after: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    deleted_at: str | None = None
+
+
+class PromptIn(_Lenient):
+    sync_id: str | None = None
+    session_id: str | None = None
+    content: str | None = None
+    project: str | None = None
+    created_at: str | None = None
+
+
+class RelationIn(_Lenient):
+    sync_id: str
+    source_id: str
+    target_id: str
+    relation: str = "pending"
+    reason: str | None = None
+    evidence: str | None = None
+    confidence: float | None = Field(default=None, ge=0, le=1)
+    judgment_status: str = "pending"
+    marked_by_actor: str | None = None
+    marked_by_kind: str | None = None
+    marked_by_model: str | None = None
+    session_id: str | None = None
+    superseded_at: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+
+    @field_validator("judgment_status")
+    @classmethod
+    def _known_status(cls, status: str) -> str:
+        if status not in ("pending", "judged", "orphaned", "ignored"):
+            raise ValueError(f"unknown judgment_status {status!r}")
+        return status
+
+
+class PromptTombstoneIn(_Lenient):
+    sync_id: str
+    session_id: str | None = None
+    project: str | None = None
+    deleted_at: str | None = None
+
+
+class OwnBlock(_Lenient):
+    """Ours: by sync id, the columns Engram has no place for; versions, aliases and tombstones."""
+
+    device: str = ""
+    observations: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    sessions: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    versions: list[dict[str, Any]] = Field(default_factory=list)
+    aliases: dict[str, str] = Field(default_factory=dict)
+    tombstones: list[dict[str, Any]] = Field(default_factory=list)
+
+
+class ExportIn(_Lenient):
+    version: str = ""
+    exported_at: str | None = None
+    sessions: list[SessionIn] = Field(default_factory=list)
+    observations: list[ObservationIn] = Field(default_factory=list)
+    prompts: list[PromptIn] = Field(default_factory=list)
+    relations: list[RelationIn] = Field(default_factory=list)
+    prompt_tombstones: list[PromptTombstoneIn] = Field(default_factory=list)
+    engram_py: OwnBlock = Field(default_factory=OwnBlock)
+
+    @field_validator("sessions", "observations", "prompts", "relations", "prompt_tombstones", mode="before")
+    @classmethod
+    def _null_is_empty(cls, value: Any) -> Any:
+        return [] if value is None else value  # Go writes an empty list as null

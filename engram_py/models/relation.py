@@ -1,0 +1,39 @@
+"""Relations between observations and the verdicts on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+VERBS = ("related", "compatible", "scoped", "conflicts_with", "supersedes", "not_conflict")
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """``source`` `relation` ``target``: endpoints are sync ids; ``sync_id`` is also the judgment id."""
+
+    id: int
+    sync_id: str
+    source_id: str
+    target_id: str
+    relation: str
+    reason: str | None
+    evidence: str | None
+    confidence: float | None
+    judgment_status: str
+    marked_by_actor: str | None
+    marked_by_kind: str | None
+    marked_by_model: str | None
+    session_id: str | None
+    project: str
+    superseded_at: str | None
+    created_at: str
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    relation: Relation
+    source_observation: int | None
+    source_title: str
+    target_observation: int | None
+    target_title: str

@@ -1,0 +1,60 @@
+"""Reading small files that somebody else may have prepared: bounded, never blocking, never raising surprises."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+# A FIFO in place of a file would otherwise block the first open for ever.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """The bytes of the regular file ``path``.
+
+    Raises:
+        OSError: it is missing, unreadable, not a regular file, or larger than ``limit`` bytes.
+    """
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except ValueError as exc:  # a NUL in the path
+        raise OSError(errno.EINVAL, "not a path") from exc
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"larger than {limit:,} bytes")
+    return data
+
+
+def real_path(path: Path) -> Path:
+    """``path`` absolute and without symlinks; where a loop or a NUL makes that impossible, absolute only."""
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError):
+        return path if path.is_absolute() else Path("/") / path
+
+
+def exists(path: Path) -> bool:
+    """Whether something stands at ``path``; what cannot be looked at does not count."""
+    try:
+        path.stat()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def is_folder(path: Path) -> bool:
+    """Whether ``path`` is a directory; what cannot be looked at is none."""
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def reason(exc: OSError) -> str:
+    """Why it failed, without the path, which the caller words itself."""
+    return (exc.strerror or type(exc).__name__).lower()

@@ -1,0 +1,111 @@
+"""Project names: the one spelling of each, and which known names a new one resembles."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from engram_py.errors import InvalidProjectError
+
+MAX_NAME = 100
+_MAX_EDITS = 3
+
+# Direction marks and zero-width characters make two names look like one.
+_INVISIBLE = frozenset("\u200b\u200e\u200f\u2060\ufeff\u061c") | frozenset(map(chr, range(0x202A, 0x202F)))
+_HIDDEN = _INVISIBLE | frozenset(map(chr, range(0x2066, 0x206A)))
+_REPEATED = re.compile(r"([-_])\1+")
+_WHITESPACE = re.compile(r"\s+")
+_DRIVE = re.compile(r"[A-Za-z]:")
+_SEPARATORS = re.compile(r"[-_\s]+")
+
+
+def normalize_project(name: str) -> str:
+    """The one spelling of a project name: NFC, lower case, ``-`` for whitespace, no repeated ``-`` or ``_``.
+
+    Raises:
+        InvalidProjectError: it is empty, too long, a path, or holds characters that are not text.
+    """
+    text = name.strip()
+    if flaw := _flaw(text):
+        raise InvalidProjectError(name, flaw)
+    spelled = _spell(text)
+    if not spelled.strip("-_."):
+        raise InvalidProjectError(name, "it has no letter or digit")
+    if len(spelled) > MAX_NAME:
+        raise InvalidProjectError(name, f"it has more than {MAX_NAME} characters")
+    return spelled
+
+
+def slug_project(text: str) -> str | None:
+    """The project name nearest to ``text``, which may be any folder's name; None when nothing of it is left."""
+    kept = "".join("-" if _unusable(char) or char in "/\\:~" else char for char in text)
+    spelled = _spell(kept)[:MAX_NAME].strip("-_ ")
+    try:
+        return normalize_project(spelled)
+    except InvalidProjectError:
+        return None
+
+
+def similar_projects(name: str, known: Iterable[str], *, limit: int = 3) -> list[str]:
+    """The known projects that ``name`` may have been meant for, best first.
+
+    Alike are names that differ only in case, ``-`` and ``_``; that contain each other; or that are at most
+    three edits apart, and at most a third of the shorter one, so that short names do not all look alike.
+    """
+    mine = _spell(name.strip())
+    ranked: dict[str, tuple[int, int, str]] = {}
+    for other in known:
+        theirs = _spell(other.strip())
+        if theirs != mine and (rank := _likeness(mine, theirs)) is not None:
+            ranked[other] = (*rank, other)
+    return sorted(ranked, key=ranked.__getitem__)[: max(0, limit)]
+
+
+def _spell(text: str) -> str:
+    lowered = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+    return _REPEATED.sub(r"\1", _WHITESPACE.sub("-", lowered))
+
+
+def _unusable(char: str) -> bool:
+    return char in _HIDDEN or unicodedata.category(char) in {"Cc", "Cs"}
+
+
+def _flaw(text: str) -> str | None:
+    if not text:
+        return "it is empty"
+    if len(text) > 4 * MAX_NAME:
+        return f"it has more than {MAX_NAME} characters"
+    if any(map(_unusable, text)):
+        return "it holds a control or invisible character"
+    if "/" in text or "\\" in text or text.startswith("~") or text in {".", ".."} or _DRIVE.match(text):
+        return "it is a path"
+    return None
+
+
+def _likeness(mine: str, theirs: str) -> tuple[int, int] | None:
+    first, second = _SEPARATORS.sub("", mine), _SEPARATORS.sub("", theirs)
+    if first == second:
+        return (0, 0)
+    short, long = sorted((mine, theirs), key=len)
+    allowed = min(_MAX_EDITS, len(short) // 3)
+    edits = _distance(short, long, at_most=allowed)
+    if edits is not None:
+        return (1, edits)
+    if len(short) >= 3 and short in long:
+        return (2, len(long) - len(short))
+    return None
+
+
+def _distance(short: str, long: str, *, at_most: int) -> int | None:
+    """Levenshtein's distance, or None when it is more than ``at_most``."""
+    if len(long) - len(short) > at_most:
+        return None
+    row = list(range(len(short) + 1))
+    for i, char in enumerate(long, start=1):
+        previous, row = row, [i]
+        for j, other in enumerate(short, start=1):
+            row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (char != other)))
+        if min(row) > at_most:
+            return None
+    return row[-1] if row[-1] <= at_most else None

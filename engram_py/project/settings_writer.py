@@ -1,0 +1,42 @@
+"""Writes `.engram.json`, for ``engram init``."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from engram_py.errors import AlreadyInitializedError, DataDirError
+from engram_py.project.names import normalize_project
+from engram_py.project.settings_file import FILES
+
+
+def write_project_settings(root: Path, project: str, *, force: bool = False) -> Path:
+    """Name the project of ``root`` in its settings file, keeping what else an existing file says.
+
+    Raises:
+        AlreadyInitializedError: there is a file, and ``force`` was not asked for.
+        InvalidProjectError: ``project`` is not a name.
+        DataDirError: the folder cannot be written.
+    """
+    path = root / FILES[0]
+    name = normalize_project(project)
+    if path.exists() and not force:
+        raise AlreadyInitializedError(str(path))
+    document = {key: value for key, value in _present(path).items() if key != "project_name"} | {"project": name}
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        beside.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        beside.replace(path)
+    except OSError as exc:
+        beside.unlink(missing_ok=True)
+        raise DataDirError(str(root), exc.strerror or str(exc)) from exc
+    return path
+
+
+def _present(path: Path) -> dict[str, object]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

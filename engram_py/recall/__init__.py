@@ -1,0 +1,1 @@
+"""From the words somebody typed to a ranked answer; pure functions."""

@@ -1,0 +1,60 @@
+"""Derived index terms: the parts of identifiers, and pairs of characters where a script writes no spaces.
+
+The tokenizer (`unicode61`) already splits at ``_ - . / :`` and folds accents. What it cannot see: ``getUserById``
+holds *user*; somebody may write ``user_id`` as ``userId``; a run of Chinese or Thai is one token to it. Indexing
+overlapping pairs of such runs is the usual answer where no dictionary is at hand (spec/field.md 0.4).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# Han, kana, Hangul, bopomofo, and the South-East Asian scripts that write no spaces.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_SEGMENT = re.compile(f"[{UNSPACED}]+|[^\\W_{UNSPACED}]+")
+_COMPOUND = re.compile(r"\w+(?:-\w+)*")
+_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\WA-Za-z0-9_]+")
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]")
+
+MAX_COMPOUND_PARTS = 4
+
+
+def derived_terms(*texts: str) -> str:
+    """The terms to index beside ``texts``, blank-separated, in the order they occur."""
+    return " ".join(term for text in texts for term in _terms(text))
+
+
+def _terms(text: str) -> Iterator[str]:
+    for match in _COMPOUND.finditer(text):
+        compound = match[0]
+        parts = _SEGMENT.findall(compound)
+        for part in parts:
+            yield from segment_terms(part)
+        if 1 < len(parts) <= MAX_COMPOUND_PARTS and not _UNSPACED_RUN.search(compound):
+            yield "".join(parts).lower()  # rate_limit and rate-limit are found by ratelimit, rateLimit
+        elif len(parts) > 1:
+            yield from (part.lower() for part in parts if not _UNSPACED_RUN.match(part))
+
+
+def segment_terms(segment: str) -> list[str]:
+    """The derived terms of one run of letters and digits: pairs, camelCase parts, or nothing for a plain word."""
+    if _UNSPACED_RUN.match(segment):
+        return pairs(segment)
+    parts = camel_parts(segment)
+    return [part.lower() for part in parts] if len(parts) > 1 else []
+
+
+def pairs(run: str) -> list[str]:
+    """Overlapping pairs of a run's characters; a single character stands for itself."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+def camel_parts(word: str) -> list[str]:
+    """``getHTTPResponse2`` → get, HTTP, Response, 2; a word of one case is itself."""
+    if word.islower() or word.isdigit() or (word.isupper() and word.isalpha()):
+        return [word]
+    return _CAMEL.findall(word)

@@ -1,0 +1,57 @@
+"""Which older titles are close enough to a new one to ask whether they contradict it."""
+
+from __future__ import annotations
+
+import re
+
+from engram_py.recall.stopwords import STOP_WORDS
+
+# Verbs every other title starts with; `+` and `#` belong to names such as C++ and C#.
+_COMMON = frozenset(
+    [
+        "use",
+        "uses",
+        "used",
+        "using",
+        "add",
+        "adds",
+        "added",
+        "adding",
+        "update",
+        "updates",
+        "updated",
+        "updating",
+        "fix",
+        "fixes",
+        "fixed",
+        "fixing",
+        "implement",
+        "implements",
+        "implemented",
+        "implementing",
+        "session",
+        "summary",
+    ]
+)
+_WORD = re.compile(r"[^\W_]+[+#]*")
+SHARED_WORDS_NEEDED = 2
+
+
+def title_words(title: str) -> frozenset[str]:
+    """The words of a title that tell it from others, lower case."""
+    words = (word.lower() for word in _WORD.findall(title))
+    return frozenset(word for word in words if word not in STOP_WORDS and word not in _COMMON)
+
+
+def may_contradict(new: str, old: str) -> bool:
+    """Whether two titles share enough: two words, or their only one (spec/engram-behaviour.md 7.1)."""
+    new_words, old_words = title_words(new), title_words(old)
+    needed = 1 if len(new_words) == len(old_words) == 1 else SHARED_WORDS_NEEDED
+    return len(new_words & old_words) >= needed
+
+
+def overlap(new: str, old: str) -> float:
+    """Jaccard similarity of two titles' words, 0..1."""
+    new_words, old_words = title_words(new), title_words(old)
+    union = new_words | old_words
+    return len(new_words & old_words) / len(union) if union else 0.0

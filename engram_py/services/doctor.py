@@ -1,0 +1,189 @@
+"""Looks after the file: what is wrong, what to do, and with ``fix`` the repair of what is derived."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from engram_py.errors import InvalidArgumentError
+from engram_py.models.health import Check, CheckResult, Report
+from engram_py.services.backups import Backups
+from engram_py.services.identities import Identities
+from engram_py.services.journal import Journal
+from engram_py.store import filesystem, health
+from engram_py.store import journal as journal_table
+from engram_py.store.database import Store
+from engram_py.sync.clock import parse_stamp
+
+LOW_DISK_BYTES = 100 * 1024 * 1024
+NO_DISK_BYTES = 10 * 1024 * 1024
+LARGE_WAL_BYTES = 256 * 1024 * 1024
+_CLOCK_SLACK_SECONDS = 86_400
+
+
+class Doctor:
+    """Diagnoses the database. Reads only, unless asked to fix."""
+
+    def __init__(self, store: Store, journal: Journal, backups: Backups) -> None:
+        self._store = store
+        self._journal = journal
+        self._backups = backups
+        self._identities = Identities(store, journal)
+
+    @property
+    def _checks(self) -> dict[str, Callable[[], Check]]:
+        return {
+            "integrity": self._integrity,
+            "schema": self._schema,
+            "search_index": self._search_index,
+            "orphans": self._orphans,
+            "projects": self._projects,
+            "permissions": self._permissions,
+            "free_disk": self._free_disk,
+            "write_lock": self._write_lock,
+            "sync_queue": self._sync_queue,
+            "clock": self._clock_check,
+        }
+
+    def check_ids(self) -> tuple[str, ...]:
+        return tuple(self._checks)
+
+    def examine(self, *, check: str | None = None, fix: bool = False) -> Report:
+        """All checks, or one. ``fix`` backs the file up, repairs what is derived, and checks again.
+
+        Raises InvalidArgumentError for a check that does not exist.
+        """
+        if check is not None and check not in self._checks:
+            raise InvalidArgumentError("check", check, expected=f"one of {', '.join(self._checks)}")
+        wanted = [check] if check else list(self._checks)
+        found = [self._checks[name]() for name in wanted]
+        broken = [one for one in found if one.fixable and one.result != "ok"]
+        backup = None
+        if fix and broken:
+            backup = self._backups.create(label="before-fix").path
+            self._repair({one.check_id for one in broken})
+            repaired = {one.check_id: replace(self._checks[one.check_id](), fixed=True) for one in broken}
+            found = [repaired.get(one.check_id, one) for one in found]
+        results = {one.result for one in found}
+        status: CheckResult = "error" if "error" in results else "warning" if "warning" in results else "ok"
+        return Report(status, str(self._store.path), tuple(found), backup)
+
+    def _repair(self, broken: set[str]) -> None:
+        with self._store.transaction():
+            if {"search_index", "schema"} & broken:
+                health.rebuild_indexes(self._store)
+            if "orphans" in broken:
+                self._adopt_orphans()
+            if "projects" in broken:
+                for row in self._store.rows(health.UNLISTED_PROJECTS):
+                    self._identities.create(row[0])
+        if "permissions" in broken:
+            for path in self._private_paths():
+                filesystem.tighten(path)
+
+    def _adopt_orphans(self) -> None:
+        now = self._journal.now()
+        for row in self._store.rows(health.ORPHANED_OBSERVATIONS):
+            if self._store.row("select 1 from sessions where id = :id", id=row["session_id"]) is None:
+                clock = self._journal.stamp()
+                values = {"id": row["session_id"], "project": row["project"], "directory": "(recovered)"}
+                self._store.insert("sessions", values | {"started_at": now, "updated_at": now, "clock": clock})
+                self._journal.changed("session", row["session_id"], project=row["project"], clock=clock)
+        for row in self._store.rows(health.LOOSE_RELATIONS):
+            clock = self._journal.stamp()
+            values = {"judgment_status": "orphaned", "updated_at": now, "clock": clock}
+            self._store.update("memory_relations", {"id": row["id"]}, values)
+            self._journal.changed("relation", row["sync_id"], project=row["project"], clock=clock)
+
+    # --- the checks --------------------------------------------------------------------------------------
+
+    def _integrity(self) -> Check:
+        found = health.integrity(self._store)
+        if not found:
+            return Check("integrity", "ok", "the file is sound")
+        step = "run `engram backup` to keep what is readable, then `engram restore` an earlier backup"
+        return Check("integrity", "error", f"{len(found)} problem(s): {found[0]}", {"problems": found}, step)
+
+    def _schema(self) -> Check:
+        missing = health.missing_triggers(self._store)
+        if not missing:
+            return Check("schema", "ok", "every trigger is there")
+        step = "run `engram doctor --fix` to make them again and rebuild the index"
+        message = f"missing triggers: {', '.join(missing)}; new memory would be saved but not found"
+        return Check("schema", "error", message, {"missing": missing}, step, fixable=True)
+
+    def _search_index(self) -> Check:
+        drift = health.index_drift(self._store)
+        if not any(missing or extra for missing, extra in drift.values()):
+            return Check("search_index", "ok", "the search index agrees with the tables")
+        parts = [f"{name}: {missing} row(s) missing, {extra} too many" for name, (missing, extra) in drift.items()]
+        step = "run `engram doctor --fix` to rebuild the index"
+        return Check("search_index", "error", "; ".join(parts), {"drift": drift}, step, fixable=True)
+
+    def _orphans(self) -> Check:
+        observations = self._store.rows(health.ORPHANED_OBSERVATIONS)
+        relations = self._store.rows(health.LOOSE_RELATIONS)
+        if not observations and not relations:
+            return Check("orphans", "ok", "every row has what it depends on")
+        message = f"{len(observations)} observation(s) without a session, {len(relations)} relation(s) without an end"
+        evidence = {"observations": [row["id"] for row in observations[:20]], "relations": len(relations)}
+        step = "run `engram doctor --fix`: sessions are made again, such relations marked orphaned"
+        return Check("orphans", "warning", message, evidence, step, fixable=True)
+
+    def _projects(self) -> Check:
+        unlisted = [row[0] for row in self._store.rows(health.UNLISTED_PROJECTS)]
+        if not unlisted:
+            return Check("projects", "ok", "every row's project is listed")
+        message = f"not in the list of projects: {', '.join(unlisted[:5])}"
+        return Check("projects", "warning", message, {"projects": unlisted}, "run `engram doctor --fix`", fixable=True)
+
+    def _permissions(self) -> Check:
+        if os.name != "posix":
+            return Check("permissions", "ok", "not checked on this platform")
+        modes = {str(path): path.stat().st_mode & 0o777 for path in self._private_paths()}
+        loose = {path: oct(mode) for path, mode in modes.items() if mode & 0o077}
+        if not loose:
+            return Check("permissions", "ok", "readable by you alone")
+        message = f"others may read {', '.join(loose)}"
+        return Check("permissions", "warning", message, loose, "run `engram doctor --fix`", fixable=True)
+
+    def _private_paths(self) -> list[Path]:
+        path = self._store.path
+        beside = (path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm"))
+        return [path.parent, *(file for file in beside if file.exists())]
+
+    def _free_disk(self) -> Check:
+        free = shutil.disk_usage(self._store.path.parent).free
+        evidence = {"free_bytes": free}
+        size = f"{free / 1024 / 1024:,.0f} MB free"
+        if free < NO_DISK_BYTES:
+            return Check("free_disk", "error", size, evidence, "free some disk space: the next save may fail")
+        if free < LOW_DISK_BYTES:
+            return Check("free_disk", "warning", size, evidence, "free some disk space")
+        return Check("free_disk", "ok", size, evidence)
+
+    def _write_lock(self) -> Check:
+        with self._store.transaction():
+            pass
+        wal = self._store.path.with_name(self._store.path.name + "-wal")
+        size = wal.stat().st_size if wal.exists() else 0
+        if size > LARGE_WAL_BYTES:
+            step = "close programs that hold the database open for reading; the next write then shrinks it"
+            return Check("write_lock", "warning", f"the write-ahead log has {size:,} bytes", {"wal_bytes": size}, step)
+        return Check("write_lock", "ok", "the file can be written", {"wal_bytes": size})
+
+    def _sync_queue(self) -> Check:
+        size = journal_table.queue_size(self._store)
+        return Check("sync_queue", "ok", f"{size} change(s) that other machines have not seen", {"mutations": size})
+
+    def _clock_check(self) -> Check:
+        mark = journal_table.get_meta(self._store, "clock")
+        ahead = parse_stamp(mark).milliseconds / 1000 - self._journal.moment().timestamp() if mark else 0.0
+        if ahead > _CLOCK_SLACK_SECONDS:
+            step = "set this machine's clock; until then new rows are ordered by counting on from that moment"
+            message = f"the newest change is dated {ahead / 86_400:.1f} days in the future"
+            return Check("clock", "warning", message, {"seconds_ahead": round(ahead)}, step)
+        return Check("clock", "ok", "no change is dated in the future")

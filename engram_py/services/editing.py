@@ -1,0 +1,207 @@
+"""Changing what is kept: corrections, pins, reviews, and the two ways to delete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engram_py.capture.normalize import check_text, content_hash
+from engram_py.errors import (
+    InvalidArgumentError,
+    NothingReplacedError,
+    ObservationNotFoundError,
+    TextTooLongError,
+    TopicTakenError,
+)
+from engram_py.models.observation import (
+    CONTENT_LIMIT_BYTES,
+    REVIEW_MONTHS,
+    TITLE_LIMIT_CHARS,
+    Change,
+    Deleted,
+    Observation,
+    Pinned,
+    Reviewed,
+    Truncated,
+    Updated,
+)
+from engram_py.models.times import add_months, to_text
+from engram_py.recall.derive import derived_terms
+from engram_py.services.intake import TYPE_LIMIT_CHARS, clean_content, clean_line, clean_scope, clean_topic_key
+from engram_py.services.journal import Journal
+from engram_py.services.lookup import live_observation
+from engram_py.store import observations as table
+from engram_py.store import relations
+from engram_py.store.database import Store
+
+_CHANGEABLE = "title, content, find and replace, type, scope, topic_key"
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """The columns a change sets, already redacted, and what redacting and cutting did."""
+
+    columns: dict[str, Any]
+    redacted: int
+    truncation: Truncated | None
+
+
+class Editing:
+    """Corrects, pins, reviews and deletes observations by id."""
+
+    _store: Store
+    _journal: Journal
+
+    def update(self, observation_id: int, change: Change) -> Updated:
+        """Change the given fields of an observation; the text it had becomes a version.
+
+        ``find``/``replace`` replaces every literal occurrence in the content. The project never changes.
+
+        Raises:
+            ObservationNotFoundError: there is no such live observation.
+            InvalidArgumentError: nothing to change, or ``find`` and ``replace`` do not come as a pair.
+            NothingReplacedError: ``find`` does not occur.
+            TopicTakenError: the new topic key names another observation.
+        """
+        with self._store.transaction():
+            old = live_observation(self._store, observation_id)
+            edit = self._edit(old, change)
+            changed = {name: value for name, value in edit.columns.items() if getattr(old, name) != value}
+            if changed:
+                self._check_topic(old, changed)
+                self._rewrite(old, changed)
+            now = live_observation(self._store, observation_id)
+        return Updated(
+            outcome="updated" if changed else "unchanged",
+            id=now.id,
+            sync_id=now.sync_id,
+            title=now.title,
+            type=now.type,
+            scope=now.scope,
+            topic_key=now.topic_key,
+            project=now.project,
+            revision_count=now.revision_count,
+            changed=tuple(changed),
+            truncation=edit.truncation,
+            redacted=edit.redacted,
+            warnings=(f"redacted {edit.redacted} secret or private part(s)",) if edit.redacted else (),
+        )
+
+    def _edit(self, old: Observation, change: Change) -> _Edit:
+        columns: dict[str, Any] = {}
+        redacted, truncation = 0, None
+        if change.title is not None:
+            columns["title"], hidden = clean_line("title", change.title, limit=TITLE_LIMIT_CHARS)
+            redacted += hidden
+        if change.type is not None:
+            kind, hidden = clean_line("type", change.type, limit=TYPE_LIMIT_CHARS)
+            columns["type"] = kind.lower()
+            redacted += hidden
+        if change.scope is not None:
+            columns["scope"] = clean_scope(change.scope)
+        if change.topic_key is not None:
+            columns["topic_key"], hidden = clean_topic_key(change.topic_key)
+            redacted += hidden
+        text = self._new_content(old, change)
+        if text is not None:
+            columns["content"], truncation, hidden = clean_content(text)
+            redacted += hidden
+        if not columns:
+            raise InvalidArgumentError("update", "nothing", expected=f"at least one of {_CHANGEABLE}")
+        return _Edit(columns, redacted, truncation)
+
+    def _new_content(self, old: Observation, change: Change) -> str | None:
+        if change.find is None and change.replace is None:
+            return change.content
+        if change.find is None or change.replace is None:
+            missing = "find" if change.find is None else "replace"
+            raise InvalidArgumentError(missing, None, expected="given together with the other: both are text")
+        if change.content is not None:
+            raise InvalidArgumentError("content", "given", expected="left out when find and replace are used")
+        check_text("replace", change.replace)
+        if not change.find or change.find not in old.content:
+            raise NothingReplacedError(old.id, change.find)
+        text = old.content.replace(change.find, change.replace)
+        if len(text.encode()) > CONTENT_LIMIT_BYTES:
+            raise TextTooLongError("content after replacing", len(text.encode()), CONTENT_LIMIT_BYTES)
+        return text
+
+    def _check_topic(self, old: Observation, changed: dict[str, Any]) -> None:
+        topic_key = changed.get("topic_key", old.topic_key)
+        if topic_key is None or not {"topic_key", "scope"} & changed.keys():
+            return
+        scope = changed.get("scope", old.scope)
+        other = table.live_topic(self._store, topic_key=topic_key, project=old.project, scope=scope)
+        if other is not None and other.id != old.id:
+            raise TopicTakenError(topic_key, other.id)
+
+    def _rewrite(self, old: Observation, changed: dict[str, Any]) -> None:
+        clock = self._journal.stamp()
+        if {"title", "content"} & changed.keys():
+            table.keep_version(self._store, old, clock=clock)
+        title, content = changed.get("title", old.title), changed.get("content", old.content)
+        topic_key = changed.get("topic_key", old.topic_key)
+        values = changed | {
+            "terms": derived_terms(title, topic_key or "", old.aliases, content),
+            "content_hash": content_hash(content),
+            "revision_count": old.revision_count + 1,
+            "updated_at": self._journal.now(),
+            "clock": clock,
+        }
+        self._write(old, values, clock)
+
+    def pin(self, observation_id: int, *, pinned: bool = True) -> Pinned:
+        """Keep an observation on top of the context, or stop doing so. Pinning twice changes nothing."""
+        with self._store.transaction():
+            old = live_observation(self._store, observation_id)
+            if old.pinned != pinned:
+                clock = self._journal.stamp()
+                self._write(old, {"pinned": int(pinned), "clock": clock}, clock)
+        return Pinned(old.id, pinned, old.title)
+
+    def mark_reviewed(self, observation_id: int) -> Reviewed:
+        """Confirm that an observation still holds; the next review date follows from its type."""
+        with self._store.transaction():
+            old = live_observation(self._store, observation_id)
+            months = REVIEW_MONTHS.get(old.type)
+            due = None if months is None else to_text(add_months(self._journal.moment(), months))
+            clock = self._journal.stamp()
+            self._write(old, {"review_after": due, "clock": clock}, clock)
+        return Reviewed(old.id, old.title, due)
+
+    def delete(self, observation_id: int, *, hard: bool = False) -> Deleted:
+        """Hide an observation, or with ``hard`` destroy it and its versions, leaving a tombstone without text.
+
+        A soft-deleted one leaves search and lists, and can still be hard-deleted.
+        """
+        with self._store.transaction():
+            found = table.by_id(self._store, observation_id)
+            if found is None or (found.deleted_at and not hard):
+                raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at if found else None)
+            if hard:
+                return self._destroy(found)
+            now, clock = self._journal.now(), self._journal.stamp()
+            self._write(found, {"deleted_at": now, "updated_at": now, "clock": clock}, clock)
+            return Deleted(found.id, found.sync_id, found.title, hard=False)
+
+    def _destroy(self, found: Observation) -> Deleted:
+        clock = self._journal.stamp()
+        related = relations.of_observation(self._store, found.sync_id)
+        for relation in related:
+            values = {"judgment_status": "orphaned", "updated_at": self._journal.now(), "clock": clock}
+            self._store.update("memory_relations", {"id": relation.id}, values)
+            self._journal.changed("relation", relation.sync_id, project=relation.project, clock=clock)
+        # The answers of repeated saves hold the title.
+        self._store.execute(
+            "delete from save_operations where json_extract(answer, '$.id') = :id",
+            id=found.id,
+        )
+        self._store.execute("delete from observations where id = :id", id=found.id)
+        self._journal.removed(
+            "observation", found.sync_id, project=found.project, clock=clock, session_id=found.session_id
+        )
+        return Deleted(found.id, found.sync_id, found.title, hard=True, relations_orphaned=len(related))
+
+    def _write(self, old: Observation, values: dict[str, Any], clock: str) -> None:
+        self._store.update("observations", {"id": old.id}, values)
+        self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)

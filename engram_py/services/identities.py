@@ -1,0 +1,81 @@
+"""Which repository is which project: names, aliases, and what was learned about clones and moves."""
+
+from __future__ import annotations
+
+from engram_py.project.binding import write_binding
+from engram_py.project.locate import Location
+from engram_py.services.journal import Journal
+from engram_py.store import projects as table
+from engram_py.store.database import Store
+
+
+class Identities:
+    """One project per repository. A clone is known by its remote, a worktree or subfolder by the common git
+    directory, a moved or re-pointed repository by the binding file inside that directory."""
+
+    def __init__(self, store: Store, journal: Journal) -> None:
+        self._store = store
+        self._journal = journal
+
+    def canonical(self, name: str) -> str:
+        """The project that ``name`` is now: itself, or what it was merged into."""
+        if table.exists(self._store, name):
+            return name
+        return table.target_of_alias(self._store, name) or name
+
+    def owner(self, location: Location) -> str:
+        """The project of a located directory. Two different repositories never share one by the accident of a name."""
+        assert location.name is not None
+        repository = location.repository
+        if repository is None or location.source in ("config", "git_child", "dir_basename"):
+            return self.canonical(location.name)
+        if location.source == "git_binding":
+            return self.canonical(location.name)
+        for kind, value in _identities(location):
+            known = table.identity_owner(self._store, kind, value)
+            # Another repository may have been cloned into a folder we knew: then only the remote counts.
+            if known and (kind == "remote" or not self._belongs_to_another(known, location)):
+                return known
+        for name in (location.name, *location.fallback_names):
+            project = self.canonical(name)
+            if not self._belongs_to_another(project, location):
+                return project
+        return self.canonical(location.name)
+
+    def remember(self, location: Location, project: str) -> None:
+        """Note that this repository is ``project``: in the database, and in the repository's own git directory."""
+        repository = location.repository
+        if repository is None or location.source in ("config", "git_child"):
+            return
+        known = [table.identity_owner(self._store, kind, value) for kind, value in _identities(location)]
+        if all(owner == project for owner in known):
+            return
+        if not table.exists(self._store, project):
+            self.create(project)
+        for kind, value in _identities(location):
+            table.set_identity(self._store, kind=kind, value=value, project=project, now=self._journal.now())
+        if location.source != "git_binding":
+            write_binding(repository.common_dir, project)
+
+    def create(self, project: str) -> None:
+        now, clock = self._journal.now(), self._journal.stamp()
+        values = {"name": project, "display_name": project, "created_at": now, "updated_at": now, "clock": clock}
+        self._store.insert("projects", values)
+        self._journal.changed("project", project, project=project, clock=clock)
+
+    def _belongs_to_another(self, project: str, location: Location) -> bool:
+        """Whether a *different* repository owns this name: another remote, or, without one, another directory."""
+        remotes = table.remotes_of(self._store, project)
+        repository = location.repository
+        assert repository is not None
+        if repository.remote:
+            return bool(remotes) and repository.remote not in remotes
+        return False
+
+
+def _identities(location: Location) -> list[tuple[str, str]]:
+    repository = location.repository
+    if repository is None:
+        return []
+    remote = [("remote", repository.remote)] if repository.remote else []
+    return [*remote, ("common_dir", str(repository.common_dir))]

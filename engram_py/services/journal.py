@@ -1,0 +1,69 @@
+"""Time and change: what every write asks for its timestamps, and tells what it changed."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime
+
+from engram_py.models.times import Clock, to_text
+from engram_py.store import journal
+from engram_py.store.database import Store
+from engram_py.sync.clock import new_device_id, next_stamp
+
+_CLOCK, _DEVICE = "clock", "device_id"
+
+
+class Journal:
+    """Stamps rows with a clock that never runs backwards and queues their mutations. Used inside transactions."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def moment(self) -> datetime:
+        return self._clock()
+
+    def now(self) -> str:
+        return to_text(self._clock())
+
+    def stamp(self) -> str:
+        """The clock of a change: later than every change this database has seen."""
+        milliseconds = int(self._clock().timestamp() * 1000)
+        last = journal.get_meta(self._store, _CLOCK) or ""
+        stamp = next_stamp(last, now_milliseconds=milliseconds, device=self.device())
+        journal.set_meta(self._store, _CLOCK, stamp)
+        return stamp
+
+    def device(self) -> str:
+        device = journal.get_meta(self._store, _DEVICE)
+        if device is None:
+            device = new_device_id()
+            journal.set_meta(self._store, _DEVICE, device)
+        return device
+
+    def changed(self, entity: str, key: str, *, project: str, clock: str) -> None:
+        """Queue "this row is as the table has it now"."""
+        self._enqueue(entity, key, "upsert", project, clock)
+
+    def removed(self, entity: str, key: str, *, project: str, clock: str, session_id: str | None = None) -> None:
+        """Leave a tombstone for a hard delete and queue it."""
+        journal.bury(
+            self._store,
+            entity=entity,
+            entity_key=key,
+            project=project,
+            session_id=session_id,
+            deleted_at=self.now(),
+            clock=clock,
+        )
+        self._enqueue(entity, key, "delete", project, clock)
+
+    def _enqueue(self, entity: str, key: str, op: str, project: str, clock: str) -> None:
+        journal.enqueue(
+            self._store, entity=entity, entity_key=key, op=op, project=project, clock=clock, occurred_at=self.now()
+        )
+
+
+def new_sync_id(prefix: str) -> str:
+    """``obs-`` and the like with 16 hex digits: the identity of a row on every machine."""
+    return f"{prefix}-{secrets.token_hex(8)}"

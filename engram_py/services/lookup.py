@@ -1,0 +1,63 @@
+"""Finding one observation by id, and what is related to several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engram_py.errors import InvalidArgumentError, ObservationNotFoundError
+from engram_py.models.observation import Observation, RelationNote
+from engram_py.store import observations as table
+from engram_py.store import relations
+from engram_py.store.database import Row, Store
+
+_MAX_ID = 2**63 - 1
+
+# How a judged relation reads from its source, and from its target.
+_LABELS = {
+    "supersedes": ("supersedes", "superseded_by"),
+    "conflicts_with": ("conflicts", "conflicts"),
+    "related": ("related", "related"),
+    "compatible": ("compatible", "compatible"),
+    "scoped": ("scoped", "scoped"),
+}
+
+
+def check_id(observation_id: int, name: str = "id") -> int:
+    if not 1 <= observation_id <= _MAX_ID:
+        raise InvalidArgumentError(name, observation_id, expected="a positive observation id, as in [#12]")
+    return observation_id
+
+
+def live_observation(store: Store, observation_id: int) -> Observation:
+    """The observation, unless it does not exist or was deleted.
+
+    Raises:
+        InvalidArgumentError: the id cannot be one.
+        ObservationNotFoundError: with the time of its deletion when there was one.
+    """
+    found = table.by_id(store, check_id(observation_id))
+    if found is None or found.deleted_at:
+        raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at if found else None)
+    return found
+
+
+def relation_notes(store: Store, sync_ids: Sequence[str]) -> dict[str, tuple[RelationNote, ...]]:
+    """What to say about each observation's relations, by its sync id. ``not_conflict`` is not worth a word."""
+    wanted = set(sync_ids)
+    notes: dict[str, list[RelationNote]] = {}
+    for row in relations.touching(store, sync_ids) if wanted else ():
+        for here, end in (("source", "target"), ("target", "source")):
+            sync_id = row[f"{here}_id"]
+            label = _label(row, from_source=here == "source")
+            if sync_id in wanted and label:
+                title = row[f"{end}_title"] or ""
+                gone = row[f"{end}_observation"] is None or row[f"{end}_deleted_at"] is not None
+                notes.setdefault(sync_id, []).append(RelationNote(label, row[f"{end}_observation"], title, gone))
+    return {sync_id: tuple(found) for sync_id, found in notes.items()}
+
+
+def _label(row: Row, *, from_source: bool) -> str | None:
+    if row["judgment_status"] == "pending":
+        return "contested by" if not from_source else None
+    forward, backward = _LABELS.get(row["relation"], (None, None))
+    return forward if from_source else backward

@@ -1,0 +1,25 @@
+"""Everything one can do with observations, behind one name."""
+
+from __future__ import annotations
+
+from engram_py.services.candidates import Candidates
+from engram_py.services.editing import Editing
+from engram_py.services.journal import Journal
+from engram_py.services.projects import Projects
+from engram_py.services.reading import Reading
+from engram_py.services.saving import Saving
+from engram_py.services.sessions import Sessions
+from engram_py.store.database import Store
+
+
+class Observations(Saving, Reading, Editing):
+    """Save, read, correct and delete observations."""
+
+    def __init__(
+        self, store: Store, journal: Journal, projects: Projects, sessions: Sessions, candidates: Candidates
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+        self._sessions = sessions
+        self._candidates = candidates

@@ -1,0 +1,176 @@
+"""Which project a call belongs to, and what can be done with projects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engram_py.errors import AmbiguousProjectError
+from engram_py.models.project import CurrentProject, Place, ProjectLine
+from engram_py.project.locate import Location, Locator
+from engram_py.project.names import normalize_project, similar_projects
+from engram_py.services.identities import Identities
+from engram_py.services.journal import Journal
+from engram_py.store import projects as table
+from engram_py.store import sessions as session_table
+from engram_py.store.database import Store
+
+
+class Projects:
+    """Resolves the project of a call: argument, session, override, config file, git, folder; in that order."""
+
+    def __init__(
+        self, store: Store, journal: Journal, locator: Locator, *, directory: Path, override: str | None = None
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._locator = locator
+        self._directory = directory
+        self._override = override
+        self._identities = Identities(store, journal)
+
+    # --- resolving -------------------------------------------------------------------------------------
+
+    def for_write(
+        self,
+        project: str | None = None,
+        *,
+        session_id: str | None = None,
+        directory: str | None = None,
+        scope: str | None = None,
+    ) -> Place:
+        """The one project a write goes to, created when it is new. Call inside the write's transaction.
+
+        Raises:
+            AmbiguousProjectError: nothing decides between several, or nothing names one. A personal or global
+                observation belongs to no project, so then it is filed under its scope's name.
+            InvalidProjectError: ``project`` is not a name.
+        """
+        place = self._named(project, session_id) or self._located(directory)
+        if not place.project:
+            if scope in ("personal", "global"):
+                place = Place(scope, "scope", place.path, (scope,))
+            else:
+                raise AmbiguousProjectError(
+                    place.path, place.reads or self._suggestions(), " ".join(place.warnings) or "no project here"
+                )
+        return self._ensured(place, explicit=bool(project))
+
+    def for_read(
+        self, project: str | None = None, *, session_id: str | None = None, all_projects: bool = False
+    ) -> Place:
+        """Where a read looks. Without one project it reads the candidates, or everything, and says so."""
+        if all_projects:
+            return Place("", "all", str(self._directory), None)
+        named = self._named(project, session_id)
+        if named is None:
+            return self._located(None)
+        if project and not table.exists(self._store, named.project):
+            near = similar_projects(named.project, table.names(self._store))
+            hint = f" (similar: {', '.join(near)})" if near else ""
+            warning = f'project "{named.project}" has no memory yet{hint}'
+            return Place(named.project, named.source, named.path, named.reads, warnings=(*named.warnings, warning))
+        return named
+
+    def current(self) -> CurrentProject:
+        """Where this process stands. Never raises."""
+        location = self._locator.locate(self._directory)
+        place = self._named(None, None) or self._located(None)
+        repository = location.repository
+        ambiguous = not place.project
+        return CurrentProject(
+            project=place.project or None,
+            project_source=place.source,
+            project_path=place.path,
+            candidates=location.candidates if ambiguous else (),
+            remote=repository.remote if repository else None,
+            branch=repository.branch if repository else None,
+            known=bool(place.project) and table.exists(self._store, place.project),
+            hint="pass project=NAME when you save" if ambiguous else None,
+            warnings=place.warnings,
+        )
+
+    def settings_here(self) -> Location:
+        """What the directory of this process says, its ``.engram.json`` included."""
+        return self._locator.locate(self._directory)
+
+    def _named(self, project: str | None, session_id: str | None) -> Place | None:
+        """The project somebody named: by argument, by the session, or for the whole process."""
+        path = str(self._directory)
+        if project:
+            name = normalize_project(project)
+            warnings = () if name == project else (f'project name normalized: "{project}" → "{name}"',)
+            name = self._identities.canonical(name)
+            return Place(name, "explicit", path, (name,), warnings=warnings)
+        session = session_table.by_id(self._store, session_id) if session_id else None
+        if session is not None and session.project:
+            name = self._identities.canonical(session.project)
+            return Place(name, "session", session.directory or path, (name,))
+        if self._override:
+            name = self._identities.canonical(normalize_project(self._override))
+            branch, commit = _head(self._locator.locate(self._directory))
+            return Place(name, "override", path, (name,), branch=branch, commit=commit)
+        return None
+
+    def _located(self, directory: str | None) -> Place:
+        """The project of a directory; with an empty name when there is not exactly one."""
+        location = self._locator.locate(Path(directory) if directory else self._directory)
+        path = str(location.directory)
+        warnings = location.warnings
+        if location.source == "ambiguous":
+            names = tuple(self._identities.canonical(name) for name in location.candidates)
+            return Place("", "ambiguous", path, names, warnings=("several repositories here", *warnings))
+        if location.name is None:
+            note = "no project here (the home directory and / are never projects)"
+            return Place("", "none", path, None, warnings=(note, *warnings))
+        name = self._identities.owner(location)
+        branch, commit = _head(location)
+        return Place(
+            name,
+            location.source,
+            path,
+            (name,),
+            default_scope=location.settings.default_scope,
+            warnings=warnings,
+            branch=branch,
+            commit=commit,
+        )
+
+    def _ensured(self, place: Place, *, explicit: bool) -> Place:
+        """``place`` with its project in the table; a new explicit name says so and names the similar ones."""
+        if not place.source.startswith(("explicit", "session", "override", "scope")):
+            self._identities.remember(self._locator.locate(Path(place.path)), place.project)
+        if table.exists(self._store, place.project):
+            return place
+        near = similar_projects(place.project, table.names(self._store))
+        self._identities.create(place.project)
+        warnings = place.warnings
+        if explicit or near:
+            text = f'created project "{place.project}"'
+            if near:
+                text += f"; similar names exist: {', '.join(near)} (mem_merge_projects joins them)"
+            warnings = (*warnings, text)
+        return Place(
+            place.project,
+            place.source,
+            place.path,
+            place.reads,
+            default_scope=place.default_scope,
+            branch=place.branch,
+            commit=place.commit,
+            created=True,
+            warnings=warnings,
+        )
+
+    def _suggestions(self) -> list[str]:
+        return [line.name for line in table.lines(self._store)][:10]
+
+    # --- listing ---------------------------------------------------------------------------------------
+
+    def list(self) -> tuple[ProjectLine, ...]:
+        """All projects, the most recently active first."""
+        return tuple(table.lines(self._store))
+
+
+def _head(location: Location) -> tuple[str | None, str | None]:
+    repository = location.repository
+    return (None, None) if repository is None else (repository.branch, repository.commit)

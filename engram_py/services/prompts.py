@@ -1,0 +1,128 @@
+"""What the person typed, and what a session left behind: prompts, summaries, learnings."""
+
+from __future__ import annotations
+
+from engram_py.capture.normalize import content_hash
+from engram_py.capture.passive import learning_title, parse_learnings
+from engram_py.errors import PromptNotFoundError
+from engram_py.models.observation import Draft, Saved
+from engram_py.models.session import Captured, Prompt, PromptSaved
+from engram_py.recall.derive import derived_terms
+from engram_py.recall.query import match_all, parse_query
+from engram_py.services.intake import clean_content
+from engram_py.services.journal import Journal, new_sync_id
+from engram_py.services.limits import clamp
+from engram_py.services.observations import Observations
+from engram_py.services.projects import Projects
+from engram_py.services.sessions import Sessions
+from engram_py.store import observations as observation_table
+from engram_py.store import sessions as table
+from engram_py.store.database import Store
+
+PROMPTS_MOST = 200
+
+
+class Prompts:
+    """Keeps user prompts, so that the next session knows what was asked for."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects, sessions: Sessions) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+        self._sessions = sessions
+
+    def save(self, content: str, *, project: str | None = None, session_id: str | None = None) -> PromptSaved:
+        """Store a prompt, redacted; the same words in the same session are stored once."""
+        text, _, redacted = clean_content(content)
+        with self._store.transaction():
+            place = self._projects.for_write(project, session_id=session_id)
+            session = self._sessions.ensure(session_id, place)
+            known = table.equal_prompt(self._store, session_id=session.id, project=place.project, content=text)
+            prompt = known or self._add(text, session.id, place.project)
+        return PromptSaved(
+            "duplicate" if known else "added",
+            prompt.id,
+            prompt.sync_id,
+            place.project,
+            place.source,
+            session.id,
+            redacted,
+            place.warnings,
+        )
+
+    def _add(self, text: str, session_id: str, project: str) -> Prompt:
+        now, clock, sync_id = self._journal.now(), self._journal.stamp(), new_sync_id("prompt")
+        values = {"sync_id": sync_id, "session_id": session_id, "project": project, "content": text}
+        values |= {"terms": derived_terms(text), "created_at": now, "clock": clock}
+        prompt_id = self._store.insert("user_prompts", values)
+        self._journal.changed("prompt", sync_id, project=project, clock=clock)
+        return Prompt(prompt_id, sync_id, session_id, project, text, now)
+
+    def recent(
+        self, project: str | None = None, *, query: str | None = None, all_projects: bool = False, limit: int = 20
+    ) -> tuple[Prompt, ...]:
+        """The latest prompts, or those that hold every word of ``query``, best first."""
+        limit, _ = clamp("limit", limit, 1, PROMPTS_MOST)
+        place = self._projects.for_read(project, all_projects=all_projects)
+        words = parse_query(query).content_words if query else ()
+        if words:
+            match = match_all(words)
+            return tuple(table.search_prompts(self._store, match=match, projects=place.reads, limit=limit))
+        return tuple(table.recent_prompts(self._store, projects=place.reads, limit=limit))
+
+    def delete(self, prompt_id: int) -> Prompt:
+        """Remove a prompt for good, leaving a tombstone."""
+        with self._store.transaction():
+            prompt = table.prompt_by_id(self._store, prompt_id)
+            if prompt is None:
+                raise PromptNotFoundError(prompt_id)
+            self._store.execute("delete from user_prompts where id = :id", id=prompt_id)
+            clock = self._journal.stamp()
+            self._journal.removed(
+                "prompt", prompt.sync_id, project=prompt.project, clock=clock, session_id=prompt.session_id
+            )
+            return prompt
+
+
+class Episodes:
+    """What a session leaves: its summary, and the learnings its last message lists."""
+
+    def __init__(self, store: Store, observations: Observations, sessions: Sessions, projects: Projects) -> None:
+        self._store = store
+        self._observations = observations
+        self._sessions = sessions
+        self._projects = projects
+
+    def summarize(self, content: str, *, project: str | None = None, session_id: str | None = None) -> Saved:
+        """Keep a session's summary: the observation with topic key ``session/<id>``, revised when sent again."""
+        with self._store.transaction():
+            place = self._projects.for_write(project, session_id=session_id)
+            session = self._sessions.ensure(session_id, place)
+            draft = Draft(
+                title=f"Session summary: {place.project}",
+                content=content,
+                type="session_summary",
+                topic_key=f"session/{session.id}"[:120],
+            )
+            saved = self._observations.save(draft, project=place.project, session_id=session.id)
+            self._sessions.summarize(session.id, self._observations.get(saved.id).observation.content)
+        return saved
+
+    def capture(
+        self, content: str, *, session_id: str | None = None, source: str | None = None, project: str | None = None
+    ) -> Captured:
+        """Keep the items of a text's last "Key Learnings" section; what the project knows already is not kept twice."""
+        learnings = parse_learnings(content)
+        with self._store.transaction():
+            place = self._projects.for_write(project, session_id=session_id)
+            ids = []
+            for learning in learnings:
+                text, _, _ = clean_content(learning)
+                digest = content_hash(text)
+                if observation_table.hash_exists(self._store, content_hash=digest, project=place.project) is None:
+                    draft = Draft(learning_title(text), text, "passive", tool_name=source or "mcp-passive")
+                    ids.append(self._observations.save(draft, project=place.project, session_id=session_id).id)
+        saved = len(ids)
+        return Captured(
+            len(learnings), saved, len(learnings) - saved, tuple(ids), place.project, place.source, place.warnings
+        )

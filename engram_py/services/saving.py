@@ -1,0 +1,218 @@
+"""The one write path: every door that stores an observation ends in ``Saving.save``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, replace
+from datetime import timedelta
+
+from engram_py.capture.topics import suggest_topic_key
+from engram_py.errors import OperationConflictError, TextTooLongError
+from engram_py.models.observation import (
+    DEDUPE_WINDOW_MINUTES,
+    REVIEW_MONTHS,
+    Candidate,
+    Draft,
+    Observation,
+    Outcome,
+    Saved,
+    Truncated,
+)
+from engram_py.models.project import Place
+from engram_py.models.times import add_months, to_text
+from engram_py.services.candidates import Candidates
+from engram_py.services.intake import NAME_LIMIT_CHARS, Prepared, prepare
+from engram_py.services.journal import Journal, new_sync_id
+from engram_py.services.projects import Projects
+from engram_py.services.sessions import Sessions
+from engram_py.store import observations as table
+from engram_py.store.database import Store
+
+_OPERATION_DAYS = 30
+
+
+class Saving:
+    """Saves what somebody wants kept, and says what became of it."""
+
+    _store: Store
+    _journal: Journal
+    _projects: Projects
+    _sessions: Sessions
+    _candidates: Candidates
+
+    def save(self, draft: Draft, *, project: str | None = None, session_id: str | None = None) -> Saved:
+        """Store ``draft``, or fold it into the observation that already says it.
+
+        ``updated``: its topic key is live in this project and scope; the old text becomes a version.
+        ``duplicate``: the same text, title and type was saved within 15 minutes, or is what the topic says
+        already. ``added``: everything else. All of it in one transaction, with its queued mutation.
+
+        Raises:
+            InvalidInputError: see ``prepare``; or the project is ambiguous.
+            OperationConflictError: ``operation_id`` was used with other arguments.
+            StoreError: the file cannot be written. In every case nothing was stored.
+        """
+        prepared = prepare(draft)
+        operation_id = _operation_id(draft)
+        fingerprint = _fingerprint(prepared, project, session_id)
+        with self._store.transaction():
+            if operation_id and (answer := self._replayed(operation_id, fingerprint)):
+                return answer
+            place = self._projects.for_write(project, session_id=session_id, scope=prepared.scope)
+            session = self._sessions.ensure(session_id, place)
+            saved = self._decide(draft, prepared, place, session.id)
+            if operation_id:
+                self._remember(operation_id, fingerprint, saved)
+        return saved
+
+    def _decide(self, draft: Draft, new: Prepared, place: Place, session_id: str) -> Saved:
+        scope = new.scope or place.default_scope
+        key = {"project": place.project, "scope": scope}
+        if new.topic_key and (old := table.live_topic(self._store, topic_key=new.topic_key, **key)):
+            if table.hash_of(self._store, old.id) == new.content_hash and old.title == new.title:
+                return self._repeat(old, new, place)
+            return self._revise(old, new, place, session_id)
+        if not new.topic_key:
+            since = to_text(self._journal.moment() - timedelta(minutes=DEDUPE_WINDOW_MINUTES))
+            same = table.equal_text(
+                self._store, content_hash=new.content_hash, type=new.type, title=new.title, since=since, **key
+            )
+            if same:
+                return self._repeat(same, new, place)
+        return self._add(draft, new, place, session_id, scope)
+
+    def _add(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str) -> Saved:
+        now, clock, sync_id = self._journal.now(), self._journal.stamp(), new_sync_id("obs")
+        row_id = self._store.insert(
+            "observations",
+            self._text(new)
+            | {
+                "sync_id": sync_id,
+                "session_id": session_id,
+                "project": place.project,
+                "scope": scope,
+                "origin": draft.origin,
+                "review_after": self._review_date(new.type),
+                "git_branch": place.branch,
+                "git_commit": place.commit,
+                "last_seen_at": now,
+                "created_at": now,
+                "updated_at": now,
+                "clock": clock,
+            },
+        )
+        self._journal.changed("observation", sync_id, project=place.project, clock=clock)
+        return self._answer("added", row_id, new, place, find_candidates=True)
+
+    def _revise(self, old: Observation, new: Prepared, place: Place, session_id: str) -> Saved:
+        now, clock = self._journal.now(), self._journal.stamp()
+        table.keep_version(self._store, old, clock=clock)
+        values = self._text(new) | {
+            "session_id": session_id,
+            "aliases": new.aliases or old.aliases,
+            "lifecycle": "active",
+            "review_after": self._review_date(new.type),
+            "git_branch": place.branch or old.git_branch,
+            "git_commit": place.commit or old.git_commit,
+            "revision_count": old.revision_count + 1,
+            "last_seen_at": now,
+            "updated_at": now,
+            "clock": clock,
+        }
+        self._store.update("observations", {"id": old.id}, values)
+        self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
+        return self._answer("updated", old.id, new, place, find_candidates=True)
+
+    def _repeat(self, old: Observation, new: Prepared, place: Place) -> Saved:
+        now, clock = self._journal.now(), self._journal.stamp()
+        values = {"duplicate_count": old.duplicate_count + 1, "last_seen_at": now, "clock": clock}
+        self._store.update("observations", {"id": old.id}, values)
+        self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
+        return self._answer("duplicate", old.id, new, place, find_candidates=False)
+
+    def _answer(self, outcome: Outcome, row_id: int, new: Prepared, place: Place, *, find_candidates: bool) -> Saved:
+        kept = table.by_id(self._store, row_id)
+        assert kept is not None
+        suggestion = None
+        if not kept.topic_key and outcome == "added" and kept.type not in ("session_summary", "passive"):
+            suggestion = suggest_topic_key(type=kept.type, title=kept.title, content=kept.content)
+        return Saved(
+            outcome=outcome,
+            id=kept.id,
+            sync_id=kept.sync_id,
+            title=kept.title,
+            type=kept.type,
+            scope=kept.scope,
+            topic_key=kept.topic_key,
+            project=kept.project,
+            project_source=place.source,
+            project_path=place.path,
+            session_id=kept.session_id,
+            revision_count=kept.revision_count,
+            duplicate_count=kept.duplicate_count,
+            state=kept.state(self._journal.moment()),
+            review_after=kept.review_after,
+            suggested_topic_key=suggestion,
+            truncation=new.truncation,
+            redacted=new.redacted,
+            candidates=self._candidates.find(kept) if find_candidates else (),
+            warnings=(*new.warnings, *place.warnings),
+        )
+
+    def _text(self, new: Prepared) -> dict[str, str | None]:
+        return {
+            "type": new.type,
+            "title": new.title,
+            "content": new.content,
+            "topic_key": new.topic_key,
+            "aliases": new.aliases,
+            "terms": new.terms,
+            "tool_name": new.tool_name,
+            "content_hash": new.content_hash,
+        }
+
+    def _review_date(self, kind: str) -> str | None:
+        months = REVIEW_MONTHS.get(kind)
+        return None if months is None else to_text(add_months(self._journal.moment(), months))
+
+    # --- the same save twice -----------------------------------------------------------------------------
+
+    def _replayed(self, operation_id: str, fingerprint: str) -> Saved | None:
+        row = table.operation(self._store, operation_id)
+        if row is None:
+            return None
+        if row["fingerprint"] != fingerprint:
+            raise OperationConflictError(operation_id)
+        return replace(_saved_from_json(row["answer"]), replayed=True)
+
+    def _remember(self, operation_id: str, fingerprint: str, saved: Saved) -> None:
+        table.remember_operation(
+            self._store,
+            operation_id=operation_id,
+            fingerprint=fingerprint,
+            answer=json.dumps(asdict(saved)),
+            now=self._journal.now(),
+            forget_before=to_text(self._journal.moment() - timedelta(days=_OPERATION_DAYS)),
+        )
+
+
+def _operation_id(draft: Draft) -> str | None:
+    if draft.operation_id and len(draft.operation_id) > NAME_LIMIT_CHARS:
+        raise TextTooLongError("operation_id", len(draft.operation_id), NAME_LIMIT_CHARS)
+    return draft.operation_id or None
+
+
+def _fingerprint(new: Prepared, project: str | None, session_id: str | None) -> str:
+    """A digest of what was asked for, each part with its length, so that no two requests run together."""
+    parts = (session_id, new.type, new.title, new.content, new.tool_name, project, new.scope, new.topic_key)
+    joined = "".join(f"{len(part)}:{part}" for part in (part or "" for part in parts))
+    return "v1:" + hashlib.sha256(joined.encode()).hexdigest()
+
+
+def _saved_from_json(text: str) -> Saved:
+    values = json.loads(text)
+    values["truncation"] = Truncated(**values["truncation"]) if values["truncation"] else None
+    values["candidates"] = tuple(Candidate(**candidate) for candidate in values["candidates"])
+    values["warnings"] = tuple(values["warnings"])
+    return Saved(**values)

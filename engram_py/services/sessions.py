@@ -1,0 +1,158 @@
+"""Sessions: one run of an agent in a project. Saving never depends on one being alive."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from typing import Literal
+
+from engram_py.capture.normalize import check_text
+from engram_py.capture.redact import redact
+from engram_py.errors import EmptyFieldError, SessionInUseError, SessionNotFoundError, TextTooLongError
+from engram_py.models.project import Place
+from engram_py.models.session import SESSION_COLUMNS, Session, SessionLine, SessionState
+from engram_py.services.journal import Journal
+from engram_py.services.projects import Projects
+from engram_py.store import sessions as table
+from engram_py.store.database import Store
+
+SESSION_ID_LIMIT = 200
+
+SessionMode = Literal["process", "manual"]
+
+
+class Sessions:
+    """Starts, continues, ends and lists sessions.
+
+    A call that names no session belongs to the one this process started; a server makes one of its own for
+    each project on its first write (``process``), a command line files under ``manual-save-<project>``.
+    """
+
+    def __init__(
+        self, store: Store, journal: Journal, projects: Projects, *, mode: SessionMode = "manual", agent: str = ""
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+        self._mode = mode
+        self.agent = agent
+        self._started: dict[str, str] = {}  # project → the session this process is in
+
+    def start(self, session_id: str, *, directory: str | None = None, project: str | None = None) -> SessionState:
+        """Begin ``session_id``, or continue it: an ended one is opened again. Later saves of this process join it."""
+        _check_id(session_id)
+        with self._store.transaction():
+            place = self._projects.for_write(project, directory=directory)
+            state = self._ensure_row(session_id, place, directory or place.path)
+            self._started[place.project] = session_id
+            return replace(state, warnings=place.warnings)
+
+    def end(self, session_id: str, *, summary: str | None = None) -> SessionState:
+        """Close a session, keeping ``summary`` when there is one.
+
+        Raises:
+            SessionNotFoundError: nothing was ever saved or started under this id.
+        """
+        _check_id(session_id)
+        clean = redact(summary).text.strip() if summary else None
+        if clean:
+            check_text("summary", clean)
+        with self._store.transaction():
+            session = table.by_id(self._store, session_id)
+            if session is None:
+                raise SessionNotFoundError(session_id)
+            ended = replace(session, ended_at=self._journal.now(), summary=clean or session.summary)
+            self._write(ended)
+        self._started = {project: known for project, known in self._started.items() if known != session_id}
+        return SessionState(ended, "ended")
+
+    def ensure(self, session_id: str | None, place: Place) -> Session:
+        """The session a write belongs to, created or reopened as needed. Call inside the write's transaction."""
+        if session_id is not None:
+            _check_id(session_id)
+        return self._ensure_row(session_id or self.current_id(place.project), place, place.path).session
+
+    def current_id(self, project: str) -> str:
+        """The session of this process for a project; its id only, nothing is written."""
+        if project in self._started:
+            return self._started[project]
+        if self._mode == "manual":
+            return f"manual-save-{project}"
+        return self._started.setdefault(project, f"mcp-{secrets.token_hex(8)}")
+
+    def end_own(self) -> None:
+        """End the sessions this process opened by itself; those an agent started are the agent's to end."""
+        for session_id in [known for known in self._started.values() if known.startswith("mcp-")]:
+            if table.by_id(self._store, session_id) is not None:
+                self.end(session_id)
+
+    def summarize(self, session_id: str, summary: str) -> None:
+        """Keep a session's summary beside it. Call inside a transaction."""
+        session = table.by_id(self._store, session_id)
+        if session is not None:
+            self._write(replace(session, summary=summary))
+
+    def get(self, session_id: str) -> Session:
+        session = table.by_id(self._store, session_id)
+        if session is None:
+            raise SessionNotFoundError(session_id)
+        return session
+
+    def recent(
+        self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
+    ) -> tuple[SessionLine, ...]:
+        """The latest sessions of a project, the most recently active first."""
+        place = self._projects.for_read(project, all_projects=all_projects)
+        return tuple(table.recent(self._store, projects=place.reads, limit=limit))
+
+    def delete(self, session_id: str) -> None:
+        """Remove a session that holds no observations, and its prompts, leaving tombstones.
+
+        Raises:
+            SessionInUseError: observations belong to it, soft-deleted ones included.
+        """
+        with self._store.transaction():
+            session = self.get(session_id)
+            held = table.observations_in(self._store, session_id)
+            if held:
+                raise SessionInUseError(session_id, held)
+            for prompt in table.recent_prompts(self._store, projects=None, limit=-1, session_id=session_id):
+                self._store.execute("delete from user_prompts where id = :id", id=prompt.id)
+                clock = self._journal.stamp()
+                self._journal.removed(
+                    "prompt", prompt.sync_id, project=prompt.project, clock=clock, session_id=session_id
+                )
+            self._store.execute("delete from sessions where id = :id", id=session_id)
+            self._journal.removed("session", session_id, project=session.project, clock=self._journal.stamp())
+
+    def _ensure_row(self, session_id: str, place: Place, directory: str) -> SessionState:
+        session = table.by_id(self._store, session_id)
+        if session is None:
+            created = Session(
+                session_id, place.project, directory, self.agent, "shared", self._journal.now(), None, None
+            )
+            self._write(created, new=True)
+            return SessionState(created, "created")
+        if session.ended_at is not None:
+            reopened = replace(session, ended_at=None)
+            self._write(reopened)
+            return SessionState(reopened, "reopened")
+        return SessionState(session, "continued")
+
+    def _write(self, session: Session, *, new: bool = False) -> None:
+        clock = self._journal.stamp()
+        values = {name: getattr(session, name) for name in SESSION_COLUMNS}
+        values |= {"updated_at": self._journal.now(), "clock": clock}
+        if new:
+            self._store.insert("sessions", values)
+        else:
+            self._store.update("sessions", {"id": session.id}, values)
+        self._journal.changed("session", session.id, project=session.project, clock=clock)
+
+
+def _check_id(session_id: str) -> None:
+    if not session_id.strip():
+        raise EmptyFieldError("session_id")
+    check_text("session_id", session_id)
+    if len(session_id) > SESSION_ID_LIMIT:
+        raise TextTooLongError("session_id", len(session_id), SESSION_ID_LIMIT)

@@ -1,0 +1,175 @@
+"""The store: one connection behind a lock, transactions that begin immediate, rows by name."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from engram_py.store import filesystem, migrations
+from engram_py.store.connection import LOCK_PATIENCE_SECONDS, begin_immediate, connect, use_wal
+from engram_py.store.sqlite_errors import translated
+
+Row = sqlite3.Row
+
+
+class Store:
+    """An open ``engram.db``. Safe to use from several threads; other processes are waited for.
+
+    Raises (``open``):
+        DataDirError, NetworkFilesystemError: the directory cannot be used.
+        StoreTooNewError, StoreForeignError, StoreDamagedError: the file is left as it is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._patience = LOCK_PATIENCE_SECONDS
+        self._connection = self._connect()
+        self._inode = self._file_identity()
+
+    @classmethod
+    def open(cls, data_dir: Path) -> Store:
+        path = filesystem.prepare_data_dir(data_dir)
+        filesystem.create_private_file(path)
+        return cls(path)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = connect(self.path)
+        try:
+            with translated(self.path):
+                pending = migrations.check_origin(connection, self.path)
+            use_wal(connection, self.path)
+            if pending:
+                migrations.migrate(connection, self.path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    # --- reading ---------------------------------------------------------------------------------------
+
+    def rows(self, sql: str, **values: Any) -> list[Row]:
+        """All rows of a query. Values are bound by name."""
+        with self._lock, translated(self.path):
+            return self._usable().execute(sql, values).fetchall()
+
+    def row(self, sql: str, **values: Any) -> Row | None:
+        with self._lock, translated(self.path):
+            found: Row | None = self._usable().execute(sql, values).fetchone()
+            return found
+
+    def value(self, sql: str, **values: Any) -> Any:
+        """The first column of the first row, or None."""
+        row = self.row(sql, **values)
+        return None if row is None else row[0]
+
+    # --- writing ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """``BEGIN IMMEDIATE`` … commit, or roll back when the block raises. Inside another one: a savepoint."""
+        with self._lock:
+            if self._depth:
+                with self._savepoint():
+                    yield
+                return
+            connection = self._usable()
+            begin_immediate(connection, self.path, patience=self._patience)
+            self._depth = 1
+            try:
+                with translated(self.path):
+                    yield
+                    connection.execute("commit")
+            finally:
+                self._depth = 0
+                if connection.in_transaction:
+                    with contextlib.suppress(sqlite3.Error):
+                        connection.execute("rollback")
+
+    @contextmanager
+    def _savepoint(self) -> Iterator[None]:
+        name = f"level_{self._depth}"
+        self._depth += 1
+        self._connection.execute(f"savepoint {name}")
+        try:
+            yield
+        except BaseException:
+            # A full disk makes SQLite roll back the whole transaction, savepoints and all.
+            if self._connection.in_transaction:
+                self._connection.execute(f"rollback to {name}")
+                self._connection.execute(f"release {name}")
+            raise
+        else:
+            self._connection.execute(f"release {name}")
+        finally:
+            self._depth -= 1
+
+    def execute(self, sql: str, **values: Any) -> sqlite3.Cursor:
+        """Run a statement inside ``transaction()``; outside of one it is a mistake and refused."""
+        assert self._depth, "writes belong inside store.transaction()"
+        return self._connection.execute(sql, values)
+
+    def insert(self, table: str, values: Mapping[str, Any], *, replace: bool = False) -> int:
+        """Insert one row of column values; its rowid."""
+        verb = "insert or replace" if replace else "insert"
+        names = ", ".join(values)
+        slots = ", ".join(f":{name}" for name in values)
+        cursor = self.execute(f"{verb} into {table} ({names}) values ({slots})", **values)
+        return int(cursor.lastrowid or 0)
+
+    def update(self, table: str, key: Mapping[str, Any], values: Mapping[str, Any]) -> int:
+        """Set columns of the rows whose columns equal ``key``; how many there were."""
+        sets = ", ".join(f"{name} = :{name}" for name in values)
+        where = " and ".join(f"{name} = :key_{name}" for name in key)
+        keys = {f"key_{name}": value for name, value in key.items()}
+        return self.execute(f"update {table} set {sets} where {where}", **values, **keys).rowcount
+
+    def hurry(self, seconds: float) -> None:
+        """From now on wait no longer than this for other writers: a process that is about to end."""
+        self._patience = seconds
+        self._connection.execute(f"pragma busy_timeout = {int(seconds * 1000)}")
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether SQLite still has the transaction open; a full disk makes it roll back by itself."""
+        return self._connection.in_transaction
+
+    # --- the file itself --------------------------------------------------------------------------------
+
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """The connection itself, for what is about the file (backup, integrity), while nothing else runs."""
+        with self._lock, translated(self.path):
+            yield self._usable()
+
+    def reopen(self) -> None:
+        """Close and open again: after the file was replaced."""
+        with self._lock:
+            self._connection.close()
+            filesystem.create_private_file(self.path)
+            self._connection = self._connect()
+            self._inode = self._file_identity()
+
+    def _usable(self) -> sqlite3.Connection:
+        # Somebody restored a backup over the file, or removed it, while this process held it open: writes to
+        # the old inode would be acknowledged and gone.
+        if not self._depth and self._file_identity() != self._inode:
+            self.reopen()
+        return self._connection
+
+    def _file_identity(self) -> tuple[int, int] | None:
+        try:
+            stat = self.path.stat()
+        except OSError:
+            return None
+        return (stat.st_dev, stat.st_ino)

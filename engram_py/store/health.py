@@ -1,0 +1,97 @@
+"""SQL of the doctor: what is wrong with a file, and how to rebuild what is derived."""
+
+from __future__ import annotations
+
+from engram_py.store import migrations
+from engram_py.store.database import Store
+
+_INDEXES = {"observations_fts": "observations", "prompts_fts": "user_prompts"}
+
+# Rows the index holds are in its `docsize` table.
+_MISSING = "select count(*) from {table} where {live} and id not in (select id from {index}_docsize)"
+_EXTRA = "select count(*) from {index}_docsize where id not in (select id from {table} where {live})"
+
+_DROP = """
+drop trigger if exists observations_fts_insert;
+drop trigger if exists observations_fts_delete;
+drop trigger if exists observations_fts_leave;
+drop trigger if exists observations_fts_enter;
+drop trigger if exists prompts_fts_insert;
+drop trigger if exists prompts_fts_delete;
+drop trigger if exists prompts_fts_leave;
+drop trigger if exists prompts_fts_enter;
+drop table if exists observations_vocab;
+drop table if exists observations_fts;
+drop table if exists prompts_fts;
+"""
+
+_FILL = (
+    """
+    insert into observations_fts (rowid, title, topic_key, aliases, content, terms)
+    select id, title, topic_key, aliases, content, terms from observations where deleted_at is null order by id
+    """,
+    "insert into prompts_fts (rowid, content, terms) select id, content, terms from user_prompts order by id",
+)
+
+ORPHANED_OBSERVATIONS = """
+select id, session_id, project from observations
+where session_id not in (select id from sessions)
+order by id
+"""
+
+LOOSE_RELATIONS = """
+select id, sync_id, project from memory_relations
+where judgment_status in ('pending', 'judged')
+  and ((source_id not like 'entity:%' and source_id not in (select sync_id from observations))
+    or (target_id not like 'entity:%' and target_id not in (select sync_id from observations)))
+order by id
+"""
+
+UNLISTED_PROJECTS = """
+select distinct project from (
+    select project from observations union select project from sessions union select project from user_prompts
+)
+where project <> '' and project not in (select name from projects)
+order by project
+"""
+
+
+def integrity(store: Store) -> list[str]:
+    """What SQLite finds wrong with the file; empty when nothing is."""
+    with store.connection() as connection:
+        rows = [row[0] for row in connection.execute("pragma integrity_check(20)")]
+    return [] if rows == ["ok"] else rows
+
+
+def index_drift(store: Store) -> dict[str, tuple[int, int]]:
+    """For each full-text index: rows it misses, rows it should not hold. A missing index misses everything (-1)."""
+    found = {}
+    for index, table in _INDEXES.items():
+        live = "deleted_at is null" if table == "observations" else "true"
+        if store.value("select count(*) from sqlite_master where name = :name", name=f"{index}_docsize"):
+            missing = store.value(_MISSING.format(table=table, index=index, live=live))
+            extra = store.value(_EXTRA.format(table=table, index=index, live=live))
+            found[index] = (int(missing), int(extra))
+        else:
+            found[index] = (-1, 0)
+    return found
+
+
+def expected_triggers() -> set[str]:
+    return {line.rstrip(";").split()[-1] for line in _DROP.splitlines() if line.startswith("drop trigger")}
+
+
+def missing_triggers(store: Store) -> list[str]:
+    """Triggers that keep the index true and are not there."""
+    present = {row[0] for row in store.rows("select name from sqlite_master where type = 'trigger'")}
+    return sorted(expected_triggers() - present)
+
+
+def rebuild_indexes(store: Store) -> None:
+    """Make the full-text tables and their triggers anew from the rows. Call inside a transaction."""
+    [file] = [file for file in migrations.migration_files() if file.stem.endswith("_search")]
+    for script in (_DROP, file.read_text(encoding="utf-8")):
+        for statement in migrations.statements(script):
+            store.execute(statement)
+    for statement in _FILL:
+        store.execute(statement)

@@ -1,0 +1,56 @@
+"""SQL of the change journal: the clock's high mark, the mutation queue, the tombstones, the meta table."""
+
+from __future__ import annotations
+
+from engram_py.store.database import Store
+
+
+def get_meta(store: Store, key: str) -> str | None:
+    value: str | None = store.value("select value from meta where key = :key", key=key)
+    return value
+
+
+def set_meta(store: Store, key: str, value: str) -> None:
+    store.execute(
+        "insert into meta (key, value) values (:key, :value) on conflict (key) do update set value = :value",
+        key=key,
+        value=value,
+    )
+
+
+def enqueue(store: Store, *, entity: str, entity_key: str, op: str, project: str, clock: str, occurred_at: str) -> None:
+    # `or replace` deletes the row of an earlier change of the same thing and takes a new seq: the queue holds
+    # each thing once, and a reader's cursor still passes over it again.
+    store.insert(
+        "sync_mutations",
+        {
+            "entity": entity,
+            "entity_key": entity_key,
+            "op": op,
+            "project": project,
+            "clock": clock,
+            "occurred_at": occurred_at,
+        },
+        replace=True,
+    )
+
+
+def bury(
+    store: Store, *, entity: str, entity_key: str, project: str, session_id: str | None, deleted_at: str, clock: str
+) -> None:
+    store.insert(
+        "tombstones",
+        {
+            "entity": entity,
+            "entity_key": entity_key,
+            "project": project,
+            "session_id": session_id,
+            "deleted_at": deleted_at,
+            "clock": clock,
+        },
+        replace=True,
+    )
+
+
+def queue_size(store: Store) -> int:
+    return int(store.value("select count(*) from sync_mutations"))

@@ -1,0 +1,231 @@
+"""SQL over observations, their versions, and the answers of repeated saves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from engram_py.models.observation import OBSERVATION_COLUMNS, Neighbour, Observation, Version
+from engram_py.store.database import Row, Store
+
+COLUMNS = ", ".join(OBSERVATION_COLUMNS)
+
+# What a project sees: its own rows, and what is personal or global wherever it was saved.
+VISIBLE = """(
+    :projects is null
+    or scope <> 'project'
+    or project in (select value from json_each(:projects))
+)"""
+
+BY_ID = f"select {COLUMNS} from observations where id = :id"
+BY_SYNC_ID = f"select {COLUMNS} from observations where sync_id = :sync_id"
+
+# Indexed look-ups of the write path: the newest live row of a topic, the newest equal text.
+LIVE_TOPIC = f"""
+select {COLUMNS}
+from observations
+where topic_key = :topic_key and project = :project and scope = :scope and deleted_at is null
+order by updated_at desc, id desc
+limit 1
+"""
+
+EQUAL_TEXT = f"""
+select {COLUMNS}
+from observations
+where content_hash = :content_hash and project = :project and scope = :scope and type = :type and title = :title
+  and deleted_at is null and created_at >= :since
+order by created_at desc, id desc
+limit 1
+"""
+
+# One project at a time, so that the index gives the order and the cost is the limit, not the memory.
+_RECENT = f"""
+select {COLUMNS}
+from observations
+where deleted_at is null and lifecycle = 'active' and pinned = :pinned
+  and type not in (select value from json_each(:without))
+  and (:scope is null or scope = :scope)
+  and {{where}}
+order by updated_at desc, id desc
+limit :limit
+"""
+RECENT_IN_PROJECT = _RECENT.format(where="project = :project")
+RECENT_SHARED = _RECENT.format(where="scope <> 'project'")
+RECENT_ANYWHERE = _RECENT.format(where="true")
+
+DUE = f"""
+select {COLUMNS}
+from observations
+where review_after <= :now and deleted_at is null and {VISIBLE}
+order by review_after, id
+limit :limit
+"""
+
+BEFORE = """
+select id, type, title, created_at
+from observations
+where session_id = :session_id and id < :id and deleted_at is null
+order by id desc
+limit :limit
+"""
+
+AFTER = """
+select id, type, title, created_at
+from observations
+where session_id = :session_id and id > :id and deleted_at is null
+order by id
+limit :limit
+"""
+
+VERSIONS = """
+select version, title, content, created_at
+from observation_versions
+where observation_id = :id and (:cursor is null or version < :cursor)
+order by version desc
+limit :limit
+"""
+
+
+def projects_json(projects: Sequence[str] | None) -> str | None:
+    """A bound value for ``VISIBLE``: None reads every project."""
+    return None if projects is None else json.dumps(list(projects))
+
+
+def by_id(store: Store, observation_id: int) -> Observation | None:
+    row = store.row(BY_ID, id=observation_id)
+    return None if row is None else Observation.from_row(row)
+
+
+def by_sync_id(store: Store, sync_id: str) -> Observation | None:
+    row = store.row(BY_SYNC_ID, sync_id=sync_id)
+    return None if row is None else Observation.from_row(row)
+
+
+def live_topic(store: Store, *, topic_key: str, project: str, scope: str) -> Observation | None:
+    row = store.row(LIVE_TOPIC, topic_key=topic_key, project=project, scope=scope)
+    return None if row is None else Observation.from_row(row)
+
+
+def equal_text(store: Store, **key: Any) -> Observation | None:
+    row = store.row(EQUAL_TEXT, **key)
+    return None if row is None else Observation.from_row(row)
+
+
+def hash_of(store: Store, observation_id: int) -> str:
+    return str(store.value("select content_hash from observations where id = :id", id=observation_id))
+
+
+def hash_exists(store: Store, *, content_hash: str, project: str) -> int | None:
+    """The id of a live observation of ``project`` with this text, whatever its title or age."""
+    found: int | None = store.value(
+        "select id from observations where content_hash = :hash and project = :project and deleted_at is null limit 1",
+        hash=content_hash,
+        project=project,
+    )
+    return found
+
+
+def by_ids(store: Store, ids: Sequence[int]) -> dict[int, Observation]:
+    sql = f"select {COLUMNS} from observations where id in (select value from json_each(:ids))"
+    rows = store.rows(sql, ids=json.dumps(list(ids)))
+    return {row["id"]: Observation.from_row(row) for row in rows}
+
+
+def recent(
+    store: Store,
+    *,
+    projects: Sequence[str] | None,
+    limit: int,
+    pinned: bool = False,
+    scope: str | None = None,
+    without: Sequence[str] = (),
+) -> list[Observation]:
+    """The newest active observations the projects see, latest change first."""
+    values = {"limit": limit, "pinned": int(pinned), "scope": scope, "without": json.dumps(list(without))}
+    if projects is None:
+        rows = store.rows(RECENT_ANYWHERE, **values)
+    else:
+        rows = store.rows(RECENT_SHARED, **values)
+        for project in projects:
+            rows += store.rows(RECENT_IN_PROJECT, **values, project=project)
+    unique = {row["id"]: row for row in rows}.values()
+    newest = sorted(unique, key=lambda row: (row["updated_at"], row["id"]), reverse=True)
+    return [Observation.from_row(row) for row in newest[:limit]]
+
+
+def due(store: Store, *, now: str, projects: Sequence[str] | None, limit: int) -> list[Observation]:
+    rows = store.rows(DUE, now=now, projects=projects_json(projects), limit=limit)
+    return [Observation.from_row(row) for row in rows]
+
+
+def neighbours(store: Store, observation: Observation, *, before: int, after: int) -> tuple[list[Row], list[Row]]:
+    """Rows of ``BEFORE`` and ``AFTER``, both oldest first."""
+    key = {"session_id": observation.session_id, "id": observation.id}
+    earlier = store.rows(BEFORE, **key, limit=before)
+    return earlier[::-1], store.rows(AFTER, **key, limit=after)
+
+
+def as_neighbour(row: Row) -> Neighbour:
+    return Neighbour(id=row["id"], type=row["type"], title=row["title"], created_at=row["created_at"])
+
+
+def count_in_session(store: Store, session_id: str) -> int:
+    return int(
+        store.value(
+            "select count(*) from observations where session_id = :session_id and deleted_at is null",
+            session_id=session_id,
+        )
+    )
+
+
+def count_live(store: Store, projects: Sequence[str] | None) -> int:
+    return int(
+        store.value(
+            f"select count(*) from observations where deleted_at is null and {VISIBLE}",
+            projects=projects_json(projects),
+        )
+    )
+
+
+def versions(store: Store, observation_id: int, *, cursor: int | None, limit: int) -> list[Version]:
+    rows = store.rows(VERSIONS, id=observation_id, cursor=cursor, limit=limit)
+    return [Version(row["version"], row["title"], row["content"], row["created_at"]) for row in rows]
+
+
+def count_versions(store: Store, observation_id: int) -> int:
+    return int(store.value("select count(*) from observation_versions where observation_id = :id", id=observation_id))
+
+
+def keep_version(store: Store, observation: Observation, *, clock: str, of: int | None = None) -> None:
+    """Keep an observation's present text as its own next version, or as one of another observation ``of``."""
+    store.execute(
+        """
+        insert into observation_versions (observation_id, version, title, content, created_at, clock)
+        select :id, coalesce(max(version), 0) + 1, :title, :content, :created_at, :clock
+        from observation_versions where observation_id = :id
+        """,
+        id=observation.id if of is None else of,
+        title=observation.title,
+        content=observation.content,
+        created_at=observation.updated_at,
+        clock=clock,
+    )
+
+
+def operation(store: Store, operation_id: str) -> Row | None:
+    return store.row("select * from save_operations where operation_id = :id", id=operation_id)
+
+
+def remember_operation(
+    store: Store, *, operation_id: str, fingerprint: str, answer: str, now: str, forget_before: str
+) -> None:
+    store.execute(
+        """
+        delete from save_operations where operation_id in
+            (select operation_id from save_operations where created_at < :before order by created_at limit 50)
+        """,
+        before=forget_before,
+    )
+    values = {"operation_id": operation_id, "fingerprint": fingerprint, "answer": answer, "created_at": now}
+    store.insert("save_operations", values)

@@ -1,0 +1,1 @@
+"""Clocks, mutations and chunks: what other machines share."""

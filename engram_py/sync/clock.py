@@ -1,0 +1,47 @@
+"""The hybrid logical clock: wall time that never runs backwards, with a counter and the device to break ties.
+
+Kulkarni et al., "Logical Physical Clocks and Consistent Snapshots in Globally Distributed Databases" (2014).
+A stamp is text: 12 hex digits of Unix milliseconds, 4 of counter, the device; text order is clock order.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+
+ZERO = "000000000000-0000-"
+_MAX_COUNTER = 0xFFFF
+_SHAPE = re.compile(r"([0-9a-f]{12})-([0-9a-f]{4})-([0-9a-f]*)\Z")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stamp:
+    milliseconds: int
+    counter: int
+    device: str
+
+    def __str__(self) -> str:
+        return f"{self.milliseconds:012x}-{self.counter:04x}-{self.device}"
+
+
+def parse_stamp(text: str) -> Stamp:
+    """Raises ValueError when ``text`` is no stamp."""
+    match = _SHAPE.match(text)
+    if match is None:
+        raise ValueError(f"not a clock stamp: {text!r}")
+    return Stamp(int(match[1], 16), int(match[2], 16), match[3])
+
+
+def next_stamp(last: str, *, now_milliseconds: int, device: str) -> str:
+    """The stamp of an event that comes after ``last``, even when the wall clock was set back."""
+    seen = parse_stamp(last or ZERO)
+    if now_milliseconds > seen.milliseconds:
+        return str(Stamp(now_milliseconds, 0, device))
+    if seen.counter < _MAX_COUNTER:
+        return str(Stamp(seen.milliseconds, seen.counter + 1, device))
+    return str(Stamp(seen.milliseconds + 1, 0, device))
+
+
+def new_device_id() -> str:
+    return secrets.token_hex(8)

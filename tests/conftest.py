@@ -1,0 +1,41 @@
+"""Fixtures every test shares: a memory in a temporary folder, and a git that reads nobody's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engram_py import Engram
+from engram_py.config import Settings
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No variable of the developer's machine decides a test."""
+    for name in ("ENGRAM_PROJECT", "ENGRAM_TOOLS", "ENGRAM_NOW", "ENGRAM_LOG_LEVEL", "ENGRAM_TIMEZONE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ENGRAM_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder called widgets, so that is the project."""
+    path = tmp_path / "widgets"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def app(data_dir: Path, folder: Path) -> Iterator[Engram]:
+    """An open memory whose calls belong to project widgets."""
+    with Engram(settings=Settings(data_dir), directory=folder) as engram:
+        yield engram
