@@ -10,9 +10,13 @@ def main() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    from engram_py.interfaces.cli.main import cli
+    try:
+        from engram_py.interfaces.cli.main import run
 
-    cli(prog_name="engram")
+        code = run()
+    except KeyboardInterrupt:  # before there was a command to interrupt
+        code = 130
+    sys.exit(code)
 
 
 if __name__ == "__main__":

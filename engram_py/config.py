@@ -36,7 +36,7 @@ SETTINGS = (
     Setting("project", "ENGRAM_PROJECT", "", "The project of every call that names none; `--project` wins over it."),
     Setting("tools", "ENGRAM_TOOLS", "core", "Tools the MCP server offers: core, agent, admin, all, or names."),
     Setting("log_level", "ENGRAM_LOG_LEVEL", "error", "What is logged to stderr: debug, info, warning or error."),
-    Setting("timezone", "ENGRAM_TIMEZONE", "the system's", "IANA name of the zone times are shown in."),
+    Setting("timezone", "ENGRAM_TIMEZONE", "the system's", "IANA name of the zone the command line shows times in."),
     Setting("", "ENGRAM_NOW", "", "A fixed time (RFC 3339) instead of the clock; for tests of what depends on dates."),
 )
 
@@ -77,7 +77,10 @@ def _data_dir(environ: Mapping[str, str]) -> Path:
         from platformdirs import user_data_path
 
         return user_data_path("engram", appauthor=False)
-    path = Path(named).expanduser()
+    try:
+        path = Path(named).expanduser()
+    except RuntimeError as exc:
+        raise DataDirError(named, "there is no such home directory") from exc
     if not path.is_absolute():
         raise DataDirError(named, "the path is relative")
     return path
@@ -100,7 +103,7 @@ def _config_file(path: Path) -> tuple[dict[str, str], tuple[str, ...]]:
         return {}, ()
     except NotADirectoryError:  # the store says what is wrong with the data directory
         return {}, ()
-    except (OSError, ValueError) as exc:
+    except (OSError, ValueError, RecursionError) as exc:
         return {}, (f"{path} was ignored: {exc}",)
     if not isinstance(raw, dict):
         return {}, (f"{path} was ignored: it is not a JSON object",)
@@ -118,4 +121,18 @@ def _checked(values: dict[str, str], settings: Settings) -> dict[str, Any]:
         values["log_level"] = "error"
     else:
         values["log_level"] = level
+    zone = values.get("timezone")
+    if zone and not _is_zone(zone):
+        warnings.append(f"timezone {zone!r} was ignored: it is an IANA name such as Europe/Berlin")
+        del values["timezone"]
     return {**values, "warnings": tuple(warnings)}
+
+
+def _is_zone(name: str) -> bool:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True

@@ -218,10 +218,9 @@ class UnknownToolError(InvalidInputError):
 class OperationConflictError(ConflictError):
     code = "operation_conflict"
 
-    def __init__(self, operation_id: str) -> None:
-        self.operation_id = operation_id[:80]
+    def __init__(self) -> None:
         super().__init__(
-            f"operation_id {self.operation_id!r} was used before with other arguments",
+            "operation_id was used before with other arguments",
             hint="use a new operation_id for a new save; nothing was written",
         )
 

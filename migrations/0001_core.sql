@@ -49,6 +49,7 @@ create table sessions (
     clock text not null
 ) strict;
 create index sessions_project on sessions (project, started_at desc);
+create index sessions_started on sessions (started_at desc);
 
 create table observations (
     id integer primary key autoincrement,
@@ -83,13 +84,13 @@ create table observations (
     clock text not null
 ) strict;
 create index observations_session on observations (session_id, id);
-create index observations_recent on observations (project, updated_at desc) where deleted_at is null;
-create index observations_newest on observations (updated_at desc) where deleted_at is null;
-create index observations_shared on observations (updated_at desc) where scope <> 'project' and deleted_at is null;
+create index observations_recent on observations (project, updated_at desc, id desc) where deleted_at is null;
+create index observations_newest on observations (updated_at desc, id desc) where deleted_at is null;
+create index observations_shared on observations (updated_at desc, id desc, project) where scope <> 'project' and deleted_at is null;
 create index observations_topic on observations (project, scope, topic_key) where topic_key is not null and deleted_at is null;
 create index observations_topic_key on observations (topic_key) where topic_key is not null and deleted_at is null;
 create index observations_hash on observations (content_hash, project) where deleted_at is null;
-create index observations_pinned on observations (project) where pinned = 1 and deleted_at is null;
+create index observations_pinned on observations (project, updated_at desc, id desc) where pinned = 1 and deleted_at is null;
 create index observations_review on observations (review_after) where review_after is not null and deleted_at is null;
 
 create table observation_versions (
@@ -124,6 +125,7 @@ create table user_prompts (
 ) strict;
 create index user_prompts_session on user_prompts (session_id, id);
 create index user_prompts_recent on user_prompts (project, created_at desc);
+create index user_prompts_newest on user_prompts (created_at desc);
 
 -- Endpoints are text references: the sync id of an observation, or `entity:<slug>`.
 create table memory_relations (

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from engram_py.capture.secret_values import is_code, is_mixed, is_path, is_placeholder, is_wordy, looks_random
+from engram_py.capture.compiled import compiled
+from engram_py.capture.secret_values import has_sign, is_code, is_mixed, is_path, is_placeholder, is_wordy, looks_random
 
 # Searched in lower-cased text, each with the rest of the name it may begin. A name ends here: `password_file`,
 # `tokens`, `tokenizer` and `secret_name` name something else.
@@ -31,19 +32,18 @@ _WHOLE_WORDS = frozenset({"pass", "pwd", "auth", "cred", "creds"})
 _AFTER_NAME = (
     r"""(?:[_-]?\d{1,2})?(?:\[\d{0,4}\])?[)"'`\]*\\]{0,4}"""
     r"""(?:[ \t]{1,4}value(?=[ \t]?=)|[ \t]?:[ \t]?[a-z_][\w.\[\]|]{0,30}(?=[ \t]=)|[ \t](?:string|str)(?=[ \t]=))?"""
-    r"""(?P<sep>[ \t]{0,8}(?:={1,3}|!={1,2}|:=|=>|[:：|>(,])|[ \t]{1,4}is(?=[ \t]))[ \t*_]{0,8}"""
+    r"""(?P<sep>[ \t]{0,8}(?:=>|:=|={1,3}|!={1,2}|[:：|>(,])|[ \t]{1,4}is(?=[ \t]))[ \t*_]{0,8}"""
 )
-_FLAG = re.compile(
+_FLAG = (
     r"--(?:[a-z0-9]{1,20}-){0,4}(?P<stem>pass|pwd|secret|token|key|auth)(?P<rest>word|wd|phrase)?(?P<sep>[ \t]{1,4})"
 )
-_KEY_OF = re.compile(
+_KEY_OF = (
     r"(?:api|access|secret|private|auth|account|signing|encryption|encrypt|master|service|admin|storage|app|client"
     r"|session|jwt|license|subscription|webhook|hmac|ssh|root)[_\-. ]?$"
 )
-_QUOTED = re.compile(r"""(?:[fbrFBR]{1,2}|@)?(\\?["'`])((?:(?!\1)(?:\\.|[^\n\\])){1,512})\1(?!\w)""")
-_BARE = re.compile(r"""(?P<open>\\?["'`]{0,3})(?P<value>[^\s"'`<>]{1,512})""")
-_NEXT_PAIR = re.compile(r"[,;&](?=[\w .-]{1,40}=|$)")
-_NAME_CHARS = re.compile(r"[\w-]*$", re.ASCII)
+_QUOTED = r"""(?:[fbrFBR]{1,2}|@)?(\\?["'`])((?:(?!\1)(?:\\.|[^\n\\])){1,512})\1(?!\w)"""
+_BARE = r"""(?P<open>\\?["'`]{0,3})(?P<value>[^\s"'`<>]{1,512})"""
+_NEXT_PAIR = r"[,;&](?=[\w .-]{1,40}=|$)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ def find_assignments(text: str, lowered: str) -> Iterator[Assignment]:
                 if value.hide:
                     yield value
     if "--" in lowered:
-        for match in _FLAG.finditer(lowered):
+        for match in compiled(_FLAG).finditer(lowered):
             start = match.start("stem")
-            if match["stem"] != "key" or _KEY_OF.search(lowered, match.start(), start):
+            if match["stem"] != "key" or compiled(_KEY_OF).search(lowered, match.start(), start):
                 flag = _value(match["stem"], match, text)
                 if flag and flag.hide:
                     yield flag
@@ -86,7 +86,7 @@ def find_assignments(text: str, lowered: str) -> Iterator[Assignment]:
 def _is_secret_name(stem: str, match: re.Match[str], text: str, lowered: str) -> bool:
     start = match.start()
     if stem == "key":
-        return _KEY_OF.search(lowered, max(0, start - 14), start) is not None
+        return compiled(_KEY_OF).search(lowered, max(0, start - 14), start) is not None
     if stem + match["rest"] in _WHOLE_WORDS and start and text[start - 1].isalpha():
         return text[start].isupper() and text[start - 1].islower()  # dbPass, not bypass
     return True
@@ -98,11 +98,11 @@ def _value(stem: str, match: re.Match[str], text: str) -> Assignment | None:
         return None
     password = stem in _PASSWORDS
     kind = "password" if password else "secret"
-    if quoted := _QUOTED.match(text, match.end()):
+    if quoted := compiled(_QUOTED).match(text, match.end()):
         if _hide_quoted(quoted[2], quoted[1], sep, password=password):
             return Assignment(*quoted.span(2), kind, hide=True)
         return None
-    bare = _BARE.match(text, match.end())
+    bare = compiled(_BARE).match(text, match.end())
     if bare is None:
         return None
     env = match["sep"] == "=" and match.end() == match.end("sep") and _is_env(text, start, match.end("rest"))
@@ -130,7 +130,7 @@ def _bare_end(value: str, start: int, *, env: bool) -> int:
     redacted = value.find("[REDACTED")
     if redacted >= 0:
         value = value[:redacted]
-    pair = _NEXT_PAIR.search(value)
+    pair = compiled(_NEXT_PAIR).search(value)
     if pair:
         value = value[: pair.start()]
     return start + len(value if env else value.rstrip(",;.)]}\\|*"))
@@ -151,6 +151,7 @@ def _hide_quoted(value: str, quote: str, sep: str, *, password: bool) -> bool:
 
 
 def _hide_bare(value: str, sep: str, *, env: bool, quoted: bool, password: bool) -> bool:
+    value = value[:160]  # enough to judge by
     if len(value) < 6 or sep in (",", "(") or is_placeholder(value):
         return False
     if not quoted and (is_code(value) or is_path(value)):
@@ -160,5 +161,5 @@ def _hide_bare(value: str, sep: str, *, env: bool, quoted: bool, password: bool)
     if env or (sep == "=" and value.isdigit()):
         return True
     if sep == "is":
-        return is_mixed(value) and not is_wordy(value)
-    return is_mixed(value) and not (value.islower() and is_wordy(value) and value.count("-") + value.count("_") >= 1)
+        return is_mixed(value) and has_sign(value)
+    return is_mixed(value) and not (value.islower() and ("-" in value or "_" in value) and is_wordy(value))

@@ -49,14 +49,16 @@ def truncate_utf8(text: str, limit_bytes: int, marker: str = TRUNCATION_MARKER) 
 
 def _cluster_start(text: str, cut: int) -> int:
     """The nearest place at or before ``cut`` that does not split what a reader sees as one character."""
-    place = cut
-    while place > max(0, cut - _LONGEST_CLUSTER) and _continues(text, place):
-        place -= 1
-    return place if not _continues(text, place) or not place else cut
+    if cut >= len(text):
+        return cut
+    for place in range(cut, max(0, cut - _LONGEST_CLUSTER) - 1, -1):
+        if not place or not _continues(text, place):
+            return place
+    return cut
 
 
 def _continues(text: str, place: int) -> bool:
-    char, before = text[place], text[place - 1] if place else ""
+    char, before = text[place], text[place - 1]
     if _JOINER in (before, char) or unicodedata.category(char).startswith("M"):
         return True
     if _is_flag_half(char) and _is_flag_half(before):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+
+from engram_py.capture.compiled import compiled
 
 TITLE_LIMIT_CHARS = 60
 
@@ -20,15 +21,15 @@ _HEADINGS = """
 """
 _NAMES = frozenset(name.strip() for line in _HEADINGS.split("\n") for name in line.split("|") if name.strip())
 
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
-_BOLD_LINE = re.compile(r"^ {0,3}(\*\*|__)(?P<name>[^*_\n]{1,80})\1[ \t]*[:：]?[ \t]*$")
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-_NUMBERED = re.compile(r"^ {0,3}\d{1,3}[.)、．][ \t]*(?=\S)(.*)$")
-_BULLET = re.compile(r"^ {0,3}[-*+•][ \t]+(?=\S)(.*)$")
-_NESTED = re.compile(r"^\s{2,}(?:[-*+•]|\d{1,3}[.)])[ \t]+")
-_RULE = re.compile(r"^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
-_EMPHASIS = re.compile(r"\*\*|__|`|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<!\w)_(?=\S)|(?<=\S)_(?!\w)")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_HEADING = r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$"
+_BOLD_LINE = r"^ {0,3}(\*\*|__)(?P<name>[^*_\n]{1,80})\1[ \t]*[:：]?[ \t]*$"
+_FENCE = r"^ {0,3}(`{3,}|~{3,})"
+_NUMBERED = r"^ {0,3}\d{1,3}[.)、．][ \t]*(?=\S)(.*)$"
+_BULLET = r"^ {0,3}[-*+•][ \t]+(?=\S)(.*)$"
+_NESTED = r"^\s{2,}(?:[-*+•]|\d{1,3}[.)])[ \t]+"
+_RULE = r"^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$"
+_EMPHASIS = r"\*\*|__|`|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<!\w)_(?=\S)|(?<=\S)_(?!\w)"
+_CJK = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
 
 
 def parse_learnings(text: str) -> list[str]:
@@ -58,8 +59,8 @@ def _sections(text: str) -> Iterator[list[str]]:
     section: list[str] | None = None
     level = 0
     for line in _outside_fences(text):
-        heading = _HEADING.match(line)
-        bold = None if heading else _BOLD_LINE.match(line)
+        heading = compiled(_HEADING).match(line)
+        bold = None if heading else compiled(_BOLD_LINE).match(line)
         if _names_learnings(heading[2] if heading and len(heading[1]) <= 4 else bold["name"] if bold else ""):
             if section is not None:
                 yield section
@@ -77,7 +78,7 @@ def _sections(text: str) -> Iterator[list[str]]:
 def _outside_fences(text: str) -> Iterator[str]:
     fence = ""
     for line in text.splitlines():
-        mark = _FENCE.match(line)
+        mark = compiled(_FENCE).match(line)
         if fence:
             if mark and mark[1].startswith(fence):
                 fence = ""
@@ -92,20 +93,20 @@ def _names_learnings(heading: str) -> bool:
     return heading.strip(" \t*_:：#").lower() in _NAMES
 
 
-def _items(lines: list[str], start: re.Pattern[str]) -> list[str]:
+def _items(lines: list[str], start: str) -> list[str]:
     """The list items that ``start`` recognises, with the lines that continue each."""
     items: list[str] = []
-    other = _BULLET if start is _NUMBERED else _NUMBERED
+    other = _BULLET if start == _NUMBERED else _NUMBERED
     open_item = after_blank = False
     for line in lines:
-        if match := start.match(line):
-            if not _RULE.match(line):
+        if match := compiled(start).match(line):
+            if not compiled(_RULE).match(line):
                 items.append(match[1])
-            open_item, after_blank = not _RULE.match(line), False
+            open_item, after_blank = not compiled(_RULE).match(line), False
         elif not line.strip():
             after_blank = True
-        elif open_item and (line[0] in " \t" or not (after_blank or other.match(line))):
-            items[-1] += " " + _NESTED.sub("", line).strip()
+        elif open_item and (line[0] in " \t" or not (after_blank or compiled(other).match(line))):
+            items[-1] += " " + compiled(_NESTED).sub("", line).strip()
             after_blank = False
         else:
             open_item = False
@@ -113,10 +114,10 @@ def _items(lines: list[str], start: re.Pattern[str]) -> list[str]:
 
 
 def _clean(item: str) -> str:
-    return " ".join(_EMPHASIS.sub("", item).split())
+    return " ".join(compiled(_EMPHASIS).sub("", item).split())
 
 
 def _says_something(item: str) -> bool:
-    if len(_CJK.findall(item)) >= 8:
+    if len(compiled(_CJK).findall(item)) >= 8:
         return True
     return len(item.encode("utf-8", "replace")) >= 20 and len(item.split()) >= 4

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 
 from engram_py.capture import secret_patterns as shapes
 from engram_py.capture.assignments import find_assignments
+from engram_py.capture.compiled import compiled
 from engram_py.capture.secret_values import is_placeholder, looks_random
 
 PRIVATE = "[REDACTED]"
-_PASSES = 4  # taking one secret out may uncover the edge of another
+_PASSES = 8  # taking one secret out may uncover the edge of another
 
 Span = tuple[int, int, str]
 
@@ -74,14 +75,14 @@ def lower_aligned(text: str) -> str:
 # --- passages ---------------------------------------------------------------------------------------------
 
 
-_PRIVATE_TAG = re.compile(r"<\s{0,99}(?P<close>/?)\s{0,99}private(?:\s[^<>]*)?(?<!/)>", re.IGNORECASE | re.ASCII)
+_PRIVATE_TAG = r"(?ia)<\s{0,99}(?P<close>/?)\s{0,99}private(?:\s[^<>]*)?(?<!/)>"
 
 
 def _private_passages(text: str, lowered: str) -> Iterator[Span]:
     if "private" not in lowered or "<" not in text:
         return
     depth = start = 0
-    for tag in _PRIVATE_TAG.finditer(text):
+    for tag in compiled(_PRIVATE_TAG).finditer(text):
         if not tag["close"]:
             start = start if depth else tag.start()
             depth += 1
@@ -93,18 +94,18 @@ def _private_passages(text: str, lowered: str) -> Iterator[Span]:
         yield start, len(text), "private_tag"
 
 
-_KEY_BEGIN = re.compile(r"-----?[ ]?BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?[ ]?-----?", re.ASCII)
-_KEY_END = re.compile(r"-----?[ ]?END[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?[ ]?-----?", re.ASCII)
-_KEY_MATERIAL = re.compile(r"""[ \t"']{0,4}(?:$|[\r\n]|\\+[nr]|[A-Za-z0-9+/=]{24})""")
-_PUTTY_BEGIN = re.compile(r"PuTTY-User-Key-File-\d[^\n]*", re.ASCII)
-_PUTTY_END = re.compile(r"Private-(?:MAC|Hash):[ \t]*[0-9A-Fa-f]+", re.ASCII)
+_KEY_BEGIN = r"(?a)-----?[ ]?BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?[ ]?-----?"
+_KEY_END = r"(?a)-----?[ ]?END[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?[ ]?-----?"
+_KEY_MATERIAL = r"""[ \t"']{0,4}(?:$|[\r\n]|\\+[nr]|[A-Za-z0-9+/=]{24})"""
+_PUTTY_BEGIN = r"(?a)PuTTY-User-Key-File-\d[^\n]*"
+_PUTTY_END = r"(?a)Private-(?:MAC|Hash):[ \t]*[0-9A-Fa-f]+"
 
 
 def _key_blocks(text: str, lowered: str) -> Iterator[Span]:
     if "private key" in lowered:
-        yield from _blocks(text, _KEY_BEGIN, _KEY_END)
+        yield from _blocks(text, compiled(_KEY_BEGIN), compiled(_KEY_END))
     if "putty-user" in lowered:
-        yield from _blocks(text, _PUTTY_BEGIN, _PUTTY_END)
+        yield from _blocks(text, compiled(_PUTTY_BEGIN), compiled(_PUTTY_END))
 
 
 def _blocks(text: str, begin: re.Pattern[str], end: re.Pattern[str]) -> Iterator[Span]:
@@ -118,7 +119,7 @@ def _blocks(text: str, begin: re.Pattern[str], end: re.Pattern[str]) -> Iterator
         if last and not (following and following.start() < last.start()):
             yield start.start(), last.end(), "private_key"
             position = last.end()
-        elif _KEY_MATERIAL.match(text, start.end()):
+        elif compiled(_KEY_MATERIAL).match(text, start.end()):
             yield start.start(), len(text), "private_key"
             return
         else:
@@ -140,8 +141,8 @@ def _known_shapes(text: str, lowered: str) -> Iterator[Span]:
     if "eyJ" in runs:
         yield from _spans(shapes.prefixed("eyJ", shapes.JWT_BODY, r"\w-"), text, "jwt")
     for kind, literal, expression in shapes.FLOATING:
-        if literal in runs and shapes.floating(expression).search(runs):
-            yield from _spans(shapes.floating(expression), text, kind)
+        if literal in runs and compiled(expression).search(runs):
+            yield from _spans(compiled(expression), text, kind)
     yield from _ambiguous_keys(text, runs)
 
 
@@ -170,37 +171,41 @@ def _ambiguous_keys(text: str, runs: str) -> Iterator[Span]:
 
 
 _URL_USER = r"""://[^\s:/@"'`<>]{0,128}:"""
-_URL = re.compile(_URL_USER + r"""([^\s/"'`<>]{1,256})@(?=[\w\[$<{%*-])""")
+_URL = _URL_USER + r"""([^\s/"'`<>]{1,256})@(?=[\w\[$<{%*-])"""
 # A password with an unescaped slash; not a port followed by a path that has an @ in it.
-_URL_SLASH = re.compile(_URL_USER + r"""(?!\d{1,5}[/?#])([^\s"'`<>@:]{1,128}/[^\s"'`<>@:]{0,64})@(?=[\w\[$<{])""")
+_URL_SLASH = _URL_USER + r"""(?!\d{1,5}[/?#])([^\s"'`<>@:]{1,128}/[^\s"'`<>@:]{0,64})@(?=[\w\[$<{])"""
 
 
 def _url_passwords(text: str, lowered: str) -> Iterator[Span]:
     if "://" not in text or "@" not in text:
         return
     for pattern in (_URL, _URL_SLASH):
-        for match in pattern.finditer(text):
+        for match in compiled(pattern).finditer(text):
             value = match[1]
             if not is_placeholder(value) and "[REDACTED" not in value:
                 yield *match.span(1), "url_password"
 
 
-_HEADER = re.compile(
+_HEADER = (
     r"""authorization["'`\]*\\]{0,4}[ \t]{0,4}[:=,][ \t]{0,4}[\\"'`*]{0,3}"""
     r"""(?:(?P<scheme>[a-z][a-z-]{3,20})[ \t]{1,4})?"""
 )
-_BEARER = re.compile(r"bearer[ \t]{1,4}(?P<scheme>)")
-_CREDENTIAL = re.compile(r"[A-Za-z0-9._~+/=:-]{6,}", re.ASCII)
+_BEARER = r"bearer[ \t]{1,4}(?P<scheme>)"
+_CREDENTIAL = r"(?a)[A-Za-z0-9._~+/=:-]{6,}"
 
 
 def _headers(text: str, lowered: str) -> Iterator[Span]:
     for word, pattern in (("authorization", _HEADER), ("bearer", _BEARER)):
         if word not in lowered:
             continue
-        for match in pattern.finditer(lowered):
-            value = _CREDENTIAL.match(text, match.end())
-            if value and _is_credential(value[0].rstrip(".:"), match["scheme"]):
-                yield value.start(), value.start() + len(value[0].rstrip(".:")), "auth_header"
+        position = 0
+        while match := compiled(pattern).search(lowered, position):
+            position = match.end()
+            if value := compiled(_CREDENTIAL).match(text, position):
+                position = value.end()
+                secret = value[0].rstrip(".:")
+                if _is_credential(secret, match["scheme"]):
+                    yield value.start(), value.start() + len(secret), "auth_header"
 
 
 def _is_credential(value: str, scheme: str | None) -> bool:
@@ -217,15 +222,13 @@ def _is_basic(value: str) -> bool:
         return False
 
 
-_CURL_USER = re.compile(
-    r"""-(?:u|-user|-proxy-user)[ =]{0,2}["']?(?P<user>[^\s:"'-][^\s:"']{0,63}):(?P<secret>[^\s"']{3,256})"""
-)
+_CURL_USER = r"""-(?:u|-user|-proxy-user)[ =]{0,2}["']?(?P<user>[^\s:"'-][^\s:"']{0,63}):(?P<secret>[^\s"']{3,256})"""
 
 
 def _curl_users(text: str, lowered: str) -> Iterator[Span]:
     if "curl" not in lowered:
         return
-    for match in _CURL_USER.finditer(text):
+    for match in compiled(_CURL_USER).finditer(text):
         near = text.rfind("curl", max(0, match.start() - 400), match.start()) >= 0
         numbers = match["user"].isdigit() and match["secret"].isdigit()  # docker run -u 1000:1000
         if near and not numbers and not is_placeholder(match["secret"]) and "[REDACTED" not in match["secret"]:

@@ -7,6 +7,7 @@ import re
 from functools import cache
 
 WORD = r"[A-Za-z0-9_-]"
+EDGE = r"(?a)(?:(?<!\w)|(?<=\\[nrt]))"  # `\n` stands before a token inside escaped text
 
 # (kind, prefixes, what follows the prefix). Lengths are a little below the documented ones: a token that somebody
 # shortened is still mostly there. A group named `secret` is the part to replace, else it is everything.
@@ -98,19 +99,23 @@ JWT_BODY = rf"{WORD}{{8,}}+\.(?:eyJ{WORD}{{8,}}+(?:\.{WORD}*+)?|{WORD}*+\.{WORD}
 
 # A literal that must occur before the expression is worth running, and the expression.
 FLOATING: tuple[tuple[str, str, str], ...] = (
-    ("telegram_token", ":AA", r"(?<![\w:])\d{8,10}:AA[\w-]{30,35}(?![\w-])"),
-    ("mailchimp_key", "-us", r"(?<!\w)[0-9a-f]{32}-us\d{1,2}(?!\w)"),
-    ("terraform_token", ".atlasv1.", r"(?<!\w)[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,}+"),
-    ("azure_sas", "sig=", r"[?&]sig=(?P<secret>[A-Za-z0-9%/+=]{24,}+)"),
+    ("telegram_token", ":AA", EDGE + r"(?<!:)\d{8,10}:AA[\w-]{30,35}(?![\w-])"),
+    ("mailchimp_key", "-us", EDGE + r"[0-9a-f]{32}-us\d{1,2}(?!\w)"),
+    ("terraform_token", ".atlasv1.", EDGE + r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,}+"),
+    ("azure_sas", "sig=", r"(?a)[?&]sig=(?P<secret>[A-Za-z0-9%/+=]{24,}+)"),
     # The first part is base64 of decimal digits, so its first two characters are few. The expression starts with
     # a set so that `re` skips to it quickly; the look behind comes second.
-    ("discord_token", ".", r"[MNO](?<![\w.-].)[DTjz][\w-]{21,26}\.[\w-]{6}\.[\w-]{27,40}(?![\w-])"),
+    (
+        "discord_token",
+        ".",
+        r"(?a)[MNO](?:(?<![\w.-].)|(?<=\\[nrt].))[DTjz][\w-]{21,26}\.[\w-]{6}\.[\w-]{27,40}(?![\w-])",
+    ),
 )
 
 
 # Everything above lies in a run of these characters, and the shortest has this many.
 RUN_LENGTH = 16
-_RUN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+=%:~@?&")
+_RUN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+=%:~@?&\\")
 _TO_RUNS = bytes(byte if byte in _RUN else 0x20 for byte in range(256))
 
 
@@ -125,16 +130,13 @@ def long_runs(text: str) -> str:
 
 @cache
 def prefixed(prefix: str, body: str, before: str = "A-Za-z0-9") -> re.Pattern[str]:
-    r"""``prefix`` not inside a longer word, then ``body``; compiled on first use.
+    r"""``prefix`` and ``body``; a prefix that words may end in counts only at the start of a word.
 
     The look-behinds follow the prefix, because `re` searches fast only for an expression that starts with a
     literal. ``\n`` and ``%3D`` are what stands before a token inside escaped text.
     """
     literal = re.escape(prefix)
+    if len(prefix) >= 6 or (len(prefix) >= 4 and prefix.endswith("_")):
+        return re.compile(literal + body, re.ASCII)
     start = rf"(?:(?<![{before}]{literal})|(?<=\\[nrt]{literal})|(?<=%[0-9A-Fa-f]{{2}}{literal}))"
     return re.compile(literal + start + body, re.ASCII)
-
-
-@cache
-def floating(expression: str) -> re.Pattern[str]:
-    return re.compile(expression, re.ASCII)

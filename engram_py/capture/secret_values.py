@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
+
+from engram_py.capture.compiled import compiled
 
 # Said in place of a value. Compared without case, quotes and outer punctuation.
 _WORDS = """
@@ -18,22 +19,20 @@ _WORDS = """
 """
 PLACEHOLDERS = frozenset(_WORDS.split())
 
-_REFERENCE_INSIDE = re.compile(r"\$[{(]|#\{|\{\{|<%|\{[A-Za-z_][\w.]{0,60}\}", re.ASCII)
-_REFERENCE = re.compile(
-    r"""\$[A-Za-z_][\w:.]*$ | %[\w-]+%$ | %\(?\w*\)?[sdrv]$ | @[\w.]+(?:\(|$) | \{[\w.:!,\s]*\}$
+_REFERENCE_INSIDE = r"(?a)\$[{(]|#\{|\{\{|<%|\{[A-Za-z_][\w.]{0,60}\}"
+_REFERENCE = r"""(?xia)\$[A-Za-z_][\w:.]*$ | %[\w-]+%$ | %\(?\w*\)?[sdrv]$ | @[\w.]+(?:\(|$) | \{[\w.:!,\s]*\}$
       | <[^<>]*>$ | \[[^\[\]]*\]$ | \(.*\)$ | !\w | ENC\[ | (?:vault|op|ssm|arn|sops|env|secretref|keyring)[:+]
       | (?:your|my|the|some|insert|enter|replace|put|add|use|example|dummy|fake|sample)[-_ ][A-Za-z_ -]+$
-    """,
-    re.VERBOSE | re.IGNORECASE | re.ASCII,
-)
+    """
 _SHORTENED = ("...", "\u2026")
-_CALL = re.compile(r"^(?:await |new |!|\*|&)?[A-Za-z_$][\w.$:>?!-]{0,80}(?:\(|\[)")
-_DOTTED = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+;?$")
-_KEYWORD_ARGUMENT = re.compile(r"^[A-Za-z_]+=\w*$")
-_PATH = re.compile(r"^(?:[~.]{0,2}/|[A-Za-z]:[\\/])?[\w.@%+-]+(?:[\\/][\w.@%+-]*)+$")
-_PIECES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_PART = re.compile(r"[A-Za-z0-9]+")
-_SPECIAL = frozenset("!@#$%^&*+=?~|\\")
+_CALL = r"^(?:await |new |!|\*|&)?[A-Za-z_$][\w.$:>?!-]{0,80}(?:\(|\[)"
+_DOTTED = r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+;?$"
+_KEYWORD_ARGUMENT = r"^[A-Za-z_]+=\w*$"
+_PATH = r"^(?:[~.]{0,2}/|[A-Za-z]:[\\/])?[\w.@%+-]+(?:[\\/][\w.@%+-]*)+$"
+_PIECES = r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+"
+_PART = r"[A-Za-z0-9]+"
+_SIGN = r"[!@#$%^&*+=?~|\\]"
+_DIGIT_OR_SIGN = r"[\d!@#$%^&*+=?~|\\]"
 
 
 def is_placeholder(value: str) -> bool:
@@ -43,47 +42,51 @@ def is_placeholder(value: str) -> bool:
         return True
     if "://" in value or value.startswith(_SHORTENED) or value.endswith(_SHORTENED):
         return True
-    return _REFERENCE.match(value) is not None or _REFERENCE_INSIDE.search(value) is not None
+    return compiled(_REFERENCE).match(value) is not None or compiled(_REFERENCE_INSIDE).search(value) is not None
 
 
 def is_code(value: str) -> bool:
     """Whether an unquoted ``value`` reads as an expression: a call, a subscript, an attribute, ``name=1``."""
     if value[0] in ")]},;=|&":
         return True
-    if _DOTTED.match(value):
+    if compiled(_DOTTED).match(value):
         return is_wordy(value)
-    return _CALL.match(value) is not None or _KEYWORD_ARGUMENT.match(value) is not None
+    return compiled(_CALL).match(value) is not None or compiled(_KEYWORD_ARGUMENT).match(value) is not None
 
 
 def is_path(value: str) -> bool:
-    return _PATH.match(value) is not None and is_wordy(value)
+    return compiled(_PATH).match(value) is not None and is_wordy(value)
 
 
 def is_wordy(value: str) -> bool:
     """Whether ``value`` is made of pronounceable pieces: ``db-credentials-v2``, ``refreshToken``, not ``k3Jx9Qf0``."""
-    return all(map(_is_wordy_part, _PART.findall(value[:256])))
+    return all(map(_is_wordy_part, compiled(_PART).findall(value[:160])))
 
 
 def _is_wordy_part(part: str) -> bool:
-    if len(part) <= 4:
+    if len(part) <= 4 or (part.isalpha() and (part.islower() or part.isupper() or part.istitle())):
         return True
-    pieces = _PIECES.findall(part)
+    pieces: list[str] = compiled(_PIECES).findall(part)
     digits = sum(piece[0].isdigit() for piece in pieces)
-    return digits <= 1 and len(part) >= 3 * len(pieces)
+    return digits <= 1 and len(part) >= 3 * (len(pieces) - digits)
 
 
 def looks_random(value: str, *, minimum: int = 10) -> bool:
     """Whether ``value`` was made by a generator rather than by a person; numbers alone are not enough."""
+    value = value[:160]  # enough to judge by
     if len(value) < minimum or value.isdigit() or any(map(str.isspace, value)) or is_wordy(value):
         return False
-    return entropy(value[:128]) >= 2.8
+    return entropy(value) >= 2.8
 
 
 def is_mixed(value: str) -> bool:
     """Whether ``value`` mixes letters with digits or signs, as passwords do and words of a sentence do not."""
     bare = value.rstrip("!?.")
-    letters = any(map(str.isalpha, bare))
-    return letters and (any(map(str.isdigit, bare)) or not _SPECIAL.isdisjoint(bare))
+    return any(map(str.isalpha, bare)) and compiled(_DIGIT_OR_SIGN).search(bare) is not None
+
+
+def has_sign(value: str) -> bool:
+    return compiled(_SIGN).search(value.rstrip("!?.")) is not None
 
 
 def entropy(value: str) -> float:

@@ -10,6 +10,8 @@ from typing import Any
 
 from engram_py.errors import EngramError
 from engram_py.interfaces import wording
+from engram_py.interfaces.context_text import context_values
+from engram_py.models.context import Context
 from engram_py.models.health import Report
 from engram_py.models.listing import Listing
 from engram_py.models.observation import Detail, Results, Saved
@@ -40,7 +42,9 @@ def to_json(value: Any) -> Any:
                 for name in ("source_observation", "source_title", "target_observation", "target_title")
             }
         case Results():
-            return _plain(value) | {"count": len(value.results)}
+            return _plain(value) | {"query": value.query[:200], "count": len(value.results)}
+        case Context():
+            return context_values(value)
         case Report():
             return _plain(value) | {"summary": value.summary}
     if is_dataclass(value) and not isinstance(value, type):

@@ -30,6 +30,7 @@ from engram_py.models.session import Captured, Prompt, PromptSaved, SessionLine,
 from engram_py.models.times import ago, parse_time
 
 COMPACT_PREVIEW_CHARS = 100
+_EMPTY = {"due": "Nothing is due for review", "pending": "No relation waits for a verdict"}
 
 
 @singledispatch
@@ -41,6 +42,12 @@ def text(value: object, now: datetime) -> str:
 def age(moment: str | None, now: datetime) -> str:
     parsed = parse_time(moment)
     return ago(parsed, now) if parsed else "?"
+
+
+def clock(moment: str | None, now: datetime, shape: str = "%Y-%m-%d %H:%M %Z") -> str:
+    """A time in the zone of ``now``: the reader's own on the command line, else UTC."""
+    parsed = parse_time(moment)
+    return f"{parsed.astimezone(now.tzinfo):{shape}}" if parsed else "?"
 
 
 def notes(warnings: Iterable[str]) -> list[str]:
@@ -104,7 +111,7 @@ def _updated(value: Updated, now: datetime) -> str:
 @text.register
 def _detail(value: Detail, now: datetime) -> str:
     row = value.observation
-    marks = [row.type, row.project, f"{row.updated_at[:16].replace('T', ' ')} UTC, {age(row.updated_at, now)}"]
+    marks = [row.type, row.project, f"{clock(row.updated_at, now)}, {age(row.updated_at, now)}"]
     marks += [row.scope] if row.scope != "project" else []
     marks += ["pinned"] if row.pinned else []
     marks += [f"revision {row.revision_count}"] if row.revision_count > 1 else []
@@ -117,7 +124,11 @@ def _detail(value: Detail, now: datetime) -> str:
     if value.version_total and not value.versions:
         lines += ["", f"{value.version_total} earlier version(s): include_history=true shows them"]
     for version in value.versions:
-        lines += ["", f"--- version {version.version}, until {version.created_at}: {version.title}", version.content]
+        lines += [
+            "",
+            f"--- version {version.version}, of {clock(version.created_at, now)}: {version.title}",
+            version.content,
+        ]
     if value.next_cursor is not None:
         lines += ["", f"older versions: history_cursor={value.next_cursor}"]
     return "\n".join([*lines, *notes(value.warnings)])
@@ -134,14 +145,14 @@ def _deleted(value: Deleted, now: datetime) -> str:
 @text.register
 def _timeline(value: Timeline, now: datetime) -> str:
     focus = value.focus
-    head = f"Session {value.session_id} ({value.session_started_at[:16]}), {value.total_in_session} observations"
-    lines = [head, *map(_neighbour, value.before)]
+    head = f"Session {value.session_id} ({clock(value.session_started_at, now)}), {value.total_in_session} observations"
+    lines = [head, *(_neighbour(row, now) for row in value.before)]
     lines += [f">>> [#{focus.id}] [{focus.type}] {focus.title} <<<", focus.content]
-    return "\n".join([*lines, *map(_neighbour, value.after), *notes(value.warnings)])
+    return "\n".join([*lines, *(_neighbour(row, now) for row in value.after), *notes(value.warnings)])
 
 
-def _neighbour(row: Neighbour) -> str:
-    return f"[#{row.id}] {row.created_at[11:16]} [{row.type}] {row.title}"
+def _neighbour(row: Neighbour, now: datetime) -> str:
+    return f"[#{row.id}] {clock(row.created_at, now, '%H:%M')} [{row.type}] {row.title}"
 
 
 @text.register
@@ -151,7 +162,7 @@ def _pinned(value: Pinned, now: datetime) -> str:
 
 @text.register
 def _reviewed(value: Reviewed, now: datetime) -> str:
-    due = f"next review {value.review_after[:10]}" if value.review_after else "no further review"
+    due = f"next review {clock(value.review_after, now, '%Y-%m-%d')}" if value.review_after else "no further review"
     return f'Reviewed [#{value.id}] "{value.title}"; {due}'
 
 
@@ -289,7 +300,7 @@ def _counts(kind: str, counts: Counts) -> str:
 @text.register
 def _listing(value: Listing, now: datetime) -> str:
     if not value.items:
-        return "\n".join([f"No {value.name}", *notes(value.warnings)])
+        return "\n".join([_EMPTY.get(value.name, f"No {value.name}"), *notes(value.warnings)])
     return "\n".join([*(line(item, now) for item in value.items), *notes(value.warnings)])
 
 
@@ -315,11 +326,11 @@ def _prompt_line(item: Prompt, now: datetime) -> str:
 
 @line.register
 def _review_line(item: ReviewLine, now: datetime) -> str:
-    return f"[#{item.id}] {item.title} ({item.type}, {item.project}, due {item.review_after[:10]})"
+    return f"[#{item.id}] {item.title} ({item.type}, {item.project}, due {clock(item.review_after, now, '%Y-%m-%d')})"
 
 
 @line.register
 def _project_line(item: ProjectLine, now: datetime) -> str:
     also = f" (also {', '.join(item.aliases)})" if item.aliases else ""
-    active = f", active {age(item.last_activity_at, now)} ago" if item.last_activity_at else ""
+    active = f", last active: {age(item.last_activity_at, now)}" if item.last_activity_at else ""
     return f"{item.name}: {item.observations} observations, {item.sessions} sessions{active}{also}"

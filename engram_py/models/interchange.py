@@ -5,11 +5,13 @@ What Engram does not know travels in the block ``engram_py``, which its importer
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 READABLE = ("0.1.0", "0.2.0")
+
+Count = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
 
 class _Lenient(BaseModel):
@@ -36,8 +38,8 @@ class ObservationIn(_Lenient):
     project: str | None = None
     scope: str | None = None
     topic_key: str | None = None
-    revision_count: int = 1
-    duplicate_count: int = 0
+    revision_count: Count = 1
+    duplicate_count: Count = 0
     last_seen_at: str | None = None
     pinned: bool = False
     review_after: str | None = None
@@ -62,21 +64,15 @@ class RelationIn(_Lenient):
     reason: str | None = None
     evidence: str | None = None
     confidence: float | None = Field(default=None, ge=0, le=1)
-    judgment_status: str = "pending"
+    judgment_status: Literal["pending", "judged", "orphaned", "ignored"] = "pending"
     marked_by_actor: str | None = None
     marked_by_kind: str | None = None
     marked_by_model: str | None = None
     session_id: str | None = None
     superseded_at: str | None = None
+    superseded_by_relation_sync_id: str | None = None
     created_at: str | None = None
     updated_at: str | None = None
-
-    @field_validator("judgment_status")
-    @classmethod
-    def _known_status(cls, status: str) -> str:
-        if status not in ("pending", "judged", "orphaned", "ignored"):
-            raise ValueError(f"unknown judgment_status {status!r}")
-        return status
 
 
 class PromptTombstoneIn(_Lenient):
@@ -86,15 +82,56 @@ class PromptTombstoneIn(_Lenient):
     deleted_at: str | None = None
 
 
+class OwnObservation(_Lenient):
+    """The columns of an observation that Engram has no place for, and its times to the millisecond."""
+
+    aliases: str | None = None
+    origin: Literal["user", "agent", "derived", "import"] = "import"
+    lifecycle: Literal["active", "historical", "archived"] = "active"
+    salience: float = Field(default=0.5, allow_inf_nan=False)
+    access_count: Count = 0
+    last_accessed_at: str | None = None
+    expires_at: str | None = None
+    git_branch: str | None = None
+    git_commit: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    last_seen_at: str | None = None
+    deleted_at: str | None = None
+
+
+class OwnSession(_Lenient):
+    agent: str | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+    updated_at: str | None = None
+
+
+class OwnVersion(_Lenient):
+    sync_id: str
+    version: Count = 0
+    title: str
+    content: str
+    created_at: str | None = None
+
+
+class OwnTombstone(_Lenient):
+    entity: Literal["session", "observation", "prompt", "relation", "project", "alias"]
+    entity_key: str
+    project: str = ""
+    session_id: str | None = None
+    deleted_at: str | None = None
+
+
 class OwnBlock(_Lenient):
-    """Ours: by sync id, the columns Engram has no place for; versions, aliases and tombstones."""
+    """Ours: observations and sessions by their keys, versions, aliases and tombstones."""
 
     device: str = ""
-    observations: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    sessions: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    versions: list[dict[str, Any]] = Field(default_factory=list)
+    observations: dict[str, OwnObservation] = Field(default_factory=dict)
+    sessions: dict[str, OwnSession] = Field(default_factory=dict)
+    versions: list[OwnVersion] = Field(default_factory=list)
     aliases: dict[str, str] = Field(default_factory=dict)
-    tombstones: list[dict[str, Any]] = Field(default_factory=list)
+    tombstones: list[OwnTombstone] = Field(default_factory=list)
 
 
 class ExportIn(_Lenient):

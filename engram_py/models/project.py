@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Place:
     """The project a call belongs to.
 
-    ``source`` says how it was found: explicit, session, override, config, git_remote, git_root, git_binding,
+    ``source`` says how it was found: explicit, session, override, config, git_remote, git_root,
     git_child, dir_basename, or (reads only, ``project`` empty) ambiguous, none, all. ``reads`` are the projects
     a search looks into, None meaning all of them.
     """

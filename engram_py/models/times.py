@@ -24,8 +24,7 @@ def fixed_clock(text: str) -> Clock:
 
 def to_text(moment: datetime) -> str:
     """``2026-01-02T03:04:05.678Z``: text order is time order."""
-    moment = moment.astimezone(UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def parse_time(text: str | None) -> datetime | None:
@@ -39,9 +38,9 @@ def parse_time(text: str | None) -> datetime | None:
         text = f"{head}.{tail[: min(digits, 6)]}{tail[digits:]}"
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):  # the first and the last day there is, seen from another zone
         return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def canonical(text: str | None) -> str | None:

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from engram_py.errors import AlreadyInitializedError, DataDirError
+from engram_py.errors import AlreadyInitializedError, InvalidArgumentError
 from engram_py.project.names import normalize_project
 from engram_py.project.settings_file import FILES
 
@@ -17,7 +17,7 @@ def write_project_settings(root: Path, project: str, *, force: bool = False) -> 
     Raises:
         AlreadyInitializedError: there is a file, and ``force`` was not asked for.
         InvalidProjectError: ``project`` is not a name.
-        DataDirError: the folder cannot be written.
+        InvalidArgumentError: the folder cannot be written.
     """
     path = root / FILES[0]
     name = normalize_project(project)
@@ -30,7 +30,8 @@ def write_project_settings(root: Path, project: str, *, force: bool = False) -> 
         beside.replace(path)
     except OSError as exc:
         beside.unlink(missing_ok=True)
-        raise DataDirError(str(root), exc.strerror or str(exc)) from exc
+        expected = f"a folder where {path.name} can be written ({exc.strerror or exc})"
+        raise InvalidArgumentError("folder", str(root), expected=expected) from exc
     return path
 
 

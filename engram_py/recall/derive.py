@@ -8,6 +8,7 @@ overlapping pairs of such runs is the usual answer where no dictionary is at han
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 
 # Han, kana, Hangul, bopomofo, and the South-East Asian scripts that write no spaces.
@@ -16,7 +17,7 @@ UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _SEGMENT = re.compile(f"[{UNSPACED}]+|[^\\W_{UNSPACED}]+")
-_COMPOUND = re.compile(r"\w+(?:-\w+)*")
+_COMPOUND = re.compile(f"[\\w{UNSPACED}]+(?:-[\\w{UNSPACED}]+)*")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\WA-Za-z0-9_]+")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]")
 
@@ -29,7 +30,8 @@ def derived_terms(*texts: str) -> str:
 
 
 def _terms(text: str) -> Iterator[str]:
-    for match in _COMPOUND.finditer(text):
+    # A Mac writes Korean as loose letters and Japanese voicing as marks of their own.
+    for match in _COMPOUND.finditer(unicodedata.normalize("NFC", text)):
         compound = match[0]
         parts = _SEGMENT.findall(compound)
         for part in parts:
@@ -49,12 +51,16 @@ def segment_terms(segment: str) -> list[str]:
 
 
 def pairs(run: str) -> list[str]:
-    """Overlapping pairs of a run's characters; a single character stands for itself."""
-    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+    """Overlapping pairs of a run's letters; a single one stands for itself.
+
+    Vowel signs and middle dots are left out, because to the tokenizer they are the end of a token.
+    """
+    letters = "".join(filter(str.isalnum, run))
+    return [letters[i : i + 2] for i in range(len(letters) - 1)] or [letters] * bool(letters)
 
 
 def camel_parts(word: str) -> list[str]:
     """``getHTTPResponse2`` → get, HTTP, Response, 2; a word of one case is itself."""
-    if word.islower() or word.isdigit() or (word.isupper() and word.isalpha()):
+    if word[1:].islower() or word.islower() or word.isdigit() or (word.isupper() and word.isalpha()):
         return [word]
     return _CAMEL.findall(word)

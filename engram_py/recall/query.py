@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engram_py.recall.derive import UNSPACED, pairs, segment_terms
@@ -17,7 +17,7 @@ _MAX_WORD_CHARS = 80
 
 _SEGMENT = re.compile(f"[{UNSPACED}]+|[^\\W_{UNSPACED}]+")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]")
-_ID = re.compile(r"\s*#(\d{1,18})\s*\Z")
+_ID = re.compile(r"\s*\[?#([0-9]{1,18})\]?\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,10 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query. ``observation_id`` is set for ``#12``; ``words`` may be empty (punctuation only)."""
+    """A parsed query: ``text`` is what was read of it; ``words`` may be empty (punctuation only).
+
+    ``observation_id`` is set for ``#12``.
+    """
 
     text: str
     words: tuple[Word, ...]
@@ -46,17 +49,16 @@ class Query:
 
 def parse_query(text: str) -> Query:
     """Read any text as a query: every run of letters and digits is a word, everything else is not."""
-    clean = unicodedata.normalize("NFC", text[:MAX_QUERY_CHARS])
+    # Half of a surrogate pair cannot be bound to a statement.
+    clean = unicodedata.normalize("NFC", text[:MAX_QUERY_CHARS].encode("utf-8", "replace").decode())
     numbered = _ID.match(clean)
     words: dict[str, Word] = {}
-    for segment in _SEGMENT.findall(clean):
-        key = segment.lower()[:_MAX_WORD_CHARS]
-        if key not in words:
-            words[key] = Word(key, _expression(segment[:_MAX_WORD_CHARS]), key in STOP_WORDS)
+    for word in _words(clean):
+        words.setdefault(word.text, word)
         if len(words) >= MAX_WORDS:
             break
     shortened = len(text) > MAX_QUERY_CHARS or len(words) >= MAX_WORDS
-    return Query(text, tuple(words.values()), int(numbered[1]) if numbered else None, shortened)
+    return Query(clean, tuple(words.values()), int(numbered[1]) if numbered else None, shortened)
 
 
 def match_all(words: Sequence[Word]) -> str:
@@ -72,9 +74,21 @@ def quote(text: str) -> str:
     return '"' + text.replace('"', '""').replace("\0", " ") + '"'
 
 
+def _words(text: str) -> Iterator[Word]:
+    for segment in _SEGMENT.findall(text):
+        if _UNSPACED_RUN.match(segment):
+            # A whole question can be one run: its pairs are the words, as in the index.
+            yield from (Word(pair, _pair_expression(pair), stop=False) for pair in pairs(segment))
+        else:
+            key = segment.lower()[:_MAX_WORD_CHARS]
+            yield Word(key, _expression(segment[:_MAX_WORD_CHARS]), stop=key in STOP_WORDS)
+
+
+def _pair_expression(pair: str) -> str:
+    return quote(pair) if len(pair) > 1 else quote(pair) + "*"  # one character: the pairs that begin with it
+
+
 def _expression(segment: str) -> str:
-    if _UNSPACED_RUN.match(segment):
-        return quote(" ".join(pairs(segment)))  # the pairs stand side by side in the index
     parts = segment_terms(segment)
     if not parts:
         return quote(segment.lower())

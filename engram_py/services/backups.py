@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
-from engram_py.errors import InvalidBackupError, StoreDamagedError, StoreForeignError
+from engram_py.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreIOError
 from engram_py.models.health import Backup, Restored
 from engram_py.models.times import Clock
 from engram_py.store import backup, filesystem
@@ -12,6 +13,8 @@ from engram_py.store.backup import Progress
 from engram_py.store.database import Store
 
 FOLDER = "backups"
+
+_TABLES_OF_A_MEMORY = ("observations", "user_prompts", "sessions", "projects")
 
 
 class Backups:
@@ -24,14 +27,22 @@ class Backups:
     def create(self, target: Path | None = None, *, label: str = "", progress: Progress | None = None) -> Backup:
         """A checked copy, by default ``backups/engram-<UTC time>.db`` in the data directory.
 
-        Raises InvalidBackupError when ``target`` exists or the copy is not sound, StoreError when it cannot be written.
+        Raises InvalidBackupError when ``target`` exists, StoreDamagedError when the memory is not sound (no copy
+        of it is kept), StoreError when the copy cannot be written.
         """
         path = target or self._free_name(label)
-        if path.exists():
-            raise InvalidBackupError(str(path), "the file exists already")
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            if path.exists():
+                raise InvalidBackupError(str(path), "the file exists already")
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as exc:
+            raise StoreIOError(str(path), exc.strerror or str(exc)) from exc
         backup.copy_to(self._store, path, progress)
-        observations = backup.check_backup(path)
+        try:
+            observations = backup.check_backup(path)
+        except InvalidBackupError as exc:
+            path.unlink(missing_ok=True)
+            raise StoreDamagedError(str(self._store.path), exc.reason) from exc
         return Backup(str(path), path.stat().st_size, observations)
 
     def list(self) -> tuple[Path, ...]:
@@ -39,7 +50,7 @@ class Backups:
 
     def _free_name(self, label: str) -> Path:
         stem = f"engram-{self._clock():%Y%m%dT%H%M%S%fZ}" + (f"-{label}" if label else "")
-        return self._store.path.parent / FOLDER / f"{stem}.db"
+        return filesystem.free_name(self._store.path.parent / FOLDER / f"{stem}.db")
 
 
 def restore(data_dir: Path, source: Path, *, clock: Clock, progress: Progress | None = None) -> Restored:
@@ -51,16 +62,18 @@ def restore(data_dir: Path, source: Path, *, clock: Clock, progress: Progress | 
     """
     observations = backup.check_backup(source)
     path = filesystem.prepare_data_dir(data_dir)
-    kept: Path | None = None
     try:
-        store = Store.open(data_dir)
+        kept = _back_up_present(data_dir, clock)
     except (StoreDamagedError, StoreForeignError):
         kept = backup.set_aside(path, f"damaged-{clock():%Y%m%dT%H%M%SZ}")
-        store = Store.open(data_dir)
-    try:
-        if kept is None and store.value("select count(*) from observations"):
-            kept = Path(Backups(store, clock).create(label="before-restore").path)
+    with contextlib.closing(Store.open(data_dir)) as store:
         backup.copy_from(store, source, progress)
-    finally:
-        store.close()
     return Restored(str(source), str(path), observations, str(kept) if kept else None)
+
+
+def _back_up_present(data_dir: Path, clock: Clock) -> Path | None:
+    """A backup of the memory that is about to be replaced, None when it holds nothing."""
+    with contextlib.closing(Store.open(data_dir)) as store:
+        if not any(store.value(f"select 1 from {table} limit 1") for table in _TABLES_OF_A_MEMORY):
+            return None
+        return Path(Backups(store, clock).create(label="before-restore").path)

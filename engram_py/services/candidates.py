@@ -22,7 +22,7 @@ LIMIT = 3
 _LOOKED_AT = 12
 # Rows whose titles may be scored per save. A save must stay fast in a large memory: words more common than
 # this tell nothing about a conflict anyway.
-_ROW_BUDGET = 2_000
+_ROW_BUDGET = 500
 _SILENT_TYPES = frozenset({"session_summary", "passive"})
 
 

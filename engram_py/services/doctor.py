@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from engram_py.errors import InvalidArgumentError
+from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.models.health import Check, CheckResult, Report
 from engram_py.services.backups import Backups
 from engram_py.services.identities import Identities
@@ -59,17 +59,23 @@ class Doctor:
         if check is not None and check not in self._checks:
             raise InvalidArgumentError("check", check, expected=f"one of {', '.join(self._checks)}")
         wanted = [check] if check else list(self._checks)
-        found = [self._checks[name]() for name in wanted]
+        found = [self._run(name) for name in wanted]
         broken = [one for one in found if one.fixable and one.result != "ok"]
         backup = None
         if fix and broken:
             backup = self._backups.create(label="before-fix").path
             self._repair({one.check_id for one in broken})
-            repaired = {one.check_id: replace(self._checks[one.check_id](), fixed=True) for one in broken}
+            repaired = {one.check_id: replace(self._run(one.check_id), fixed=True) for one in broken}
             found = [repaired.get(one.check_id, one) for one in found]
         results = {one.result for one in found}
         status: CheckResult = "error" if "error" in results else "warning" if "warning" in results else "ok"
         return Report(status, str(self._store.path), tuple(found), backup)
+
+    def _run(self, name: str) -> Check:
+        try:
+            return self._checks[name]()
+        except StoreError as exc:  # damaged, locked or full: a finding, and no reason to leave out the others
+            return Check(name, "error", exc.message, {"error_code": exc.code}, exc.hint)
 
     def _repair(self, broken: set[str]) -> None:
         with self._store.transaction():
@@ -104,7 +110,7 @@ class Doctor:
         found = health.integrity(self._store)
         if not found:
             return Check("integrity", "ok", "the file is sound")
-        step = "run `engram backup` to keep what is readable, then `engram restore` an earlier backup"
+        step = "run `engram restore BACKUP` with an earlier backup; it keeps the damaged file"
         return Check("integrity", "error", f"{len(found)} problem(s): {found[0]}", {"problems": found}, step)
 
     def _schema(self) -> Check:
@@ -119,7 +125,10 @@ class Doctor:
         drift = health.index_drift(self._store)
         if not any(missing or extra for missing, extra in drift.values()):
             return Check("search_index", "ok", "the search index agrees with the tables")
-        parts = [f"{name}: {missing} row(s) missing, {extra} too many" for name, (missing, extra) in drift.items()]
+        parts = [
+            f"{name}: not there" if missing < 0 else f"{name}: {missing} row(s) missing, {extra} too many"
+            for name, (missing, extra) in drift.items()
+        ]
         step = "run `engram doctor --fix` to rebuild the index"
         return Check("search_index", "error", "; ".join(parts), {"drift": drift}, step, fixable=True)
 
@@ -151,9 +160,7 @@ class Doctor:
         return Check("permissions", "warning", message, loose, "run `engram doctor --fix`", fixable=True)
 
     def _private_paths(self) -> list[Path]:
-        path = self._store.path
-        beside = (path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm"))
-        return [path.parent, *(file for file in beside if file.exists())]
+        return [self._store.path.parent, *filesystem.database_files(self._store.path)]
 
     def _free_disk(self) -> Check:
         free = shutil.disk_usage(self._store.path.parent).free

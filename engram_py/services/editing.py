@@ -29,7 +29,8 @@ from engram_py.models.times import add_months, to_text
 from engram_py.recall.derive import derived_terms
 from engram_py.services.intake import TYPE_LIMIT_CHARS, clean_content, clean_line, clean_scope, clean_topic_key
 from engram_py.services.journal import Journal
-from engram_py.services.lookup import live_observation
+from engram_py.services.lookup import check_id, live_observation
+from engram_py.services.sessions import Sessions
 from engram_py.store import observations as table
 from engram_py.store import relations
 from engram_py.store.database import Store
@@ -51,6 +52,7 @@ class Editing:
 
     _store: Store
     _journal: Journal
+    _sessions: Sessions
 
     def update(self, observation_id: int, change: Change) -> Updated:
         """Change the given fields of an observation; the text it had becomes a version.
@@ -149,6 +151,7 @@ class Editing:
             "clock": clock,
         }
         self._write(old, values, clock)
+        self._carry_summary(old, content)
 
     def pin(self, observation_id: int, *, pinned: bool = True) -> Pinned:
         """Keep an observation on top of the context, or stop doing so. Pinning twice changes nothing."""
@@ -175,13 +178,14 @@ class Editing:
         A soft-deleted one leaves search and lists, and can still be hard-deleted.
         """
         with self._store.transaction():
-            found = table.by_id(self._store, observation_id)
+            found = table.by_id(self._store, check_id(observation_id))
             if found is None or (found.deleted_at and not hard):
                 raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at if found else None)
             if hard:
                 return self._destroy(found)
             now, clock = self._journal.now(), self._journal.stamp()
             self._write(found, {"deleted_at": now, "updated_at": now, "clock": clock}, clock)
+            self._carry_summary(found, None)
             return Deleted(found.id, found.sync_id, found.title, hard=False)
 
     def _destroy(self, found: Observation) -> Deleted:
@@ -191,16 +195,18 @@ class Editing:
             values = {"judgment_status": "orphaned", "updated_at": self._journal.now(), "clock": clock}
             self._store.update("memory_relations", {"id": relation.id}, values)
             self._journal.changed("relation", relation.sync_id, project=relation.project, clock=clock)
-        # The answers of repeated saves hold the title.
-        self._store.execute(
-            "delete from save_operations where json_extract(answer, '$.id') = :id",
-            id=found.id,
-        )
+        # The answers of repeated saves hold the title: their own, and as a candidate of later saves.
+        self._store.execute("delete from save_operations where instr(answer, :sync_id)", sync_id=found.sync_id)
+        self._carry_summary(found, None)
         self._store.execute("delete from observations where id = :id", id=found.id)
         self._journal.removed(
             "observation", found.sync_id, project=found.project, clock=clock, session_id=found.session_id
         )
         return Deleted(found.id, found.sync_id, found.title, hard=True, relations_orphaned=len(related))
+
+    def _carry_summary(self, old: Observation, new: str | None) -> None:
+        if old.type == "session_summary":
+            self._sessions.resummarize(old.session_id, old=old.content, new=new)
 
     def _write(self, old: Observation, values: dict[str, Any], clock: str) -> None:
         self._store.update("observations", {"id": old.id}, values)

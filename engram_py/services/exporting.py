@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from engram_py.errors import DataDirError
+from engram_py.errors import InvalidArgumentError, UnknownProjectError
 from engram_py.models.health import Exported
 from engram_py.models.times import parse_time
+from engram_py.project.names import similar_projects
 from engram_py.services.journal import Journal
 from engram_py.services.projects import Projects
+from engram_py.store import projects as project_table
 from engram_py.store.database import Row, Store
-from engram_py.store.filesystem import create_private_file
 from engram_py.store.observations import projects_json
 
 ExportVersion = Literal["0.1.0", "0.2.0"]
@@ -30,11 +32,20 @@ _OWN_OBSERVATION = (
 )  # fmt: skip
 _RELATION = (
     "id", "sync_id", "source_id", "target_id", "relation", "reason", "evidence", "confidence", "judgment_status",
-    "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id", "superseded_at", "created_at", "updated_at",
+    "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id", "superseded_at",
+    "superseded_by_relation_sync_id", "created_at", "updated_at",
 )  # fmt: skip
 _TIMES = frozenset(
     {"created_at", "updated_at", "deleted_at", "last_seen_at", "started_at", "ended_at", "superseded_at"}
 )
+
+_RELATIONS = f"""
+select memory_relations.*, replacing.sync_id as superseded_by_relation_sync_id
+from memory_relations
+left join memory_relations as replacing on replacing.id = memory_relations.superseded_by_relation_id
+where {_IN_PROJECT.replace("project in", "memory_relations.project in")}
+order by memory_relations.id
+"""
 
 
 class Exporting:
@@ -50,17 +61,17 @@ class Exporting:
         """Write an export; a file appears whole or not at all, readable by its owner alone.
 
         ``0.1.0`` has no pins and no relations; ``0.2.0`` has, and our own columns in a block Engram ignores.
+
+        Raises:
+            UnknownProjectError: nothing was ever kept for ``project``.
+            InvalidArgumentError: ``target`` cannot be written.
         """
         document = self.document(project=project, version=version)
-        text = json.dumps(document, ensure_ascii=False, indent=1)
-        if isinstance(target, Path):
-            _write_whole(target, text)
-        else:
-            target.write(text + "\n")
+        written = _write_whole(target, document) if isinstance(target, Path) else _write(target, document)
         return Exported(
             path=str(target) if isinstance(target, Path) else "-",
             version=version,
-            bytes=len(text.encode()) + 1,
+            bytes=written,
             sessions=len(document["sessions"]),
             observations=len(document["observations"]),
             prompts=len(document["prompts"]),
@@ -69,13 +80,12 @@ class Exporting:
 
     def document(self, *, project: str | None = None, version: ExportVersion = "0.2.0") -> dict[str, Any]:
         """The export as JSON-ready values."""
-        reads = projects_json(self._projects.for_read(project).reads) if project else None
+        reads = self._reads(project) if project else None
         with self._store.transaction():  # one consistent moment
             observations = self._table("observations", reads)
             prompts = self._table("user_prompts", reads)
-            used = {row["session_id"] for row in (*observations, *prompts)}
-            sessions = [row for row in self._table("sessions", None) if reads is None or row["id"] in used]
-            relations = self._table("memory_relations", reads)
+            sessions = self._table("sessions", reads)
+            relations = self._store.rows(_RELATIONS, projects=reads)
             document: dict[str, Any] = {
                 "version": version,
                 "exported_at": self._journal.now(),
@@ -88,6 +98,13 @@ class Exporting:
                 document["prompt_tombstones"] = self._prompt_tombstones(reads)
                 document["engram_py"] = self._own_block(observations, sessions, reads)
         return document
+
+    def _reads(self, project: str) -> str | None:
+        place = self._projects.for_read(project)
+        if not project_table.exists(self._store, place.project):
+            known = project_table.names(self._store)
+            raise UnknownProjectError(place.project, similar_projects(place.project, known))
+        return projects_json(place.reads)
 
     def _table(self, name: str, reads: str | None) -> list[Row]:
         order = "started_at, id" if name == "sessions" else "id"
@@ -161,15 +178,55 @@ def _prompt(row: Row, version: str) -> dict[str, Any]:
     return values if version == "0.1.0" else values | {"source_inbox_id": None}
 
 
-def _write_whole(target: Path, text: str) -> None:
-    beside = target.with_name(f".{target.name}.part")
+def _write_whole(target: Path, document: dict[str, Any]) -> int:
+    """Write beside ``target``, readable by its owner alone, and put it in place; the number of bytes."""
+    import tempfile  # it brings `random` and more, which no other command needs
+
     try:
-        create_private_file(beside)
-        with beside.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text + "\n")
+        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
+    except OSError as exc:
+        raise _unwritable(target, exc) from exc
+    beside = Path(name)
+    try:
+        with open(handle, "w", encoding="utf-8", newline="\n") as file:  # noqa: PTH123 (it is open already)
+            written = _write(file, document)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(target)
     except OSError as exc:
+        raise _unwritable(target, exc) from exc
+    finally:
         beside.unlink(missing_ok=True)
-        raise DataDirError(str(target.parent), exc.strerror or str(exc)) from exc
+    return written
+
+
+def _unwritable(target: Path, error: OSError) -> InvalidArgumentError:
+    reason = error.strerror or str(error)
+    return InvalidArgumentError("file", str(target), expected=f"a file in a folder that can be written ({reason})")
+
+
+def _write(target: TextIO, document: dict[str, Any]) -> int:
+    written = 0
+    for piece in _pieces(document, depth=1):
+        target.write(piece)
+        written += len(piece.encode())
+    target.write("\n")
+    return written + 1
+
+
+def _pieces(value: object, depth: int) -> Iterator[str]:
+    """JSON with one row on a line: ``json`` indents in Python, five times slower than it writes a row in C."""
+    if not value or depth < 0 or not isinstance(value, dict | list):
+        yield json.dumps(value, ensure_ascii=False)
+        return
+    named = isinstance(value, dict)
+    items = value.items() if isinstance(value, dict) else ((None, one) for one in value)
+    before = "{\n" if named else "[\n"
+    for key, one in items:
+        yield before
+        if named:
+            yield f"{json.dumps(key, ensure_ascii=False)}: "
+        # Our own block holds tables of its own, one level further down.
+        yield from _pieces(one, depth + (key == "engram_py") - 1)
+        before = ",\n"
+    yield "\n}" if named else "\n]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engram_py.project.binding import write_binding
 from engram_py.project.locate import Location
+from engram_py.services.intake import readable_path
 from engram_py.services.journal import Journal
 from engram_py.store import projects as table
 from engram_py.store.database import Store
@@ -64,7 +65,7 @@ class Identities:
         self._journal.changed("project", project, project=project, clock=clock)
 
     def _belongs_to_another(self, project: str, location: Location) -> bool:
-        """Whether a *different* repository owns this name: another remote, or, without one, another directory."""
+        """Whether a *different* repository owns this name: one with another remote."""
         remotes = table.remotes_of(self._store, project)
         repository = location.repository
         assert repository is not None
@@ -78,4 +79,4 @@ def _identities(location: Location) -> list[tuple[str, str]]:
     if repository is None:
         return []
     remote = [("remote", repository.remote)] if repository.remote else []
-    return [*remote, ("common_dir", str(repository.common_dir))]
+    return [*remote, ("common_dir", readable_path(str(repository.common_dir)))]

@@ -20,6 +20,7 @@ from engram_py.recall.derive import derived_terms
 
 TYPE_LIMIT_CHARS = 64
 NAME_LIMIT_CHARS = 200
+SESSION_ID_LIMIT = 200
 MAX_ALIASES = 32
 
 # Redaction reads at most this much of a content, of which 50,000 bytes are kept: a gigabyte pasted by mistake
@@ -62,10 +63,10 @@ def prepare(draft: Draft) -> Prepared:
         raise TextTooLongError("title", len(draft.title), TITLE_LIMIT_CHARS)
     title, hidden_title = clean_line("title", draft.title, limit=TITLE_LIMIT_CHARS)
     content, truncation, hidden_content = clean_content(draft.content)
-    kind, hidden_type = clean_line("type", draft.type or "manual", limit=TYPE_LIMIT_CHARS)
+    kind, hidden_type = clean_line("type", draft.type.strip() or "manual", limit=TYPE_LIMIT_CHARS)
     topic_key, hidden_topic = clean_topic_key(draft.topic_key)
     aliases, hidden_aliases = _clean_aliases(draft.aliases)
-    tool_name = clean_line("tool_name", draft.tool_name, limit=NAME_LIMIT_CHARS)[0] if draft.tool_name else None
+    tool_name = _clean_tool_name(draft.tool_name)
     redacted = hidden_title + hidden_content + hidden_type + hidden_topic + hidden_aliases
     return Prepared(
         title=title,
@@ -128,6 +129,12 @@ def clean_scope(scope: str | None) -> Scope | None:
     raise InvalidArgumentError("scope", scope, expected=f"one of {', '.join(SCOPES)}")
 
 
+def _clean_tool_name(tool_name: str | None) -> str | None:
+    if tool_name is None or not tool_name.strip():
+        return None
+    return clean_line("tool_name", tool_name, limit=NAME_LIMIT_CHARS)[0]
+
+
 def _clean_aliases(aliases: tuple[str, ...]) -> tuple[str, int]:
     hidden = 0
     cleaned: list[str] = []
@@ -139,7 +146,26 @@ def _clean_aliases(aliases: tuple[str, ...]) -> tuple[str, int]:
     return "; ".join(cleaned), hidden
 
 
-def _warnings(content: str, redacted: int, truncation: Truncated | None) -> tuple[str, ...]:
+def clean_session_id(session_id: str) -> str:
+    """A session's id, checked, with what looks like a secret taken out of it.
+
+    Raises EmptyFieldError, TextTooLongError, InvalidTextError.
+    """
+    if not session_id.strip():
+        raise EmptyFieldError("session_id")
+    check_text("session_id", session_id)
+    if len(session_id) > SESSION_ID_LIMIT:
+        raise TextTooLongError("session_id", len(session_id), SESSION_ID_LIMIT)
+    return redact(session_id).text
+
+
+def readable_path(path: str) -> str:
+    """A path as text that can be stored: names that are not UTF-8 come from the system with lone surrogates."""
+    return path.encode("utf-8", "replace").decode()
+
+
+def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[str, ...]:
+    """What to tell whoever sent a text of which not everything was kept."""
     found: list[str] = []
     if redacted:
         found.append(f"redacted {redacted} secret or private part(s); they were not stored")
@@ -148,7 +174,13 @@ def _warnings(content: str, redacted: int, truncation: Truncated | None) -> tupl
             f"content cut: kept {truncation.stored_bytes:,} of {truncation.original_bytes:,} bytes "
             f"(limit {truncation.limit_bytes:,})"
         )
-    paths = absolute_paths(content)
-    if paths:
-        found.append(f"content names a path of this machine ({paths[0]}); a path inside the repository travels better")
     return tuple(found)
+
+
+def _warnings(content: str, redacted: int, truncation: Truncated | None) -> tuple[str, ...]:
+    found = intake_notes(redacted, truncation)
+    paths = absolute_paths(content)
+    if not paths:
+        return found
+    said = f"content names a path of this machine ({paths[0]}); a path inside the repository travels better"
+    return (*found, said)

@@ -10,7 +10,7 @@ from engram_py.store import observations as table
 from engram_py.store import relations
 from engram_py.store.database import Row, Store
 
-_MAX_ID = 2**63 - 1
+MAX_ID = 2**63 - 1
 
 # How a judged relation reads from its source, and from its target.
 _LABELS = {
@@ -23,7 +23,7 @@ _LABELS = {
 
 
 def check_id(observation_id: int, name: str = "id") -> int:
-    if not 1 <= observation_id <= _MAX_ID:
+    if not 1 <= observation_id <= MAX_ID:
         raise InvalidArgumentError(name, observation_id, expected="a positive observation id, as in [#12]")
     return observation_id
 

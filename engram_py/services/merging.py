@@ -85,8 +85,10 @@ class Merging:
         return counts[0], counts[1], counts[2], folded
 
     def _move_names(self, source: str, target: str) -> None:
-        for name in ("project_identities", "project_aliases"):
-            self._store.execute(f"update {name} set project = :into where project = :p", into=target, p=source)
+        sql = "update project_identities set project = :into where project = :source"
+        self._store.execute(sql, into=target, source=source)
+        for alias in table.aliases_of(self._store, source):
+            self._set_alias(alias, target)
         self._store.execute("delete from projects where name = :name", name=source)
         self._journal.removed("project", source, project=source, clock=self._journal.stamp())
         self._set_alias(source, target)
@@ -108,12 +110,13 @@ class Merging:
 
 
 def fold_topic(store: Store, journal: Journal, one: Observation, other: Observation) -> Observation:
-    """Of two observations that hold the same topic the later one stays live; the earlier text becomes its version.
+    """Of two observations that hold the same topic the later one stays live; the earlier texts become its versions.
 
     The earlier row is soft-deleted, so its identity is still known when another machine sends it again.
     """
     earlier, later = sorted((one, other), key=lambda row: (row.updated_at, row.sync_id))
     clock, now = journal.stamp(), journal.now()
+    observation_table.move_versions(store, of=earlier.id, to=later.id)
     observation_table.keep_version(store, earlier, of=later.id, clock=clock)
     count = later.revision_count + 1
     store.update("observations", {"id": later.id}, {"revision_count": count, "clock": clock})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from engram_py.errors import AmbiguousProjectError
@@ -9,6 +10,7 @@ from engram_py.models.project import CurrentProject, Place, ProjectLine
 from engram_py.project.locate import Location, Locator
 from engram_py.project.names import normalize_project, similar_projects
 from engram_py.services.identities import Identities
+from engram_py.services.intake import clean_session_id
 from engram_py.services.journal import Journal
 from engram_py.store import projects as table
 from engram_py.store import sessions as session_table
@@ -27,6 +29,11 @@ class Projects:
         self._directory = directory
         self._override = override
         self._identities = Identities(store, journal)
+        self._session_project: str | None = None
+
+    def enter(self, project: str | None) -> None:
+        """Calls that name no project and no session belong to this one: the session the process was started into."""
+        self._session_project = project
 
     # --- resolving -------------------------------------------------------------------------------------
 
@@ -45,7 +52,7 @@ class Projects:
                 observation belongs to no project, so then it is filed under its scope's name.
             InvalidProjectError: ``project`` is not a name.
         """
-        place = self._named(project, session_id) or self._located(directory)
+        place = self._named(project, session_id, elsewhere=directory is not None) or self._located(directory)
         if not place.project:
             if scope in ("personal", "global"):
                 place = Place(scope, "scope", place.path, (scope,))
@@ -68,7 +75,7 @@ class Projects:
             near = similar_projects(named.project, table.names(self._store))
             hint = f" (similar: {', '.join(near)})" if near else ""
             warning = f'project "{named.project}" has no memory yet{hint}'
-            return Place(named.project, named.source, named.path, named.reads, warnings=(*named.warnings, warning))
+            return replace(named, warnings=(*named.warnings, warning))
         return named
 
     def current(self) -> CurrentProject:
@@ -93,23 +100,37 @@ class Projects:
         """What the directory of this process says, its ``.engram.json`` included."""
         return self._locator.locate(self._directory)
 
-    def _named(self, project: str | None, session_id: str | None) -> Place | None:
-        """The project somebody named: by argument, by the session, or for the whole process."""
-        path = str(self._directory)
+    def _named(self, project: str | None, session_id: str | None, *, elsewhere: bool = False) -> Place | None:
+        """The project somebody named: by argument, by the session, or for the whole process.
+
+        ``elsewhere``: the call names a directory of its own, which the process's session says nothing about.
+        """
         if project:
             name = normalize_project(project)
             warnings = () if name == project else (f'project name normalized: "{project}" → "{name}"',)
-            name = self._identities.canonical(name)
-            return Place(name, "explicit", path, (name,), warnings=warnings)
+            return self._place(name, "explicit", warnings=warnings)
+        session_id = clean_session_id(session_id) if session_id and session_id.strip() else None
         session = session_table.by_id(self._store, session_id) if session_id else None
         if session is not None and session.project:
-            name = self._identities.canonical(session.project)
-            return Place(name, "session", session.directory or path, (name,))
+            return self._place(session.project, "session", path=session.directory)
+        if self._session_project and not session_id and not elsewhere:
+            return self._place(self._session_project, "session")
         if self._override:
-            name = self._identities.canonical(normalize_project(self._override))
-            branch, commit = _head(self._locator.locate(self._directory))
-            return Place(name, "override", path, (name,), branch=branch, commit=commit)
+            return self._place(normalize_project(self._override), "override", here=True)
         return None
+
+    def _place(
+        self, name: str, source: str, *, path: str = "", here: bool = False, warnings: tuple[str, ...] = ()
+    ) -> Place:
+        """A named project. Where it is also the project of this directory (``here``: whatever git says), the branch
+        and the preferences of the directory hold for it as well."""
+        name = self._identities.canonical(name)
+        place = Place(name, source, path or str(self._directory), (name,), warnings=warnings)
+        location = self._locator.locate(self._directory)
+        if here or (location.name is not None and self._identities.owner(location) == name):
+            branch, commit = _head(location)
+            return replace(place, default_scope=location.settings.default_scope, branch=branch, commit=commit)
+        return place
 
     def _located(self, directory: str | None) -> Place:
         """The project of a directory; with an empty name when there is not exactly one."""
@@ -126,7 +147,7 @@ class Projects:
         branch, commit = _head(location)
         return Place(
             name,
-            location.source,
+            _engram_source(location),
             path,
             (name,),
             default_scope=location.settings.default_scope,
@@ -149,17 +170,7 @@ class Projects:
             if near:
                 text += f"; similar names exist: {', '.join(near)} (mem_merge_projects joins them)"
             warnings = (*warnings, text)
-        return Place(
-            place.project,
-            place.source,
-            place.path,
-            place.reads,
-            default_scope=place.default_scope,
-            branch=place.branch,
-            commit=place.commit,
-            created=True,
-            warnings=warnings,
-        )
+        return replace(place, created=True, warnings=warnings)
 
     def _suggestions(self) -> list[str]:
         return [line.name for line in table.lines(self._store)][:10]
@@ -169,6 +180,14 @@ class Projects:
     def list(self) -> tuple[ProjectLine, ...]:
         """All projects, the most recently active first."""
         return tuple(table.lines(self._store))
+
+
+def _engram_source(location: Location) -> str:
+    """How a project was found, in Engram's words: it calls a bound repository by what is there now."""
+    if location.source != "git_binding":
+        return location.source
+    remote = location.repository is not None and location.repository.remote
+    return "git_remote" if remote else "git_root"
 
 
 def _head(location: Location) -> tuple[str | None, str | None]:

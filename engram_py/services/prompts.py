@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from engram_py.capture.normalize import content_hash
+import hashlib
+from dataclasses import replace
+
+from engram_py.capture.normalize import TOPIC_KEY_LIMIT_CHARS, check_text, content_hash, normalize_topic_key
 from engram_py.capture.passive import learning_title, parse_learnings
-from engram_py.errors import PromptNotFoundError
+from engram_py.capture.redact import redact
+from engram_py.errors import EmptyQueryError, PromptNotFoundError
 from engram_py.models.observation import Draft, Saved
 from engram_py.models.session import Captured, Prompt, PromptSaved
 from engram_py.recall.derive import derived_terms
 from engram_py.recall.query import match_all, parse_query
-from engram_py.services.intake import clean_content
+from engram_py.services.intake import READ_LIMIT_CHARS, clean_content, intake_notes
 from engram_py.services.journal import Journal, new_sync_id
 from engram_py.services.limits import clamp
+from engram_py.services.lookup import check_id
 from engram_py.services.observations import Observations
 from engram_py.services.projects import Projects
 from engram_py.services.sessions import Sessions
@@ -33,7 +38,7 @@ class Prompts:
 
     def save(self, content: str, *, project: str | None = None, session_id: str | None = None) -> PromptSaved:
         """Store a prompt, redacted; the same words in the same session are stored once."""
-        text, _, redacted = clean_content(content)
+        text, truncation, redacted = clean_content(content)
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id)
             session = self._sessions.ensure(session_id, place)
@@ -47,7 +52,7 @@ class Prompts:
             place.source,
             session.id,
             redacted,
-            place.warnings,
+            (*intake_notes(redacted, truncation), *place.warnings),
         )
 
     def _add(self, text: str, session_id: str, project: str) -> Prompt:
@@ -61,17 +66,19 @@ class Prompts:
     def recent(
         self, project: str | None = None, *, query: str | None = None, all_projects: bool = False, limit: int = 20
     ) -> tuple[Prompt, ...]:
-        """The latest prompts, or those that hold every word of ``query``, best first."""
+        """The latest prompts, or those that hold every word of ``query``, best first. Raises EmptyQueryError."""
         limit, _ = clamp("limit", limit, 1, PROMPTS_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        words = parse_query(query).content_words if query else ()
-        if words:
-            match = match_all(words)
-            return tuple(table.search_prompts(self._store, match=match, projects=place.reads, limit=limit))
-        return tuple(table.recent_prompts(self._store, projects=place.reads, limit=limit))
+        if not query or not query.strip():
+            return tuple(table.recent_prompts(self._store, projects=place.reads, limit=limit))
+        words = parse_query(query).content_words
+        if not words:
+            raise EmptyQueryError(query)
+        return tuple(table.search_prompts(self._store, match=match_all(words), projects=place.reads, limit=limit))
 
     def delete(self, prompt_id: int) -> Prompt:
         """Remove a prompt for good, leaving a tombstone."""
+        check_id(prompt_id, "prompt id")
         with self._store.transaction():
             prompt = table.prompt_by_id(self._store, prompt_id)
             if prompt is None:
@@ -82,6 +89,14 @@ class Prompts:
                 "prompt", prompt.sync_id, project=prompt.project, clock=clock, session_id=prompt.session_id
             )
             return prompt
+
+
+def summary_topic(session_id: str) -> str:
+    """The topic key of a session's summary: ``session/<id>``, with a digest where another id would be spelt alike."""
+    plain = f"session/{session_id}"
+    digest = hashlib.sha256(session_id.encode()).hexdigest()[:12]
+    topic = normalize_topic_key(plain)
+    return topic if topic == plain else f"{topic[: TOPIC_KEY_LIMIT_CHARS - 13].rstrip('/-')}-{digest}"
 
 
 class Episodes:
@@ -102,17 +117,26 @@ class Episodes:
                 title=f"Session summary: {place.project}",
                 content=content,
                 type="session_summary",
-                topic_key=f"session/{session.id}"[:120],
+                topic_key=summary_topic(session.id),
             )
             saved = self._observations.save(draft, project=place.project, session_id=session.id)
             self._sessions.summarize(session.id, self._observations.get(saved.id).observation.content)
-        return saved
+        # How the project was found is what this call was given, not the name it passed on.
+        return replace(
+            saved,
+            project_source=place.source,
+            project_path=place.path,
+            warnings=tuple(dict.fromkeys((*saved.warnings, *place.warnings))),
+        )
 
     def capture(
         self, content: str, *, session_id: str | None = None, source: str | None = None, project: str | None = None
     ) -> Captured:
         """Keep the items of a text's last "Key Learnings" section; what the project knows already is not kept twice."""
-        learnings = parse_learnings(content)
+        # Redacted before it is taken apart: a private passage can span several items.
+        check_text("content", content)
+        hidden = redact(content[:READ_LIMIT_CHARS])
+        learnings = parse_learnings(hidden.text)
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id)
             ids = []
@@ -123,6 +147,7 @@ class Episodes:
                     draft = Draft(learning_title(text), text, "passive", tool_name=source or "mcp-passive")
                     ids.append(self._observations.save(draft, project=place.project, session_id=session_id).id)
         saved = len(ids)
+        warnings = (*intake_notes(hidden.count, None), *place.warnings)
         return Captured(
-            len(learnings), saved, len(learnings) - saved, tuple(ids), place.project, place.source, place.warnings
+            len(learnings), saved, len(learnings) - saved, tuple(ids), place.project, place.source, warnings
         )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from engram_py.models.listing import Listing
 from engram_py.models.observation import Detail, ReviewLine, Timeline
 from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp
-from engram_py.services.lookup import live_observation, relation_notes
+from engram_py.services.lookup import MAX_ID, live_observation, relation_notes
 from engram_py.services.projects import Projects
 from engram_py.store import observations as table
 from engram_py.store import sessions as session_table
@@ -29,6 +30,7 @@ class Reading:
         ``next_cursor`` of the answer fetches the next page. Raises ObservationNotFoundError.
         """
         found = live_observation(self._store, observation_id)
+        cursor = None if cursor is None else max(0, min(cursor, MAX_ID))
         page = table.versions(self._store, found.id, cursor=cursor, limit=HISTORY_PAGE + 1) if history else []
         more = len(page) > HISTORY_PAGE
         page = page[:HISTORY_PAGE]
@@ -58,13 +60,12 @@ class Reading:
             warnings=said_before + said_after,
         )
 
-    def due_for_review(
-        self, project: str | None = None, *, all_projects: bool = False, limit: int = 10
-    ) -> tuple[ReviewLine, ...]:
+    def due_for_review(self, project: str | None = None, *, all_projects: bool = False, limit: int = 10) -> Listing:
         """Observations whose review date has come, the longest overdue first."""
-        limit, _ = clamp("limit", limit, 1, REVIEW_MOST)
+        limit, said = clamp("limit", limit, 1, REVIEW_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         rows = table.due(self._store, now=self._journal.now(), projects=place.reads, limit=limit)
-        return tuple(
+        lines = (
             ReviewLine(row.id, row.title, row.type, row.project, row.review_after or "", row.updated_at) for row in rows
         )
+        return Listing("due", tuple(lines), (*said, *place.warnings))

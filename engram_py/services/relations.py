@@ -10,6 +10,7 @@ from engram_py.errors import EmptyFieldError, InvalidArgumentError, JudgmentNotF
 from engram_py.models.relation import VERBS, Judged, Relation
 from engram_py.services.candidates import pair_id
 from engram_py.services.journal import Journal
+from engram_py.services.limits import clamp
 from engram_py.services.lookup import live_observation
 from engram_py.services.projects import Projects
 from engram_py.store import observations as observation_table
@@ -19,6 +20,7 @@ from engram_py.store.observations import projects_json
 
 REASONING_LIMIT_CHARS = 200
 NOTE_LIMIT_CHARS = 4_000
+PENDING_MOST = 200
 
 
 class Relations:
@@ -43,6 +45,8 @@ class Relations:
 
         Judging again replaces the verdict. Raises JudgmentNotFoundError, InvalidArgumentError.
         """
+        check_text("judgment_id", judgment_id)
+        check_text("session_id", session_id or "")
         verdict = _verdict(relation, confidence, reason=reason, evidence=evidence)
         with self._store.transaction():
             found = table.by_sync_id(self._store, judgment_id.strip())
@@ -60,7 +64,7 @@ class Relations:
         if not reasoning.strip():
             raise EmptyFieldError("reasoning")
         verdict = _verdict(relation, confidence, reason=reasoning)
-        verdict |= {"marked_by_actor": "engram", "marked_by_kind": "system", "marked_by_model": model}
+        verdict |= {"marked_by_actor": "engram", "marked_by_kind": "system", "marked_by_model": _note("model", model)}
         with self._store.transaction():
             source, target = live_observation(self._store, one), live_observation(self._store, other)
             if source.id == target.id:
@@ -78,6 +82,7 @@ class Relations:
 
     def pending(self, project: str | None = None, *, all_projects: bool = False, limit: int = 20) -> tuple[Judged, ...]:
         """Relations that wait for a verdict, newest first."""
+        limit, _ = clamp("limit", limit, 1, PENDING_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         found = table.pending(self._store, projects=projects_json(place.reads), limit=limit)
         return tuple(self._judged(relation) for relation in found)

@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict, replace
 from datetime import timedelta
 
+from engram_py.capture.normalize import check_text
 from engram_py.capture.topics import suggest_topic_key
 from engram_py.errors import OperationConflictError, TextTooLongError
 from engram_py.models.observation import (
@@ -183,7 +184,7 @@ class Saving:
         if row is None:
             return None
         if row["fingerprint"] != fingerprint:
-            raise OperationConflictError(operation_id)
+            raise OperationConflictError
         return replace(_saved_from_json(row["answer"]), replayed=True)
 
     def _remember(self, operation_id: str, fingerprint: str, saved: Saved) -> None:
@@ -198,14 +199,20 @@ class Saving:
 
 
 def _operation_id(draft: Draft) -> str | None:
-    if draft.operation_id and len(draft.operation_id) > NAME_LIMIT_CHARS:
+    if not draft.operation_id:
+        return None
+    check_text("operation_id", draft.operation_id)
+    if len(draft.operation_id) > NAME_LIMIT_CHARS:
         raise TextTooLongError("operation_id", len(draft.operation_id), NAME_LIMIT_CHARS)
-    return draft.operation_id or None
+    # Only ever compared, so a digest serves, and no secret passed by mistake is kept.
+    return hashlib.sha256(draft.operation_id.encode()).hexdigest()
 
 
 def _fingerprint(new: Prepared, project: str | None, session_id: str | None) -> str:
     """A digest of what was asked for, each part with its length, so that no two requests run together."""
-    parts = (session_id, new.type, new.title, new.content, new.tool_name, project, new.scope, new.topic_key)
+    parts = [session_id, new.type, new.title, new.content, new.tool_name, project, new.scope, new.topic_key]
+    if new.aliases:
+        parts.append(new.aliases)
     joined = "".join(f"{len(part)}:{part}" for part in (part or "" for part in parts))
     return "v1:" + hashlib.sha256(joined.encode()).hexdigest()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from engram_py.capture.normalize import normalize_topic_key
-from engram_py.errors import EmptyQueryError, InvalidTopicKeyError
+from engram_py.capture.normalize import check_text, normalize_topic_key
+from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidTopicKeyError
 from engram_py.models.observation import Hit, Observation, Results
 from engram_py.recall.preview import preview
 from engram_py.recall.query import Query, match_all, match_any, parse_query
@@ -21,6 +21,7 @@ from engram_py.store import search as index
 from engram_py.store.database import Store
 
 MOST = 20
+MATCH_MODES = ("all", "any")
 # Rows that one any-word search may score, about a microsecond each (shared/retrieval/README.md: 20,000 rows
 # cost no measurable quality against scoring everything).
 ROW_BUDGET = 20_000
@@ -52,22 +53,27 @@ class Search:
         type: str | None = None,
         scope: str | None = None,
         match_mode: str = "all",
-        limit: int = 10,
+        limit: int | None = None,
         session_id: str | None = None,
     ) -> Results:
-        """The best matches, at most ``limit`` (1..20), best first.
+        """The best matches, at most ``limit`` (1..20, by default what ``.engram.json`` says, else 10), best first.
 
         Every word is tried first; when that finds fewer than ``limit``, any word follows, so one word that is
         missing never empties the answer. ``match_mode="any"`` starts there. A personal search that names no
         project reads every project.
 
-        Raises EmptyQueryError when the query holds no word at all.
+        Raises EmptyQueryError when the query holds no word at all, InvalidArgumentError for an unknown filter.
         """
+        if limit is None:
+            limit = self._projects.settings_here().settings.search_limit
         limit, said = clamp("limit", limit, 1, MOST)
+        if match_mode not in MATCH_MODES:
+            raise InvalidArgumentError("match_mode", match_mode, expected=f"one of {', '.join(MATCH_MODES)}")
         parsed = parse_query(query)
+        check_text("type", type or "")
         scope = clean_scope(scope)
         if not parsed.words:
-            raise EmptyQueryError(query)
+            raise EmptyQueryError(parsed.text)
         everywhere = all_projects or (scope == "personal" and not project)
         place = self._projects.for_read(project, session_id=session_id, all_projects=everywhere)
         sight = _Scope(place.reads, type.strip().lower() if type and type.strip() else None, scope)
@@ -76,7 +82,7 @@ class Search:
         if parsed.shortened:
             said = (*said, "the query was long; its first words were used")
         memories = len(hits) or table.count_live(self._store, place.reads)
-        return Results(query, hits, rung if hits else "none", place.reads, memories, (*said, *place.warnings))
+        return Results(parsed.text, hits, rung if hits else "none", place.reads, memories, (*said, *place.warnings))
 
     def _ranked(
         self, query: Query, sight: _Scope, limit: int, *, any_word: bool

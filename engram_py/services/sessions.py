@@ -6,17 +6,17 @@ import secrets
 from dataclasses import replace
 from typing import Literal
 
-from engram_py.capture.normalize import check_text
-from engram_py.capture.redact import redact
-from engram_py.errors import EmptyFieldError, SessionInUseError, SessionNotFoundError, TextTooLongError
+from engram_py.errors import SessionInUseError, SessionNotFoundError
 from engram_py.models.project import Place
 from engram_py.models.session import SESSION_COLUMNS, Session, SessionLine, SessionState
+from engram_py.services.intake import clean_content, clean_session_id, intake_notes, readable_path
 from engram_py.services.journal import Journal
+from engram_py.services.limits import clamp
 from engram_py.services.projects import Projects
 from engram_py.store import sessions as table
 from engram_py.store.database import Store
 
-SESSION_ID_LIMIT = 200
+SESSIONS_MOST = 200
 
 SessionMode = Literal["process", "manual"]
 
@@ -37,15 +37,17 @@ class Sessions:
         self._mode = mode
         self.agent = agent
         self._started: dict[str, str] = {}  # project → the session this process is in
+        self._entered: str | None = None  # the session that decides the project of calls which name none
 
     def start(self, session_id: str, *, directory: str | None = None, project: str | None = None) -> SessionState:
         """Begin ``session_id``, or continue it: an ended one is opened again. Later saves of this process join it."""
-        _check_id(session_id)
+        session_id = clean_session_id(session_id)
         with self._store.transaction():
             place = self._projects.for_write(project, directory=directory)
             state = self._ensure_row(session_id, place, directory or place.path)
-            self._started[place.project] = session_id
-            return replace(state, warnings=place.warnings)
+        self._started[place.project] = self._entered = session_id
+        self._projects.enter(place.project)
+        return replace(state, warnings=place.warnings)
 
     def end(self, session_id: str, *, summary: str | None = None) -> SessionState:
         """Close a session, keeping ``summary`` when there is one.
@@ -53,10 +55,8 @@ class Sessions:
         Raises:
             SessionNotFoundError: nothing was ever saved or started under this id.
         """
-        _check_id(session_id)
-        clean = redact(summary).text.strip() if summary else None
-        if clean:
-            check_text("summary", clean)
+        session_id = clean_session_id(session_id)
+        clean, warnings = _clean_summary(summary)
         with self._store.transaction():
             session = table.by_id(self._store, session_id)
             if session is None:
@@ -64,13 +64,16 @@ class Sessions:
             ended = replace(session, ended_at=self._journal.now(), summary=clean or session.summary)
             self._write(ended)
         self._started = {project: known for project, known in self._started.items() if known != session_id}
-        return SessionState(ended, "ended")
+        if self._entered == session_id:
+            self._entered = None
+            self._projects.enter(None)
+        return SessionState(ended, "ended", warnings)
 
     def ensure(self, session_id: str | None, place: Place) -> Session:
         """The session a write belongs to, created or reopened as needed. Call inside the write's transaction."""
-        if session_id is not None:
-            _check_id(session_id)
-        return self._ensure_row(session_id or self.current_id(place.project), place, place.path).session
+        # Hosts send blanks for what they leave out.
+        given = clean_session_id(session_id) if session_id and session_id.strip() else None
+        return self._ensure_row(given or self.current_id(place.project), place, place.path).session
 
     def current_id(self, project: str) -> str:
         """The session of this process for a project; its id only, nothing is written."""
@@ -92,7 +95,14 @@ class Sessions:
         if session is not None:
             self._write(replace(session, summary=summary))
 
+    def resummarize(self, session_id: str, *, old: str, new: str | None) -> None:
+        """The summary observation was corrected or deleted: the session says what it says. Inside a transaction."""
+        session = table.by_id(self._store, session_id)
+        if session is not None and session.summary == old:
+            self._write(replace(session, summary=new))
+
     def get(self, session_id: str) -> Session:
+        session_id = clean_session_id(session_id)
         session = table.by_id(self._store, session_id)
         if session is None:
             raise SessionNotFoundError(session_id)
@@ -102,6 +112,7 @@ class Sessions:
         self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
     ) -> tuple[SessionLine, ...]:
         """The latest sessions of a project, the most recently active first."""
+        limit, _ = clamp("limit", limit, 1, SESSIONS_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         return tuple(table.recent(self._store, projects=place.reads, limit=limit))
 
@@ -116,7 +127,7 @@ class Sessions:
             held = table.observations_in(self._store, session_id)
             if held:
                 raise SessionInUseError(session_id, held)
-            for prompt in table.recent_prompts(self._store, projects=None, limit=-1, session_id=session_id):
+            for prompt in table.prompts_of(self._store, session_id):
                 self._store.execute("delete from user_prompts where id = :id", id=prompt.id)
                 clock = self._journal.stamp()
                 self._journal.removed(
@@ -129,7 +140,14 @@ class Sessions:
         session = table.by_id(self._store, session_id)
         if session is None:
             created = Session(
-                session_id, place.project, directory, self.agent, "shared", self._journal.now(), None, None
+                session_id,
+                place.project,
+                readable_path(directory),
+                self.agent,
+                "shared",
+                self._journal.now(),
+                None,
+                None,
             )
             self._write(created, new=True)
             return SessionState(created, "created")
@@ -150,9 +168,8 @@ class Sessions:
         self._journal.changed("session", session.id, project=session.project, clock=clock)
 
 
-def _check_id(session_id: str) -> None:
-    if not session_id.strip():
-        raise EmptyFieldError("session_id")
-    check_text("session_id", session_id)
-    if len(session_id) > SESSION_ID_LIMIT:
-        raise TextTooLongError("session_id", len(session_id), SESSION_ID_LIMIT)
+def _clean_summary(summary: str | None) -> tuple[str | None, tuple[str, ...]]:
+    if not summary or not summary.strip():
+        return None, ()
+    text, truncation, redacted = clean_content(summary, field="summary")
+    return text, intake_notes(redacted, truncation)

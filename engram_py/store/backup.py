@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from engram_py.errors import InvalidBackupError, StoreError
+from engram_py.errors import InvalidBackupError, StoreBusyError, StoreError
 from engram_py.store import filesystem, migrations
 from engram_py.store.database import Store
-from engram_py.store.sqlite_errors import translated
+from engram_py.store.sqlite_errors import BUSY, translated
 
 _PAGES_PER_STEP = 1_000
 
@@ -26,13 +28,27 @@ def copy_to(store: Store, target: Path, progress: Progress | None = None) -> Non
         with store.connection() as source, translated(target):
             copy = sqlite3.connect(target)
             try:
-                source.backup(copy, pages=_PAGES_PER_STEP, progress=_report(progress))
+                with _snapshot(source):
+                    source.backup(copy, pages=_PAGES_PER_STEP, progress=_report(progress))
                 copy.execute("pragma journal_mode = delete")  # one file, no -wal beside it
             finally:
                 copy.close()
     except BaseException:
         target.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _snapshot(connection: sqlite3.Connection) -> Iterator[None]:
+    # Without an open read transaction a backup begins again each time another process wrote, and never ends
+    # while others go on saving.
+    connection.execute("begin")
+    try:
+        connection.execute("select 1 from sqlite_master").fetchone()
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("rollback")
 
 
 def check_backup(path: Path) -> int:
@@ -61,12 +77,25 @@ def check_backup(path: Path) -> int:
 
 
 def copy_from(store: Store, source: Path, progress: Progress | None = None) -> None:
-    """Replace the content of the live database by a backup's, in one transaction other processes wait for."""
+    """Replace the content of the live database by a backup's, in one transaction other processes wait for.
+
+    Raises StoreBusyError when another process kept the write lock for longer than the store waits.
+    """
+    deadline = time.monotonic() + store.patience
+    report = _report(progress)
+
+    def step(status: int, remaining: int, total: int) -> None:
+        # SQLite's backup asks for the lock again without end.
+        if status in BUSY and time.monotonic() >= deadline:
+            raise StoreBusyError(str(store.path), store.patience)
+        if report:
+            report(status, remaining, total)
+
     with translated(store.path):
         backup = sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True)
         try:
             with store.connection() as live:
-                backup.backup(live, pages=-1, progress=_report(progress))
+                backup.backup(live, pages=-1, progress=step)
         finally:
             backup.close()
     store.reopen()  # an older backup is brought up to date here
@@ -74,7 +103,7 @@ def copy_from(store: Store, source: Path, progress: Progress | None = None) -> N
 
 def set_aside(path: Path, label: str) -> Path:
     """Move a damaged database and its log out of the way, keeping them; where it is now."""
-    kept = path.with_name(f"{path.name}.{label}")
+    kept = filesystem.free_name(path.with_name(f"{path.stem}-{label}{path.suffix}"))
     for suffix in ("-wal", "-shm", ""):
         file = path.with_name(path.name + suffix)
         if file.exists():

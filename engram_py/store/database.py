@@ -16,6 +16,8 @@ from engram_py.store.sqlite_errors import translated
 
 Row = sqlite3.Row
 
+_NONE_YET = (-1, -1)  # no file's identity
+
 
 class Store:
     """An open ``engram.db``. Safe to use from several threads; other processes are waited for.
@@ -29,17 +31,17 @@ class Store:
         self.path = path
         self._lock = threading.RLock()
         self._depth = 0
-        self._patience = LOCK_PATIENCE_SECONDS
+        self.patience = LOCK_PATIENCE_SECONDS
         self._connection = self._connect()
         self._inode = self._file_identity()
 
     @classmethod
     def open(cls, data_dir: Path) -> Store:
-        path = filesystem.prepare_data_dir(data_dir)
-        filesystem.create_private_file(path)
-        return cls(path)
+        return cls(data_dir / filesystem.DATABASE_NAME)
 
     def _connect(self) -> sqlite3.Connection:
+        filesystem.prepare_data_dir(self.path.parent)
+        filesystem.create_private_file(self.path)
         connection = connect(self.path)
         try:
             with translated(self.path):
@@ -84,7 +86,7 @@ class Store:
                     yield
                 return
             connection = self._usable()
-            begin_immediate(connection, self.path, patience=self._patience)
+            begin_immediate(connection, self.path, patience=self.patience)
             self._depth = 1
             try:
                 with translated(self.path):
@@ -136,8 +138,9 @@ class Store:
 
     def hurry(self, seconds: float) -> None:
         """From now on wait no longer than this for other writers: a process that is about to end."""
-        self._patience = seconds
-        self._connection.execute(f"pragma busy_timeout = {int(seconds * 1000)}")
+        self.patience = seconds
+        with contextlib.suppress(sqlite3.ProgrammingError):  # closed by a reopening that failed
+            self._connection.execute(f"pragma busy_timeout = {int(seconds * 1000)}")
 
     @property
     def in_transaction(self) -> bool:
@@ -153,10 +156,10 @@ class Store:
             yield self._usable()
 
     def reopen(self) -> None:
-        """Close and open again: after the file was replaced."""
+        """Close and open again: after the file was replaced. When that fails, the next call tries again."""
         with self._lock:
             self._connection.close()
-            filesystem.create_private_file(self.path)
+            self._inode = _NONE_YET
             self._connection = self._connect()
             self._inode = self._file_identity()
 

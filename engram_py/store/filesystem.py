@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from engram_py.errors import DataDirError, NetworkFilesystemError
@@ -14,30 +15,16 @@ from engram_py.errors import DataDirError, NetworkFilesystemError
 DATABASE_NAME = "engram.db"
 
 # SQLite's WAL needs shared memory between its processes, which these do not give: https://sqlite.org/wal.html
-NETWORK_TYPES = frozenset(
-    [
-        "nfs",
-        "nfs4",
-        "cifs",
-        "smb",
-        "smb2",
-        "smb3",
-        "smbfs",
-        "afpfs",
-        "webdav",
-        "ncpfs",
-        "afs",
-        "9p",
-        "ceph",
-        "glusterfs",
-        "lustre",
-        "ocfs2",
-        "gfs2",
-        "beegfs",
-    ]
-) | frozenset({"fuse.sshfs", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.davfs", "fuse.ceph", "osxfuse"})
+# 9p alone is not among them: sandboxes that run agents mount their own root that way; WSL's Windows drives are.
+_NETWORK_TYPES = """
+nfs nfs4 cifs smb smb2 smb3 smbfs afpfs webdav ncpfs afs ceph glusterfs lustre ocfs2 gfs2 beegfs drvfs osxfuse
+fuse.sshfs fuse.glusterfs fuse.rclone fuse.s3fs fuse.davfs fuse.ceph
+"""
+NETWORK_TYPES = frozenset(_NETWORK_TYPES.split())
 
 _WINDOWS_DRIVE_REMOTE = 4
+
+_creating = threading.Lock()
 
 
 def prepare_data_dir(data_dir: Path) -> Path:
@@ -56,25 +43,39 @@ def prepare_data_dir(data_dir: Path) -> Path:
         raise DataDirError(str(data_dir), "it is a file") from None
     except OSError as exc:
         raise DataDirError(str(data_dir), exc.strerror or str(exc)) from exc
-    if not data_dir.is_dir():
-        raise DataDirError(str(data_dir), "it is a file")
     return data_dir / DATABASE_NAME
 
 
 def create_private_file(path: Path) -> None:
     """Make ``path`` exist, readable by its owner alone. SQLite gives -wal and -shm the same mode."""
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except IsADirectoryError:
-        raise DataDirError(str(path), "it is a directory") from None
-    except PermissionError as exc:
-        if path.exists():  # a read-only database can still be read
-            return
-        raise DataDirError(str(path.parent), exc.strerror or str(exc)) from exc
+        # Closing a descriptor gives up every POSIX lock the process holds on the file, an open connection's
+        # too: another process would then think it closes the file last, and delete the log that connection
+        # writes to. So a file that exists is not opened here, and nobody connects to a new one meanwhile.
+        with _creating:
+            if not path.exists():
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        if path.is_dir():
+            raise DataDirError(str(path), "it is a directory")
     except OSError as exc:
         raise DataDirError(str(path.parent), exc.strerror or str(exc)) from exc
-    os.close(handle)
-    tighten(path)
+    for file in database_files(path):
+        tighten(file)
+
+
+def database_files(path: Path) -> list[Path]:
+    """The database and the log and shared memory SQLite keeps beside it, as far as they exist."""
+    beside = (path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm"))
+    return [file for file in beside if file.exists()]
+
+
+def free_name(path: Path) -> Path:
+    """``path``, or with ``-2``, ``-3``, … before its suffix when there is such a file already."""
+    candidate, number = path, 1
+    while candidate.exists():
+        number += 1
+        candidate = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    return candidate
 
 
 def tighten(path: Path) -> None:
@@ -96,14 +97,14 @@ def refuse_network_filesystem(path: Path) -> None:
 def filesystem_type(path: Path) -> str:
     """The type of the file system that holds ``path`` (or will), ``""`` when it cannot be told."""
     existing = path
-    while not existing.exists() and existing != existing.parent:
-        existing = existing.parent
     try:
+        while not existing.exists() and existing != existing.parent:
+            existing = existing.parent
         existing = existing.resolve()
         if sys.platform == "win32":
             return _windows_type(existing)
         return type_of_mount(existing, _mounts())
-    except OSError:
+    except (OSError, subprocess.SubprocessError):
         return ""
 
 
@@ -117,9 +118,16 @@ def type_of_mount(path: Path, mounts: list[tuple[str, str]]) -> str:
 
 
 def parse_proc_mounts(text: str) -> list[tuple[str, str]]:
-    """(mount point, type) of each line of Linux' ``/proc/self/mounts``, where blanks are written ``\\040``."""
+    """(mount point, type) of each line of Linux' ``/proc/self/mounts``, where blanks are written ``\\040``.
+
+    A Windows drive in WSL is a 9p mount with an option that says so; its type here is ``drvfs``.
+    """
     fields = (line.split(" ") for line in text.splitlines())
-    return [(_unescape(field[1]), field[2]) for field in fields if len(field) > 2]
+    return [
+        (_unescape(field[1]), "drvfs" if field[2] == "9p" and "drvfs" in " ".join(field[3:]) else field[2])
+        for field in fields
+        if len(field) > 2
+    ]
 
 
 def parse_bsd_mounts(text: str) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,15 +50,30 @@ def check_origin(connection: sqlite3.Connection, path: Path) -> list[str]:
         StoreTooNewError: a newer program wrote it.
         StoreForeignError: it belongs to another program.
     """
-    done = applied(connection)
+    with _one_snapshot(connection):
+        done = applied(connection)
+        tables = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table' limit 5")]
     unknown = [name for name in done if name not in names()]
     if unknown:
         raise StoreTooNewError(str(path), unknown)
-    if not done:
-        tables = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table' limit 5")]
-        if tables:
-            raise StoreForeignError(str(path), tables)
+    if tables and not done:
+        raise StoreForeignError(str(path), tables)
     return [name for name in names() if name not in done]
+
+
+@contextmanager
+def _one_snapshot(connection: sqlite3.Connection) -> Iterator[None]:
+    # Another process may migrate a new file between two statements: its tables, seen without its ledger, would
+    # look like another program's.
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("begin")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("rollback")
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:

@@ -22,11 +22,12 @@ BY_ID = f"select {COLUMNS} from observations where id = :id"
 BY_SYNC_ID = f"select {COLUMNS} from observations where sync_id = :sync_id"
 
 # Indexed look-ups of the write path: the newest live row of a topic, the newest equal text.
+# `+` keeps SQLite from walking the whole project in the order of its last changes.
 LIVE_TOPIC = f"""
 select {COLUMNS}
 from observations
 where topic_key = :topic_key and project = :project and scope = :scope and deleted_at is null
-order by updated_at desc, id desc
+order by +updated_at desc, +id desc
 limit 1
 """
 
@@ -43,16 +44,18 @@ limit 1
 _RECENT = f"""
 select {COLUMNS}
 from observations
-where deleted_at is null and lifecycle = 'active' and pinned = :pinned
+where deleted_at is null and lifecycle = 'active' and pinned = {{pinned}}
   and type not in (select value from json_each(:without))
   and (:scope is null or scope = :scope)
   and {{where}}
 order by updated_at desc, id desc
 limit :limit
 """
-RECENT_IN_PROJECT = _RECENT.format(where="project = :project")
-RECENT_SHARED = _RECENT.format(where="scope <> 'project'")
-RECENT_ANYWHERE = _RECENT.format(where="true")
+# Spelt out for pinned and not, because a partial index serves only a condition SQLite can read in the text.
+RECENT_IN_PROJECT, RECENT_SHARED, RECENT_ANYWHERE = (
+    tuple(_RECENT.format(where=where, pinned=pinned) for pinned in (0, 1))
+    for where in ("project = :project", "scope <> 'project'", "true")
+)
 
 DUE = f"""
 select {COLUMNS}
@@ -84,6 +87,16 @@ from observation_versions
 where observation_id = :id and (:cursor is null or version < :cursor)
 order by version desc
 limit :limit
+"""
+
+
+COUNT_OWN = """
+select count(*) from observations
+where project in (select value from json_each(:projects)) and deleted_at is null
+"""
+COUNT_SHARED = """
+select count(*) from observations indexed by observations_shared
+where scope <> 'project' and deleted_at is null and project not in (select value from json_each(:projects))
 """
 
 
@@ -142,13 +155,13 @@ def recent(
     without: Sequence[str] = (),
 ) -> list[Observation]:
     """The newest active observations the projects see, latest change first."""
-    values = {"limit": limit, "pinned": int(pinned), "scope": scope, "without": json.dumps(list(without))}
+    values = {"limit": limit, "scope": scope, "without": json.dumps(list(without))}
     if projects is None:
-        rows = store.rows(RECENT_ANYWHERE, **values)
+        rows = store.rows(RECENT_ANYWHERE[pinned], **values)
     else:
-        rows = store.rows(RECENT_SHARED, **values)
+        rows = store.rows(RECENT_SHARED[pinned], **values)
         for project in projects:
-            rows += store.rows(RECENT_IN_PROJECT, **values, project=project)
+            rows += store.rows(RECENT_IN_PROJECT[pinned], **values, project=project)
     unique = {row["id"]: row for row in rows}.values()
     newest = sorted(unique, key=lambda row: (row["updated_at"], row["id"]), reverse=True)
     return [Observation.from_row(row) for row in newest[:limit]]
@@ -180,12 +193,13 @@ def count_in_session(store: Store, session_id: str) -> int:
 
 
 def count_live(store: Store, projects: Sequence[str] | None) -> int:
-    return int(
-        store.value(
-            f"select count(*) from observations where deleted_at is null and {VISIBLE}",
-            projects=projects_json(projects),
-        )
-    )
+    """How many observations the projects see."""
+    if projects is None:
+        return int(store.value("select count(*) from observations where deleted_at is null"))
+    values = projects_json(projects)
+    # Two counts, each from an index alone.
+    own = store.value(COUNT_OWN, projects=values)
+    return int(own) + int(store.value(COUNT_SHARED, projects=values))
 
 
 def versions(store: Store, observation_id: int, *, cursor: int | None, limit: int) -> list[Version]:
@@ -210,6 +224,20 @@ def keep_version(store: Store, observation: Observation, *, clock: str, of: int 
         content=observation.content,
         created_at=observation.updated_at,
         clock=clock,
+    )
+
+
+def move_versions(store: Store, *, of: int, to: int) -> None:
+    """Give the older texts of one observation to another, after those it has."""
+    store.execute(
+        """
+        update observation_versions
+        set observation_id = :to,
+            version = version + (select coalesce(max(version), 0) from observation_versions where observation_id = :to)
+        where observation_id = :of
+        """,
+        of=of,
+        to=to,
     )
 
 

@@ -39,6 +39,11 @@ def aliases(store: Store) -> list[Row]:
     return store.rows("select alias, project, created_at, clock from project_aliases order by alias")
 
 
+def aliases_of(store: Store, project: str) -> list[str]:
+    rows = store.rows("select alias from project_aliases where project = :project order by alias", project=project)
+    return [row[0] for row in rows]
+
+
 def identity_owner(store: Store, kind: str, value: str) -> str | None:
     found: str | None = store.value(
         "select project from project_identities where kind = :kind and value = :value", kind=kind, value=value

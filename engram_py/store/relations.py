@@ -11,6 +11,7 @@ from engram_py.store.database import Row, Store
 
 COLUMNS = tuple(field.name for field in fields(Relation))
 
+# `+` keeps SQLite from walking everything that waits for a verdict; the cost is the relations of these rows.
 TOUCHING = """
 select
     memory_relations.source_id, memory_relations.target_id, memory_relations.relation,
@@ -20,9 +21,12 @@ select
 from memory_relations
 left join observations as source on source.sync_id = memory_relations.source_id
 left join observations as target on target.sync_id = memory_relations.target_id
-where (memory_relations.source_id in (select value from json_each(:sync_ids))
-    or memory_relations.target_id in (select value from json_each(:sync_ids)))
-  and memory_relations.judgment_status in ('pending', 'judged')
+where memory_relations.id in (
+    select id from memory_relations where source_id in (select value from json_each(:sync_ids))
+    union
+    select id from memory_relations where target_id in (select value from json_each(:sync_ids))
+  )
+  and +memory_relations.judgment_status in ('pending', 'judged')
   and memory_relations.superseded_at is null
 order by memory_relations.id
 """

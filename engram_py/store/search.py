@@ -34,7 +34,7 @@ where topic_key = :topic_key and deleted_at is null
   and (:type is null or type = :type)
   and (:scope is null or scope = :scope)
   and {VISIBLE}
-order by updated_at desc, id desc
+order by +updated_at desc, +id desc
 limit :limit
 """
 

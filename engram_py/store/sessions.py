@@ -9,28 +9,44 @@ from engram_py.store.database import Row, Store
 from engram_py.store.observations import projects_json
 
 COLUMNS = ", ".join(SESSION_COLUMNS)
+_POOL = 50
 
+# The latest sessions are among those started last and those of the observations changed last: looking at these
+# alone keeps the cost at the limit, not at the size of the memory.
 RECENT = """
+with candidates (id) as (
+    select id from (select id from sessions where {sessions} order by started_at desc limit :pool)
+    union
+    select session_id from (
+        select session_id from observations where {observations} and deleted_at is null
+        order by updated_at desc limit :pool
+    )
+)
 select
-    sessions.id, sessions.project, sessions.agent, sessions.started_at, sessions.ended_at, sessions.summary,
-    count(observations.id) as observations,
-    max(coalesce(max(observations.created_at), ''), sessions.started_at) as active_at
+    id, project, agent, started_at, ended_at, summary,
+    (select count(*) from observations where session_id = sessions.id and deleted_at is null) as observations,
+    max(started_at, coalesce((
+        select created_at from observations where session_id = sessions.id and deleted_at is null
+        order by observations.id desc limit 1
+    ), started_at)) as active_at
 from sessions
-left join observations on observations.session_id = sessions.id and observations.deleted_at is null
-where :projects is null or sessions.project in (select value from json_each(:projects))
-group by sessions.id
-order by active_at desc, sessions.id
+where id in (select id from candidates) and {sessions}
+order by active_at desc, id
 limit :limit
 """
+RECENT_IN_PROJECT = RECENT.format(sessions="project = :project", observations="project = :project")
+RECENT_ANYWHERE = RECENT.format(sessions="true", observations="true")
 
-RECENT_PROMPTS = """
+_PROMPTS = """
 select id, sync_id, session_id, project, content, created_at
 from user_prompts
-where (:projects is null or project in (select value from json_each(:projects)))
-  and (:session_id is null or session_id = :session_id)
+where {where}
 order by created_at desc, id desc
 limit :limit
 """
+PROMPTS_IN_PROJECT = _PROMPTS.format(where="project = :project")
+PROMPTS_ANYWHERE = _PROMPTS.format(where="true")
+PROMPTS_OF_SESSION = "select * from user_prompts where session_id = :session_id order by id"
 
 SEARCH_PROMPTS = """
 select user_prompts.id, sync_id, session_id, project, user_prompts.content, created_at
@@ -49,20 +65,36 @@ def by_id(store: Store, session_id: str) -> Session | None:
 
 
 def recent(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[SessionLine]:
-    rows = store.rows(RECENT, projects=projects_json(projects), limit=limit)
+    """The sessions of the projects, the most recently active first."""
+    values = {"limit": limit, "pool": limit + _POOL}
+    rows = _per_project(store, projects, RECENT_ANYWHERE, RECENT_IN_PROJECT, values)
+    rows.sort(key=lambda row: row["id"])
+    rows.sort(key=lambda row: str(row["active_at"]), reverse=True)
     names = ("id", "project", "agent", "started_at", "ended_at", "summary", "observations")
-    return [SessionLine(**{name: row[name] for name in names}) for row in rows]
+    return [SessionLine(**{name: row[name] for name in names}) for row in rows[:limit]]
+
+
+def _per_project(
+    store: Store, projects: Sequence[str] | None, anywhere: str, in_project: str, values: dict[str, int]
+) -> list[Row]:
+    if projects is None:
+        return store.rows(anywhere, **values)
+    return [row for project in projects for row in store.rows(in_project, project=project, **values)]
 
 
 def as_prompt(row: Row) -> Prompt:
     return Prompt(row["id"], row["sync_id"], row["session_id"], row["project"], row["content"], row["created_at"])
 
 
-def recent_prompts(
-    store: Store, *, projects: Sequence[str] | None, limit: int, session_id: str | None = None
-) -> list[Prompt]:
-    rows = store.rows(RECENT_PROMPTS, projects=projects_json(projects), limit=limit, session_id=session_id)
-    return [as_prompt(row) for row in rows]
+def recent_prompts(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Prompt]:
+    """The prompts of the projects, newest first."""
+    rows = _per_project(store, projects, PROMPTS_ANYWHERE, PROMPTS_IN_PROJECT, {"limit": limit})
+    rows.sort(key=lambda row: (row["created_at"], row["id"]), reverse=True)
+    return [as_prompt(row) for row in rows[:limit]]
+
+
+def prompts_of(store: Store, session_id: str) -> list[Prompt]:
+    return [as_prompt(row) for row in store.rows(PROMPTS_OF_SESSION, session_id=session_id)]
 
 
 def search_prompts(store: Store, *, match: str, projects: Sequence[str] | None, limit: int) -> list[Prompt]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
+from engram_py.errors import StoreError
 from engram_py.interfaces.cli.support import (
+    here,
     json_option,
     memory,
     progress,
@@ -16,6 +20,8 @@ from engram_py.interfaces.cli.support import (
     settings,
     show,
 )
+
+_STREAM = Path("-")
 
 
 @click.command("version")
@@ -38,32 +44,38 @@ def stats_command(project: str | None, as_json: bool) -> None:
 
 
 @click.command("doctor")
-@click.option("--check", help="Only this check.")
+@click.option("--check", metavar="NAME", help="Only this check, named as the report names it.")
 @click.option("--fix", is_flag=True, help="Back up, then repair what is derived: index, permissions, orphans.")
 @json_option
 @refusing
 def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
     """Check the database. Exit code 1 when something is wrong."""
-    with memory() as app:
-        report = app.doctor.examine(check=check, fix=fix)
-        show(report, app, as_json=as_json)
+    loaded = settings()
+    try:
+        with memory() as app:
+            report = app.doctor.examine(check=check, fix=fix)
+    except StoreError as exc:
+        from engram_py.services.unopened import report_unopened
+
+        report = report_unopened(loaded.data_dir, exc)
+    show(report, None, as_json=as_json)
     if report.status == "error":
         sys.exit(1)
 
 
 @click.command("backup")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=click.Path(path_type=Path), help="The copy; it must not exist yet.")
 @json_option
 @refusing
 def backup_command(file: Path | None, as_json: bool) -> None:
     """Copy the database while it is in use, by default to backups/ in the data directory."""
     with memory() as app, progress("Backing up") as report:
-        made = app.backups.create(file.absolute() if file else None, progress=report)
-        show(made, app, as_json=as_json)
+        made = app.backups.create(here() / file if file else None, progress=report)
+    show(made, app, as_json=as_json)
 
 
 @click.command("restore")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), help="What `engram backup` made.")
 @json_option
 @refusing
 def restore_command(file: Path, as_json: bool) -> None:
@@ -72,32 +84,36 @@ def restore_command(file: Path, as_json: bool) -> None:
 
     loaded = settings()
     with progress("Restoring") as report:
-        restored = restore(loaded.data_dir, file.absolute(), clock=loaded.clock, progress=report)
+        restored = restore(loaded.data_dir, here() / file, clock=loaded.clock, progress=report)
     show(restored, None, as_json=as_json)
 
 
 @click.command("export")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=click.Path(path_type=Path), help="- or none: standard output.")
 @click.option("--format", "version", type=click.Choice(["0.1.0", "0.2.0"]), default="0.2.0", show_default=True,
               help="Engram's export version.")  # fmt: skip
 @project_option
 @json_option
 @refusing
 def export_command(file: Path | None, version: str, project: str | None, as_json: bool) -> None:
-    """Write everything, or one project, as JSON that Engram reads too; without FILE to standard output."""
+    """Write everything, or one project, as JSON that Engram reads too."""
     with memory() as app:
-        target = file.absolute() if file else sys.stdout
+        target = sys.stdout if file in (None, _STREAM) else here() / file
         exported = app.transfer.export(target, project=project, version="0.1.0" if version == "0.1.0" else "0.2.0")
-        if file:
+        if isinstance(target, Path):
             show(exported, app, as_json=as_json)
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), help="The export; - reads standard input.")
 @json_option
 @refusing
 def import_command(file: Path, as_json: bool) -> None:
     """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Twice changes nothing."""
     with memory() as app, progress("Importing") as report:
-        imported = app.transfer.import_file(file.absolute(), progress=report)
-        show(imported, app, as_json=as_json)
+        imported = app.transfer.import_file(_standard_input() if file == _STREAM else here() / file, progress=report)
+    show(imported, app, as_json=as_json)
+
+
+def _standard_input() -> BinaryIO:
+    return sys.stdin.buffer if sys.stdin is not None else BytesIO()

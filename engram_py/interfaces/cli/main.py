@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
+import sys
 
 import click
 
@@ -38,6 +41,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
+INTERRUPTED = 130  # what a shell says of a command that Ctrl-C ended
+
+
 class _Commands(click.Group):
     """Finds a command's module on demand; ``--help`` imports none of them."""
 
@@ -60,13 +66,8 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
             return super().resolve_command(ctx, args)
-        except click.UsageError as exc:
-            import difflib
-
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            if not near:
-                raise
-            raise click.UsageError(f"{exc.message} Did you mean {near[0]!r}?", ctx) from exc
+        except click.exceptions.NoSuchCommand as exc:  # click knows only the commands that were imported
+            raise click.exceptions.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx) from exc
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -83,3 +84,22 @@ def cli(ctx: click.Context, data_dir: str | None) -> None:
     Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 refused, 2 wrong usage.
     """
     ctx.obj = data_dir
+
+
+def run() -> int:
+    """Run the command of this process; its exit code."""
+    try:
+        # click itself ends quietly when nobody reads the output any more (`engram search x | head -1`).
+        return cli.main(prog_name="engram", standalone_mode=False) or 0
+    except click.ClickException as exc:
+        exc.show()
+        return exc.exit_code
+    except click.Abort:  # Ctrl-C
+        return INTERRUPTED
+    except OSError as exc:
+        if exc.errno != errno.ENOSPC:
+            raise
+        # What Python still holds back must not fail again when it is flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        click.echo(f"engram: cannot write: {exc.strerror}", file=sys.stderr)
+        return 1

@@ -8,7 +8,6 @@ from engram_py.interfaces.cli.support import (
     OBSERVATION_ID,
     all_option,
     json_option,
-    limit_option,
     memory,
     project_option,
     refusing,
@@ -17,12 +16,12 @@ from engram_py.interfaces.cli.support import (
     text_argument,
 )
 
-id_argument = click.argument("observation_id", metavar="ID", type=OBSERVATION_ID)
+id_argument = click.argument("observation_id", metavar="ID", type=OBSERVATION_ID, help="Its number, as in 12 or #12.")
 
 
 @click.command("save")
-@click.argument("title")
-@click.argument("content")
+@click.argument("title", help="What it says, in a line.")
+@click.argument("content", help="The text; - reads standard input.")
 @click.option("--type", "kind", default="manual", show_default=True, help="decision, bugfix, pattern, ...")
 @click.option("--topic", help="Topic key; saving to it again revises the observation.")
 @click.option("--alias", "aliases", multiple=True, help="Another word somebody may search by; may be repeated.")
@@ -44,7 +43,7 @@ def save_command(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Save an observation. CONTENT of - reads standard input."""
+    """Save an observation."""
     from engram_py.models.observation import Draft
 
     draft = Draft(
@@ -62,13 +61,13 @@ def save_command(
 
 
 @click.command("search")
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1, required=True, help="Words, a question, a topic key or #id.")
 @click.option("--type", "kind", help="Only this type.")
 @click.option("--match", type=click.Choice(["all", "any"]), default="all", help="Start with all words, or any.")
 @scope_option
 @project_option
 @all_option
-@limit_option(10)
+@click.option("--limit", type=int, help="Most results, 1 to 20; default: what .engram.json says, else 10.")
 @json_option
 @refusing
 def search_command(
@@ -81,7 +80,7 @@ def search_command(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Search by words, a question, a topic key or #id."""
+    """Find what earlier sessions kept, best match first."""
     with memory() as app:
         found = app.searches.search(
             " ".join(query),
@@ -118,7 +117,7 @@ def history_command(observation_id: int, cursor: int | None, as_json: bool) -> N
 
 
 @click.command("context")
-@click.argument("project", required=False)
+@click.argument("project", required=False, help="Whose memory; default: the project of this folder.")
 @click.option("--max-bytes", type=int, help="Most bytes of UTF-8; default 6,000.")
 @click.option("--compact", is_flag=True, help="Titles only.")
 @scope_option

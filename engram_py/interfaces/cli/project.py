@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from engram_py.interfaces.cli.support import json_option, memory, refusing, show
+from engram_py.interfaces.cli.support import here, json_option, memory, refusing, show
 
 
 @click.command("init")
-@click.argument("name", required=False)
+@click.argument("name", required=False, help="The project; default: what the repository or folder suggests.")
 @click.option("--force", is_flag=True, help="Write the file even when there is one.")
 @json_option
 @refusing
 def init_command(name: str | None, force: bool, as_json: bool) -> None:
-    """Write .engram.json here: which project this folder is, for everyone who clones it."""
+    """Write .engram.json at the top of the repository: which project it is, for everyone who clones it."""
     from engram_py.errors import InvalidProjectError
     from engram_py.project.locate import locate
+    from engram_py.project.names import normalize_project
     from engram_py.project.settings_writer import write_project_settings
 
-    here = Path.cwd()
-    found = locate(here)
-    project = name or found.name
-    if not project:
+    found = locate(here())
+    suggested = name if name is not None else found.name
+    if suggested is None:
         raise InvalidProjectError("", "this folder does not suggest one, so it has to be given")
-    root = found.repository.root if found.repository else here
+    project = normalize_project(suggested)
+    root = found.repository.root if found.repository else here()
     path = write_project_settings(root, project, force=force)
     if as_json:
         import json
 
-        click.echo(json.dumps({"path": str(path), "project": project}))
+        click.echo(json.dumps({"path": str(path), "project": project}, ensure_ascii=False))
     else:
         click.echo(f"Wrote {path}: everything saved below it belongs to {project}. Commit it to share the name.")
 
 
 @click.group("projects", invoke_without_command=True)
+@json_option
 @click.pass_context
-def projects_command(ctx: click.Context) -> None:
-    """List, merge and alias projects."""
+def projects_command(ctx: click.Context, as_json: bool) -> None:
+    """List, merge and alias projects; alone it lists them."""
     if ctx.invoked_subcommand is None:
-        ctx.invoke(list_command)
+        ctx.invoke(list_command, as_json=as_json)
+    elif as_json:  # `engram projects --json merge` means what `engram projects merge --json` does
+        ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
 
 
 @projects_command.command("list")
@@ -64,7 +66,7 @@ def current_command(as_json: bool) -> None:
 
 
 @projects_command.command("merge")
-@click.argument("names", nargs=-1, required=True)
+@click.argument("names", nargs=-1, required=True, help="Projects that are really one.")
 @click.option("--into", "into", required=True, help="The project they become.")
 @json_option
 @refusing
@@ -75,8 +77,8 @@ def merge_command(names: tuple[str, ...], into: str, as_json: bool) -> None:
 
 
 @projects_command.command("alias")
-@click.argument("alias")
-@click.argument("project")
+@click.argument("alias", help="The other name.")
+@click.argument("project", help="The project it means.")
 @json_option
 @refusing
 def alias_command(alias: str, project: str, as_json: bool) -> None:
@@ -86,6 +88,6 @@ def alias_command(alias: str, project: str, as_json: bool) -> None:
     if as_json:
         import json
 
-        click.echo(json.dumps({"alias": alias, "project": project}))
+        click.echo(json.dumps({"alias": alias, "project": project}, ensure_ascii=False))
     else:
         click.echo(f"{alias} is {project} now")

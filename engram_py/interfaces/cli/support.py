@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import functools
+import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import click
 
 from engram_py.config import Settings, load_settings
-from engram_py.errors import EngramError
+from engram_py.errors import DataDirError, EngramError
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
 
 P = ParamSpec("P")
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_ID = re.compile(r"\[?#?(-?[0-9]{1,30})\]?")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 project_option = click.option("--project", help="Whose memory; default: the project of this folder.")
@@ -36,10 +42,10 @@ class _ObservationId(click.ParamType[int]):
     name = "id"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            return int(str(value).strip("[]").removeprefix("#"))
-        except ValueError:
-            self.fail(f"{value!r} is not an observation id such as 12", param, ctx)
+        match = _ID.fullmatch(str(value).strip())
+        if match is None:
+            self.fail(f"{str(value)[:80]!r} is not an observation id such as 12", param, ctx)
+        return int(match[1])
 
 
 OBSERVATION_ID = _ObservationId()
@@ -48,7 +54,7 @@ OBSERVATION_ID = _ObservationId()
 def settings() -> Settings:
     """This process's settings, with ``--data-dir`` on top; what was ignored is said on stderr."""
     data_dir = click.get_current_context().find_root().obj
-    loaded = load_settings(data_dir=Path(data_dir).expanduser().absolute() if data_dir else None)
+    loaded = load_settings(data_dir=_absolute(data_dir) if data_dir else None)
     for warning in loaded.warnings:
         click.echo(f"note: {warning}", err=True)
     return loaded
@@ -59,8 +65,23 @@ def memory() -> Iterator[Engram]:
     """The open memory, for the project of the working directory."""
     from engram_py.app import Engram
 
-    with Engram(settings=replace(settings(), warnings=()), agent="cli") as app:
+    with Engram(settings=replace(settings(), warnings=()), directory=here(), agent="cli") as app:
         yield app
+
+
+def here() -> Path:
+    """The working directory; where it was, when somebody removed it meanwhile."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.environ.get("PWD") or "/")
+
+
+def _absolute(folder: str) -> Path:
+    try:
+        return here() / Path(folder).expanduser()
+    except RuntimeError as exc:  # ~somebody, who has no home here
+        raise DataDirError(folder, str(exc)) from exc
 
 
 def refusing(function: Callable[P, None]) -> Callable[P, None]:
@@ -84,7 +105,7 @@ def refusing(function: Callable[P, None]) -> Callable[P, None]:
 
 
 def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False) -> None:
-    """Print a result: JSON, a table where the terminal has room for one, or plain text."""
+    """Print a result: JSON, a table on a terminal, or plain text; what is not the result goes to stderr."""
     from engram_py.interfaces import render
 
     if as_json:
@@ -92,19 +113,46 @@ def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False
 
         click.echo(json.dumps(render.to_json(value), ensure_ascii=False, indent=2))
         return
-    now = app.journal.moment() if app is not None else settings().clock()
-    if sys.stdout.isatty():
-        from engram_py.interfaces.cli import tables
+    now = _now(app.settings if app is not None else settings())
+    notes = getattr(value, "warnings", ())
+    if notes and is_dataclass(value) and not isinstance(value, type):
+        value = replace(value, warnings=())
+    if not _on_terminal():
+        click.echo(render.text(value, now=now, full=full))
+    elif not _print_table(value, now):
+        click.echo(printable(render.text(value, now=now, full=full)))
+    for note in notes:
+        click.echo(f"note: {printable(note)}", err=True)
 
-        if tables.print_table(value, now):
-            return
-    click.echo(render.text(value, now=now, full=full))
+
+def printable(text: str) -> str:
+    """Text whose control characters cannot move the cursor, rename the window or answer for the user."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _now(loaded: Settings) -> datetime:
+    """Now, in the zone that times are shown in."""
+    if not loaded.timezone:
+        return loaded.clock().astimezone()
+    from zoneinfo import ZoneInfo
+
+    return loaded.clock().astimezone(ZoneInfo(loaded.timezone))
+
+
+def _on_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def _print_table(value: object, now: datetime) -> bool:
+    from engram_py.interfaces.cli import tables
+
+    return tables.print_table(value, now)
 
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
     """A progress bar on stderr when that is a terminal, else None; called with (done, total)."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
@@ -123,4 +171,4 @@ def text_argument(value: str) -> str:
     """An argument, or standard input for ``-``."""
     if value != "-":
         return value
-    return sys.stdin.read()
+    return sys.stdin.read() if sys.stdin is not None else ""

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from engram_py.interfaces.wording import age, relation
+from engram_py.interfaces.cli.support import printable
+from engram_py.interfaces.wording import age, clock, relation
 from engram_py.models.context import Stats
 from engram_py.models.health import Report
 from engram_py.models.listing import Listing
-from engram_py.models.observation import Results, ReviewLine
+from engram_py.models.observation import Hit, Results, ReviewLine
 from engram_py.models.project import ProjectLine
+from engram_py.models.relation import Judged
 from engram_py.models.session import Prompt, SessionLine
 
-_WIDE = ("memory", "summary", "prompt", "finding")
+# The column that takes the room the others leave, and breaks anywhere: it holds what people wrote.
+_WIDE = ("memory", "session", "prompt", "finding", "new", "older", "also")
+_NUMBERS = ("observations", "sessions", "prompts", "kept", "count")
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
+_SUMMARY_CHARS, _PROMPT_CHARS = 300, 500
 
 
 def print_table(value: object, now: datetime) -> bool:
@@ -25,11 +31,13 @@ def print_table(value: object, now: datetime) -> bool:
     table = _table(value, now)
     if table is None:
         return False
-    console = Console()
-    console.print(table)
-    for warning in getattr(value, "warnings", ()):
-        console.print(f"note: {escape(warning)}", style="dim")
+    Console().print(table)
     return True
+
+
+def _cell(text: str) -> str:
+    """Text as it is: neither rich's markup nor the terminal's control sequences."""
+    return escape(printable(text))
 
 
 def _table(value: object, now: datetime) -> Table | None:
@@ -45,69 +53,105 @@ def _table(value: object, now: datetime) -> Table | None:
     return None
 
 
-def _new(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", header_style="bold")
+def _new(title: str, *columns: str, spaced: bool = False) -> Table:
+    table = Table(
+        title=_cell(title), title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, leading=int(spaced)
+    )
     for column in columns:
+        wide = column in _WIDE
         table.add_column(
-            column, overflow="fold", ratio=1 if column in ("memory", "summary", "prompt", "finding") else None
+            column,
+            overflow="fold",
+            ratio=1 if wide else None,
+            no_wrap=not wide and column != "project",
+            justify="right" if column in _NUMBERS else "left",
         )
     return table
 
 
 def _results(value: Results, now: datetime) -> Table:
-    table = _new(f"{len(value.results)} found ({value.rung})", "id", "type", "age", "project", "memory")
+    several = value.projects is None or any(hit.project not in value.projects[:1] for hit in value.results)
+    columns = ("id", "type", "age", *(("project",) if several else ()), "memory")
+    table = _new(f"{len(value.results)} found ({value.rung})", *columns, spaced=True)
     for hit in value.results:
-        lines = [f"[bold]{escape(hit.title)}[/bold]", escape(hit.snippet)]
-        lines += [f"[yellow]{escape(relation(note))}[/yellow]" for note in hit.relations]
-        table.add_row(f"#{hit.id}", escape(hit.type), age(hit.updated_at, now), escape(hit.project), "\n".join(lines))
+        lines = [f"[bold]{_cell(hit.title)}[/bold]{_marks(hit)}", _cell(hit.snippet)]
+        lines += [f"[yellow]{_cell(relation(note))}[/yellow]" for note in hit.relations]
+        project = (_cell(hit.project),) if several else ()
+        table.add_row(f"#{hit.id}", _cell(hit.type[:16]), age(hit.updated_at, now), *project, "\n".join(lines))
     return table
 
 
+def _marks(hit: Hit) -> str:
+    marks: list[str] = [hit.scope] if hit.scope != "project" else []
+    marks += ["pinned"] if hit.pinned else []
+    marks += ["needs review"] if hit.state == "needs_review" else []
+    return f" [dim]({', '.join(marks)})[/dim]" if marks else ""
+
+
 def _listing(value: Listing, now: datetime) -> Table | None:
+    title = value.name.capitalize()
     match value.items[0]:
         case ProjectLine():
-            table = _new("Projects", "project", "observations", "sessions", "prompts", "active", "also")
+            table = _new(title, "project", "observations", "sessions", "prompts", "active", "also")
             for row in value.items:
                 active = age(row.last_activity_at, now) if row.last_activity_at else ""
                 counts = (str(row.observations), str(row.sessions), str(row.prompts))
-                table.add_row(escape(row.name), *counts, active, escape(", ".join(row.aliases)))
+                table.add_row(_cell(row.name), *counts, active, _cell(", ".join(row.aliases)))
         case SessionLine():
-            table = _new("Sessions", "session", "project", "agent", "started", "state", "kept", "summary")
+            table = _new(title, "started", "state", "kept", "project", "session", spaced=True)
             for row in value.items:
                 state = "open" if row.ended_at is None else "ended"
-                summary = escape(" ".join((row.summary or "").split())[:300])
-                cells = (escape(row.id), escape(row.project), escape(row.agent), age(row.started_at, now), state)
-                table.add_row(*cells, str(row.observations), summary)
+                cells = (age(row.started_at, now), state, str(row.observations), _cell(row.project))
+                table.add_row(*cells, _session(row))
         case Prompt():
-            table = _new("Prompts", "id", "age", "project", "prompt")
+            table = _new(title, "id", "age", "project", "prompt")
             for row in value.items:
-                table.add_row(str(row.id), age(row.created_at, now), escape(row.project), escape(row.content[:500]))
+                text = _cell(row.content[:_PROMPT_CHARS])
+                table.add_row(str(row.id), age(row.created_at, now), _cell(row.project), text)
         case ReviewLine():
-            table = _new("Due for review", "id", "type", "project", "due", "memory")
+            table = _new("Due for review", "id", "type", "due", "project", "memory")
             for row in value.items:
-                marks = (escape(row.type), escape(row.project), row.review_after[:10])
-                table.add_row(f"#{row.id}", *marks, escape(row.title))
+                due = clock(row.review_after, now, "%Y-%m-%d")
+                table.add_row(f"#{row.id}", _cell(row.type[:16]), due, _cell(row.project), _cell(row.title))
+        case Judged():
+            table = _new("Without a verdict", "judgment", "new", "older", spaced=True)
+            for row in value.items:
+                new = _end(row.source_observation, row.source_title)
+                table.add_row(_cell(row.relation.sync_id), new, _end(row.target_observation, row.target_title))
         case _:
             return None
     return table
 
 
+def _session(row: SessionLine) -> str:
+    agent = f" [dim]({_cell(row.agent)})[/dim]" if row.agent else ""
+    summary = _cell(" ".join((row.summary or "").split())[:_SUMMARY_CHARS])
+    return f"{_cell(row.id)}{agent}" + (f"\n{summary}" if summary else "")
+
+
+def _end(observation: int | None, title: str) -> str:
+    return _cell(f"#{observation} {title}" if observation is not None else f"{title} (deleted)")
+
+
 def _stats(value: Stats) -> Table:
-    table = _new("Memory", "what", "count")
+    table = _new(value.database_path, "what", "count")
     for name in ("total_observations", "total_sessions", "total_prompts", "total_relations", "versions",
                  "deleted_observations", "queued_mutations", "database_bytes"):  # fmt: skip
         table.add_row(name.removeprefix("total_").replace("_", " "), f"{getattr(value, name):,}")
+    table.add_row("projects", f"{len(value.projects):,}")
     for name, count in value.types.items():
-        table.add_row(f"  of type {escape(name)}", f"{count:,}")
+        table.add_row(f"  of type {_cell(name)}", f"{count:,}")
     return table
 
 
 def _report(value: Report) -> Table:
-    table = _new(f"{escape(value.path)}: {value.status}", "check", "result", "finding")
+    table = _new(f"{value.path}: {value.status}", "check", "result", "finding")
     for check in value.checks:
-        finding = escape(check.message) + (" (repaired)" if check.fixed else "")
+        finding = _cell(check.message) + (" (repaired)" if check.fixed else "")
         if check.safe_next_step and check.result != "ok":
-            finding += f"\n→ {escape(check.safe_next_step)}"
+            finding += f"\n→ {_cell(check.safe_next_step)}"
         colour = _COLOURS[check.result]
-        table.add_row(check.check_id, f"[{colour}]{check.result}[/{colour}]", finding)
+        table.add_row(_cell(check.check_id), f"[{colour}]{check.result}[/{colour}]", finding)
+    if value.backup:
+        table.caption, table.caption_justify = _cell(f"backup before repair: {value.backup}"), "left"
     return table

@@ -14,6 +14,7 @@ from engram_py.interfaces.cli.support import (
     refusing,
     show,
 )
+from engram_py.models.relation import VERBS
 
 
 @click.command("sessions")
@@ -32,7 +33,7 @@ def sessions_command(project: str | None, all_projects: bool, limit: int, as_jso
 
 
 @click.command("prompts")
-@click.argument("query", nargs=-1)
+@click.argument("query", nargs=-1, help="Words to find; none lists all.")
 @click.option("--delete", "prompt_id", type=int, help="Remove the prompt with this id for good.")
 @project_option
 @all_option
@@ -54,7 +55,7 @@ def prompts_command(
 
 
 @click.command("review")
-@click.argument("observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False)
+@click.argument("observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="What still holds.")
 @project_option
 @all_option
 @limit_option(10)
@@ -64,19 +65,18 @@ def review_command(
     observation_id: int | None, project: str | None, all_projects: bool, limit: int, as_json: bool
 ) -> None:
     """List what is due for review, or confirm that ID still holds."""
-    from engram_py.models.listing import Listing
 
     with memory() as app:
         if observation_id is not None:
             show(app.observations.mark_reviewed(observation_id), app, as_json=as_json)
             return
-        rows = app.observations.due_for_review(project, all_projects=all_projects, limit=limit)
-        show(Listing("due", rows), app, as_json=as_json)
+        due = app.observations.due_for_review(project, all_projects=all_projects, limit=limit)
+        show(due, app, as_json=as_json)
 
 
 @click.command("judge")
-@click.argument("judgment_id", required=False)
-@click.argument("relation", required=False)
+@click.argument("judgment_id", required=False, help="What `engram save` answered, as in rel-0123456789abcdef.")
+@click.argument("relation", required=False, help=", ".join(VERBS) + ".")
 @click.option("--reason", help="Why.")
 @click.option("--evidence", help="What shows it.")
 @click.option("--confidence", type=float, help="0 to 1.")
@@ -96,10 +96,7 @@ def judge_command(
     limit: int,
     as_json: bool,
 ) -> None:
-    """List relations without a verdict, or give one.
-
-    RELATION is related, compatible, scoped, conflicts_with, supersedes or not_conflict.
-    """
+    """List relations without a verdict, or give one."""
     from engram_py.models.listing import Listing
 
     if judgment_id is not None and relation is None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult, TextContent
 
 from engram_py.errors import EngramError
-from engram_py.interfaces import render
 from engram_py.interfaces.mcp.tooling import Tool
 
 if TYPE_CHECKING:
@@ -19,55 +19,91 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# How long the end of the process waits for a call that is still at work, in seconds.
+CLOSING_SECONDS = 0.2
+
 
 class Memory:
     """The memory of a server process: opened by the first call that needs it, and tried again after a failure."""
 
     def __init__(self, open_memory: Callable[[str], Engram]) -> None:
         self._open = open_memory
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._app: Engram | None = None
+        self._running = 0
 
-    def get(self, agent: str = "") -> Engram:
-        """The open memory. Raises EngramError when it cannot be opened now."""
-        with self._lock:
+    @contextmanager
+    def use(self, agent: str = "") -> Iterator[Engram]:
+        """The open memory, for the length of one call. Raises EngramError when it cannot be opened now."""
+        with self._changed:
             if self._app is None:
                 self._app = self._open(agent)
-            return self._app
+            app = self._app
+            self._running += 1
+        try:
+            yield app
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
 
     def close(self) -> None:
-        """End this process's own sessions and close the file, unless a call still holds it."""
-        if self._app is None or not self._lock.acquire(timeout=0.2):
+        """End this process's own sessions and close the file, unless a call still waits for another process."""
+        if not self._changed.acquire(timeout=CLOSING_SECONDS):
             return
         try:
-            self._app.close()
+            idle = self._changed.wait_for(lambda: self._running == 0, timeout=CLOSING_SECONDS)
+            if self._app is not None and idle:
+                self._app.close()
         except EngramError as exc:
             logger.warning("closing the memory: %s", exc.message)
         finally:
-            self._lock.release()
+            self._changed.release()
 
 
 def run_tool(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str) -> CallToolResult:
     """The answer to a call. A refusal carries code, message and hint; a bug only says that it happened."""
+    # Like the memory itself, its words are imported by the first call, not by the list of tools.
+    from engram_py.interfaces import render
+
     wants_json = arguments.get("response_format") == "json"
+    notes = tool.unknown(arguments)
     try:
-        values, answer, notes = tool.parse(arguments)
-        app = memory.get(agent)
-        value = tool.function(app, **values)
+        values, answer = tool.parse(arguments)
+        with memory.use(agent) as app:
+            value = tool.function(app, **values)
+            now = app.journal.moment()
         if answer == "json":
             return _result(_json_answer(value, notes))
-        body = render.text(value, now=app.journal.moment(), full=answer == "full")
-        return _result(render.with_notes(body, notes))
+        return _result(render.with_notes(render.text(value, now=now, full=answer == "full"), notes))
     except EngramError as exc:
-        text = json.dumps(exc.details(), ensure_ascii=False) if wants_json else render.error_text(exc)
-        return _result(text, error=True)
+        return _failure(exc, notes, wants_json=wants_json)
     except Exception:
         logger.exception("%s failed", tool.name)
-        text = f"internal_error: {tool.name} failed\nhint: the server's log says why; `engram doctor` checks the memory"
-        return _result(text, error=True)
+        return _failure(InternalError(tool.name), notes, wants_json=wants_json)
+
+
+class InternalError(EngramError):
+    """A bug. What it was stays in the log: an exception's text can hold what somebody saved."""
+
+    code = "internal_error"
+
+    def __init__(self, tool: str) -> None:
+        super().__init__(f"{tool} failed", hint="the server's log says why; `engram doctor` checks the memory")
+
+
+def _failure(error: EngramError, notes: list[str], *, wants_json: bool) -> CallToolResult:
+    from engram_py.interfaces import render
+
+    if not wants_json:
+        return _result(render.with_notes(render.error_text(error), notes), error=True)
+    details = error.details() | ({"warnings": notes} if notes else {})
+    return _result(json.dumps(details, ensure_ascii=False), error=True)
 
 
 def _json_answer(value: object, notes: list[str]) -> str:
+    from engram_py.interfaces import render
+
     values = render.to_json(value)
     if notes:
         values["warnings"] = [*values.get("warnings", ()), *notes]

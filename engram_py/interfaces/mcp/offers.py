@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from mcp.types import (
@@ -16,9 +17,10 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError, NotFoundError
-from engram_py.interfaces import render
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
 
 OBSERVATION = "engram://observation/"
 CONTEXT = "engram://context/"
@@ -70,10 +72,12 @@ def list_resources(app: Engram) -> list[Resource]:
 
 def read_resource(app: Engram, uri: str) -> ReadResourceResult:
     """The text of a resource. Raises NotFoundError, InvalidArgumentError."""
+    from engram_py.interfaces import render
+
     now = app.journal.moment()
     if uri.startswith(OBSERVATION):
         number = uri.removeprefix(OBSERVATION)
-        if not number.isdecimal():
+        if not (number.isascii() and number.isdecimal()):
             raise InvalidArgumentError("uri", uri, expected=f"{OBSERVATION}ID")
         body = render.text(app.observations.get(int(number)), now=now)
     elif uri.startswith(CONTEXT):
@@ -85,17 +89,21 @@ def read_resource(app: Engram, uri: str) -> ReadResourceResult:
 
 def get_prompt(app: Engram, name: str, arguments: dict[str, str]) -> GetPromptResult:
     """The messages of a prompt. Raises InvalidArgumentError for one that does not exist."""
+    from engram_py.interfaces import render
+    from engram_py.interfaces.context_text import fenced
+
     if name == "wrap-up":
         return _prompt(_WRAP_UP)
     if name != "recall":
         raise InvalidArgumentError("name", name, expected="recall or wrap-up")
     now = app.journal.moment()
     topic = arguments.get("topic", "").strip()
+    context = app.contexts.assemble(compact=bool(topic))
     found = render.text(app.searches.search(topic), now=now) if topic else ""
-    context = render.text(app.contexts.assemble(compact=bool(topic)), now=now)
     about = f"about {topic!r} " if topic else ""
     head = f"Here is what earlier sessions kept {about}for this project. Use what fits, check it against the code."
-    return _prompt("\n\n".join(part for part in (head, found, context) if part))
+    body = [fenced(found, project=context.project)] if found else []
+    return _prompt("\n\n".join([head, *body, render.text(context, now=now)]))
 
 
 def _prompt(text: str) -> GetPromptResult:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import sys
+import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -34,7 +37,7 @@ from mcp.types import (
 from engram_py.config import Settings
 from engram_py.errors import EngramError, InvalidInputError, NotFoundError
 from engram_py.interfaces.mcp import offers
-from engram_py.interfaces.mcp.calls import Memory, run_tool
+from engram_py.interfaces.mcp.calls import CLOSING_SECONDS, Memory, run_tool
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
 from engram_py.interfaces.mcp.profiles import select_tools
 from engram_py.version import __version__
@@ -115,9 +118,37 @@ def serve_stdio(settings: Settings, *, tools: str | None = None, project: str | 
 
     async def serve() -> None:
         async with streams() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+            closed = False
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_cancel_on_signal, tasks.cancel_scope)
+                await server.run(read, write, server.create_initialization_options())
+                closed = True
+                tasks.cancel_scope.cancel()
+            if not closed:
+                _exit()  # the thread that reads stdin cannot be interrupted
 
-    anyio.run(serve)
+    try:
+        anyio.run(serve)
+    except* BrokenPipeError:
+        logger.info("the client closed its end before the last answer")
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(CLOSING_SECONDS)
+            if thread.is_alive():
+                _exit()  # a call that waits for another process's lock, and nobody for its answer
+
+
+async def _cancel_on_signal(scope: anyio.CancelScope) -> None:
+    """Hosts that do not close stdin send a signal: then too the session is ended before the process."""
+    if sys.platform != "win32":
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                scope.cancel()
+
+
+def _exit() -> None:
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _open(settings: Settings, project: str | None, agent: str) -> Engram:
@@ -128,7 +159,8 @@ def _open(settings: Settings, project: str | None, agent: str) -> Engram:
 
 async def _with_memory(ctx: Request, work: Callable[[Engram], T]) -> T:
     def run() -> T:
-        return work(ctx.lifespan_context.get(_client_name(ctx)))
+        with ctx.lifespan_context.use(_client_name(ctx)) as app:
+            return work(app)
 
     try:
         return await anyio.to_thread.run_sync(run, abandon_on_cancel=True)

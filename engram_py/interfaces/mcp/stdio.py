@@ -15,7 +15,14 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp.types import ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
+from mcp.types import (
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
@@ -25,6 +32,8 @@ PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 DRAIN_SECONDS = 2.0
 
 Item = SessionMessage | Exception
+
+_NOTHING = object()  # a blank line between messages is no message
 
 
 class _Pending:
@@ -98,33 +107,67 @@ async def _forward(read: Any, send: MemoryObjectSendStream[Item], writer: _Write
             if isinstance(message.message, JSONRPCRequest):
                 pending.add(message.message.id)
             await send.send(message)
+            pending.done(_cancelled(message))
         await pending.wait()
+
+
+def _cancelled(item: SessionMessage) -> str | int | None:
+    """The request that nobody waits for any more: the SDK does not answer it."""
+    message = item.message
+    if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+        return _plain_id({"id": (message.params or {}).get("requestId")})
+    return None
 
 
 async def _repaired(error: Exception, writer: _Writer) -> SessionMessage | None:
     """The message of a line that JSON's own parser reads and the SDK's does not, or None once it was refused."""
-    line = _line_of(error)
-    if not line.strip():
-        return None  # a blank line between messages is no message
     try:
-        value = json.loads(line)
+        value = _value_of(error)
+        if value is _NOTHING:
+            return None
+        mended = _mended(value)
     except (ValueError, RecursionError):
         await _refuse(writer, None, PARSE_ERROR, "not JSON; one JSON-RPC message per line")
         return None
     request_id = _plain_id(value)
     try:
-        # Lone surrogates are valid JSON; they reach the tool, which says which argument has one.
-        return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
+        if isinstance(value, dict) and "id" in value and request_id is None:
+            raise ValueError("an id that cannot be sent back")
+        return SessionMessage(jsonrpc_message_adapter.validate_python(mended, by_name=False))
     except (ValidationError, ValueError):
         await _refuse(writer, request_id, INVALID_REQUEST, "not a JSON-RPC 2.0 request")
         return None
 
 
-def _line_of(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        value = error.errors(include_url=False)[0].get("input")
-        return value if isinstance(value, str) else json.dumps(value, default=str)
-    return str(error)
+def _value_of(error: Exception) -> object:
+    """What the line held, ``_NOTHING`` for a blank one. Raises ValueError, RecursionError when it is not JSON."""
+    if not isinstance(error, ValidationError):
+        raise ValueError(str(error))
+    details = error.errors(include_url=False, include_context=False)
+    if details[0]["type"] == "json_invalid":
+        line = str(details[0]["input"])
+        return json.loads(line) if line.strip() else _NOTHING
+    # It is JSON. Only an error about the whole message, such as a field it lacks, carries the whole message.
+    whole = (one["input"] for one in details if len(one["loc"]) < 2 or (one["type"], len(one["loc"])) == ("missing", 2))
+    return next(whole, None)
+
+
+def _mended(value: Any, *, arguments: bool = False) -> Any:
+    """``value`` with a ``?`` for each half of a surrogate pair, which is valid JSON and could not be sent back.
+
+    A tool's own arguments keep theirs: the tool says which of them has one.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_mended(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    called = value.get("method") == "tools/call"
+    return {
+        _mended(key): one if arguments and key == "arguments" else _mended(one, arguments=called and key == "params")
+        for key, one in value.items()
+    }
 
 
 def _plain_id(value: object) -> str | int | None:

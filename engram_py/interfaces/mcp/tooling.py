@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import json
 import logging
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Annotated, Any, ParamSpec, TypeVar
 
 from mcp.types import Tool as WireTool
@@ -30,14 +32,39 @@ DELETES: Hints = SETTLES | {"destructive_hint": True}
 # Engram asks for these after an ambiguous project; here a project argument is enough, so they are taken and unused.
 UNUSED = frozenset({"project_choice_reason", "recovery_token"})
 FORMATS = ("text", "json")
+MOST_UNKNOWN = 5
+
+# What an argument must be, by the first word of pydantic's error type.
+_KINDS = {
+    "int": "a whole number, such as 12",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "list": "a list of texts",
+}
 
 
 def _without_hash(value: object) -> object:
+    if isinstance(value, bool):  # true is 1 to Python, and would open or delete observation 1
+        raise ValueError("an observation id, as in [#12]")
     return value.strip().removeprefix("[").removesuffix("]").removeprefix("#") if isinstance(value, str) else value
+
+
+def _as_list(value: object) -> object:
+    """Some hosts send a list as the JSON text of one, and a model may write ``a, b``."""
+    if not isinstance(value, str):
+        return value
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        found = value.split(",")
+    return found if isinstance(found, list) else [value]
 
 
 # Answers show observations as [#12], so that is what a model may send back.
 ObservationId = Annotated[int, BeforeValidator(_without_hash)]
+
+Words = Annotated[list[str], BeforeValidator(_as_list)]
 
 # Accepted, but not in the published schema: what a program sends, or only Engram's callers know.
 QUIET: Any = SkipJsonSchema()  # type: ignore[type-arg]
@@ -60,9 +87,10 @@ class Tool:
 
     @cached_property
     def model(self) -> type[BaseModel]:
-        hints = typing.get_type_hints(self.function, include_extras=True)
+        parameters = list(inspect.signature(self.function).parameters.values())[1:]
+        hints = _resolved({one.name: one.annotation for one in parameters}, self.function)
         fields: dict[str, Any] = {}
-        for parameter in list(inspect.signature(self.function).parameters.values())[1:]:
+        for parameter in parameters:
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
             fields[parameter.name] = (hints[parameter.name], default)
         # `from` is a keyword of Python's, so its parameter is `from_`.
@@ -83,8 +111,8 @@ class Tool:
             name=self.name, description=self.description, input_schema=self.parameters, annotations=annotations
         )
 
-    def parse(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str, list[str]]:
-        """The checked arguments, the response format, and a sentence for each argument nobody knows.
+    def parse(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        """The checked arguments and the response format.
 
         Raises InvalidArgumentError, InvalidTextError.
         """
@@ -99,29 +127,40 @@ class Tool:
         try:
             model = self.model.model_validate({name: value for name, value in given.items() if value is not None})
         except ValidationError as exc:
-            raise self._refusal(exc) from None
+            raise _refusal(exc) from None
         values = {name: getattr(model, name) for name in type(model).model_fields}
-        return values, str(answer), self._unknown(given)
+        for name, value in values.items():
+            for text in value if isinstance(value, list) else (value,):
+                if isinstance(text, str) and not _is_text(text):
+                    raise InvalidTextError(name, "a lone surrogate")
+        return values, str(answer)
 
-    def _unknown(self, given: Mapping[str, Any]) -> list[str]:
-        known = {name.rstrip("_") for name in self.model.model_fields} | {"response_format"} | UNUSED
+    def unknown(self, given: Mapping[str, Any]) -> list[str]:
+        """A sentence for each argument nobody knows, naming the one it resembles."""
+        known = {name.rstrip("_") for name in self.model.model_fields} | {"response_format"}
+        strange = [name[:60] for name in given if name not in known | UNUSED | self.aliases.keys()]
         notes = []
-        for name in given:
-            if name not in known:
-                near = difflib.get_close_matches(name, sorted(known - UNUSED), n=1)
-                resembles = f', did you mean "{near[0]}"?' if near else ""
-                notes.append(f'unknown argument "{name[:60]}" was ignored{resembles}')
+        for name in strange[:MOST_UNKNOWN]:
+            near = difflib.get_close_matches(name, sorted(known), n=1)
+            resembles = f', did you mean "{near[0]}"?' if near else ""
+            notes.append(f'unknown argument "{name}" was ignored{resembles}')
+        if len(strange) > MOST_UNKNOWN:
+            notes.append(f"{len(strange) - MOST_UNKNOWN} more unknown arguments were ignored")
         return notes
 
-    def _refusal(self, error: ValidationError) -> InvalidArgumentError | InvalidTextError:
-        first = error.errors(include_url=False)[0]
-        name = ".".join(str(part) for part in first["loc"]) or "arguments"
-        if first["type"] == "missing":
-            return InvalidArgumentError(name, None, expected="given")
-        if first["type"] == "string_unicode":
-            return InvalidTextError(name, "a lone surrogate")
-        expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-        return InvalidArgumentError(name, first["input"], expected=expected)
+
+def _is_text(text: str) -> bool:
+    return text.isascii() or text.encode("utf-8", "replace").decode() == text
+
+
+def _refusal(error: ValidationError) -> InvalidArgumentError:
+    first = error.errors(include_url=False)[0]
+    name = ".".join(str(part) for part in first["loc"]) or "arguments"
+    if first["type"] == "missing":
+        return InvalidArgumentError(name, None, expected="given")
+    kind = _KINDS.get(first["type"].partition("_")[0])
+    expected = kind or first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    return InvalidArgumentError(name, first["input"], expected=expected)
 
 
 TOOLS: dict[str, Tool] = {}
@@ -141,6 +180,12 @@ def tool(
         return function
 
     return register
+
+
+def _resolved(annotations: dict[str, Any], function: Callable[..., Any]) -> dict[str, Any]:
+    """The types of the arguments; what the memory and the answer are need not be imported to list the tool."""
+    carrier = SimpleNamespace(__annotations__=annotations)
+    return typing.get_type_hints(carrier, globalns=function.__globals__, include_extras=True)
 
 
 def slim(schema: dict[str, Any]) -> dict[str, Any]:

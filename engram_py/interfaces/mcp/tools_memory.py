@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from engram_py.app import Engram
-from engram_py.interfaces.mcp.tooling import DELETES, QUIET, READS, SETTLES, WRITES, ObservationId, tool
-from engram_py.models.context import Context, Suggestion
-from engram_py.models.observation import Change, Deleted, Detail, Draft, Pinned, Results, Saved, Timeline, Updated
-from engram_py.services.context import DEFAULT_BYTES
+from engram_py.interfaces.mcp.tooling import DELETES, QUIET, READS, SETTLES, WRITES, ObservationId, Words, tool
+
+# The list of tools is answered before anything of the memory is imported: that is a tenth of a server's start.
+if TYPE_CHECKING:
+    from engram_py.app import Engram
+    from engram_py.models.context import Context, Suggestion
+    from engram_py.models.observation import Deleted, Detail, Pinned, Results, Saved, Timeline, Updated
 
 Project = Annotated[str | None, Field(description="Project name; default: the current one.")]
+SessionId = Annotated[str | None, Field(description="Default: this run of the server.")]
 Scope = Annotated[str | None, Field(description="project, personal (yours, every project) or global.")]
 
 
@@ -29,14 +32,16 @@ def mem_save(
     ] = None,
     scope: Scope = None,
     project: Project = None,
-    session_id: str | None = None,
-    aliases: Annotated[list[str] | None, Field(description="Other words somebody may search by.")] = None,
+    session_id: SessionId = None,
+    aliases: Annotated[Words | None, Field(description="Other words somebody may search by.")] = None,
     operation_id: Annotated[str | None, QUIET] = None,
     tool_name: Annotated[str | None, QUIET] = None,
     capture_prompt: Annotated[bool, QUIET] = True,
 ) -> Saved:
     """Keep one decision, bug fix with its cause, pattern, gotcha or preference for later sessions. Call it right
     after each, unasked."""
+    from engram_py.models.observation import Draft
+
     draft = Draft(
         title,
         content,
@@ -56,10 +61,10 @@ def mem_search(
     query: Annotated[str, Field(description="Words, a question, a topic key, or #id.")],
     type: str | None = None,
     project: Project = None,
-    all_projects: bool = False,
-    scope: Annotated[str | None, Field()] = None,
+    all_projects: Annotated[bool, Field(description="Not only this one.")] = False,
+    scope: str | None = None,
     match_mode: Annotated[str, QUIET] = "all",
-    limit: int = 10,
+    limit: Annotated[int | None, Field(description="Default 10, most 20.")] = None,
 ) -> Results:
     """Find what earlier sessions learned, best match first. Call it before deciding, debugging or asking the user
     something they may have said."""
@@ -78,8 +83,8 @@ def mem_search(
 def mem_context(
     app: Engram,
     project: Project = None,
-    scope: Annotated[str | None, Field()] = None,
-    max_bytes: Annotated[int | None, Field(description=f"Default {DEFAULT_BYTES}.")] = None,
+    scope: str | None = None,
+    max_bytes: Annotated[int | None, Field(description="Default 6000.")] = None,  # services/context.py
     compact: Annotated[bool, Field(description="Titles only.")] = False,
 ) -> Context:
     """What earlier sessions left: pinned, recent sessions, observations, prompts. Call it once at the start."""
@@ -91,7 +96,7 @@ def mem_get_observation(
     app: Engram,
     id: ObservationId,
     include_history: Annotated[bool, Field(description="With earlier versions.")] = False,
-    history_cursor: int | None = None,
+    history_cursor: Annotated[int | None, Field(description="As the last answer gave it.")] = None,
 ) -> Detail:
     """The whole text of one observation."""
     return app.observations.get(id, history=include_history, cursor=history_cursor)
@@ -104,12 +109,14 @@ def mem_update(
     title: str | None = None,
     content: Annotated[str | None, Field(description="The whole new text.")] = None,
     find: Annotated[str | None, Field(description="Literal text to replace everywhere in the content.")] = None,
-    replace: str | None = None,
+    replace: Annotated[str | None, Field(description="What stands there instead; with find.")] = None,
     type: str | None = None,
     scope: str | None = None,
     topic_key: str | None = None,
 ) -> Updated:
     """Correct an observation that is wrong; its old text stays in its history."""
+    from engram_py.models.observation import Change
+
     return app.observations.update(id, Change(title, content, type, scope, topic_key, find, replace))
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.mcp.tooling import DELETES, QUIET, READS, SETTLES, WRITES, ObservationId, tool
-from engram_py.interfaces.mcp.tools_memory import Project
-from engram_py.models.context import Stats
-from engram_py.models.health import Report
+from engram_py.interfaces.mcp.tools_memory import Project, SessionId
 from engram_py.models.listing import Listing
-from engram_py.models.observation import Reviewed, Saved
-from engram_py.models.project import CurrentProject, Merged
-from engram_py.models.relation import VERBS, Judged
-from engram_py.models.session import Captured, PromptSaved, SessionState
+from engram_py.models.relation import VERBS
+
+# As in tools_memory: what only a call needs is imported by the call.
+if TYPE_CHECKING:
+    from engram_py.app import Engram
+    from engram_py.models.context import Stats
+    from engram_py.models.health import Report
+    from engram_py.models.observation import Reviewed, Saved
+    from engram_py.models.project import CurrentProject, Merged
+    from engram_py.models.relation import Judged
+    from engram_py.models.session import Captured, PromptSaved, SessionState
 
 Verb = Annotated[str, Field(json_schema_extra={"enum": list(VERBS)})]
 
@@ -27,7 +31,7 @@ def mem_session_summary(
     content: Annotated[
         str, Field(description="## Goal, Instructions, Discoveries, Accomplished, Next Steps, Relevant Files.")
     ],
-    session_id: str | None = None,
+    session_id: SessionId = None,
     project: Project = None,
 ) -> Saved:
     """Leave the next session what it needs to go on. Call it before you finish and after a compaction."""
@@ -37,7 +41,7 @@ def mem_session_summary(
 @tool(title="Start a session", hints=SETTLES)
 def mem_session_start(
     app: Engram,
-    id: str,
+    id: Annotated[str, Field(description="Any name of your own; the same one continues it.")],
     directory: Annotated[str | None, Field(description="Repository root, when it is not the current one.")] = None,
     project: Annotated[str | None, QUIET] = None,
 ) -> SessionState:
@@ -52,7 +56,7 @@ def mem_session_end(app: Engram, id: str, summary: str | None = None) -> Session
 
 
 @tool(title="Save the prompt", hints=WRITES)
-def mem_save_prompt(app: Engram, content: str, session_id: str | None = None, project: Project = None) -> PromptSaved:
+def mem_save_prompt(app: Engram, content: str, session_id: SessionId = None, project: Project = None) -> PromptSaved:
     """Keep what the user asked for."""
     return app.prompts.save(content, project=project, session_id=session_id)
 
@@ -61,8 +65,8 @@ def mem_save_prompt(app: Engram, content: str, session_id: str | None = None, pr
 def mem_capture_passive(
     app: Engram,
     content: Annotated[str, Field(description="Text with a ## Key Learnings list.")],
-    session_id: str | None = None,
-    source: str | None = None,
+    session_id: SessionId = None,
+    source: Annotated[str | None, Field(description="Where the text came from, e.g. subagent-stop.")] = None,
     project: Annotated[str | None, QUIET] = None,
 ) -> Captured:
     """Keep each item of a text's Key Learnings section as an observation of its own."""
@@ -72,10 +76,10 @@ def mem_capture_passive(
 @tool(title="Judge a relation", hints=SETTLES)
 def mem_judge(
     app: Engram,
-    judgment_id: str,
-    relation: Verb,
+    judgment_id: Annotated[str, Field(description="As mem_save gave it.")],
+    relation: Annotated[Verb, Field(description="new ... old.")],
     reason: str | None = None,
-    evidence: Annotated[str | None, Field()] = None,
+    evidence: str | None = None,
     confidence: Annotated[float | None, Field(description="0 to 1; below 0.7 ask the user first.")] = None,
     session_id: Annotated[str | None, QUIET] = None,
 ) -> Judged:
@@ -90,10 +94,10 @@ def mem_compare(
     app: Engram,
     memory_id_a: ObservationId,
     memory_id_b: ObservationId,
-    relation: Verb,
-    confidence: float,
+    relation: Annotated[Verb, Field(description="a ... b.")],
+    confidence: Annotated[float, Field(description="0 to 1.")],
     reasoning: Annotated[str, Field(description="At most 200 characters.")],
-    model: str | None = None,
+    model: Annotated[str | None, Field(description="Which model judged.")] = None,
 ) -> Judged:
     """Record how observation a relates to observation b."""
     return app.relations.compare(
@@ -106,12 +110,12 @@ def mem_review(
     app: Engram,
     action: Annotated[str, Field(json_schema_extra={"enum": ["list", "mark_reviewed"]})],
     project: Project = None,
-    limit: int = 10,
-    observation_id: ObservationId | None = None,
+    limit: Annotated[int, Field(description="Of list; most 100.")] = 10,  # services/reading.py
+    observation_id: Annotated[ObservationId | None, Field(description="Of mark_reviewed.")] = None,
 ) -> Listing | Reviewed:
     """List observations whose review date has come, or confirm that one still holds."""
     if action == "list":
-        return Listing("due", app.observations.due_for_review(project, limit=limit))
+        return app.observations.due_for_review(project, limit=limit)
     if action != "mark_reviewed":
         raise InvalidArgumentError("action", action, expected="list or mark_reviewed")
     if observation_id is None:
@@ -135,7 +139,7 @@ def mem_list_projects(app: Engram) -> Listing:
 def mem_merge_projects(
     app: Engram,
     from_: Annotated[str, Field(description="Comma-separated names that are really one project.")],
-    to: str,
+    to: Annotated[str, Field(description="The name that stays.")],
 ) -> Merged:
     """Join project names that drifted apart; the old names go on working."""
     return app.merging.merge(from_.split(","), to)
@@ -148,6 +152,10 @@ def mem_stats(app: Engram, project: Project = None) -> Stats:
 
 
 @tool(title="Memory health", hints=READS)
-def mem_doctor(app: Engram, project: Annotated[str | None, QUIET] = None, check: str | None = None) -> Report:
+def mem_doctor(
+    app: Engram,
+    project: Annotated[str | None, QUIET] = None,
+    check: Annotated[str | None, Field(description="Only this one, e.g. search_index.")] = None,
+) -> Report:
     """Diagnose the memory's database; changes nothing."""
     return app.doctor.examine(check=check)

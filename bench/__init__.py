@@ -1,0 +1,1 @@
+"""DESIGN.md's budgets, measured: ``python -m bench``. Every line has a baseline from the same run, interleaved."""

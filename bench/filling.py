@@ -1,0 +1,62 @@
+"""Fills a memory in bulk: straight SQL in one transaction, with the columns a save derives and the rows it queues.
+
+Redaction, duplicates and candidates are left out; the tables and the indexes are those of 100,000 saves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.corpus import Note
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
+
+_TYPES = ("decision", "bugfix", "pattern", "discovery", "config")
+_PER_SESSION = 20
+_START = datetime(2022, 1, 1, tzinfo=UTC)
+
+
+def fill(data_dir: Path, folder: Path, notes: Iterable[Note]) -> int:
+    """Store every note in the project of ``folder``; how many there are then."""
+    from engram_py import Draft, Engram
+
+    with Engram(data_dir, directory=folder) as app:
+        # One ordinary save makes the project and its identity.
+        first = app.save(Draft("Keep the benchmark's memory", "Filled in bulk by bench/filling.py."))
+        with app.store.transaction():
+            clock, count = app.journal.stamp(), 1
+            for count, note in enumerate(notes, start=2):
+                _insert(app, note, count, project=first.project, clock=clock)
+    return count
+
+
+def _insert(app: Engram, note: Note, number: int, *, project: str, clock: str) -> None:
+    from engram_py.capture.normalize import content_hash
+    from engram_py.models.times import to_text
+    from engram_py.recall.derive import derived_terms
+
+    now = to_text(_START + timedelta(minutes=12 * number))
+    session = f"bench-{number // _PER_SESSION}"
+    if number == 2 or number % _PER_SESSION == 0:
+        values = {"id": session, "project": project, "started_at": now, "updated_at": now, "clock": clock}
+        app.store.insert("sessions", values)
+    row = {
+        "sync_id": f"obs-{number:016x}",
+        "session_id": session,
+        "project": project,
+        "type": _TYPES[number % len(_TYPES)],
+        "title": note.title[:500],
+        "content": note.content,
+        "terms": derived_terms(note.title, "", "", note.content),
+        "content_hash": content_hash(note.content),
+        "last_seen_at": now,
+        "created_at": now,
+        "updated_at": now,
+        "clock": clock,
+    }
+    app.store.insert("observations", row)
+    app.journal.changed("observation", f"obs-{number:016x}", project=project, clock=clock)

@@ -1,0 +1,150 @@
+"""What a process costs: bytes of schema, start-up, memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import cycle
+
+import psutil  # type: ignore[import-untyped]
+
+from bench.report import Line, judged, ratio
+from bench.wire import Server, engram_command, environment, text_of
+from bench.workplace import Workplace
+
+TOKENS = 2_000
+START_RATIO = 1.15
+RSS_BYTES = 20_000_000
+COMMAND_SECONDS = 0.25
+CALLS = 1_000
+
+
+def schema(place: Workplace) -> list[Line]:
+    """What a host puts in front of a model before the first word: schemas and instructions, bytes / 4."""
+    lines = []
+    for profile in ("core",) if place.quick else ("core", "agent", "all"):
+        with place.engram("schema", f"--tools={profile}") as server:
+            instructions = str(server.initialize()["instructions"])
+            wire, _ = server.exchange("tools/list")
+        tools = json.loads(wire)["result"]["tools"]
+        seen = [{name: tool[name] for name in ("name", "description", "inputSchema")} for tool in tools]
+        shown = json.dumps(seen, ensure_ascii=False, separators=(",", ":"))
+        counted = {"name, description, inputSchema": shown.encode(), "as sent by tools/list": wire}
+        for way, data in counted.items():
+            what = f"schema + instructions, {profile}, {len(tools)} tools: {way}"
+            lines.append(_tokens(what, len(data) + len(instructions.encode()), gate=profile == "core"))
+    return lines
+
+
+def _tokens(what: str, size: int, *, gate: bool) -> Line:
+    tokens = -(-size // 4)
+    budget, verdict = (f"<= {TOKENS:,}", judged(tokens, TOKENS)) if gate else ("", "-")
+    numbers = {"bytes": size, "tokens": tokens}
+    return Line(what, f"{tokens:,} tokens", f"{TOKENS:,}", f"{tokens / TOKENS:.2f} x", budget, verdict, gate, numbers)
+
+
+def start(place: Workplace) -> list[Line]:
+    """From starting the process to having read the answer to ``tools/list``."""
+    ours, baseline = [], []
+    for turn in range(place.rounds(21, 7) + 1):
+        times = _start_seconds(lambda: place.engram("start")), _start_seconds(place.one_tool)
+        if turn:  # the first round warms the file cache and the byte code
+            ours.append(times[0])
+            baseline.append(times[1])
+    what = f"engram mcp: start to answered tools/list ({len(ours)} rounds)"
+    return [ratio(what, ours, baseline, at_most=START_RATIO, gate=True)]
+
+
+def _start_seconds(begin: Callable[[], Server]) -> float:
+    started = time.perf_counter()
+    with begin() as server:
+        server.initialize()
+        server.request("tools/list")
+        return time.perf_counter() - started
+
+
+def memory(place: Workplace) -> list[Line]:
+    """Resident memory after 1,000 calls: saves, searches, contexts and reads in turn, against as many empty calls."""
+    with place.engram("memory") as server, place.one_tool() as other:
+        server.initialize()
+        other.initialize()
+        fresh = _rss(server), _rss(other)
+        calls = _mixed_calls(place)
+        ids: list[int] = []
+        for _ in range(CALLS):
+            tool, arguments = next(calls)
+            if tool == "mem_get_observation":
+                arguments = {"id": ids[-1 - len(ids) // 2]}
+            result, _ = server.call(tool, **arguments)
+            if tool == "mem_save":
+                ids.append(json.loads(text_of(result))["id"])
+            other.call("ping")
+        ours, baseline = _rss(server), _rss(other)
+    more = ours - baseline
+    numbers = {"ours_bytes": ours, "baseline_bytes": baseline, "more_bytes": more}
+    numbers |= {"ours_fresh_bytes": fresh[0], "baseline_fresh_bytes": fresh[1]}
+    return [
+        Line(
+            f"engram mcp: resident memory after {CALLS:,} mixed calls (fresh: {_megabytes(fresh[0])})",
+            _megabytes(ours),
+            _megabytes(baseline),
+            f"{more / 1e6:+.1f} MB",
+            f"<= +{RSS_BYTES / 1e6:g} MB",
+            judged(more, RSS_BYTES),
+            True,
+            numbers,
+        )
+    ]
+
+
+def _mixed_calls(place: Workplace) -> Iterator[tuple[str, dict[str, object]]]:
+    notes = cycle(place.corpus.many(CALLS))
+    queries = cycle(place.corpus.queries(200))
+    while True:
+        note = next(notes)
+        yield "mem_save", {"title": note.title[:500], "content": note.content, "response_format": "json"}
+        yield "mem_search", {"query": next(queries)[1]}
+        yield "mem_context", {}
+        yield "mem_get_observation", {}
+
+
+def _rss(server: Server) -> int:
+    return int(psutil.Process(server.process.pid).memory_info().rss)
+
+
+def _megabytes(size: float) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def commands(place: Workplace) -> list[Line]:
+    """Whole processes of commands that need no SDK, against a Python that imports sqlite3 and json."""
+    note = place.corpus.notes[0]
+    measured = {
+        "engram version": engram_command("version"),
+        "engram search": engram_command("search", "link status"),
+        "engram save": engram_command("save", note.title, note.content),
+    }
+    plain = [sys.executable, "-c", "import sqlite3, json"]
+    times: dict[str, list[float]] = {name: [] for name in (*measured, "plain")}
+    for turn in range(place.rounds(15, 5) + 1):
+        for name, command in (*measured.items(), ("plain", plain)):
+            elapsed = _process_seconds(command, place)
+            if turn:
+                times[name].append(elapsed)
+    return [_command(name, times[name], times["plain"]) for name in measured]
+
+
+def _command(name: str, ours: list[float], baseline: list[float]) -> Line:
+    line = ratio(f"{name}, whole process", ours, baseline)
+    budget, verdict = f"< {COMMAND_SECONDS * 1000:.0f} ms", judged(line.numbers["ours_s"], COMMAND_SECONDS)
+    return Line(line.what, line.ours, line.baseline, line.compared, budget, verdict, numbers=line.numbers)
+
+
+def _process_seconds(command: list[str], place: Workplace) -> float:
+    env = environment(place.data_dir("commands"))
+    started = time.perf_counter()
+    subprocess.run(command, cwd=place.folder, env=env, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    return time.perf_counter() - started

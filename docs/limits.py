@@ -1,0 +1,50 @@
+"""The limits DOCS.md lists, each from the constant that holds it."""
+
+from __future__ import annotations
+
+from engram_py.capture.normalize import TOPIC_KEY_LIMIT_CHARS
+from engram_py.models.observation import (
+    CONTENT_LIMIT_BYTES,
+    DEDUPE_WINDOW_MINUTES,
+    REVIEW_MONTHS,
+    TITLE_LIMIT_CHARS,
+)
+from engram_py.project.names import MAX_NAME
+from engram_py.project.settings_file import MAX_SIZE
+from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS
+from engram_py.services import candidates, context, intake, prompts, reading, relations, search, sessions
+from engram_py.store.connection import LOCK_PATIENCE_SECONDS
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """(what, limit, what happens beyond it)."""
+    reviews = ", ".join(f"{kind} {months} months" for kind, months in REVIEW_MONTHS.items())
+    return [
+        ("content", f"{CONTENT_LIMIT_BYTES:,} bytes of UTF-8", "cut at a character, said"),
+        ("prompt, session summary", f"{CONTENT_LIMIT_BYTES:,} bytes of UTF-8", "cut at a character"),
+        ("what redaction reads of a content", f"{intake.READ_LIMIT_CHARS:,} characters", "the rest is dropped first"),
+        ("title", f"{TITLE_LIMIT_CHARS:,} characters", "refused"),
+        ("type", f"{intake.TYPE_LIMIT_CHARS} characters", "refused"),
+        ("topic key", f"{TOPIC_KEY_LIMIT_CHARS} characters", "cut"),
+        ("aliases", f"{intake.MAX_ALIASES} of {intake.NAME_LIMIT_CHARS} characters", "left out; refused"),
+        ("operation id, tool name", f"{intake.NAME_LIMIT_CHARS} characters", "refused"),
+        ("session id", f"{intake.SESSION_ID_LIMIT} characters", "refused"),
+        ("project name", f"{MAX_NAME} characters", "refused"),
+        ("reason, evidence of a verdict", f"{relations.NOTE_LIMIT_CHARS:,} characters", "refused"),
+        ("reasoning of `mem_compare`", f"{relations.REASONING_LIMIT_CHARS} characters", "refused"),
+        ("query", f"{MAX_QUERY_CHARS:,} characters, {MAX_WORDS} words", "the first are used, said"),
+        ("search results", f"1 to {search.MOST}", "clamped, said"),
+        ("timeline, each side", f"0 to {reading.TIMELINE_MOST}", "clamped, said"),
+        ("context", f"{context.LEAST_BYTES} to {context.MOST_BYTES:,} bytes", "clamped, said"),
+        ("context, when nobody says", f"{context.DEFAULT_BYTES:,} bytes", ""),
+        ("due reviews in a list", f"1 to {reading.REVIEW_MOST}", "clamped"),
+        ("prompts in a list", f"1 to {prompts.PROMPTS_MOST}", "clamped"),
+        ("sessions in a list", f"1 to {sessions.SESSIONS_MOST}", "clamped"),
+        ("relations that wait, in a list", f"1 to {relations.PENDING_MOST}", "clamped"),
+        ("versions on a page", f"{reading.HISTORY_PAGE}", "the answer names the next page"),
+        ("candidates of a save", f"{candidates.LIMIT}", ""),
+        ("the same text counts as a duplicate within", f"{DEDUPE_WINDOW_MINUTES} minutes", ""),
+        ("review date", reviews, "other types have none"),
+        ("`.engram.json`", f"{MAX_SIZE // 1024} KB", "ignored, said"),
+        ("wait for another process's write", f"{LOCK_PATIENCE_SECONDS:.0f} s", "`store_busy`"),
+    ]

@@ -1,0 +1,132 @@
+"""What one import knows while it runs: what it counted, the projects and sessions its rows belong to."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from engram_py.errors import InvalidProjectError
+from engram_py.models.health import Counts
+from engram_py.project.names import normalize_project
+from engram_py.services.identities import Identities
+from engram_py.services.intake import SESSION_ID_LIMIT, clean_content
+from engram_py.services.journal import Journal
+from engram_py.store import projects as project_table
+from engram_py.store import sessions as session_table
+from engram_py.store.database import Store
+
+if TYPE_CHECKING:
+    from engram_py.models.interchange import ExportIn
+
+KINDS = ("sessions", "observations", "prompts", "relations")
+RECOVERED_SESSION = "(recovered-missing-session)"
+EPOCH = "1970-01-01T00:00:00.000Z"
+_UNKNOWN_PROJECT = "unknown"
+_MOST_WARNINGS = 20
+_SHOWN_CHARS = 80
+
+
+class Ledger:
+    """Shared by the parts of one import, inside its transaction."""
+
+    def __init__(self, store: Store, journal: Journal, document: ExportIn) -> None:
+        self.store = store
+        self.journal = journal
+        self.document = document
+        self.own = document.engram_py
+        self.counts = {kind: Counts() for kind in KINDS}
+        self.redacted = 0
+        # Only what this very memory exported may say where a row came from.
+        self.trusted = bool(self.own.device) and self.own.device == journal.device()
+        self._identities = Identities(store, journal)
+        self._projects: dict[str | None, str] = {}
+        self._sessions: set[str] = set()
+        self._warnings: list[str] = []
+        self._unsaid = 0
+        self._buried = {(row[0], row[1]) for row in store.rows("select entity, entity_key from tombstones")}
+
+    @cached_property
+    def clock(self) -> str:
+        """The clock of everything this import writes: it is one change. An import that changes nothing takes none."""
+        return self.journal.stamp()
+
+    @cached_property
+    def now(self) -> str:
+        return self.journal.now()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        more = (f"and {self._unsaid} more",) if self._unsaid else ()
+        return (*self._warnings, *more)
+
+    def warn(self, text: str) -> None:
+        if len(self._warnings) < _MOST_WARNINGS:
+            self._warnings.append(text)
+        else:
+            self._unsaid += 1
+
+    def buried(self, entity: str, key: str) -> bool:
+        """Whether this was hard-deleted here, or in the memory that was exported: it does not come back."""
+        return (entity, key) in self._buried
+
+    def bury(self, entity: str, key: str) -> None:
+        self._buried.add((entity, key))
+
+    def changed(self, entity: str, key: str, project: str) -> None:
+        self.journal.changed(entity, key, project=project, clock=self.clock)
+
+    def clean(self, text: str | None) -> str | None:
+        """A text without its secrets, None for an empty one."""
+        text = without_nul(text)
+        if not text.strip():
+            return None
+        cleaned, _, redacted = clean_content(text)
+        self.redacted += redacted
+        return cleaned
+
+    def project(self, name: str | None) -> str:
+        """The project a row belongs to, made when it is new."""
+        if name not in self._projects:
+            self._projects[name] = self._resolved(name)
+        return self._projects[name]
+
+    def _resolved(self, name: str | None) -> str:
+        try:
+            project = self._identities.canonical(normalize_project(name or _UNKNOWN_PROJECT))
+        except InvalidProjectError:
+            project = _UNKNOWN_PROJECT
+            self.warn(f"{(name or '')[:_SHOWN_CHARS]!r} is not a project name; its rows went to {project}")
+        if not project_table.exists(self.store, project):
+            self._identities.create(project)
+        return project
+
+    def parent(self, session_id: str | None, project: str) -> str:
+        """The session a row belongs to; one that neither side holds is made as a stub."""
+        wanted = session_key(session_id)
+        if not wanted or self.buried("session", wanted):
+            wanted = f"import-{project}"
+        if wanted not in self._sessions:
+            if session_table.by_id(self.store, wanted) is None:
+                self.insert_session(wanted, project, {"directory": RECOVERED_SESSION, "started_at": EPOCH})
+            self._sessions.add(wanted)
+        return wanted
+
+    def insert_session(self, session_id: str, project: str, values: dict[str, str | None]) -> None:
+        row = {"id": session_id, "project": project, "updated_at": self.now, "clock": self.clock}
+        self.store.insert("sessions", row | values)
+        self.changed("session", session_id, project)
+
+
+def session_key(session_id: str | None) -> str:
+    return (session_id or "").strip()[:SESSION_ID_LIMIT]
+
+
+def without_nul(text: str | None) -> str:
+    return (text or "").replace("\0", "")
+
+
+def derived_id(prefix: str, *parts: str | None) -> str:
+    """An identity for a row that came without one; the same row always gets the same."""
+    joined = "\n".join(part or "" for part in parts)
+    return f"{prefix}-{hashlib.sha256(joined.encode(errors='replace')).hexdigest()[:16]}"

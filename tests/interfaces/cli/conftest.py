@@ -1,0 +1,71 @@
+"""The command line as somebody in the folder widgets uses it: in this process, as a process, and in a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from engram_py.interfaces.cli.main import cli
+
+Run = Callable[..., Result]
+Start = Callable[..., "Ended"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    stdout: str
+    stderr: str
+
+
+def answer(result: Result) -> Any:
+    """What a command with ``--json`` printed."""
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def run(here: Path) -> Run:
+    """``run("save", "title", "text")`` in this process."""
+
+    def invoke(*words: str, stdin: str | None = None) -> Result:
+        result = CliRunner().invoke(cli, list(words), input=stdin, prog_name="engram")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def start(here: Path) -> Start:
+    """The same as a process of its own."""
+
+    def started(*words: str, stdin: bytes = b"", **environment: str) -> Ended:
+        done = subprocess.run(
+            [sys.executable, "-m", "engram_py", *words],
+            input=stdin,
+            capture_output=True,
+            env={**os.environ, **environment},
+            cwd=here,
+            timeout=60,
+            check=False,
+        )
+        return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return started

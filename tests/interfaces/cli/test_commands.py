@@ -1,0 +1,183 @@
+"""Each command does what it says, in this process."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.conftest import Run, answer
+
+
+@pytest.fixture
+def saved(run: Run) -> int:
+    """Observation 1: a decision under a topic."""
+    text = "Access tokens live 15 minutes."
+    found = answer(run("save", "Chose short tokens", text, "--type", "decision", "--topic", "decision/ttl", "--json"))
+    return int(found["id"])
+
+
+def test_what_is_saved_is_found(run: Run, saved: int) -> None:
+    found = run("search", "access", "tokens")
+
+    assert (found.exit_code, found.stderr) == (0, "")
+    assert f"[#{saved}] Chose short tokens" in found.stdout
+
+
+@pytest.mark.parametrize("typed", ["1", "#1", "[#1]"])
+def test_an_id_may_be_typed_as_answers_show_it(run: Run, saved: int, typed: str) -> None:
+    assert answer(run("get", typed, "--json"))["title"] == "Chose short tokens"
+
+
+@pytest.mark.parametrize("typed", ["one", "", "1.5", "#", "1_0", "9" * 5000])
+def test_what_is_no_id_is_wrong_usage(run: Run, typed: str) -> None:
+    refused = run("get", typed)
+
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "is not an observation id such as 12" in refused.stderr
+    assert len(refused.stderr) < 400
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        pytest.param(["get", "99"], "observation_not_found", id="unknown-id"),
+        pytest.param(["get", "0"], "invalid_argument", id="id-0"),
+        pytest.param(["get", "--", "-1"], "invalid_argument", id="id-negative"),
+        pytest.param(["get", str(2**63)], "invalid_argument", id="id-2-63"),
+        pytest.param(["save", " ", "text"], "empty_field", id="blank-title"),
+        pytest.param(["save", "t", "x", "--scope", "team"], "invalid_argument", id="unknown-scope"),
+        pytest.param(["save", "t", "x", "--topic", "!!!"], "invalid_topic_key", id="topic-without-letters"),
+        pytest.param(["save", "t", "x", "--project", "../x"], "invalid_project", id="project-is-a-path"),
+        pytest.param(["search", '"*'], "empty_query", id="only-punctuation"),
+        pytest.param(["update", "1", "--find", "x"], "invalid_argument", id="find-without-replace"),
+        pytest.param(["update", "1", "--find", "zzz", "--replace", "y"], "nothing_replaced", id="find-nothing"),
+        pytest.param(["judge", "rel-0", "related"], "judgment_not_found", id="unknown-judgment"),
+        pytest.param(["prompts", "--delete", "9"], "prompt_not_found", id="unknown-prompt"),
+        pytest.param(["projects", "merge", "nope", "--into", "widgets"], "unknown_project", id="unknown-project"),
+        pytest.param(["doctor", "--check", "astrology"], "invalid_argument", id="unknown-check"),
+        pytest.param(["restore", "absent.db"], "invalid_backup", id="no-such-backup"),
+        pytest.param(["import", "absent.json"], "invalid_export", id="no-such-export"),
+        pytest.param(["export", "absent/x.json"], "invalid_argument", id="export-to-nowhere"),
+        pytest.param(["export", "--project", "nope"], "unknown_project", id="export-of-unknown-project"),
+    ],
+)
+def test_a_refusal_has_a_code_a_hint_and_exit_code_1_in_both_forms(
+    run: Run, saved: int, words: list[str], code: str
+) -> None:
+    told, machine = run(*words), run(words[0], "--json", *words[1:])
+
+    assert (told.exit_code, told.stdout) == (1, "")
+    assert re.match(rf"engram: {code}: .+\nhint: .+", told.stderr)
+    assert machine.exit_code == 1
+    assert f'"error_code": "{code}"' in machine.stdout
+
+
+def test_content_may_come_from_standard_input(run: Run) -> None:
+    run("save", "Piped", "-", stdin="from a pipe\n")
+    run("update", "1", "--content", "-", stdin="and once more")
+
+    found = answer(run("history", "1", "--json"))
+    assert (found["content"], [one["content"] for one in found["versions"]]) == ("and once more", ["from a pipe"])
+
+
+def test_a_memory_is_corrected_hidden_and_destroyed(run: Run, saved: int) -> None:
+    changed = run("update", "1", "--find", "15", "--replace", "5")
+    hidden, destroyed = run("delete", "1"), run("delete", "1", "--hard")
+
+    assert changed.stdout.startswith('Updated [#1] "Chose short tokens"')
+    assert (hidden.exit_code, destroyed.exit_code, run("get", "1").exit_code) == (0, 0, 1)
+
+
+def test_a_pinned_memory_heads_the_context_until_it_is_unpinned(run: Run, saved: int) -> None:
+    run("pin", "1")
+    pinned = run("context").stdout
+    run("unpin", "1")
+
+    assert "## Pinned" in pinned
+    assert "## Pinned" not in run("context").stdout
+
+
+def test_a_verdict_is_asked_for_and_given(run: Run, saved: int) -> None:
+    second = answer(run("save", "Chose access tokens of an hour", "Access tokens live 60 minutes.", "--json"))
+    [waiting] = answer(run("judge", "--json"))["pending"]
+
+    given = run("judge", waiting["sync_id"], "supersedes", "--reason", "measured", "--confidence", "0.9")
+
+    assert second["judgment_required"] is True
+    assert given.stdout.startswith("Judged ")
+    assert answer(run("judge", "--json"))["pending"] == []
+
+
+def test_a_verdict_without_its_relation_is_wrong_usage(run: Run) -> None:
+    assert run("judge", "rel-0").exit_code == 2
+
+
+def test_projects_are_merged_and_the_old_name_goes_on_working(run: Run, saved: int) -> None:
+    run("save", "Elsewhere", "Also ours.", "--project", "gizmos")
+
+    merged = run("projects", "merge", "gizmos", "--into", "widgets")
+    alias = answer(run("projects", "alias", "gadgets", "widgets", "--json"))
+
+    assert (merged.exit_code, alias) == (0, {"alias": "gadgets", "project": "widgets"})
+    assert [row["name"] for row in answer(run("projects", "--json"))["projects"]] == ["widgets"]
+    assert answer(run("search", "elsewhere", "--project", "gizmos", "--json"))["count"] == 1
+
+
+def test_what_is_no_result_goes_to_standard_error(run: Run) -> None:
+    told = run("save", "Elsewhere", "Text.", "--project", "gizmos")
+    machine = run("save", "Elsewhere too", "Text.", "--project", "gizmoz", "--json")
+
+    assert told.stderr == 'note: created project "gizmos"\n'
+    assert "note:" not in told.stdout
+    assert any("gizmoz" in warning for warning in answer(machine)["warnings"])
+
+
+def test_a_limit_out_of_range_is_clamped_and_said(run: Run, saved: int) -> None:
+    shown = run("search", "tokens", "--limit", "10000")
+
+    assert shown.exit_code == 0
+    assert "limit 10000" in shown.stderr
+
+
+def test_a_backup_is_restored(run: Run, saved: int, tmp_path: Path) -> None:
+    backup = tmp_path / "copy.db"
+    assert run("backup", str(backup)).exit_code == 0
+    run("delete", "1", "--hard")
+
+    restored = run("restore", str(backup))
+
+    assert restored.stdout.startswith("Restored 1 observations")
+    assert run("get", "1").exit_code == 0
+
+
+def test_an_export_is_imported_by_name_and_through_a_pipe(run: Run, saved: int, tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    written = answer(run("export", str(file), "--json"))
+    piped = run("export", "-").stdout
+
+    named = answer(run("--data-dir", str(tmp_path / "two"), "import", str(file), "--json"))
+    streamed = answer(run("--data-dir", str(tmp_path / "three"), "import", "-", "--json", stdin=piped))
+
+    assert written["observations"] == 1
+    assert named["observations"] == streamed["observations"] == {"new": 1, "newer": 0, "skipped": 0, "invalid": 0}
+    assert (named["path"], streamed["path"]) == (str(file), "-")
+
+
+def test_a_data_directory_given_relative_to_here_is_used(run: Run, here: Path) -> None:
+    run("--data-dir", "mine", "save", "Near", "Text.")
+
+    assert (here / "mine" / "engram.db").exists()
+
+
+def test_times_are_shown_in_the_configured_zone(run: Run, saved: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAM_NOW", "2026-01-02T23:30:00Z")
+    run("save", "At night", "Late.")
+
+    monkeypatch.setenv("ENGRAM_TIMEZONE", "Asia/Tokyo")
+    tokyo = run("get", "2").stdout
+    monkeypatch.setenv("ENGRAM_TIMEZONE", "UTC")
+
+    assert "2026-01-03 08:30 JST" in tokyo
+    assert "2026-01-02 23:30 UTC" in run("get", "2").stdout

@@ -1,0 +1,96 @@
+"""`engram doctor` reports on every file there can be, and says with its exit code whether it is well."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.conftest import Run, answer
+
+
+def damage(path: Path) -> None:
+    path.write_bytes(b"not a database at all, " * 500)
+
+
+def age_beyond_us(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "insert into _sqlite_migrations (migration_set, name, applied_at) values ('engram', '9999_later', '2030')"
+        )
+
+
+def belong_to_another(path: Path) -> None:
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("create table recipes (id integer)")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "check", "said"),
+    [
+        pytest.param(damage, "integrity", "is damaged", id="damaged"),
+        pytest.param(age_beyond_us, "schema", "newer engram", id="newer"),
+        pytest.param(belong_to_another, "schema", "another program", id="foreign"),
+    ],
+)
+def test_a_database_that_cannot_be_opened_is_reported_and_left_as_it_is(
+    run: Run, data_dir: Path, spoil: object, check: str, said: str
+) -> None:
+    run("save", "Kept", "Text.")
+    path = data_dir / "engram.db"
+    assert callable(spoil)
+    spoil(path)
+    before = path.read_bytes()
+
+    told, machine = run("doctor"), run("doctor", "--json")
+
+    assert (told.exit_code, told.stderr) == (1, "")
+    assert re.match(rf"error: 0 ok, 0 warnings, 1 errors .*\nerror +{check}: .*{said}", told.stdout)
+    assert "→" in told.stdout
+    assert machine.exit_code == 1
+    assert '"status": "error"' in machine.stdout
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_database_is_answered_with_the_newest_sound_backup(run: Run, data_dir: Path) -> None:
+    run("save", "Kept", "Text.")
+    made = answer(run("backup", "--json"))["path"]
+    (data_dir / "backups" / "zz-later.db").write_bytes(b"half a backup")
+    damage(data_dir / "engram.db")
+
+    told = run("doctor").stdout
+    step = re.search(r"run `engram (restore .*?)`", told)
+
+    assert step is not None
+    assert step[1] == f"restore {made}"
+    assert run(*step[1].split()).exit_code == 0
+    assert run("get", "1").exit_code == 0
+
+
+def test_a_well_database_is_exit_code_0(run: Run) -> None:
+    run("save", "Kept", "Text.")
+
+    assert answer(run("doctor", "--json"))["status"] == "ok"
+
+
+def test_one_check_may_be_asked_for(run: Run) -> None:
+    report = answer(run("doctor", "--check", "integrity", "--json"))
+
+    assert [check["check_id"] for check in report["checks"]] == ["integrity"]
+
+
+def test_what_is_derived_is_repaired_after_a_backup(run: Run, data_dir: Path) -> None:
+    run("save", "Kept", "Text.")
+    with closing(sqlite3.connect(data_dir / "engram.db")) as connection, connection:
+        connection.execute("drop trigger observations_fts_insert")
+    broken = run("doctor")
+
+    fixed = answer(run("doctor", "--fix", "--json"))
+
+    assert broken.exit_code == 1
+    assert (fixed["status"], Path(fixed["backup"]).exists()) == ("ok", True)
+    assert run("doctor").exit_code == 0

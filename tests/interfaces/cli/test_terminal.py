@@ -1,0 +1,119 @@
+"""What a person sees: tables that fit their terminal, and nothing a memory says can move their cursor."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.conftest import Run
+
+if sys.platform == "win32":
+    pytest.skip("no pseudo-terminals", allow_module_level=True)
+else:
+    import fcntl
+    import pty
+    import termios
+
+_STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+def in_terminal(columns: int, *words: str) -> str:
+    """What the command writes to a terminal of this width, standard error included."""
+    terminal, other_end = pty.openpty()
+    fcntl.ioctl(other_end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "engram_py", *words],
+        stdin=other_end, stdout=other_end, stderr=other_end, env={**environment, "TERM": "xterm-256color"},
+    ) as process:  # fmt: skip
+        os.close(other_end)
+        written = b""
+        try:
+            while chunk := os.read(terminal, 65_536):
+                written += chunk
+        except OSError:  # Linux: the command has closed its end
+            pass
+    os.close(terminal)
+    assert process.returncode == 0, written.decode()
+    return written.decode().replace("\r\n", "\n")
+
+
+def plain(written: str) -> str:
+    return _STYLE.sub("", written)
+
+
+def width(line: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in line)
+
+
+@pytest.fixture
+def furnished(run: Run) -> None:
+    title = "Chose short-lived access tokens [red]for[/red] the whole platform, because a stolen one must not matter"
+    run("save", title, "**What**: Access tokens live 15 minutes. " * 12, "--type", "decision")
+    run("save", "Fixed 令牌 refresh race", "token_" * 60, "--session", "claude-7f2e9a4c-8d1b-4f6e-9a3c-1b2c3d4e5f6a")
+    run("save", "Access tokens live an hour", "Access tokens live 60 minutes. " * 3, "--type", "decision")
+    run("save", "Elsewhere", "Access tokens again.", "--project", "a-project-with-quite-a-long-name-indeed")
+    run("pin", "1")
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize(
+    ("words", "heading", "content"),
+    [
+        pytest.param(["search", "access", "token"], r"id +type +age +memory", "Fixed 令牌", id="search"),
+        pytest.param(["search", "access", "token", "--all"], r"id +type +age +project +memory", "#4", id="search-all"),
+        pytest.param(["projects"], r"project +observations +sessions +prompts +active +also", "widgets", id="projects"),
+        pytest.param(["sessions", "--all"], r"started +state +kept +project +session", "claude-", id="sessions"),
+        pytest.param(["judge"], r"judgment +new +older", "rel-", id="judge"),
+        pytest.param(["stats"], r"what +count", "observations", id="stats"),
+        pytest.param(["doctor"], r"check +result +finding", "integrity", id="doctor"),
+    ],
+)
+def test_a_list_is_a_table_that_fits(
+    furnished: None, columns: int, words: list[str], heading: str, content: str
+) -> None:
+    shown = plain(in_terminal(columns, *words))
+
+    assert re.search(heading, shown)
+    assert content in shown
+    assert max(map(width, shown.splitlines())) <= columns
+
+
+def test_brackets_in_a_memory_are_no_markup(furnished: None) -> None:
+    assert "[red]for[/red]" in plain(in_terminal(120, "search", "access", "token"))
+
+
+def test_marks_of_a_memory_are_in_its_table(furnished: None) -> None:
+    assert "(pinned)" in plain(in_terminal(120, "search", "access", "token"))
+
+
+def test_what_has_no_table_is_text(furnished: None) -> None:
+    assert plain(in_terminal(80, "get", "3")).startswith("[#3] Access tokens live an hour\n")
+    assert plain(in_terminal(80, "search", "zzzzz")).startswith('Nothing found for "zzzzz" in widgets')
+
+
+def test_a_memory_cannot_write_control_sequences_to_a_terminal(run: Run) -> None:
+    hostile = "\x1b]0;owned\x07\x1b[2Jtokens\x9b31m"
+    run("save", f"Rename {hostile}", f"Clear {hostile}")
+
+    for words in (["search", "tokens"], ["get", "1"], ["context"]):
+        assert not re.search(r"[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]|\x1b(?!\[[0-9;]*m)", in_terminal(80, *words))
+
+
+def test_json_in_a_terminal_is_json(furnished: None) -> None:
+    assert in_terminal(80, "search", "access", "--json").startswith('{\n  "query": "access"')
+
+
+def test_an_import_in_a_terminal_says_what_was_done(furnished: None, run: Run, here: Path) -> None:
+    run("export", "out.json")
+
+    shown = plain(in_terminal(80, "import", "out.json"))
+
+    assert "observations: 0 new, 0 newer, 4 skipped" in shown

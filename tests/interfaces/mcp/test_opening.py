@@ -1,0 +1,120 @@
+"""The database is opened by the first call, and one that cannot be opened is that call's error."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from mcp import Client
+
+from engram_py import Engram
+from engram_py.config import Settings
+from engram_py.interfaces.mcp.server import build_server
+from tests.interfaces.mcp.agent import Agent, rows
+
+
+def a_file_for_a_folder(data_dir: Path) -> Path:
+    data_dir.write_text("not a folder", encoding="utf-8")
+    return data_dir
+
+
+def garbage(data_dir: Path) -> Path:
+    data_dir.mkdir(mode=0o700)
+    path = data_dir / "engram.db"
+    path.write_bytes(b"this was never a database " * 1000)
+    return path
+
+
+def a_newer_one(data_dir: Path) -> Path:
+    with Engram(settings=Settings(data_dir), directory=data_dir.parent):
+        pass
+    path = data_dir / "engram.db"
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute(
+            "insert into _sqlite_migrations (migration_set, name, applied_at) values ('engram', '9999_future', '')"
+        )
+    connection.close()
+    return path
+
+
+def a_foreign_one(data_dir: Path) -> Path:
+    data_dir.mkdir(mode=0o700)
+    path = data_dir / "engram.db"
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("create table songs (title text)")
+    connection.close()
+    return path
+
+
+OBSTACLES = pytest.mark.parametrize(
+    ("obstacle", "code"),
+    [
+        pytest.param(a_file_for_a_folder, "data_dir_unusable", id="data-directory-is-a-file"),
+        pytest.param(garbage, "store_damaged", id="garbage"),
+        pytest.param(a_newer_one, "store_too_new", id="newer"),
+        pytest.param(a_foreign_one, "store_foreign", id="foreign"),
+    ],
+)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_listing_what_there_is_touches_no_database(
+    settings: Settings, data_dir: Path, here: Path, mode: Literal["auto", "legacy"]
+) -> None:
+    async with Client(build_server(settings), mode=mode) as client:
+        await client.list_tools()
+        await client.list_prompts()
+        await client.list_resource_templates()
+
+    assert not data_dir.exists()
+
+
+@pytest.mark.anyio
+@OBSTACLES
+async def test_a_database_that_cannot_be_opened_is_the_error_of_each_call_until_it_can(
+    settings: Settings, data_dir: Path, here: Path, obstacle: Callable[[Path], Path], code: str
+) -> None:
+    path = obstacle(data_dir)
+    content = path.read_bytes()
+    async with Client(build_server(settings)) as client:
+        agent = Agent(client)
+        for _ in range(2):
+            facts = await agent.refusal("mem_save", title="Chose uv", content="Fast.")
+            assert facts["error_code"] == code
+            assert str(path) in facts["message"]
+        assert len((await client.list_tools()).tools) == 10
+        assert path.read_bytes() == content
+
+        path.unlink()
+
+        assert "Saved [#1]" in await agent.told("mem_save", title="Chose uv", content="Fast.")
+    assert rows(data_dir)["observations"] == 1
+
+
+@pytest.mark.anyio
+@OBSTACLES
+async def test_a_resource_of_a_database_that_cannot_be_opened_is_a_protocol_error(
+    settings: Settings, data_dir: Path, here: Path, obstacle: Callable[[Path], Path], code: str
+) -> None:
+    from mcp.shared.exceptions import MCPError
+
+    obstacle(data_dir)
+    async with Client(build_server(settings)) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.list_resources()
+
+    assert (caught.value.error.code, caught.value.error.data) == (-32603, {"code": code})
+
+
+@pytest.mark.anyio
+async def test_a_refused_argument_does_not_open_the_database(settings: Settings, data_dir: Path, here: Path) -> None:
+    async with Client(build_server(settings)) as client:
+        assert (await Agent(client).refusal("mem_get_observation"))["error_code"] == "invalid_argument"
+
+    assert not data_dir.exists()

@@ -1,0 +1,283 @@
+"""What a host is shown of the tools, and that each takes what Engram's takes and answers JSON with Engram's keys."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.types import Tool
+
+from engram_py.config import Settings
+from engram_py.errors import UnknownToolError
+from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
+from engram_py.interfaces.mcp.server import build_server
+from tests.interfaces.mcp.agent import Agent
+
+CORE = {
+    "mem_save", "mem_search", "mem_context", "mem_get_observation", "mem_update", "mem_delete", "mem_timeline",
+    "mem_session_summary", "mem_judge", "mem_current_project",
+}  # fmt: skip
+ADMIN = {"mem_delete", "mem_stats", "mem_timeline", "mem_merge_projects"}
+
+# Engram's table (spec/engram-behaviour.md 5.2): what is required, and what else is taken, aliases included.
+# Against it, the JSON of an answer and the keys programs read.
+CONTRACT: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
+    "mem_save": (
+        {"title": "Chose uv", "content": "It resolves fast."},
+        {
+            "type": "decision",
+            "session_id": "s1",
+            "scope": "project",
+            "topic_key": "decision/uv",
+            "project": "widgets",
+            "capture_prompt": False,
+            "project_choice_reason": "the user said so",
+            "recovery_token": "t",
+        },
+        {"id", "sync_id", "outcome", "project", "project_source", "project_path", "state", "candidates", "warnings"}
+        | {"judgment_required", "review_after", "truncation", "session_id"},
+    ),
+    "mem_search": (
+        {"query": "parser"},
+        {"type": "bugfix", "project": "widgets", "all_projects": False, "scope": "project", "match_mode": "any"}
+        | {"limit": 5},
+        {"results", "count", "query", "warnings"},
+    ),
+    "mem_context": (
+        {},
+        {"project": "widgets", "scope": "project", "max_bytes": 2000, "compact": True},
+        {"project", "pinned", "sessions", "recent", "prompts", "memories"},
+    ),
+    "mem_get_observation": (
+        {"id": 1},
+        {"include_history": True, "history_cursor": 9},
+        {"id", "sync_id", "title", "content", "type", "project", "versions", "next_cursor", "relations"},
+    ),
+    "mem_update": (
+        {"id": 1},
+        {"title": "Fixed it", "find": "cause", "replace": "reason", "type": "bugfix", "scope": "project"}
+        | {"topic_key": "bug/it"},
+        {"id", "outcome", "changed", "revision_count"},
+    ),
+    "mem_suggest_topic_key": ({}, {"type": "decision", "title": "Auth", "content": "Tokens."}, {"topic_key"}),
+    "mem_save_prompt": (
+        {"content": "Fix the parser."},
+        {"session_id": "s1", "project": "widgets", "project_choice_reason": "r", "recovery_token": "t"},
+        {"id", "outcome", "project"},
+    ),
+    "mem_session_summary": (
+        {"content": "## Goal\nShip."},
+        {"session_id": "s1", "project": "widgets", "project_choice_reason": "r", "recovery_token": "t"},
+        {"id", "type", "outcome", "project"},
+    ),
+    "mem_session_start": ({"id": "s2"}, {"directory": "."}, {"session", "event"}),
+    "mem_session_end": ({"id": "s1"}, {"summary": "Done."}, {"session", "event"}),
+    "mem_capture_passive": (
+        {"content": "## Key Learnings\n1. The cache must be cleared before each deploy.\n"},
+        {"session_id": "s1", "source": "subagent-stop"},
+        {"extracted", "saved", "duplicates", "ids"},
+    ),
+    "mem_review": ({"action": "list"}, {"project": "widgets", "limit": 5}, {"due", "count"}),
+    "mem_pin": ({"id": 1}, {}, {"id", "pinned"}),
+    "mem_unpin": ({"id": 1}, {}, {"id", "pinned"}),
+    "mem_judge": (
+        {"judgment_id": "<judgment>", "relation": "supersedes"},
+        {"reason": "newer", "evidence": "the code", "confidence": 0.9, "session_id": "s1"},
+        {"sync_id", "relation", "judgment_status", "confidence"},
+    ),
+    "mem_compare": (
+        {"memory_id_a": 1, "memory_id_b": 2, "relation": "related", "confidence": 0.5, "reasoning": "same file"},
+        {"model": "a-model"},
+        {"sync_id", "relation", "judgment_status", "confidence"},
+    ),
+    "mem_current_project": ({}, {}, {"project", "project_source", "project_path"}),
+    "mem_list_projects": ({}, {}, {"projects", "count"}),
+    "mem_doctor": ({}, {"project": "widgets", "check": "integrity"}, {"status", "summary", "checks"}),
+    "mem_stats": ({}, {"project": "widgets"}, {"total_sessions", "total_observations", "total_prompts", "projects"}),
+    "mem_timeline": (
+        {"observation_id": 1},
+        {"before": 1, "after": 1, "project": "widgets"},
+        {"focus", "before", "after", "total_in_session"},
+    ),
+    "mem_delete": ({"id": 1}, {"hard_delete": True}, {"id", "hard"}),
+    "mem_merge_projects": ({"from": "gadgets", "to": "widgets"}, {}, {"into", "merged"}),
+}
+
+# Parameters whose name and type say it all.
+PLAIN = {"id", "title", "content", "type", "scope", "topic_key", "reason", "evidence", "before", "after", "summary"}
+PLAIN |= {"action", "response_format", "observation_id", "memory_id_a", "memory_id_b"}
+
+
+async def listed(settings: Settings, tools: str | None = None) -> dict[str, Tool]:
+    async with Client(build_server(settings, tools=tools)) as client:
+        return {tool.name: tool for tool in (await client.list_tools()).tools}
+
+
+async def seeded(agent: Agent) -> str:
+    """Two observations that may be related, in session s1, and another project; the relation's judgment id."""
+    await agent.told("mem_save", title="Fixed the parser", content="The cause was a tab.", session_id="s1")
+    await agent.told("mem_save", title="Gadget", content="Other.", project="gadgets")
+    second = await agent.value("mem_save", title="Fixed the parser", content="It was a space.", session_id="s1")
+    await agent.told("mem_delete", id=2)
+    await agent.told("mem_save", title="Cached the lexer", content="For speed.", session_id="s1")
+    return str(second["candidates"][0]["judgment_id"])
+
+
+@pytest.mark.anyio
+async def test_all_of_engrams_tools_are_there_with_its_required_arguments(settings: Settings) -> None:
+    tools = await listed(settings, "all")
+
+    assert {name: set(tool.input_schema.get("required", ())) for name, tool in tools.items()} == {
+        name: set(required) for name, (required, _, _) in CONTRACT.items()
+    }
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("tool", CONTRACT)
+async def test_every_tool_takes_engrams_arguments_and_answers_json_with_the_keys_programs_read(
+    agent: Agent, tool: str
+) -> None:
+    judgment = await seeded(agent)
+    required, optional, keys = CONTRACT[tool]
+    arguments = required | optional
+    if tool == "mem_judge":
+        arguments |= {"judgment_id": judgment}
+    if tool == "mem_compare":
+        arguments |= {"memory_id_b": 3}
+
+    values = await agent.value(tool, **arguments)
+
+    assert keys <= set(values), keys - set(values)
+    assert not [said for said in values.get("warnings", ()) if "unknown argument" in said]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("tool", CONTRACT)
+async def test_every_tool_answers_text_with_its_required_arguments_alone(agent: Agent, tool: str) -> None:
+    judgment = await seeded(agent)
+    more: dict[str, dict[str, Any]] = {
+        "mem_judge": {"judgment_id": judgment},
+        "mem_compare": {"memory_id_b": 3},
+        "mem_update": {"title": "Fixed it"},
+        "mem_suggest_topic_key": {"title": "Auth"},
+    }
+    arguments = CONTRACT[tool][0] | more.get(tool, {})
+
+    answer = await agent.told(tool, **arguments)
+
+    assert answer.strip()
+    assert not answer.startswith("{")
+
+
+@pytest.mark.anyio
+async def test_search_results_in_json_are_enough_to_choose_by(agent: Agent) -> None:
+    await seeded(agent)
+
+    found = await agent.value("mem_search", query="parser")
+
+    assert [hit["id"] for hit in found["results"]] == [3, 1]
+    wanted = {"id", "sync_id", "title", "type", "score", "project", "scope", "pinned", "state", "topic_key"}
+    assert wanted <= set(found["results"][0])
+    assert found["count"] == 2
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        pytest.param("mem_save", {"title": "t", "observation": "The body."}, id="observation-is-content"),
+        pytest.param("mem_review", {"action": "mark_reviewed", "id": 1}, id="id-is-observation_id"),
+        pytest.param("mem_get_observation", {"observation_id": 1}, id="observation_id-is-id"),
+        pytest.param("mem_timeline", {"id": 1}, id="id-of-a-timeline"),
+        pytest.param("mem_get_observation", {"id": "#1"}, id="handle"),
+        pytest.param("mem_get_observation", {"id": "[#1]"}, id="bracketed-handle"),
+        pytest.param("mem_pin", {"id": "1"}, id="digits"),
+        pytest.param("mem_save", {"title": "t", "content": "c", "aliases": '["a", "b"]'}, id="list-as-json-text"),
+        pytest.param("mem_save", {"title": "t", "content": "c", "aliases": "a, b"}, id="list-as-words"),
+        pytest.param("mem_save", {"title": "t", "content": "c", "topic_key": None, "project": None}, id="nulls"),
+    ],
+)
+async def test_what_models_write_instead_is_understood(agent: Agent, tool: str, arguments: dict[str, Any]) -> None:
+    await seeded(agent)
+
+    assert "unknown argument" not in await agent.told(tool, **arguments)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        pytest.param(None, CORE, id="default"),
+        pytest.param("", CORE, id="empty"),
+        pytest.param("core", CORE, id="core"),
+        pytest.param("agent", set(CONTRACT) - ADMIN, id="agent"),
+        pytest.param("admin", ADMIN, id="admin"),
+        pytest.param("all", set(CONTRACT), id="all"),
+        pytest.param("mem_save, mem_search", {"mem_save", "mem_search"}, id="names"),
+        pytest.param("admin,mem_save", ADMIN | {"mem_save"}, id="mixed"),
+    ],
+)
+async def test_a_profile_decides_which_tools_are_offered(
+    settings: Settings, wanted: str | None, names: set[str]
+) -> None:
+    assert set(await listed(settings, wanted)) == names
+
+
+@pytest.mark.anyio
+async def test_the_profile_can_come_from_the_settings(settings: Settings) -> None:
+    assert set(await listed(replace(settings, tools="admin"))) == ADMIN
+
+
+def test_a_profile_that_does_not_exist_is_refused_with_those_that_do(settings: Settings) -> None:
+    with pytest.raises(UnknownToolError) as caught:
+        build_server(settings, tools="core,mem_sav")
+
+    assert caught.value.name == "mem_sav"
+    assert "core, agent, admin, all" in caught.value.hint
+    assert "mem_save" in caught.value.hint
+
+
+@pytest.mark.anyio
+async def test_every_tool_says_what_it_may_do(settings: Settings) -> None:
+    tools = await listed(settings, "all")
+
+    for name, tool in tools.items():
+        hints = tool.annotations
+        assert hints is not None, name
+        assert hints.title, name
+        told = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
+        assert None not in told, name
+        assert tool.description, name
+    reads = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
+    destroys = {name for name, tool in tools.items() if tool.annotations and tool.annotations.destructive_hint}
+    assert destroys == {"mem_delete", "mem_merge_projects"}
+    assert reads == {
+        "mem_search", "mem_context", "mem_get_observation", "mem_timeline", "mem_suggest_topic_key",
+        "mem_current_project", "mem_list_projects", "mem_stats", "mem_doctor",
+    }  # fmt: skip
+
+
+@pytest.mark.anyio
+async def test_every_parameter_that_needs_it_is_described(settings: Settings) -> None:
+    tools = await listed(settings, "all")
+
+    bare = {
+        (name, parameter)
+        for name, tool in tools.items()
+        for parameter, schema in tool.input_schema["properties"].items()
+        if not schema.get("description") and parameter not in PLAIN
+    }
+
+    assert bare == set()
+
+
+@pytest.mark.anyio
+async def test_core_and_the_instructions_cost_at_most_two_thousand_tokens(settings: Settings) -> None:
+    tools = await listed(settings, "core")
+
+    wire = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools.values()]
+    size = len(json.dumps(wire).encode()) + len(INSTRUCTIONS.encode())
+    assert size <= 8_000, f"{size} bytes: shorten a description before adding one"

@@ -1,0 +1,184 @@
+"""What a save decides: a new row, a revision, a duplicate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engram_py import Engram
+from tests.services.conftest import FakeClock, Opener, draft, rows_of, whole
+
+
+def test_a_new_text_is_added_with_its_identity_and_its_place(app: Engram) -> None:
+    saved = app.save(draft("Fifteen minutes.", type="Decision", tool_name="mem_save"))
+
+    kept = whole(app, saved.id)
+    assert (saved.outcome, saved.project, saved.project_source) == ("added", "widgets", "dir_basename")
+    assert (kept.title, kept.content, kept.type) == ("Token lifetime", "Fifteen minutes.", "decision")
+    assert (kept.scope, kept.origin, kept.lifecycle, kept.tool_name) == ("project", "agent", "active", "mem_save")
+    assert (kept.revision_count, kept.duplicate_count, kept.pinned) == (1, 0, False)
+    assert kept.created_at == kept.updated_at == kept.last_seen_at == "2026-03-01T10:00:00.000Z"
+    assert kept.sync_id.startswith("obs-")
+    assert len(kept.sync_id) == len("obs-") + 16
+
+
+@pytest.mark.parametrize(
+    ("minutes", "outcome"),
+    [
+        pytest.param(0, "duplicate", id="at-once"),
+        pytest.param(14.99, "duplicate", id="just-inside"),
+        pytest.param(15, "duplicate", id="at-the-limit"),
+        pytest.param(15.001, "added", id="just-outside"),
+        pytest.param(16, "added", id="sixteen"),
+    ],
+)
+def test_the_same_text_counts_as_a_duplicate_for_fifteen_minutes(
+    app: Engram, clock: FakeClock, minutes: float, outcome: str
+) -> None:
+    first = app.save(draft("Fifteen minutes."))
+    clock.advance(minutes=minutes)
+    second = app.save(draft("Fifteen minutes."))
+
+    assert second.outcome == outcome
+    assert (second.id == first.id) == (outcome == "duplicate")
+
+
+def test_a_duplicate_is_counted_and_leaves_the_text_and_its_date_alone(app: Engram, clock: FakeClock) -> None:
+    first = app.save(draft("Fifteen minutes."))
+    clock.advance(minutes=5)
+    second = app.save(draft("Fifteen minutes."))
+
+    kept = whole(app, first.id)
+    assert (second.revision_count, second.duplicate_count) == (1, 1)
+    assert (kept.created_at, kept.updated_at) == ("2026-03-01T10:00:00.000Z",) * 2
+    assert kept.last_seen_at == "2026-03-01T10:05:00.000Z"
+    assert rows_of(app, "observation_versions") == 0
+
+
+def test_a_duplicate_does_not_make_the_window_longer(app: Engram, clock: FakeClock) -> None:
+    first = app.save(draft("Fifteen minutes."))
+    clock.advance(minutes=10)
+    app.save(draft("Fifteen minutes."))
+    clock.advance(minutes=10)
+
+    assert app.save(draft("Fifteen minutes.")).id != first.id
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("fifteen MINUTES.", id="case"),
+        pytest.param("  Fifteen \n\n minutes.\t", id="white-space"),
+    ],
+)
+def test_texts_that_differ_in_case_or_white_space_are_one(app: Engram, text: str) -> None:
+    app.save(draft("Fifteen minutes."))
+    assert app.save(draft(text)).outcome == "duplicate"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"title": "Another title"}, id="title"),
+        pytest.param({"type": "decision"}, id="type"),
+        pytest.param({"scope": "personal"}, id="scope"),
+        pytest.param({"topic_key": "auth/tokens"}, id="topic"),
+    ],
+)
+def test_the_same_text_under_another_heading_is_a_row_of_its_own(app: Engram, fields: dict[str, Any]) -> None:
+    app.save(draft("Fifteen minutes."))
+    assert app.save(draft("Fifteen minutes.", **fields)).outcome == "added"
+
+
+def test_the_same_text_in_another_project_is_a_row_of_its_own(app: Engram) -> None:
+    app.save(draft("Fifteen minutes."))
+    assert app.save(draft("Fifteen minutes."), project="gadgets").outcome == "added"
+
+
+def test_a_deleted_text_is_no_duplicate(app: Engram) -> None:
+    first = app.save(draft("Fifteen minutes."))
+    app.observations.delete(first.id)
+    assert app.save(draft("Fifteen minutes.")).outcome == "added"
+
+
+def test_saving_to_a_topic_again_revises_the_observation_it_names(app: Engram, clock: FakeClock) -> None:
+    first = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
+    clock.advance(days=40)
+    second = app.save(draft("One hour.", title="Token lifetime, revised", topic_key="auth/tokens", type="decision"))
+
+    kept = whole(app, first.id)
+    assert (second.outcome, second.id, second.sync_id) == ("updated", first.id, first.sync_id)
+    assert (second.revision_count, kept.revision_count) == (2, 2)
+    assert (kept.title, kept.content, kept.type) == ("Token lifetime, revised", "One hour.", "decision")
+    assert (kept.created_at, kept.updated_at) == ("2026-03-01T10:00:00.000Z", "2026-04-10T10:00:00.000Z")
+    assert [hit.id for hit in app.search("token lifetime").results] == [first.id]
+    assert app.search("fifteen").results == ()
+
+
+def test_the_text_a_topic_has_already_is_a_duplicate_at_any_age_and_makes_no_version(
+    app: Engram, clock: FakeClock
+) -> None:
+    first = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
+    clock.advance(days=400)
+    second = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
+
+    assert (second.outcome, second.id, second.revision_count, second.duplicate_count) == ("duplicate", first.id, 1, 1)
+    assert rows_of(app, "observation_versions") == 0
+
+
+def test_the_same_text_under_a_new_title_revises_its_topic(app: Engram) -> None:
+    app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
+    second = app.save(draft("Fifteen minutes.", title="How long a token lives", topic_key="auth/tokens"))
+    assert (second.outcome, second.title) == ("updated", "How long a token lives")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param({"project": "gadgets"}, id="project"),
+        pytest.param({"scope": "personal"}, id="personal"),
+        pytest.param({"scope": "global"}, id="global"),
+    ],
+)
+def test_a_topic_is_one_per_project_and_scope(app: Engram, other: dict[str, str]) -> None:
+    first = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
+    second = app.save(
+        draft("One hour.", topic_key="auth/tokens", scope=other.get("scope")), project=other.get("project")
+    )
+
+    assert second.outcome == "added"
+    assert whole(app, first.id).content == "Fifteen minutes."
+
+
+@pytest.mark.parametrize("spelling", ["Auth/Tokens", " auth//tokens/ ", "AUTH/TOKENS"])
+def test_spellings_of_one_topic_key_name_one_topic(app: Engram, spelling: str) -> None:
+    first = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
+    second = app.save(draft("One hour.", topic_key=spelling))
+    assert (second.id, second.topic_key) == (first.id, "auth/tokens")
+
+
+def test_a_deleted_topic_can_be_opened_again(app: Engram) -> None:
+    first = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
+    app.observations.delete(first.id)
+    assert app.save(draft("One hour.", topic_key="auth/tokens")).outcome == "added"
+
+
+def test_a_revision_keeps_the_aliases_unless_it_brings_its_own(app: Engram) -> None:
+    first = app.save(draft("Fifteen minutes.", topic_key="auth/tokens", aliases=("jwt", "bearer; token")))
+    app.save(draft("One hour.", topic_key="auth/tokens"))
+    assert whole(app, first.id).aliases == "jwt; bearer, token"
+
+    app.save(draft("Two hours.", topic_key="auth/tokens", aliases=("session cookie",)))
+    assert whole(app, first.id).aliases == "session cookie"
+    assert [hit.id for hit in app.search("cookie").results] == [first.id]
+
+
+def test_a_save_without_a_topic_suggests_one_and_a_save_with_one_does_not(app: Engram) -> None:
+    assert app.save(draft("Fifteen minutes.", type="decision")).suggested_topic_key == "decision/token-lifetime"
+    assert app.save(draft("One hour.", topic_key="auth/tokens")).suggested_topic_key is None
+
+
+def test_another_process_sees_what_was_saved_at_once(app: Engram, open_memory: Opener) -> None:
+    saved = app.save(draft("Fifteen minutes."))
+    assert whole(open_memory(), saved.id).content == "Fifteen minutes."

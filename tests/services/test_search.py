@@ -1,0 +1,260 @@
+"""Finding: which rows answer, in which order, within which limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
+
+import pytest
+
+from engram_py import Engram
+from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidTextError
+from tests.services.conftest import FakeClock, Opener, draft
+
+
+def ids(app: Engram, query: str, **filters: Any) -> list[int]:
+    return [hit.id for hit in app.search(query, **filters).results]
+
+
+def test_a_topic_key_finds_its_observation_first(app: Engram) -> None:
+    app.save(draft("auth tokens auth tokens auth tokens", title="Auth tokens"))
+    saved = app.save(draft("Fifteen minutes.", title="Lifetime", topic_key="auth/tokens"))
+    for spelling in ("auth/tokens", "Auth/Tokens", " auth//tokens "):
+        found = app.search(spelling)
+        assert (found.results[0].id, found.rung, found.results[0].score) == (saved.id, "exact", 1.0)
+    assert len(found.results) == 2
+
+
+def test_an_id_finds_its_observation_first_and_nothing_when_it_is_deleted(app: Engram) -> None:
+    saved = app.save(draft("Fifteen minutes."))
+    other = app.save(draft(f"It replaces {saved.id} and others.", title="Other"))
+    assert ids(app, f" #{saved.id} ") == [saved.id, other.id]
+    app.observations.delete(saved.id)
+    assert ids(app, f"#{saved.id}") == [other.id]
+    assert ids(app, "#999999999999999999") == ids(app, "#0") == []
+
+
+def test_rows_with_every_word_come_before_rows_with_some(app: Engram) -> None:
+    some = app.save(draft("The queue, the queue, the queue.", title="Queue queue queue"))
+    both = app.save(draft("A long text about other things that mentions the worker and its queue once.", title="Note"))
+    found = app.search("worker queue")
+    assert [hit.id for hit in found.results] == [both.id, some.id]
+    assert found.rung == "all words"
+    assert found.results[0].score > found.results[1].score
+
+
+def test_one_missing_word_never_empties_the_answer(app: Engram) -> None:
+    saved = app.save(draft("The retry queue drains on restart.", title="Queue"))
+    found = app.search("why does the retry queue drain on fridays in kubernetes")
+    assert ([hit.id for hit in found.results], found.rung) == ([saved.id], "any word")
+
+
+def test_any_word_mode_starts_with_any_word(app: Engram) -> None:
+    saved = app.save(draft("The retry queue.", title="Queue"))
+    found = app.search("retry queue", match_mode="any")
+    assert ([hit.id for hit in found.results], found.rung) == ([saved.id], "any word")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param("what is the lifetime of our tokens and why", id="english"),
+        pytest.param("¿Cuál es la tokens de nuestro?", id="spanish"),
+        pytest.param("warum sind die tokens so wie sie sind", id="german"),
+    ],
+)
+def test_words_that_say_nothing_find_nothing(app: Engram, question: str) -> None:
+    app.save(draft("What is the why of our? La de nuestro, warum sind die so wie sie.", title="Noise"))
+    saved = app.save(draft("Fifteen minutes.", title="Tokens"))
+    assert ids(app, question) == [saved.id]
+
+
+def test_a_query_of_such_words_only_is_still_a_query(app: Engram) -> None:
+    saved = app.save(draft("To be or not to be.", title="Hamlet"))
+    assert ids(app, "to be or not") == [saved.id]
+
+
+def test_an_empty_answer_says_how_much_was_looked_through(app: Engram) -> None:
+    app.save(draft("Fifteen minutes."))
+    found = app.search("kubernetes")
+    assert (found.results, found.rung, found.memories) == ((), "none", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "queries"),
+    [
+        pytest.param("getUserById fails", ["getUserById", "user", "get_user_by_id", "userById fail"], id="camel"),
+        pytest.param("parseHTTPResponse", ["http response", "parse-http-response", "httpResponse"], id="acronym"),
+        pytest.param("MAX_RETRY_COUNT", ["retry", "maxRetryCount", "max-retry-count", "MAX_RETRY_COUNT"], id="snake"),
+        pytest.param("rate-limit-window", ["rateLimit", "window", "rate_limit_window", "ratelimitwindow"], id="kebab"),
+        pytest.param("src/auth/token_store.py", ["token_store.py", "auth store", "tokenStore"], id="path"),
+        pytest.param("os.path.realpath", ["realpath", "os.path"], id="dotted"),
+        pytest.param("Zahlungsübersicht prüfen", ["zahlungsubersicht", "PRÜFEN", "prufen"], id="umlaut"),
+        pytest.param("café crème", ["cafe creme", "CAFÉ", "cafe\u0301"], id="accents"),
+        pytest.param("用户登录失败时重试三次", ["登录失败", "用户", "重试", "三次"], id="chinese"),
+        pytest.param("再試行キューを確認する", ["再試行", "キュー", "確認"], id="japanese"),
+        pytest.param("로그인 실패를 확인", ["로그인", "실패"], id="korean"),
+        pytest.param("ระบบล็อกอินล้มเหลว พื้นที่จัดเก็บ", ["ล็อกอิน", "ล้มเหลว", "พื้นที่"], id="thai"),
+        pytest.param(normalize("NFD", "로그인 데이터 データ"), ["로그인", "데이터", "データ"], id="from-a-mac"),
+        pytest.param("Очередь повторов зависает", ["очередь", "ПОВТОРОВ", "очередь зависает"], id="cyrillic"),
+        pytest.param("انتهت صلاحية الرمز", ["صلاحية", "الرمز"], id="arabic"),
+        pytest.param("retried the deployments", ["retry deployment", "retries", "DEPLOYMENT"], id="stems"),
+    ],
+)
+def test_words_are_found_by_their_parts_and_in_any_script(app: Engram, text: str, queries: list[str]) -> None:
+    app.save(draft("Nothing of the kind 其他 другое.", title="Other"))
+    saved = app.save(draft(text, title="Note"))
+    found = {query: app.search(query) for query in queries}
+    assert {query: [hit.id for hit in found[query].results] for query in queries} == {
+        key: [saved.id] for key in queries
+    }
+    assert {results.rung for results in found.values()} == {"all words"}
+
+
+def test_an_alias_finds_what_it_was_given_for(app: Engram) -> None:
+    saved = app.save(draft("Fifteen minutes.", aliases=("jwt expiry", "セッション")))
+    assert ids(app, "jwt") == ids(app, "セッション") == [saved.id]
+
+
+def test_a_word_of_the_title_outranks_the_same_word_of_the_text(app: Engram) -> None:
+    in_title = app.save(draft("Something about other things altogether.", title="Postgres"))
+    in_text = app.save(draft("Something with postgres in it altogether.", title="Backend"))
+    assert ids(app, "postgres") == [in_title.id, in_text.id]
+
+
+def test_filters_narrow_every_rung(app: Engram) -> None:
+    plain = app.save(draft("The queue drains.", title="One"))
+    bug = app.save(draft("The queue hangs.", title="Two", type="bugfix", topic_key="queue"))
+    mine = app.save(draft("My queue.", title="Three", scope="personal"))
+    theirs = app.save(draft("Their queue.", title="Four"), project="gadgets")
+    shared = app.save(draft("Our queue.", title="Five", scope="global"), project="gadgets")
+
+    assert set(ids(app, "queue")) == {plain.id, bug.id, mine.id, shared.id}
+    assert set(ids(app, "queue", type=" Bugfix ")) == {bug.id}
+    assert set(ids(app, "queue", type="decision")) == set()
+    assert set(ids(app, "queue", scope="project")) == {plain.id, bug.id}
+    assert set(ids(app, "queue", scope="global")) == {shared.id}
+    assert set(ids(app, "queue", project="gadgets")) == {theirs.id, shared.id, mine.id}
+    assert set(ids(app, "queue", project="gadgets", scope="project")) == {theirs.id}
+    assert set(ids(app, "queue", all_projects=True)) == {plain.id, bug.id, mine.id, theirs.id, shared.id}
+
+
+def test_a_search_of_ones_own_rows_looks_into_every_project(app: Engram) -> None:
+    mine = app.save(draft("My queue.", scope="personal"), project="gadgets")
+    found = app.search("queue", scope="personal")
+    assert ([hit.id for hit in found.results], found.projects) == ([mine.id], None)
+
+
+def test_a_project_without_memory_says_so_and_names_the_similar_ones(app: Engram) -> None:
+    app.save(draft("The queue drains."))
+    found = app.search("queue", project="widgetz")
+    assert found.results == ()
+    assert any('"widgetz" has no memory yet' in warning and "widgets" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("limit", "count", "said"),
+    [
+        (0, 1, True),
+        (-3, 1, True),
+        (1, 1, False),
+        (20, 20, False),
+        (21, 20, True),
+        (10_000, 20, True),
+        (2**70, 20, True),
+    ],
+)
+def test_a_limit_is_held_between_one_and_twenty_and_said(app: Engram, limit: int, count: int, said: bool) -> None:
+    for number in range(25):
+        app.save(draft(f"queue {number}"))
+    found = app.search("queue", limit=limit)
+    assert len(found.results) == count
+    assert any("limit" in warning for warning in found.warnings) == said
+
+
+def test_ten_are_answered_unless_the_project_says_otherwise(folder: Path, open_memory: Opener) -> None:
+    app = open_memory()
+    for number in range(25):
+        app.save(draft(f"queue {number}"))
+    assert len(app.search("queue").results) == 10
+    (folder / ".engram.json").write_text('{"budgets": {"search_limit": 3}}', encoding="utf-8")
+    assert len(open_memory().search("queue").results) == 3
+
+
+def test_equal_rows_have_one_order_the_newest_first(app: Engram, clock: FakeClock) -> None:
+    saved = []
+    for _ in range(12):
+        saved.append(app.save(draft("The queue drains.")).id)
+        clock.advance(minutes=16)
+    assert ids(app, "queue", limit=20) == saved[::-1]
+    assert ids(app, "drains hangs", limit=5) == saved[::-1][:5]
+
+
+@pytest.mark.parametrize("query", ["auth tokens", "auth/tokens", "auth tokens queue kubernetes", "#3"])
+def test_scores_never_rise_and_stay_between_none_and_all(app: Engram, query: str) -> None:
+    for number in range(8):
+        app.save(draft(f"auth {'tokens ' * number} text 3", title=f"Row {number}"))
+        app.save(draft("tokens queue", title=f"Queue {'auth ' * number}"))
+    app.save(draft("x", title="Exact", topic_key="auth/tokens"))
+    app.save(draft("y", title="Dashes", topic_key="auth-tokens"))
+    scores = [hit.score for hit in app.search(query, limit=20).results]
+    assert len(scores) > 5
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+
+
+def test_a_hit_shows_enough_to_choose_by(app: Engram, clock: FakeClock) -> None:
+    saved = app.save(draft("word " * 200 + "needle " + "word " * 200, type="decision", topic_key="auth/tokens"))
+    app.observations.pin(saved.id)
+    [hit] = app.search("needle").results
+    assert (hit.sync_id, hit.title, hit.type, hit.project) == (saved.sync_id, "Token lifetime", "decision", "widgets")
+    assert (hit.scope, hit.topic_key, hit.pinned, hit.state) == ("project", "auth/tokens", True, "active")
+    assert (hit.created_at, hit.review_after) == ("2026-03-01T10:00:00.000Z", "2026-09-01T10:00:00.000Z")
+    assert "needle" in hit.snippet
+    assert hit.truncated
+    assert len(hit.snippet) <= 300
+
+
+@pytest.mark.parametrize(
+    ("filters", "refusal"),
+    [
+        pytest.param({"scope": "team"}, InvalidArgumentError, id="scope"),
+        pytest.param({"match_mode": "fuzzy"}, InvalidArgumentError, id="mode"),
+        pytest.param({"type": "\ud800"}, InvalidTextError, id="type"),
+        pytest.param({"session_id": "\ud800"}, InvalidTextError, id="session"),
+    ],
+)
+def test_a_filter_nobody_knows_is_refused(app: Engram, filters: dict[str, Any], refusal: type[Exception]) -> None:
+    with pytest.raises(refusal):
+        app.search("queue", **filters)
+
+
+@pytest.mark.parametrize("query", ["", "  ", '"', '""""', "***", "( ) - : ^", "\0", "🎉🎉", "\u202e\u200f", "\ud800"])
+def test_a_query_without_a_word_is_refused(app: Engram, query: str) -> None:
+    with pytest.raises(EmptyQueryError):
+        app.search(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param('queue AND OR NOT NEAR("x" y, 5) {title}: ^', id="operators"),
+        pytest.param("title:queue", id="column"),
+        pytest.param("queue*", id="prefix"),
+        pytest.param('"queue', id="unbalanced-quote"),
+        pytest.param("'queue' -- ; drop table observations", id="sql"),
+        pytest.param("queue\0 \ufeff \x07", id="control"),
+        pytest.param("queue \ud800\udfff", id="surrogates"),
+        pytest.param("🎉 queue 👩‍👩‍👧", id="emoji"),
+        pytest.param("\u202equeue\u202c شكرا", id="right-to-left"),
+        pytest.param("queue " + "x" * 1_000_000, id="one-megabyte-word"),
+        pytest.param("queue " + "lorem " * 200_000, id="one-megabyte-of-words"),
+        pytest.param(" ".join(["queue", *(f"word{number}" for number in range(10_000))]), id="ten-thousand-words"),
+    ],
+)
+def test_any_text_with_a_known_word_finds_it(app: Engram, query: str) -> None:
+    saved = app.save(draft("The queue drains.", title="Note"))
+    found = app.search(query)
+    assert [hit.id for hit in found.results] == [saved.id]
+    assert len(found.query) <= 8_000

@@ -1,0 +1,130 @@
+"""Settings of this machine: where each comes from, and what is said about a bad one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram_py.config import SETTINGS, Settings, load_settings
+from engram_py.errors import DataDirError, InvalidArgumentError
+
+Load = Callable[..., Settings]
+
+
+@pytest.fixture
+def load(data_dir: Path) -> Load:
+    """Loads with a ``config.json`` and these variables, and nothing of this machine."""
+
+    def loaded(config: Any = None, **variables: str) -> Settings:
+        data_dir.mkdir(exist_ok=True)
+        if config is not None:
+            text = config if isinstance(config, str) else json.dumps(config)
+            (data_dir / "config.json").write_text(text, encoding="utf-8")
+        return load_settings({"ENGRAM_DATA_DIR": str(data_dir), **variables})
+
+    return loaded
+
+
+def test_without_anything_the_defaults_hold(load: Load, data_dir: Path) -> None:
+    assert load() == Settings(data_dir)
+
+
+def test_the_file_wins_over_the_defaults_and_the_environment_over_the_file(load: Load) -> None:
+    config = {"project": "from-file", "tools": "agent", "log_level": "INFO", "timezone": "Europe/Berlin"}
+    from_file = load(config)
+    assert (from_file.project, from_file.tools) == ("from-file", "agent")
+    assert (from_file.log_level, from_file.timezone) == ("info", "Europe/Berlin")
+
+    over = load(config, ENGRAM_PROJECT=" from-env ", ENGRAM_TOOLS="all", ENGRAM_LOG_LEVEL="debug")
+    assert (over.project, over.tools, over.log_level) == ("from-env", "all", "debug")
+    assert over.timezone == "Europe/Berlin"
+
+
+def test_a_blank_variable_is_as_good_as_none(load: Load) -> None:
+    assert load({"tools": "agent"}, ENGRAM_TOOLS="  ").tools == "agent"
+
+
+def test_a_data_directory_that_was_passed_wins_over_the_variable(load: Load, tmp_path: Path) -> None:
+    assert load_settings({"ENGRAM_DATA_DIR": "relative"}, data_dir=tmp_path).data_dir == tmp_path
+
+
+def test_without_a_variable_the_data_directory_is_the_platforms() -> None:
+    folder = load_settings({}).data_dir
+    assert folder.is_absolute()
+    assert folder.name == "engram"
+
+
+def test_a_tilde_is_the_home_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert load_settings({"ENGRAM_DATA_DIR": "~/memory"}).data_dir == tmp_path / "memory"
+
+
+@pytest.mark.parametrize("path", ["memory", "./memory", "~nobody_of_this_name/memory"])
+def test_a_data_directory_that_is_no_absolute_path_is_refused(path: str) -> None:
+    with pytest.raises(DataDirError) as refusal:
+        load_settings({"ENGRAM_DATA_DIR": path})
+    assert refusal.value.path == path
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param("{", id="cut"),
+        pytest.param("[]", id="list"),
+        pytest.param("[" * 200_000, id="deep"),
+        pytest.param("\ufeffnull", id="null"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_ignored_with_a_warning(load: Load, data_dir: Path, config: str) -> None:
+    settings = load(config, ENGRAM_TOOLS="all")
+    assert settings.tools == "all"
+    [warning] = settings.warnings
+    assert str(data_dir / "config.json") in warning
+
+
+def test_a_file_that_is_not_text_is_ignored_with_a_warning(load: Load, data_dir: Path) -> None:
+    data_dir.mkdir()
+    (data_dir / "config.json").write_bytes(b"\xff\xfe\x00{")
+    assert len(load().warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "named"),
+    [
+        pytest.param({"tool": "all"}, "tool", id="unknown-key"),
+        pytest.param({"tools": 3}, "tools", id="wrong-type"),
+        pytest.param({"data_dir": "/elsewhere"}, "data_dir", id="not-for-the-file"),
+        pytest.param({"log_level": "loud"}, "log_level", id="unknown-level"),
+        pytest.param({"timezone": "Mars/Base"}, "timezone", id="unknown-zone"),
+        pytest.param({"timezone": "../../etc/passwd"}, "timezone", id="zone-that-is-a-path"),
+    ],
+)
+def test_a_bad_value_is_named_and_the_default_holds(
+    load: Load, data_dir: Path, config: dict[str, object], named: str
+) -> None:
+    settings = load(config)
+    [warning] = settings.warnings
+    assert named in warning
+    assert {field.name: getattr(settings, field.name) for field in fields(Settings) if field.name != "warnings"} == {
+        field.name: getattr(Settings(data_dir), field.name) for field in fields(Settings) if field.name != "warnings"
+    }
+
+
+def test_a_fixed_time_stands_for_the_clock(load: Load) -> None:
+    assert load(ENGRAM_NOW="2026-01-02T03:04:05Z").clock().isoformat() == "2026-01-02T03:04:05+00:00"
+    with pytest.raises(InvalidArgumentError) as refusal:
+        load(ENGRAM_NOW="tomorrow")
+    assert refusal.value.argument == "ENGRAM_NOW"
+
+
+def test_every_setting_is_documented_and_has_its_own_variable() -> None:
+    assert all(setting.help.endswith(".") and setting.variable.startswith("ENGRAM_") for setting in SETTINGS)
+    assert len({setting.variable for setting in SETTINGS}) == len(SETTINGS)
+    keys = {setting.key for setting in SETTINGS if setting.key}
+    assert keys == {field.name for field in fields(Settings)} - {"data_dir", "clock", "warnings"}

@@ -1,0 +1,242 @@
+"""The documents say what the program does: generated sections are current, examples run, links and names exist."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from engram_py.config import SETTINGS
+from engram_py.interfaces.cli.main import COMMANDS, cli
+from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
+from engram_py.interfaces.mcp.profiles import PROFILES
+from engram_py.interfaces.mcp.tooling import TOOLS
+from engram_py.project.settings_file import parse_project_settings
+from engram_py.project.settings_keys import KEYS
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCS = (ROOT / "DOCS.md").read_text(encoding="utf-8")
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+EXAMPLE = ROOT / ".engram.example.json"
+TEXTS = pytest.mark.parametrize(
+    "text", [pytest.param(README, id="README"), pytest.param(DOCS, id="DOCS"), pytest.param(CHANGELOG, id="CHANGELOG")]
+)
+
+# Parameters whose name and type say all there is to say; in a tool list every further word costs tokens.
+_PARAMETERS = """
+action after before content evidence id memory_id_a memory_id_b observation_id reason response_format scope summary
+title topic_key type
+"""
+SELF_EVIDENT = frozenset(_PARAMETERS.split())
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment, with the `engram` of these tests first on the PATH."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"} | more
+
+
+def run(*command: str, cwd: Path) -> str:
+    done = subprocess.run(
+        command, cwd=cwd, env=environment(), capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def after(marker: str) -> str:
+    """README from a marker on."""
+    _, found, rest = README.partition(f"<!-- {marker} -->")
+    assert found, f"README.md has no {marker}"
+    return rest
+
+
+def commands() -> Iterator[tuple[click.Context, click.Command]]:
+    """Every command with the context that names it, groups included."""
+    pending: list[tuple[click.Context, click.Command]] = [(click.Context(cli, info_name="engram"), cli)]
+    while pending:
+        ctx, command = pending.pop()
+        yield ctx, command
+        if isinstance(command, click.Group):
+            for name in command.list_commands(ctx):
+                inner = command.get_command(ctx, name)
+                assert inner is not None, f"{ctx.command_path} {name} does not load"
+                pending.append((click.Context(inner, info_name=name, parent=ctx), inner))
+
+
+def tool_parameters() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    for tool in TOOLS.values():
+        for name, schema in tool.parameters["properties"].items():
+            yield tool.name, name, schema
+
+
+# --- what is generated, and what it is generated from -----------------------------------------------------
+
+
+def test_generated_sections_are_current() -> None:
+    command = [sys.executable, "-m", "cogapp", "--check", "--diff", "DOCS.md"]
+    result = subprocess.run(
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert result.returncode == 0, f"run `cog -r DOCS.md`\n{result.stdout}{result.stderr}"
+
+
+def test_every_option_and_argument_of_every_command_has_help() -> None:
+    silent = [
+        f"{ctx.command_path} {one.name}"
+        for ctx, command in commands()
+        for one in command.get_params(ctx)
+        if not getattr(one, "help", None)
+    ]
+    assert silent == []
+
+
+def test_every_command_says_what_it_does() -> None:
+    assert [ctx.command_path for ctx, command in commands() if not command.help] == []
+
+
+def test_every_published_tool_parameter_is_described_or_explains_itself() -> None:
+    unclear = [f"{tool}.{name}" for tool, name, schema in tool_parameters() if "description" not in schema]
+    assert [one for one in unclear if one.partition(".")[2] not in SELF_EVIDENT] == []
+
+
+def test_no_parameter_is_exempt_that_does_not_exist() -> None:
+    assert SELF_EVIDENT - {name for _, name, _ in tool_parameters()} == set()
+
+
+# --- .engram.example.json ---------------------------------------------------------------------------------
+
+
+def test_the_example_settings_load_without_a_warning_and_name_every_key() -> None:
+    settings = parse_project_settings(EXAMPLE.read_text(encoding="utf-8"), EXAMPLE)
+
+    assert settings.warnings == ()
+    assert set(settings.given) == {key.name for key in KEYS}
+
+
+def test_the_example_in_the_reference_is_the_example_file() -> None:
+    section = DOCS.partition("\n## `.engram.json`\n")[2].partition("\n## ")[0]
+    [shown] = blocks(section, "json")
+    assert json.loads(shown) == json.loads(EXAMPLE.read_text(encoding="utf-8"))
+
+
+# --- README ------------------------------------------------------------------------------------------------
+
+
+def test_the_python_example_runs_and_prints_what_readme_shows(tmp_path: Path) -> None:
+    rest = after("python-example")
+    code, printed = blocks(rest, "python")[0], blocks(rest, "text")[0]
+    assert run(sys.executable, "-W", "error", "-c", code, cwd=tmp_path) == printed
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="the lines are for a POSIX shell")
+def test_the_first_save_and_search_print_what_readme_shows(folder: Path) -> None:
+    rest = after("shell-example")
+    script, printed = blocks(rest, "sh")[0], blocks(rest, "text")[0]
+    assert run("sh", "-ec", script, cwd=folder) == printed
+
+
+def test_the_demo_prints_what_readme_shows(tmp_path: Path) -> None:
+    def without_figures(text: str) -> str:
+        return re.sub(r"\d+ (ms|tokens)", r"N \1", text)
+
+    told = without_figures(run(sys.executable, "-m", "engram_py", "demo", cwd=tmp_path))
+    shown = [blocks(part, "text")[0] for part in README.split("<!-- demo -->")[1:]]
+
+    assert len(shown) == 2
+    assert [one for one in shown if without_figures(one) not in told] == []
+
+
+def test_the_json_that_readme_shows_is_json_that_starts_this_server() -> None:
+    servers = [json.loads(text)["mcpServers"]["engram"] for text in blocks(README, "json")]
+    assert len(servers) == 2
+    assert all((one["command"], one["args"]) == ("engram", ["mcp"]) for one in servers)
+
+
+def test_the_numbers_of_tools_and_tokens_in_readme_are_true() -> None:
+    offered, there = map(int, re.findall(r"offers (\d+) of (\d+) tools", README)[0])
+    [most] = re.findall(r"less\s+than ([\d,]+) tokens", README)
+    core = [TOOLS[name].wire.model_dump(mode="json", by_alias=True, exclude_none=True) for name in PROFILES["core"]]
+
+    assert (offered, there) == (len(PROFILES["core"]), len(TOOLS))
+    assert len((json.dumps(core) + INSTRUCTIONS).encode()) / 4 < int(most.replace(",", ""))
+
+
+def test_the_commands_of_the_makefile_that_readme_names_exist() -> None:
+    named = set(re.findall(r"\bmake ([a-z]+)\b(?! and)", "\n".join([*blocks(README, "sh"), *_code_spans(README)])))
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert named >= {"demo", "test"}
+    assert named <= targets
+
+
+# --- names and links ---------------------------------------------------------------------------------------
+
+
+@TEXTS
+def test_every_relative_link_points_at_a_file_and_a_heading_that_exist(text: str) -> None:
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    broken = [link for link in links if not _exists(link, text)]
+    assert broken == []
+
+
+@TEXTS
+def test_every_command_that_is_named_exists(text: str) -> None:
+    code = "\n".join([*blocks(text, "sh"), *_code_spans(text)])
+    named = set(re.findall(r"^engram (?:--data-dir DIR )?([a-z]+)", code, re.MULTILINE))
+    named |= set(re.findall(r"(?:uvx --from|pipx run --spec) \. engram ([a-z]+)", code))
+    assert named - set(COMMANDS) == set()
+
+
+@TEXTS
+def test_every_option_that_is_named_with_a_command_exists(text: str) -> None:
+    known = {
+        ctx.command_path: {name for one in command.get_params(ctx) for name in one.opts} for ctx, command in commands()
+    }
+    wrong = []
+    for line in "\n".join([*blocks(text, "sh"), *_code_spans(text)]).splitlines():
+        if match := re.match(r"(engram(?: projects)?(?: [a-z]+)?)\b(.*)", line):
+            options = re.findall(r"(?<=\s)--[a-z][a-z-]*", match[2])
+            wrong += [f"{match[1]} {option}" for option in options if option not in known.get(match[1], set())]
+    assert wrong == []
+
+
+@TEXTS
+def test_every_tool_and_every_variable_that_is_named_exists(text: str) -> None:
+    assert set(re.findall(r"\bmem_[a-z_]+", text)) - set(TOOLS) == set()
+    assert set(re.findall(r"\bENGRAM_[A-Z_]+", text)) - {setting.variable for setting in SETTINGS} == set()
+
+
+def _code_spans(text: str) -> list[str]:
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"`([^`\n]+)`", prose)
+
+
+def _exists(link: str, text: str) -> bool:
+    name, _, anchor = link.partition("#")
+    target = ROOT / name if name else None
+    if target is not None and not target.is_file():
+        return False
+    if not anchor:
+        return True
+    return anchor in _anchors(target.read_text(encoding="utf-8") if target else text)
+
+
+def _anchors(text: str) -> set[str]:
+    """The anchors GitHub gives the headings of a Markdown text."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

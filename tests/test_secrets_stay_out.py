@@ -1,0 +1,184 @@
+"""A secret given to a real server, through every argument that takes text, is in no byte it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LETTERS = "q7Wm2Zx9Kd4Rt8Vb1Nc6Hy3Jf5Lg0Ps"
+
+# Every value is unique to the argument it is given in, so that a leak names its door.
+SHAPES: dict[str, Callable[[str], str]] = {
+    "github": lambda mark: "gh" + "p_" + (mark + LETTERS)[:36],
+    "aws": lambda mark: "AK" + "IA" + (mark + LETTERS).upper()[:16],
+    "private": lambda mark: f"{mark}OfTheCustomerNobodyMayKnow",
+    "password": lambda mark: f"{mark}-{LETTERS[:12]}!",
+    "url": lambda mark: f"{mark}{LETTERS[:10]}",
+    "key_block": lambda mark: mark + LETTERS * 2,
+}
+SENTENCES = {
+    "github": "token {}",
+    "aws": "the access key {} of the account",
+    "private": "before <private>{}</private> after",
+    "password": 'password = "{}"',
+    "url": "postgres://admin:{}@db.internal/main",
+    "key_block": "-----BEGIN RSA PRIVATE" + " KEY-----\n{}\n-----END RSA PRIVATE" + " KEY-----",
+}
+
+
+class Secrets:
+    """Makes text with secrets in it, and remembers them."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, str] = {}
+
+    def text(self, door: str, *kinds: str) -> str:
+        """A text with a secret of each kind (all of them when none is named) that only ``door`` was given."""
+        parts = []
+        for kind in kinds or SHAPES:
+            secret = SHAPES[kind](f"m{len(self.known):03d}x")
+            self.known[f"{kind} in {door}"] = secret
+            parts.append(SENTENCES[kind].format(secret))
+        return f"Things learned about {door}: " + " and ".join(parts)
+
+
+class Server:
+    """``engram mcp`` with every tool, spoken to in lines of JSON-RPC."""
+
+    def __init__(self, folder: Path, data_dir: Path, log: Path) -> None:
+        environment = os.environ | {"ENGRAM_LOG_LEVEL": "debug", "ENGRAM_DATA_DIR": str(data_dir)}
+        command = [sys.executable, "-m", "engram_py", "mcp", "--tools=all"]
+        with log.open("wb") as stderr:
+            self.process = subprocess.Popen(
+                command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr
+            )
+        self.number = 0
+        client = {"name": "test", "version": "1"}
+        opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+        self.request("initialize", opening)
+        self._send({"method": "notifications/initialized"})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0"} | message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        self.number += 1
+        self._send({"id": self.number, "method": method, "params": params})
+        while line := self.process.stdout.readline():
+            answer: dict[str, Any] = json.loads(line)
+            if answer.get("id") == self.number:
+                return answer
+        raise AssertionError("the server ended")
+
+    def call(self, name: str, **arguments: Any) -> tuple[str, bool]:
+        """The text a tool answers, and whether it is a refusal."""
+        result = self.request("tools/call", {"name": name, "arguments": arguments})["result"]
+        return "\n".join(part["text"] for part in result["content"]), bool(result.get("isError"))
+
+    def value(self, name: str, **arguments: Any) -> dict[str, Any]:
+        text, refused = self.call(name, **arguments, response_format="json")
+        assert not refused, text
+        value: dict[str, Any] = json.loads(text)
+        return value
+
+    def close(self) -> None:
+        self.process.communicate(timeout=30)
+
+
+@pytest.fixture
+def server(folder: Path, data_dir: Path, tmp_path: Path) -> Iterator[Server]:
+    started = Server(folder, data_dir, tmp_path / "stderr.log")
+    yield started
+    started.close()
+    assert started.process.returncode == 0
+
+
+def tell_everything(server: Server, secrets: Secrets) -> None:
+    """Use every tool that takes text, with secrets in all of it; refused calls are part of it."""
+    saved = server.value(
+        "mem_save",
+        title=secrets.text("title", "github", "password", "url", "private"),
+        content=secrets.text("content"),
+        topic_key="decision/" + secrets.text("topic_key", "github"),
+        aliases=[secrets.text("first alias", "aws"), secrets.text("second alias", "github", "private")],
+        type=secrets.text("type", "private"),
+        tool_name=secrets.text("tool_name", "github"),
+    )
+    other = server.value("mem_save", title="Another", content=secrets.text("content of another"))
+    server.value("mem_save", title="Another", content=secrets.text("a revision"), topic_key=saved["topic_key"])
+    server.value("mem_update", id=other["id"], title=secrets.text("new title", "github", "url"))
+    server.value("mem_update", id=other["id"], content="Needle. " + secrets.text("new content"))
+    server.value("mem_update", id=other["id"], find="Needle", replace=secrets.text("replace"))
+    server.value("mem_update", id=other["id"], topic_key="x/" + secrets.text("new topic_key", "github"))
+    assert server.call("mem_update", id=other["id"], find=secrets.text("find"), replace="nothing")[1]
+    server.value("mem_save_prompt", content=secrets.text("prompt"))
+    server.value("mem_session_start", id="session-1")
+    server.value("mem_session_summary", content=secrets.text("session summary"), session_id="session-1")
+    server.value("mem_session_end", id="session-1", summary=secrets.text("last words"))
+    learnings = f"## Key Learnings\n\n1. {secrets.text('learning', 'github', 'aws', 'password', 'url', 'private')}\n"
+    assert server.value("mem_capture_passive", content=learnings, source=secrets.text("source", "aws"))["saved"] == 1
+    judge(server, secrets, saved["id"], other["id"])
+    for query in (secrets.text("query"), secrets.text("short query", "github")):
+        server.call("mem_search", query=query)
+    server.call("mem_suggest_topic_key", title=secrets.text("suggestion"))
+    server.call("mem_save", title="", content=secrets.text("a refused save"))
+    server.call("mem_save", title="Bad\0", content=secrets.text("a save with a NUL"), scope="team")
+    server.call("mem_save", titel=secrets.text("a misspelt argument"), content=secrets.text("beside it"))
+    server.request("tools/call", {"name": secrets.text("tool name"), "arguments": {"content": secrets.text("lost")}})
+
+
+def judge(server: Server, secrets: Secrets, one: int, other: int) -> None:
+    compared = server.value(
+        "mem_compare",
+        memory_id_a=one,
+        memory_id_b=other,
+        relation="related",
+        confidence=0.9,
+        reasoning=secrets.text("reasoning", "github"),
+        model=secrets.text("model", "github"),
+    )
+    server.value(
+        "mem_judge",
+        judgment_id=compared["sync_id"],
+        relation="supersedes",
+        reason=secrets.text("reason"),
+        evidence=secrets.text("evidence"),
+    )
+
+
+def leaks(secrets: Secrets, files: list[Path]) -> list[str]:
+    """Which secret is in which file, in whatever case: the index stores words in lower case."""
+    contents = {file.name: file.read_bytes().lower() for file in files}
+    return [
+        f"{what}: {name}"
+        for what, secret in secrets.known.items()
+        for name, content in contents.items()
+        if secret.lower().encode() in content
+    ]
+
+
+def test_a_secret_is_in_no_byte_of_the_database_its_log_the_backup_the_export_or_stderr(
+    server: Server, folder: Path, data_dir: Path, tmp_path: Path
+) -> None:
+    secrets = Secrets()
+    tell_everything(server, secrets)
+    for command in (["backup", str(tmp_path / "copy.db")], ["export", str(tmp_path / "export.json")]):
+        subprocess.run([sys.executable, "-m", "engram_py", *command], cwd=folder, check=True, capture_output=True)
+
+    files = [*data_dir.rglob("*"), tmp_path / "copy.db", tmp_path / "export.json", tmp_path / "stderr.log"]
+    names = {file.name for file in files}
+    assert names >= {"engram.db", "engram.db-wal", "engram.db-shm"}
+    assert b"[redacted" in (data_dir / "engram.db-wal").read_bytes().lower()  # what was around them is there
+    assert (tmp_path / "stderr.log").stat().st_size > 0
+    assert len(secrets.known) > 80
+    assert leaks(secrets, [file for file in files if file.is_file()]) == []
