@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from engram_py.config import Settings, load_settings
 from engram_py.errors import StoreError
 from engram_py.project.locate import Locator
-from engram_py.services.backups import Backups
-from engram_py.services.candidates import Candidates
-from engram_py.services.context import Contexts
-from engram_py.services.doctor import Doctor
 from engram_py.services.journal import Journal
-from engram_py.services.merging import Merging
-from engram_py.services.observations import Observations
 from engram_py.services.projects import Projects
-from engram_py.services.prompts import Episodes, Prompts
-from engram_py.services.relations import Relations
-from engram_py.services.search import Search
-from engram_py.services.sessions import SessionMode, Sessions
-from engram_py.services.transfer import Transfer
 from engram_py.store.database import Store
+
+if TYPE_CHECKING:
+    from engram_py.models.observation import Detail, Draft, Results, Saved
+    from engram_py.services.backups import Backups
+    from engram_py.services.context import Contexts
+    from engram_py.services.doctor import Doctor
+    from engram_py.services.merging import Merging
+    from engram_py.services.observations import Observations
+    from engram_py.services.prompts import Episodes, Prompts
+    from engram_py.services.relations import Relations
+    from engram_py.services.search import Search
+    from engram_py.services.sessions import SessionMode, Sessions
+    from engram_py.services.transfer import Transfer
 
 logger = logging.getLogger(__name__)
 
@@ -63,22 +66,123 @@ class Engram:
         self.projects = Projects(
             self.store, self.journal, Locator(), directory=where, override=project or settings.project
         )
-        self.sessions = Sessions(self.store, self.journal, self.projects, mode=session_mode, agent=agent)
+        self._session_mode: SessionMode = session_mode
+        self._agent = agent
+
+    # Each service is imported when it is first asked for: a command or a hook pays for what it uses.
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Start, end and list sessions."""
+        from engram_py.services.sessions import Sessions
+
+        return Sessions(self.store, self.journal, self.projects, mode=self._session_mode, agent=self._agent)
+
+    @cached_property
+    def observations(self) -> Observations:
+        """Save, read, correct and delete observations."""
+        from engram_py.services.candidates import Candidates
+        from engram_py.services.observations import Observations
+
         candidates = Candidates(self.store, self.journal)
-        self.observations = Observations(self.store, self.journal, self.projects, self.sessions, candidates)
-        self.relations = Relations(self.store, self.journal, self.projects)
-        self.prompts = Prompts(self.store, self.journal, self.projects, self.sessions)
-        self.episodes = Episodes(self.store, self.observations, self.sessions, self.projects)
-        self.searches = Search(self.store, self.journal, self.projects)
-        self.contexts = Contexts(self.store, self.journal, self.projects)
-        self.merging = Merging(self.store, self.journal)
-        self.backups = Backups(self.store, settings.clock)
-        self.doctor = Doctor(self.store, self.journal, self.backups)
-        self.transfer = Transfer(self.store, self.journal, self.projects)
-        # The verbs a program uses most, without the room they live in.
-        self.save = self.observations.save
-        self.get = self.observations.get
-        self.search = self.searches.search
+        return Observations(self.store, self.journal, self.projects, self.sessions, candidates)
+
+    @cached_property
+    def searches(self) -> Search:
+        """Find observations."""
+        from engram_py.services.search import Search
+
+        return Search(self.store, self.journal, self.projects)
+
+    @cached_property
+    def contexts(self) -> Contexts:
+        """What a new session should know, and counts."""
+        from engram_py.services.context import Contexts
+
+        return Contexts(self.store, self.journal, self.projects)
+
+    @cached_property
+    def relations(self) -> Relations:
+        """Verdicts on pairs of observations."""
+        from engram_py.services.relations import Relations
+
+        return Relations(self.store, self.journal, self.projects)
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """What users asked for."""
+        from engram_py.services.prompts import Prompts
+
+        return Prompts(self.store, self.journal, self.projects, self.sessions)
+
+    @cached_property
+    def episodes(self) -> Episodes:
+        """Session summaries and captured learnings."""
+        from engram_py.services.prompts import Episodes
+
+        return Episodes(self.store, self.observations, self.sessions, self.projects)
+
+    @cached_property
+    def merging(self) -> Merging:
+        """Join projects, and give them aliases."""
+        from engram_py.services.merging import Merging
+
+        return Merging(self.store, self.journal)
+
+    @cached_property
+    def backups(self) -> Backups:
+        """Copies of the whole memory."""
+        from engram_py.services.backups import Backups
+
+        return Backups(self.store, self.settings.clock)
+
+    @cached_property
+    def doctor(self) -> Doctor:
+        """What is wrong with the file, and its repair."""
+        from engram_py.services.doctor import Doctor
+
+        return Doctor(self.store, self.journal, self.backups)
+
+    @cached_property
+    def transfer(self) -> Transfer:
+        """Export and import."""
+        from engram_py.services.transfer import Transfer
+
+        return Transfer(self.store, self.journal, self.projects)
+
+    # The verbs a program uses most, without the room they live in.
+
+    def save(self, draft: Draft, *, project: str | None = None, session_id: str | None = None) -> Saved:
+        """``observations.save``: keep a draft, or fold it into what already says it."""
+        return self.observations.save(draft, project=project, session_id=session_id)
+
+    def get(self, observation_id: int, *, history: bool = False, cursor: int | None = None) -> Detail:
+        """``observations.get``: one observation whole."""
+        return self.observations.get(observation_id, history=history, cursor=cursor)
+
+    def search(
+        self,
+        query: str,
+        *,
+        project: str | None = None,
+        all_projects: bool = False,
+        type: str | None = None,
+        scope: str | None = None,
+        match_mode: str = "all",
+        limit: int | None = None,
+        session_id: str | None = None,
+    ) -> Results:
+        """``searches.search``: the best matches for words or a question."""
+        return self.searches.search(
+            query,
+            project=project,
+            all_projects=all_projects,
+            type=type,
+            scope=scope,
+            match_mode=match_mode,
+            limit=limit,
+            session_id=session_id,
+        )
 
     def close(self) -> None:
         """End the sessions this process opened by itself and close the file. Closing twice is fine."""
@@ -87,7 +191,8 @@ class Engram:
         self._closed = True
         try:
             self.store.hurry(_CLOSING_SECONDS)
-            self.sessions.end_own()
+            if "sessions" in self.__dict__:
+                self.sessions.end_own()
         except StoreError as exc:  # somebody else writes; an open session harms nobody
             logger.info("the session was left open: %s", exc.message)
         finally:

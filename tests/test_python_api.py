@@ -19,8 +19,7 @@ EXAMPLE = re.compile(r"<!-- python-example -->\s*```python\n(.*?)```", re.DOTALL
 
 def test_the_example_of_the_readme_runs(folder: Path) -> None:
     example = EXAMPLE.search((ROOT / "README.md").read_text(encoding="utf-8"))
-    if example is None:
-        pytest.skip("README.md has no <!-- python-example --> yet")
+    assert example is not None
     command = [sys.executable, "-W", "error", "-c", example[1]]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr

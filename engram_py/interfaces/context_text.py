@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from engram_py.models.context import Context
+from engram_py.models.context import MOST_COUNTED, Context
 from engram_py.models.observation import Observation
 from engram_py.models.times import ago, parse_time
 
@@ -33,7 +33,8 @@ def context_text(context: Context, now: datetime) -> str:
         empty = f"No memory of {_harmless(where)} yet. Save decisions, fixes and discoveries with mem_save."
         return empty + _first_bytes(notes, context.max_bytes - len(empty.encode()))
     head = _opening(where)
-    total = f"{context.memories} memories here; mem_search finds the rest, mem_get_observation opens [#id]."
+    count = f"{context.memories}" if context.memories <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
+    total = f"{count} memories here; mem_search finds the rest, mem_get_observation opens [#id]."
     room = context.max_bytes - sum(_size(part) for part in (head, total, _CLOSE, CUT))
     notes = _first_bytes(notes, min(room, context.max_bytes // 3))
     room -= len(notes.encode())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from functools import singledispatch
 
 from engram_py.interfaces.context_text import context_text
 from engram_py.models.context import Context, Stats, Suggestion
-from engram_py.models.health import Backup, Check, Counts, Exported, Imported, Report, Restored
 from engram_py.models.listing import Listing
 from engram_py.models.observation import (
     Deleted,
@@ -35,8 +34,13 @@ _EMPTY = {"due": "Nothing is due for review", "pending": "No relation waits for 
 
 @singledispatch
 def text(value: object, now: datetime) -> str:
-    """The words of a result; registered for each kind of value below."""
-    raise TypeError(f"nothing says {type(value).__name__}")
+    """The words of a result; registered for each kind of value below, and in ``wording_care``."""
+    from engram_py.interfaces import wording_care  # what a search never shows costs it nothing
+
+    words = wording_care.WORDS.get(type(value))
+    if words is None:
+        raise TypeError(f"nothing says {type(value).__name__}")
+    return words(value, now)
 
 
 def age(moment: str | None, now: datetime) -> str:
@@ -245,56 +249,8 @@ def _stats(value: Stats, now: datetime) -> str:
 
 
 @text.register
-def _report(value: Report, now: datetime) -> str:
-    count = value.summary
-    head = f"{value.status}: {count['ok']} ok, {count['warnings']} warnings, {count['errors']} errors ({value.path})"
-    lines = [head] + ([f"backup before repair: {value.backup}"] if value.backup else [])
-    return "\n".join([*lines, *(line for check in value.checks for line in _check(check))])
-
-
-def _check(check: Check) -> Sequence[str]:
-    line = f"{check.result:7} {check.check_id}: {check.message}" + (" (repaired)" if check.fixed else "")
-    return (
-        [line] if check.safe_next_step is None or check.result == "ok" else [line, f"        → {check.safe_next_step}"]
-    )
-
-
-@text.register
 def _context(value: Context, now: datetime) -> str:
     return context_text(value, now)
-
-
-@text.register
-def _backup(value: Backup, now: datetime) -> str:
-    return f"Backed up {value.observations} observations to {value.path} ({value.bytes:,} bytes)"
-
-
-@text.register
-def _restored(value: Restored, now: datetime) -> str:
-    kept = f"; what was there is kept in {value.kept}" if value.kept else ""
-    return f"Restored {value.observations} observations from {value.source} to {value.path}{kept}"
-
-
-@text.register
-def _exported(value: Exported, now: datetime) -> str:
-    return (
-        f"Exported {value.observations} observations, {value.sessions} sessions, {value.prompts} prompts, "
-        f"{value.relations} relations to {value.path} (format {value.version}, {value.bytes:,} bytes)"
-    )
-
-
-@text.register
-def _imported(value: Imported, now: datetime) -> str:
-    kinds = ("observations", "sessions", "prompts", "relations")
-    lines = [f"Imported {value.path} (format {value.version})"]
-    lines += [_counts(kind, getattr(value, kind)) for kind in kinds]
-    lines += [f"redacted {value.redacted} secret or private part(s)"] if value.redacted else []
-    return "\n".join([*lines, *notes(value.warnings)])
-
-
-def _counts(kind: str, counts: Counts) -> str:
-    invalid = f", {counts.invalid} invalid" if counts.invalid else ""
-    return f"{kind}: {counts.new} new, {counts.newer} newer, {counts.skipped} skipped{invalid}"
 
 
 @text.register

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from engram_py.models.observation import Observation
 from engram_py.models.session import Prompt, SessionLine
 
+# "More than a thousand" is all a reader needs to know; counting a million costs more than the rest.
+MOST_COUNTED = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The sections of a session's start, each newest first; an empty one is left out when rendered."""
+    """The sections of a session's start, each newest first; an empty one is left out when rendered.
+
+    ``memories`` is how many the project sees, counted no further than a little over ``MOST_COUNTED``.
+    """
 
     project: str
     project_source: str

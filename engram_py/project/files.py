@@ -58,3 +58,8 @@ def is_folder(path: Path) -> bool:
 def reason(exc: OSError) -> str:
     """Why it failed, without the path, which the caller words itself."""
     return (exc.strerror or type(exc).__name__).lower()
+
+
+def readable_path(path: str) -> str:
+    """A path as text that can be stored: names that are not UTF-8 come from the system with lone surrogates."""
+    return path.encode("utf-8", "replace").decode()

@@ -11,15 +11,9 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-# Han, kana, Hangul, bopomofo, and the South-East Asian scripts that write no spaces.
-UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
-)
-_SEGMENT = re.compile(f"[{UNSPACED}]+|[^\\W_{UNSPACED}]+")
-_COMPOUND = re.compile(f"[\\w{UNSPACED}]+(?:-[\\w{UNSPACED}]+)*")
+from engram_py.recall.segments import compounds, is_unspaced, segments
+
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\WA-Za-z0-9_]+")
-_UNSPACED_RUN = re.compile(f"[{UNSPACED}]")
 
 MAX_COMPOUND_PARTS = 4
 
@@ -31,20 +25,22 @@ def derived_terms(*texts: str) -> str:
 
 def _terms(text: str) -> Iterator[str]:
     # A Mac writes Korean as loose letters and Japanese voicing as marks of their own.
-    for match in _COMPOUND.finditer(unicodedata.normalize("NFC", text)):
-        compound = match[0]
-        parts = _SEGMENT.findall(compound)
+    for compound in compounds(unicodedata.normalize("NFC", text)):
+        parts = segments(compound)
         for part in parts:
             yield from segment_terms(part)
-        if 1 < len(parts) <= MAX_COMPOUND_PARTS and not _UNSPACED_RUN.search(compound):
-            yield "".join(parts).lower()  # rate_limit and rate-limit are found by ratelimit, rateLimit
-        elif len(parts) > 1:
-            yield from (part.lower() for part in parts if not _UNSPACED_RUN.match(part))
+        if len(parts) == 1:
+            continue
+        spaced = [part.lower() for part in parts if not is_unspaced(part)]
+        if len(spaced) == len(parts) <= MAX_COMPOUND_PARTS:
+            yield "".join(spaced)  # rate_limit and rate-limit are found by ratelimit, rateLimit
+        else:
+            yield from spaced
 
 
 def segment_terms(segment: str) -> list[str]:
     """The derived terms of one run of letters and digits: pairs, camelCase parts, or nothing for a plain word."""
-    if _UNSPACED_RUN.match(segment):
+    if is_unspaced(segment):
         return pairs(segment)
     parts = camel_parts(segment)
     return [part.lower() for part in parts] if len(parts) > 1 else []

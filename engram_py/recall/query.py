@@ -7,7 +7,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engram_py.recall.derive import UNSPACED, pairs, segment_terms
+from engram_py.recall.derive import pairs, segment_terms
+from engram_py.recall.segments import is_unspaced, segments
 from engram_py.recall.stopwords import STOP_WORDS
 
 # A question has a handful of words; a pasted log has thousands, and each is one more list to merge.
@@ -15,8 +16,6 @@ MAX_WORDS = 64
 MAX_QUERY_CHARS = 8_000
 _MAX_WORD_CHARS = 80
 
-_SEGMENT = re.compile(f"[{UNSPACED}]+|[^\\W_{UNSPACED}]+")
-_UNSPACED_RUN = re.compile(f"[{UNSPACED}]")
 _ID = re.compile(r"\s*\[?#([0-9]{1,18})\]?\s*\Z")
 
 
@@ -75,8 +74,8 @@ def quote(text: str) -> str:
 
 
 def _words(text: str) -> Iterator[Word]:
-    for segment in _SEGMENT.findall(text):
-        if _UNSPACED_RUN.match(segment):
+    for segment in segments(text):
+        if is_unspaced(segment):
             # A whole question can be one run: its pairs are the words, as in the index.
             yield from (Word(pair, _pair_expression(pair), stop=False) for pair in pairs(segment))
         else:

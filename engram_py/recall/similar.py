@@ -43,19 +43,17 @@ def title_words(title: str) -> frozenset[str]:
     return frozenset(word for word in words if word not in STOP_WORDS and word not in _COMMON)
 
 
-def may_contradict(new: str, old: str) -> bool:
-    """Whether two titles share enough: two words, or one where both have no more than two.
+def may_contradict(new: frozenset[str], old: frozenset[str]) -> bool:
+    """Whether the words of two titles share enough: two, or one where both have no more than two.
 
     Engram asks for two shared words, or for the only one (spec/engram-behaviour.md 7.1); that misses the plainest
     contradiction, "Use RS256 for tokens" and "Use HS256 for tokens".
     """
-    new_words, old_words = title_words(new), title_words(old)
-    needed = 1 if max(len(new_words), len(old_words)) <= SHARED_WORDS_NEEDED else SHARED_WORDS_NEEDED
-    return len(new_words & old_words) >= needed
+    needed = 1 if max(len(new), len(old)) <= SHARED_WORDS_NEEDED else SHARED_WORDS_NEEDED
+    return len(new & old) >= needed
 
 
-def overlap(new: str, old: str) -> float:
-    """Jaccard similarity of two titles' words, 0..1."""
-    new_words, old_words = title_words(new), title_words(old)
-    union = new_words | old_words
-    return len(new_words & old_words) / len(union) if union else 0.0
+def overlap(new: frozenset[str], old: frozenset[str]) -> float:
+    """Jaccard similarity of the words of two titles, 0..1."""
+    union = new | old
+    return len(new & old) / len(union) if union else 0.0

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 from engram_py.capture.topics import suggest_topic_key
-from engram_py.models.context import Context, Stats, Suggestion
-from engram_py.services.intake import clean_scope
+from engram_py.models.context import MOST_COUNTED, Context, Stats, Suggestion
 from engram_py.services.journal import Journal
-from engram_py.services.limits import clamp
+from engram_py.services.limits import clamp, clean_scope
 from engram_py.services.projects import Projects
 from engram_py.store import journal as journal_table
 from engram_py.store import observations as table
@@ -56,7 +55,7 @@ class Contexts:
             recent=tuple(
                 table.recent(self._store, projects=reads, limit=RECENT, scope=wanted, without=["session_summary"])
             ),
-            memories=table.count_live(self._store, reads),
+            memories=table.count_live(self._store, reads, cap=MOST_COUNTED + 1),
             compact=compact,
             max_bytes=limit,
             warnings=(*said, *place.warnings),

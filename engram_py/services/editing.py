@@ -27,8 +27,9 @@ from engram_py.models.observation import (
 )
 from engram_py.models.times import add_months, to_text
 from engram_py.recall.derive import derived_terms
-from engram_py.services.intake import TYPE_LIMIT_CHARS, clean_content, clean_line, clean_scope, clean_topic_key
+from engram_py.services.intake import TYPE_LIMIT_CHARS, clean_content, clean_line, clean_topic_key
 from engram_py.services.journal import Journal
+from engram_py.services.limits import clean_scope
 from engram_py.services.lookup import check_id, live_observation
 from engram_py.services.sessions import Sessions
 from engram_py.store import observations as table

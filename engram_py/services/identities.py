@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from engram_py.project.binding import write_binding
+from engram_py.project.files import readable_path
 from engram_py.project.locate import Location
-from engram_py.services.intake import readable_path
+from engram_py.project.names import slug_project
 from engram_py.services.journal import Journal
 from engram_py.store import projects as table
 from engram_py.store.database import Store
@@ -37,22 +40,21 @@ class Identities:
             # Another repository may have been cloned into a folder we knew: then only the remote counts.
             if known and (kind == "remote" or not self._belongs_to_another(known, location)):
                 return known
-        for name in (location.name, *location.fallback_names):
+        parent = slug_project(f"{repository.main_folder.parent.name}-{location.name}")
+        for name in (location.name, *location.fallback_names, *([parent] if parent else ())):
             project = self.canonical(name)
             if not self._belongs_to_another(project, location):
                 return project
         return self.canonical(location.name)
 
     def remember(self, location: Location, project: str) -> None:
-        """Note that this repository is ``project``: in the database, and in the repository's own git directory."""
+        """Note that this repository is ``project``, which exists: here, and in the repository's own git directory."""
         repository = location.repository
         if repository is None or location.source in ("config", "git_child"):
             return
         known = [table.identity_owner(self._store, kind, value) for kind, value in _identities(location)]
         if all(owner == project for owner in known):
             return
-        if not table.exists(self._store, project):
-            self.create(project)
         for kind, value in _identities(location):
             table.set_identity(self._store, kind=kind, value=value, project=project, now=self._journal.now())
         if location.source != "git_binding":
@@ -66,12 +68,14 @@ class Identities:
 
     def _belongs_to_another(self, project: str, location: Location) -> bool:
         """Whether a *different* repository owns this name: one with another remote."""
-        remotes = table.remotes_of(self._store, project)
         repository = location.repository
         assert repository is not None
         if repository.remote:
+            remotes = table.remotes_of(self._store, project)
             return bool(remotes) and repository.remote not in remotes
-        return False
+        here = readable_path(str(repository.common_dir))
+        others = [known for known in table.common_dirs_of(self._store, project) if known != here]
+        return any(Path(known).exists() for known in others)  # one that is gone was moved here, or deleted
 
 
 def _identities(location: Location) -> list[tuple[str, str]]:

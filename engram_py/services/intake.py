@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from engram_py.capture.normalize import check_text, content_hash, normalize_topic_key, truncate_utf8
 from engram_py.capture.paths import absolute_paths
 from engram_py.capture.redact import redact
-from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
+from engram_py.errors import EmptyFieldError, TextTooLongError
 from engram_py.models.observation import (
     CONTENT_LIMIT_BYTES,
-    SCOPES,
     TITLE_LIMIT_CHARS,
     Draft,
     Scope,
     Truncated,
 )
 from engram_py.recall.derive import derived_terms
+from engram_py.services.limits import clean_scope
 
 TYPE_LIMIT_CHARS = 64
 NAME_LIMIT_CHARS = 200
@@ -120,15 +120,6 @@ def clean_topic_key(topic_key: str | None) -> tuple[str | None, int]:
     return normalize_topic_key(hidden.text), hidden.count
 
 
-def clean_scope(scope: str | None) -> Scope | None:
-    if scope is None or not scope.strip():
-        return None
-    for known in SCOPES:
-        if scope.strip().lower() == known:
-            return known
-    raise InvalidArgumentError("scope", scope, expected=f"one of {', '.join(SCOPES)}")
-
-
 def _clean_tool_name(tool_name: str | None) -> str | None:
     if tool_name is None or not tool_name.strip():
         return None
@@ -157,11 +148,6 @@ def clean_session_id(session_id: str) -> str:
     if len(session_id) > SESSION_ID_LIMIT:
         raise TextTooLongError("session_id", len(session_id), SESSION_ID_LIMIT)
     return redact(session_id).text
-
-
-def readable_path(path: str) -> str:
-    """A path as text that can be stored: names that are not UTF-8 come from the system with lone surrogates."""
-    return path.encode("utf-8", "replace").decode()
 
 
 def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from datetime import datetime
 
 from engram_py.models.times import Clock, to_text
@@ -19,6 +19,7 @@ class Journal:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._device: str | None = None
 
     def moment(self) -> datetime:
         return self._clock()
@@ -35,11 +36,14 @@ class Journal:
         return stamp
 
     def device(self) -> str:
-        device = journal.get_meta(self._store, _DEVICE)
-        if device is None:
-            device = new_device_id()
-            journal.set_meta(self._store, _DEVICE, device)
-        return device
+        """The name of this database among those it may sync with, made on the first write."""
+        if self._device is None:
+            device = journal.get_meta(self._store, _DEVICE)
+            if device is None:
+                device = new_device_id()
+                journal.set_meta(self._store, _DEVICE, device)
+            self._device = device
+        return self._device
 
     def changed(self, entity: str, key: str, *, project: str, clock: str) -> None:
         """Queue "this row is as the table has it now"."""
@@ -66,4 +70,4 @@ class Journal:
 
 def new_sync_id(prefix: str) -> str:
     """``obs-`` and the like with 16 hex digits: the identity of a row on every machine."""
-    return f"{prefix}-{secrets.token_hex(8)}"
+    return f"{prefix}-{os.urandom(8).hex()}"

@@ -10,7 +10,6 @@ from engram_py.models.project import CurrentProject, Place, ProjectLine
 from engram_py.project.locate import Location, Locator
 from engram_py.project.names import normalize_project, similar_projects
 from engram_py.services.identities import Identities
-from engram_py.services.intake import clean_session_id
 from engram_py.services.journal import Journal
 from engram_py.store import projects as table
 from engram_py.store import sessions as session_table
@@ -52,7 +51,11 @@ class Projects:
                 observation belongs to no project, so then it is filed under its scope's name.
             InvalidProjectError: ``project`` is not a name.
         """
-        place = self._named(project, session_id, elsewhere=directory is not None) or self._located(directory)
+        place = self._named(project, session_id, elsewhere=directory is not None)
+        location = None
+        if place is None:
+            location = self._locator.locate(Path(directory) if directory else self._directory)
+            place = self._at(location)
         if not place.project:
             if scope in ("personal", "global"):
                 place = Place(scope, "scope", place.path, (scope,))
@@ -60,7 +63,10 @@ class Projects:
                 raise AmbiguousProjectError(
                     place.path, place.reads or self._suggestions(), " ".join(place.warnings) or "no project here"
                 )
-        return self._ensured(place, explicit=bool(project))
+        ensured = self._ensured(place, explicit=bool(project))
+        if location is not None and place.source != "scope":
+            self._identities.remember(location, place.project)
+        return ensured
 
     def for_read(
         self, project: str | None = None, *, session_id: str | None = None, all_projects: bool = False
@@ -70,7 +76,7 @@ class Projects:
             return Place("", "all", str(self._directory), None)
         named = self._named(project, session_id)
         if named is None:
-            return self._located(None)
+            return self._at(self._locator.locate(self._directory))
         if project and not table.exists(self._store, named.project):
             near = similar_projects(named.project, table.names(self._store))
             hint = f" (similar: {', '.join(near)})" if near else ""
@@ -81,7 +87,7 @@ class Projects:
     def current(self) -> CurrentProject:
         """Where this process stands. Never raises."""
         location = self._locator.locate(self._directory)
-        place = self._named(None, None) or self._located(None)
+        place = self._named(None, None) or self._at(location)
         repository = location.repository
         ambiguous = not place.project
         return CurrentProject(
@@ -109,7 +115,12 @@ class Projects:
             name = normalize_project(project)
             warnings = () if name == project else (f'project name normalized: "{project}" → "{name}"',)
             return self._place(name, "explicit", warnings=warnings)
-        session_id = clean_session_id(session_id) if session_id and session_id.strip() else None
+        if session_id is not None and session_id.strip():
+            from engram_py.services.intake import clean_session_id  # redaction is not loaded for nothing
+
+            session_id = clean_session_id(session_id)
+        else:
+            session_id = None  # hosts send blanks for what they leave out
         session = session_table.by_id(self._store, session_id) if session_id else None
         if session is not None and session.project:
             return self._place(session.project, "session", path=session.directory)
@@ -132,9 +143,8 @@ class Projects:
             return replace(place, default_scope=location.settings.default_scope, branch=branch, commit=commit)
         return place
 
-    def _located(self, directory: str | None) -> Place:
+    def _at(self, location: Location) -> Place:
         """The project of a directory; with an empty name when there is not exactly one."""
-        location = self._locator.locate(Path(directory) if directory else self._directory)
         path = str(location.directory)
         warnings = location.warnings
         if location.source == "ambiguous":
@@ -158,8 +168,6 @@ class Projects:
 
     def _ensured(self, place: Place, *, explicit: bool) -> Place:
         """``place`` with its project in the table; a new explicit name says so and names the similar ones."""
-        if not place.source.startswith(("explicit", "session", "override", "scope")):
-            self._identities.remember(self._locator.locate(Path(place.path)), place.project)
         if table.exists(self._store, place.project):
             return place
         near = similar_projects(place.project, table.names(self._store))

@@ -71,7 +71,7 @@ class Saving:
         scope = new.scope or place.default_scope
         key = {"project": place.project, "scope": scope}
         if new.topic_key and (old := table.live_topic(self._store, topic_key=new.topic_key, **key)):
-            if table.hash_of(self._store, old.id) == new.content_hash and old.title == new.title:
+            if self._says_the_same(old, new):
                 return self._repeat(old, new, place)
             return self._revise(old, new, place, session_id)
         if not new.topic_key:
@@ -82,6 +82,10 @@ class Saving:
             if same:
                 return self._repeat(same, new, place)
         return self._add(draft, new, place, session_id, scope)
+
+    def _says_the_same(self, old: Observation, new: Prepared) -> bool:
+        same = (old.title, old.type) == (new.title, new.type) and new.aliases in ("", old.aliases)
+        return same and table.hash_of(self._store, old.id) == new.content_hash
 
     def _add(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str) -> Saved:
         now, clock, sync_id = self._journal.now(), self._journal.stamp(), new_sync_id("obs")

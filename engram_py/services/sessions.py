@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from dataclasses import replace
 from typing import Literal
 
 from engram_py.errors import SessionInUseError, SessionNotFoundError
 from engram_py.models.project import Place
 from engram_py.models.session import SESSION_COLUMNS, Session, SessionLine, SessionState
-from engram_py.services.intake import clean_content, clean_session_id, intake_notes, readable_path
+from engram_py.project.files import readable_path
+from engram_py.services.intake import clean_content, clean_session_id, intake_notes
 from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp
 from engram_py.services.projects import Projects
@@ -81,7 +82,7 @@ class Sessions:
             return self._started[project]
         if self._mode == "manual":
             return f"manual-save-{project}"
-        return self._started.setdefault(project, f"mcp-{secrets.token_hex(8)}")
+        return self._started.setdefault(project, f"mcp-{os.urandom(8).hex()}")
 
     def end_own(self) -> None:
         """End the sessions this process opened by itself; those an agent started are the agent's to end."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -104,7 +103,7 @@ def filesystem_type(path: Path) -> str:
         if sys.platform == "win32":
             return _windows_type(existing)
         return type_of_mount(existing, _mounts())
-    except (OSError, subprocess.SubprocessError):
+    except OSError:
         return ""
 
 
@@ -138,7 +137,12 @@ def parse_bsd_mounts(text: str) -> list[tuple[str, str]]:
 
 def _mounts() -> list[tuple[str, str]]:
     if sys.platform == "darwin":
-        listing = subprocess.run(["/sbin/mount"], capture_output=True, text=True, timeout=2, check=False)
+        import subprocess
+
+        try:
+            listing = subprocess.run(["/sbin/mount"], capture_output=True, text=True, timeout=2, check=False)
+        except subprocess.SubprocessError as exc:
+            raise OSError(str(exc)) from exc
         return parse_bsd_mounts(listing.stdout)
     return parse_proc_mounts(Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace"))
 

@@ -90,14 +90,12 @@ limit :limit
 """
 
 
-COUNT_OWN = """
-select count(*) from observations
-where project in (select value from json_each(:projects)) and deleted_at is null
-"""
-COUNT_SHARED = """
-select count(*) from observations indexed by observations_shared
-where scope <> 'project' and deleted_at is null and project not in (select value from json_each(:projects))
-"""
+# Each counts from an index alone, and no further than :cap (-1: to the end).
+_COUNT = "select count(*) from (select 1 from observations {index} where {where} and deleted_at is null limit :cap)"
+_IN_PROJECTS = "project in (select value from json_each(:projects))"
+COUNT_ANYWHERE = _COUNT.format(index="", where="true")
+COUNT_OWN = _COUNT.format(index="indexed by observations_recent", where=_IN_PROJECTS)
+COUNT_SHARED = _COUNT.format(index="indexed by observations_shared", where=f"scope <> 'project' and not {_IN_PROJECTS}")
 
 
 def projects_json(projects: Sequence[str] | None) -> str | None:
@@ -192,14 +190,12 @@ def count_in_session(store: Store, session_id: str) -> int:
     )
 
 
-def count_live(store: Store, projects: Sequence[str] | None) -> int:
-    """How many observations the projects see."""
+def count_live(store: Store, projects: Sequence[str] | None, *, cap: int = -1) -> int:
+    """How many observations the projects see; counted no further than about ``cap``."""
     if projects is None:
-        return int(store.value("select count(*) from observations where deleted_at is null"))
-    values = projects_json(projects)
-    # Two counts, each from an index alone.
-    own = store.value(COUNT_OWN, projects=values)
-    return int(own) + int(store.value(COUNT_SHARED, projects=values))
+        return int(store.value(COUNT_ANYWHERE, cap=cap))
+    values = {"projects": projects_json(projects), "cap": cap}
+    return int(store.value(COUNT_OWN, **values)) + int(store.value(COUNT_SHARED, **values))
 
 
 def versions(store: Store, observation_id: int, *, cursor: int | None, limit: int) -> list[Version]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from engram_py.recall.derive import derived_terms
 from engram_py.recall.preview import preview
 from engram_py.recall.query import MAX_WORDS, match_all, match_any, parse_query
-from engram_py.recall.similar import may_contradict, overlap
+from engram_py.recall.similar import may_contradict, overlap, title_words
 
 SYNTAX = ["AND", "OR", "NOT", "NEAR(", '"', '""', "*", "^", ":", "-", "(", ")", "{", "}", "+", "title:", "\0", "'", ";"]
 SCRIPTS = ["tokenStore", "rate_limit", "a-b", "v1.2", "用户登录", "キュー", "로그인", "ระบบ", "очередь"]
@@ -72,9 +72,11 @@ def test_a_stored_text_is_found_by_its_own_words(index: sqlite3.Connection, text
 
 @given(title=TYPED, other=TYPED)
 def test_likeness_of_titles_is_a_share_and_the_same_both_ways(title: str, other: str) -> None:
-    assert 0 <= overlap(title, other) <= 1
-    assert overlap(title, other) == overlap(other, title)
-    assert may_contradict(title, other) == may_contradict(other, title)
+    assert 0 <= overlap(title_words(title), title_words(other)) <= 1
+    assert overlap(title_words(title), title_words(other)) == overlap(title_words(other), title_words(title))
+    assert may_contradict(title_words(title), title_words(other)) == may_contradict(
+        title_words(other), title_words(title)
+    )
 
 
 @given(content=STORED, words=st.lists(st.text(min_size=1, max_size=8)), limit=st.integers(20, 300))

@@ -14,7 +14,7 @@ from engram_py.errors import (
     ObservationNotFoundError,
     TextTooLongError,
 )
-from engram_py.models.observation import Saved
+from engram_py.models.observation import Change, Saved
 from tests.services.conftest import draft, rows_of
 
 OLD, NEW = "Token storage backend choice", "Token storage backend replaced"
@@ -72,6 +72,17 @@ def test_a_pair_is_asked_about_once(app: Engram) -> None:
     assert rows_of(app, "memory_relations") == 1
 
 
+def test_a_pair_that_was_asked_about_leaves_room_for_one_that_was_not(app: Engram) -> None:
+    _, new = pair(app)
+    other = app.save(draft("Disk.", title="Parser rewrite"))
+    app.observations.update(other.id, Change(title="Token storage on disk"))
+    again = app.save(draft("Postgres 18.", title=NEW + " again"))
+    app.observations.update(new.id, Change(topic_key="storage/tokens"))
+    revised = app.save(draft("Postgres 18.", title=NEW, topic_key="storage/tokens"))
+    assert other.id in [candidate.id for candidate in again.candidates]
+    assert [candidate.id for candidate in revised.candidates] == [other.id]
+
+
 @pytest.mark.parametrize(
     ("fields", "project"),
     [
@@ -100,8 +111,11 @@ def test_a_deleted_observation_is_no_candidate(app: Engram) -> None:
 
 
 def test_a_duplicate_asks_nothing(app: Engram) -> None:
-    pair(app)
-    assert app.save(draft("Postgres.", title=NEW)).candidates == ()
+    for number in range(5):
+        app.save(draft(f"text {number}", title=f"Token storage number{number}"))
+    first = app.save(draft("Postgres.", title="Token storage"))
+    again = app.save(draft("Postgres.", title="Token storage"))
+    assert (len(first.candidates), again.outcome, again.candidates) == (3, "duplicate", ())
 
 
 def test_an_unjudged_pair_is_shown_at_the_older_one_only(app: Engram) -> None:

@@ -99,6 +99,12 @@ def test_a_refused_update_changes_nothing(app: Engram, change: Change, refusal: 
     assert rows_of(app, "observation_versions") == 0
 
 
+def test_a_change_of_everything_but_the_text_makes_no_version(app: Engram) -> None:
+    saved = app.save(draft("Fifteen minutes."))
+    app.observations.update(saved.id, Change(type="decision", scope="personal", topic_key="auth/tokens"))
+    assert (whole(app, saved.id).revision_count, app.get(saved.id).version_total) == (2, 0)
+
+
 def test_saying_what_is_there_already_changes_nothing(app: Engram, clock: FakeClock) -> None:
     saved = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
     before = whole(app, saved.id)

@@ -1,0 +1,61 @@
+"""The words of what looks after the file: findings, backups, exports and imports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from engram_py.models.health import Backup, Check, Counts, Exported, Imported, Report, Restored
+
+
+def _report(value: Report, now: datetime) -> str:
+    count = value.summary
+    head = f"{value.status}: {count['ok']} ok, {count['warnings']} warnings, {count['errors']} errors ({value.path})"
+    lines = [head] + ([f"backup before repair: {value.backup}"] if value.backup else [])
+    return "\n".join([*lines, *(line for check in value.checks for line in _check(check))])
+
+
+def _check(check: Check) -> Sequence[str]:
+    line = f"{check.result:7} {check.check_id}: {check.message}" + (" (repaired)" if check.fixed else "")
+    return (
+        [line] if check.safe_next_step is None or check.result == "ok" else [line, f"        → {check.safe_next_step}"]
+    )
+
+
+def _backup(value: Backup, now: datetime) -> str:
+    return f"Backed up {value.observations} observations to {value.path} ({value.bytes:,} bytes)"
+
+
+def _restored(value: Restored, now: datetime) -> str:
+    kept = f"; what was there is kept in {value.kept}" if value.kept else ""
+    return f"Restored {value.observations} observations from {value.source} to {value.path}{kept}"
+
+
+def _exported(value: Exported, now: datetime) -> str:
+    return (
+        f"Exported {value.observations} observations, {value.sessions} sessions, {value.prompts} prompts, "
+        f"{value.relations} relations to {value.path} (format {value.version}, {value.bytes:,} bytes)"
+    )
+
+
+def _imported(value: Imported, now: datetime) -> str:
+    kinds = ("observations", "sessions", "prompts", "relations")
+    lines = [f"Imported {value.path} (format {value.version})"]
+    lines += [_counts(kind, getattr(value, kind)) for kind in kinds]
+    lines += [f"redacted {value.redacted} secret or private part(s)"] if value.redacted else []
+    return "\n".join([*lines, *(f"note: {warning}" for warning in value.warnings)])
+
+
+def _counts(kind: str, counts: Counts) -> str:
+    invalid = f", {counts.invalid} invalid" if counts.invalid else ""
+    return f"{kind}: {counts.new} new, {counts.newer} newer, {counts.skipped} skipped{invalid}"
+
+
+WORDS: dict[type, Callable[[Any, datetime], str]] = {
+    Report: _report,
+    Backup: _backup,
+    Restored: _restored,
+    Exported: _exported,
+    Imported: _imported,
+}
