@@ -10,12 +10,11 @@ from typing import Any
 
 from engram_py.errors import EngramError
 from engram_py.interfaces import wording
-from engram_py.interfaces.context_text import context_values
-from engram_py.models.context import Context
-from engram_py.models.health import Report
 from engram_py.models.listing import Listing
 from engram_py.models.observation import Detail, Results, Saved
-from engram_py.models.relation import Judged
+
+# Kinds that most answers are not, so that a search does not import them.
+_RARE = tuple(f"engram_py.models.{name}" for name in ("context", "health", "relation"))
 
 
 def text(value: object, *, now: datetime, full: bool = False) -> str:
@@ -36,17 +35,10 @@ def to_json(value: Any) -> Any:
             return whole | rest
         case Saved():
             return _plain(value) | {"judgment_required": value.judgment_required}
-        case Judged():
-            return _plain(value.relation) | {
-                name: getattr(value, name)
-                for name in ("source_observation", "source_title", "target_observation", "target_title")
-            }
         case Results():
             return _plain(value) | {"query": value.query[:200], "count": len(value.results)}
-        case Context():
-            return context_values(value)
-        case Report():
-            return _plain(value) | {"summary": value.summary}
+    if type(value).__module__ in _RARE:
+        return _rare_to_json(value)
     if is_dataclass(value) and not isinstance(value, type):
         return _plain(value)
     if isinstance(value, dict):
@@ -54,6 +46,23 @@ def to_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [to_json(one) for one in value]
     return value
+
+
+def _rare_to_json(value: Any) -> Any:
+    from engram_py.interfaces.context_text import context_values
+    from engram_py.models.context import Context
+    from engram_py.models.health import Report
+    from engram_py.models.relation import Judged
+
+    match value:
+        case Context():
+            return context_values(value)
+        case Report():
+            return _plain(value) | {"summary": value.summary}
+        case Judged():
+            ends = ("source_observation", "source_title", "target_observation", "target_title")
+            return _plain(value.relation) | {name: getattr(value, name) for name in ends}
+    return _plain(value)
 
 
 def json_text(value: Any) -> str:

@@ -51,8 +51,10 @@ T = TypeVar("T")
 Request = ServerRequestContext[Memory]
 
 
-def build_server(settings: Settings, *, tools: str | None = None, project: str | None = None) -> Server[Memory]:
-    """A server over one memory. Nothing is opened until the first call.
+def build_server(
+    settings: Settings, *, tools: str | None = None, project: str | None = None, failure: EngramError | None = None
+) -> Server[Memory]:
+    """A server over one memory. Nothing is opened until the first call; ``failure`` is what every call then answers.
 
     Raises UnknownToolError for a profile or tool that does not exist.
     """
@@ -61,7 +63,7 @@ def build_server(settings: Settings, *, tools: str | None = None, project: str |
 
     @asynccontextmanager
     async def lifespan(_: Server[Memory]) -> AsyncGenerator[Memory]:
-        memory = Memory(partial(_open, settings, project))
+        memory = Memory(partial(_open, settings, project, failure))
         try:
             yield memory
         finally:
@@ -108,13 +110,15 @@ def build_server(settings: Settings, *, tools: str | None = None, project: str |
     )
 
 
-def serve_stdio(settings: Settings, *, tools: str | None = None, project: str | None = None) -> None:
-    """Serve until stdin closes."""
+def serve_stdio(
+    settings: Settings, *, tools: str | None = None, project: str | None = None, failure: EngramError | None = None
+) -> None:
+    """Serve until stdin closes. ``failure``: why there are no proper settings, answered to every call."""
     from engram_py.interfaces.mcp.stdio import streams
 
     level = getattr(logging, settings.log_level.upper())
     logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s")
-    server = build_server(settings, tools=tools, project=project)
+    server = build_server(settings, tools=tools, project=project, failure=failure)
 
     async def serve() -> None:
         async with streams() as (read, write):
@@ -151,7 +155,9 @@ def _exit() -> None:
     os._exit(0)
 
 
-def _open(settings: Settings, project: str | None, agent: str) -> Engram:
+def _open(settings: Settings, project: str | None, failure: EngramError | None, agent: str) -> Engram:
+    if failure is not None:
+        raise failure
     from engram_py.app import Engram
 
     return Engram(settings=settings, directory=Path.cwd(), project=project, session_mode="process", agent=agent)

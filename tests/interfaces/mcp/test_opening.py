@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -118,3 +122,27 @@ async def test_a_refused_argument_does_not_open_the_database(settings: Settings,
         assert (await Agent(client).refusal("mem_get_observation"))["error_code"] == "invalid_argument"
 
     assert not data_dir.exists()
+
+
+def test_a_setting_that_cannot_be_used_is_an_error_of_the_call_not_a_dead_server(folder: Path) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    lines: list[dict[str, object]] = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "mem_context", "arguments": {}}},
+    ]
+    result = subprocess.run(
+        [sys.executable, "-m", "engram_py", "mcp"],
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        env={**os.environ, "ENGRAM_DATA_DIR": "relative/folder"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    answers = {answer["id"]: answer for answer in map(json.loads, result.stdout.splitlines())}
+
+    assert result.returncode == 0
+    assert answers[1]["result"]["serverInfo"]["name"] == "engram"
+    assert answers[2]["result"]["isError"] is True
+    assert "data_dir_unusable" in answers[2]["result"]["content"][0]["text"]
