@@ -144,14 +144,7 @@ def _columns(ledger: Ledger, row: ObservationIn, new: Prepared) -> dict[str, Any
     own = ledger.own.observations.get(row.sync_id or "")
     updated = _time(ledger, row, "updated_at") or _time(ledger, row, "created_at") or ledger.now
     columns: dict[str, Any] = {
-        "type": new.type,
-        "title": new.title,
-        "content": new.content,
-        "topic_key": new.topic_key,
-        "aliases": new.aliases,
-        "terms": new.terms,
-        "tool_name": new.tool_name,
-        "content_hash": new.content_hash,
+        **new.columns,
         "scope": new.scope or "project",
         "pinned": int(row.pinned),
         "revision_count": max(1, row.revision_count),

@@ -49,6 +49,12 @@ class Prepared:
     def terms(self) -> str:
         return derived_terms(self.title, self.topic_key or "", self.aliases, self.content)
 
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """What of an observation's row is its text."""
+        names = ("type", "title", "content", "topic_key", "aliases", "terms", "tool_name", "content_hash")
+        return {name: getattr(self, name) for name in names}
+
 
 def prepare(draft: Draft) -> Prepared:
     """Redact, validate and bound a draft.

@@ -91,7 +91,7 @@ class Saving:
         now, clock, sync_id = self._journal.now(), self._journal.stamp(), new_sync_id("obs")
         row_id = self._store.insert(
             "observations",
-            self._text(new)
+            new.columns
             | {
                 "sync_id": sync_id,
                 "session_id": session_id,
@@ -113,7 +113,7 @@ class Saving:
     def _revise(self, old: Observation, new: Prepared, place: Place, session_id: str) -> Saved:
         now, clock = self._journal.now(), self._journal.stamp()
         table.keep_version(self._store, old, clock=clock)
-        values = self._text(new) | {
+        values = new.columns | {
             "session_id": session_id,
             "aliases": new.aliases or old.aliases,
             "lifecycle": "active",
@@ -164,18 +164,6 @@ class Saving:
             candidates=self._candidates.find(kept) if find_candidates else (),
             warnings=(*new.warnings, *place.warnings),
         )
-
-    def _text(self, new: Prepared) -> dict[str, str | None]:
-        return {
-            "type": new.type,
-            "title": new.title,
-            "content": new.content,
-            "topic_key": new.topic_key,
-            "aliases": new.aliases,
-            "terms": new.terms,
-            "tool_name": new.tool_name,
-            "content_hash": new.content_hash,
-        }
 
     def _review_date(self, kind: str) -> str | None:
         months = REVIEW_MONTHS.get(kind)

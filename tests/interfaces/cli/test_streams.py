@@ -49,12 +49,10 @@ def test_wrong_usage_is_exit_code_2_and_a_refusal_1(start: Start) -> None:
         pytest.param({"ENGRAM_DATA_DIR": __file__}, "data_dir_unusable", id="data-dir-is-a-file"),
     ],
 )
-@pytest.mark.parametrize("command", ["stats", "search x", "save a b", "export", "mcp", "backup", "restore x.db"])
+@pytest.mark.parametrize("command", ["stats", "search x", "save a b", "export", "backup", "restore x.db"])
 def test_a_wrong_environment_is_refused_in_words(
     start: Start, environment: dict[str, str], code: str, command: str
 ) -> None:
-    if command == "mcp" and environment.get("ENGRAM_DATA_DIR") == __file__:
-        pytest.skip("the server starts, and its first call says so")
     if command == "restore x.db" and environment.get("ENGRAM_DATA_DIR") == __file__:
         pytest.skip("the backup that is not there is said first")
 
