@@ -130,7 +130,7 @@ def _size(line: str) -> int:
 def _lines(context: Context, now: datetime) -> Iterator[str]:
     if context.pinned:
         yield "## Pinned"
-        yield from (_observation(row, now, context.compact) for row in context.pinned)
+        yield from (_observation(row, now, context) for row in context.pinned)
     told = [session for session in context.sessions if session.summary or session.observations]
     if told:
         yield "## Recent sessions"
@@ -139,17 +139,19 @@ def _lines(context: Context, now: datetime) -> Iterator[str]:
             yield f"- {_age(session.started_at, now)} {session.project}{summary} [{session.observations} observations]"
     if context.recent:
         yield "## Recent observations"
-        yield from (_observation(row, now, context.compact) for row in context.recent)
+        yield from (_observation(row, now, context) for row in context.recent)
     if context.prompts:
         yield "## Recent user prompts"
         yield from (f"- {_age(one.created_at, now)}: {_one_line(one.content, LINE_CHARS)}" for one in context.prompts)
 
 
-def _observation(row: Observation, now: datetime, compact: bool) -> str:
+def _observation(row: Observation, now: datetime, context: Context) -> str:
     scope = f", {row.scope}" if row.scope != "project" else ""
     overdue = ", needs review" if row.state(now) == "needs_review" else ""
-    head = f"- [#{row.id}] {_one_line(row.title, LINE_CHARS)} ({row.type}, {_age(row.updated_at, now)}{scope}{overdue})"
-    return head if compact else f"{head}: {_one_line(row.content, PREVIEW_CHARS)}"
+    replaced = f", superseded by {context.superseded[row.id]}" if row.id in context.superseded else ""
+    marks = f"{row.type}, {_age(row.updated_at, now)}{scope}{overdue}{replaced}"
+    head = f"- [#{row.id}] {_one_line(row.title, LINE_CHARS)} ({marks})"
+    return head if context.compact else f"{head}: {_one_line(row.content, PREVIEW_CHARS)}"
 
 
 def _one_line(text: str, limit: int) -> str:

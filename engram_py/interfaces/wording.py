@@ -59,7 +59,7 @@ def results(value: Results, *, now: datetime, full: bool = False) -> str:
     """Hits, best first: handle, type, title, age, one line of the text."""
     where = "all projects" if value.projects is None else ", ".join(value.projects)
     if not value.results:
-        head = f'Nothing found for "{value.query[:200]}" in {where} ({value.memories} memories there).'
+        head = f'Nothing found for "{value.query[:200]}" in {where} ({value.memories} memories visible from there).'
         return "\n".join([head, *notes(value.warnings)])
     count = len(value.results)
     head = f"{count} found ({value.rung}), best first. mem_get_observation(id) opens one."
@@ -100,7 +100,8 @@ def _saved(value: Saved, now: datetime) -> str:
 def _updated(value: Updated, now: datetime) -> str:
     if value.outcome == "unchanged":
         return f'Unchanged [#{value.id}] "{value.title}": it says so already'
-    what = f'Updated [#{value.id}] "{value.title}": {", ".join(value.changed)} (revision {value.revision_count})'
+    what = f'Updated [#{value.id}] "{value.title}" in {value.project}: {", ".join(value.changed)}'
+    what += f" (revision {value.revision_count})"
     return "\n".join([what, *notes(value.warnings)])
 
 

@@ -81,7 +81,7 @@ def _stats(value: Stats, now: datetime) -> str:
             f"{value.total_observations} observations, {value.total_sessions} sessions, {value.total_prompts} prompts, "
             f"{value.total_relations} relations",
             f"{value.versions} earlier versions, {value.deleted_observations} soft-deleted, "
-            f"{value.queued_mutations} changes not synced",
+            f"{value.queued_mutations} changes queued for sync",
             f"types: {types or 'none'}",
             f"projects: {', '.join(most) or 'none'}{more}",
             f"{value.database_path}: {value.database_bytes / 1024:,.0f} KB",

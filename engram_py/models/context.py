@@ -15,7 +15,8 @@ MOST_COUNTED = 1_000
 class Context:
     """The sections of a session's start, each newest first; an empty one is left out when rendered.
 
-    ``memories`` is how many the project sees, counted no further than a little over ``MOST_COUNTED``.
+    ``superseded`` says of pinned observations, by id, what replaced them. ``memories`` is how many the project
+    sees, counted no further than a little over ``MOST_COUNTED``.
     """
 
     project: str
@@ -25,6 +26,7 @@ class Context:
     pinned: tuple[Observation, ...]
     recent: tuple[Observation, ...]
     memories: int
+    superseded: dict[int, str]
     compact: bool
     max_bytes: int
     warnings: tuple[str, ...] = ()

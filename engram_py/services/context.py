@@ -6,8 +6,10 @@ import json
 
 from engram_py.capture.topics import suggest_topic_key
 from engram_py.models.context import MOST_COUNTED, Context, Stats, Suggestion
+from engram_py.models.observation import Observation
 from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp, clean_scope
+from engram_py.services.lookup import relation_notes, same_title
 from engram_py.services.projects import Projects
 from engram_py.store import journal as journal_table
 from engram_py.store import observations as table
@@ -46,27 +48,42 @@ class Contexts:
             max_bytes = self._projects.settings_here().settings.context_tokens * 4
         limit, said = clamp("max_bytes", max_bytes, LEAST_BYTES, MOST_BYTES)
         reads = place.reads
+        pinned = table.recent(self._store, projects=reads, limit=PINNED, pinned=True, scope=wanted)
+        recent = table.recent(self._store, projects=reads, limit=RECENT, scope=wanted, without=["session_summary"])
+        superseded = self._superseded([*pinned, *recent])
         return Context(
             project=place.project,
             project_source=place.source,
             sessions=tuple(session_table.recent(self._store, projects=reads, limit=SESSIONS)),
             prompts=tuple(session_table.recent_prompts(self._store, projects=reads, limit=PROMPTS)),
-            pinned=tuple(table.recent(self._store, projects=reads, limit=PINNED, pinned=True, scope=wanted)),
-            recent=tuple(
-                table.recent(self._store, projects=reads, limit=RECENT, scope=wanted, without=["session_summary"])
-            ),
+            pinned=tuple(pinned),
+            recent=tuple(row for row in recent if row.id not in superseded),
             memories=table.count_live(self._store, reads, cap=MOST_COUNTED + 1),
+            superseded={row.id: superseded[row.id] for row in pinned if row.id in superseded},
             compact=compact,
             max_bytes=limit,
             warnings=(*said, *place.warnings),
         )
+
+    def _superseded(self, rows: list[Observation]) -> dict[int, str]:
+        """By id, the handle of what replaced each of the rows that something replaced."""
+        notes = relation_notes(self._store, [row.sync_id for row in rows])
+        return {
+            row.id: f"[#{note.id}]"
+            for row in rows
+            for note in notes.get(row.sync_id, ())
+            if note.label == "superseded_by" and not note.deleted
+        }
 
     def suggest_topic(self, *, type: str = "", title: str = "", content: str = "") -> Suggestion:
         """A topic key for a text to come, and what holds that key in the current project."""
         key = suggest_topic_key(type=type, title=title, content=content)
         place = self._projects.for_read()
         for project in place.reads or ():
-            held = table.live_topic(self._store, topic_key=key, project=project, scope="project")
+            for row in same_title(self._store, title, project=project, scope=place.default_scope):
+                if row["topic_key"]:
+                    return Suggestion(row["topic_key"], row["id"], row["title"])
+            held = table.live_topic(self._store, topic_key=key, project=project, scope=place.default_scope)
             if held:
                 return Suggestion(key, held.id, held.title)
         return Suggestion(key, None, None)

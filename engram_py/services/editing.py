@@ -100,7 +100,7 @@ class Editing:
             kind, hidden = clean_line("type", change.type, limit=TYPE_LIMIT_CHARS)
             columns["type"] = kind.lower()
             redacted += hidden
-        if change.scope is not None:
+        if change.scope is not None and change.scope.strip():
             columns["scope"] = clean_scope(change.scope)
         if change.topic_key is not None:
             columns["topic_key"], hidden = clean_topic_key(change.topic_key)

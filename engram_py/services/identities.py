@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from engram_py.project.binding import write_binding
@@ -45,7 +46,8 @@ class Identities:
             project = self.canonical(name)
             if not self._belongs_to_another(project, location):
                 return project
-        return self.canonical(location.name)
+        digest = hashlib.sha256(str(_identities(location)[0]).encode()).hexdigest()[:6]
+        return self.canonical(f"{location.name}-{digest}")
 
     def remember(self, location: Location, project: str) -> None:
         """Note that this repository is ``project``, which exists: here, and in the repository's own git directory."""
@@ -70,9 +72,9 @@ class Identities:
         """Whether a *different* repository owns this name: one with another remote."""
         repository = location.repository
         assert repository is not None
-        if repository.remote:
-            remotes = table.remotes_of(self._store, project)
-            return bool(remotes) and repository.remote not in remotes
+        remotes = table.remotes_of(self._store, project)
+        if repository.remote and remotes:
+            return repository.remote not in remotes
         here = readable_path(str(repository.common_dir))
         others = [known for known in table.common_dirs_of(self._store, project) if known != here]
         return any(Path(known).exists() for known in others)  # one that is gone was moved here, or deleted

@@ -6,6 +6,7 @@ import hashlib
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from engram_py.capture.redact import redact
 from engram_py.errors import InvalidProjectError
 from engram_py.models.health import Counts
 from engram_py.project.names import normalize_project
@@ -119,7 +120,7 @@ class Ledger:
 
 
 def session_key(session_id: str | None) -> str:
-    return (session_id or "").strip()[:SESSION_ID_LIMIT]
+    return redact((session_id or "").strip()[:SESSION_ID_LIMIT]).text
 
 
 def without_nul(text: str | None) -> str:

@@ -19,7 +19,6 @@ class Journal:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._device: str | None = None
 
     def moment(self) -> datetime:
         return self._clock()
@@ -37,13 +36,11 @@ class Journal:
 
     def device(self) -> str:
         """The name of this database among those it may sync with, made on the first write."""
-        if self._device is None:
-            device = journal.get_meta(self._store, _DEVICE)
-            if device is None:
-                device = new_device_id()
-                journal.set_meta(self._store, _DEVICE, device)
-            self._device = device
-        return self._device
+        device = journal.get_meta(self._store, _DEVICE)
+        if device is None:
+            device = new_device_id()
+            journal.set_meta(self._store, _DEVICE, device)
+        return device
 
     def changed(self, entity: str, key: str, *, project: str, clock: str) -> None:
         """Queue "this row is as the table has it now"."""

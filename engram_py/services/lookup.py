@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from engram_py.errors import InvalidArgumentError, ObservationNotFoundError
 from engram_py.models.observation import Observation, RelationNote
+from engram_py.recall.query import match_all, parse_query
 from engram_py.store import observations as table
-from engram_py.store import relations
+from engram_py.store import relations, search
 from engram_py.store.database import Row, Store
 
 MAX_ID = 2**63 - 1
@@ -39,6 +40,14 @@ def live_observation(store: Store, observation_id: int) -> Observation:
     if found is None or found.deleted_at:
         raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at if found else None)
     return found
+
+
+def same_title(store: Store, title: str, *, project: str, scope: str) -> list[Row]:
+    """Id, type and topic key of the newest live observations that have exactly this title."""
+    words = parse_query(title).words
+    if not words:
+        return []
+    return search.with_title(store, title=title, match=f"title : ({match_all(words)})", project=project, scope=scope)
 
 
 def relation_notes(store: Store, sync_ids: Sequence[str]) -> dict[str, tuple[RelationNote, ...]]:

@@ -119,7 +119,11 @@ def fold_topic(store: Store, journal: Journal, one: Observation, other: Observat
     observation_table.move_versions(store, of=earlier.id, to=later.id)
     observation_table.keep_version(store, earlier, of=later.id, clock=clock)
     count = later.revision_count + 1
-    store.update("observations", {"id": later.id}, {"revision_count": count, "clock": clock})
+    store.update(
+        "observations",
+        {"id": later.id},
+        {"revision_count": count, "pinned": int(earlier.pinned or later.pinned), "clock": clock},
+    )
     store.update("observations", {"id": earlier.id}, {"deleted_at": now, "updated_at": now, "clock": clock})
     for row in (earlier, later):
         journal.changed("observation", row.sync_id, project=row.project, clock=clock)

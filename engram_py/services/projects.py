@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from engram_py.errors import AmbiguousProjectError
+from engram_py.errors import AmbiguousProjectError, InvalidProjectError
 from engram_py.models.project import CurrentProject, Place, ProjectLine
 from engram_py.project.locate import Location, Locator
 from engram_py.project.names import normalize_project, similar_projects
@@ -112,7 +112,7 @@ class Projects:
         ``elsewhere``: the call names a directory of its own, which the process's session says nothing about.
         """
         if project:
-            name = normalize_project(project)
+            name = _checked_name(project)
             warnings = () if name == project else (f'project name normalized: "{project}" → "{name}"',)
             return self._place(name, "explicit", warnings=warnings)
         if session_id is not None and session_id.strip():
@@ -188,6 +188,14 @@ class Projects:
     def list(self) -> tuple[ProjectLine, ...]:
         """All projects, the most recently active first."""
         return tuple(table.lines(self._store))
+
+
+def _checked_name(project: str) -> str:
+    from engram_py.capture.redact import redact  # not loaded for a call that names no project
+
+    if redact(project).count:
+        raise InvalidProjectError("[REDACTED]", "it looks like a secret")
+    return normalize_project(project)
 
 
 def _engram_source(location: Location) -> str:

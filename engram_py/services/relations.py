@@ -9,6 +9,7 @@ from engram_py.capture.redact import redact
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, JudgmentNotFoundError, TextTooLongError
 from engram_py.models.relation import VERBS, Judged, Relation
 from engram_py.services.candidates import pair_id
+from engram_py.services.intake import clean_session_id
 from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp
 from engram_py.services.lookup import live_observation
@@ -52,7 +53,11 @@ class Relations:
             found = table.by_sync_id(self._store, judgment_id.strip())
             if found is None:
                 raise JudgmentNotFoundError(judgment_id)
-            verdict |= {"marked_by_actor": "agent", "marked_by_kind": "agent", "session_id": session_id}
+            verdict |= {
+                "marked_by_actor": "agent",
+                "marked_by_kind": "agent",
+                "session_id": clean_session_id(session_id) if session_id and session_id.strip() else None,
+            }
             return self._judged(self._record(found, verdict))
 
     def compare(

@@ -22,9 +22,11 @@ from engram_py.models.observation import (
 )
 from engram_py.models.project import Place
 from engram_py.models.times import add_months, to_text
+from engram_py.recall.derive import derived_terms
 from engram_py.services.candidates import Candidates
 from engram_py.services.intake import NAME_LIMIT_CHARS, Prepared, prepare
 from engram_py.services.journal import Journal, new_sync_id
+from engram_py.services.lookup import same_title
 from engram_py.services.projects import Projects
 from engram_py.services.sessions import Sessions
 from engram_py.store import observations as table
@@ -70,7 +72,7 @@ class Saving:
     def _decide(self, draft: Draft, new: Prepared, place: Place, session_id: str) -> Saved:
         scope = new.scope or place.default_scope
         key = {"project": place.project, "scope": scope}
-        if new.topic_key and (old := table.live_topic(self._store, topic_key=new.topic_key, **key)):
+        if new.topic_key and (old := self._holder(new, **key)):
             if self._says_the_same(old, new):
                 return self._repeat(old, new, place)
             return self._revise(old, new, place, session_id)
@@ -83,9 +85,23 @@ class Saving:
                 return self._repeat(same, new, place)
         return self._add(draft, new, place, session_id, scope)
 
+    def _holder(self, new: Prepared, *, project: str, scope: str) -> Observation | None:
+        """What the topic is now: the row that has its key, else one that was saved without a key under this title.
+
+        The answer to a save without a key suggests one; a later save that takes the suggestion means that row.
+        """
+        assert new.topic_key is not None
+        held = table.live_topic(self._store, topic_key=new.topic_key, project=project, scope=scope)
+        if held is not None:
+            return held
+        for row in same_title(self._store, new.title, project=project, scope=scope):
+            if row["topic_key"] is None and row["type"] == new.type:
+                return table.by_id(self._store, row["id"])
+        return None
+
     def _says_the_same(self, old: Observation, new: Prepared) -> bool:
-        same = (old.title, old.type) == (new.title, new.type) and new.aliases in ("", old.aliases)
-        return same and table.hash_of(self._store, old.id) == new.content_hash
+        old_facts = (old.title, old.type, old.topic_key, old.content)
+        return old_facts == (new.title, new.type, new.topic_key, new.content) and new.aliases in ("", old.aliases)
 
     def _add(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str) -> Saved:
         now, clock, sync_id = self._journal.now(), self._journal.stamp(), new_sync_id("obs")
@@ -132,6 +148,11 @@ class Saving:
     def _repeat(self, old: Observation, new: Prepared, place: Place) -> Saved:
         now, clock = self._journal.now(), self._journal.stamp()
         values = {"duplicate_count": old.duplicate_count + 1, "last_seen_at": now, "clock": clock}
+        known = [alias for alias in old.aliases.split("; ") if alias]
+        aliases = "; ".join(dict.fromkeys([*known, *(alias for alias in new.aliases.split("; ") if alias)]))
+        if aliases != old.aliases:  # new words to be found by, for a text that is known
+            terms = derived_terms(old.title, old.topic_key or "", aliases, old.content)
+            values |= {"aliases": aliases, "terms": terms}
         self._store.update("observations", {"id": old.id}, values)
         self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
         return self._answer("duplicate", old.id, new, place, find_candidates=False)

@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from typing import Literal
 
+from engram_py.capture.redact import redact
 from engram_py.errors import SessionInUseError, SessionNotFoundError
 from engram_py.models.project import Place
 from engram_py.models.session import SESSION_COLUMNS, Session, SessionLine, SessionState
@@ -20,6 +21,9 @@ from engram_py.store.database import Store
 SESSIONS_MOST = 200
 
 SessionMode = Literal["process", "manual"]
+
+
+OWN_PREFIX = "mcp-"  # sessions that a server process opened by itself
 
 
 class Sessions:
@@ -46,6 +50,9 @@ class Sessions:
         with self._store.transaction():
             place = self._projects.for_write(project, directory=directory)
             state = self._ensure_row(session_id, place, directory or place.path)
+        before = self._started.get(place.project)
+        if before is not None and before != session_id and before.startswith(OWN_PREFIX):
+            self._end_if_there(before)
         self._started[place.project] = self._entered = session_id
         self._projects.enter(place.project)
         return replace(state, warnings=place.warnings)
@@ -62,7 +69,7 @@ class Sessions:
             session = table.by_id(self._store, session_id)
             if session is None:
                 raise SessionNotFoundError(session_id)
-            ended = replace(session, ended_at=self._journal.now(), summary=clean or session.summary)
+            ended = replace(session, ended_at=self._journal.now(), summary=_both(session.summary, clean))
             self._write(ended)
         self._started = {project: known for project, known in self._started.items() if known != session_id}
         if self._entered == session_id:
@@ -82,13 +89,16 @@ class Sessions:
             return self._started[project]
         if self._mode == "manual":
             return f"manual-save-{project}"
-        return self._started.setdefault(project, f"mcp-{os.urandom(8).hex()}")
+        return self._started.setdefault(project, OWN_PREFIX + os.urandom(8).hex())
 
     def end_own(self) -> None:
         """End the sessions this process opened by itself; those an agent started are the agent's to end."""
-        for session_id in [known for known in self._started.values() if known.startswith("mcp-")]:
-            if table.by_id(self._store, session_id) is not None:
-                self.end(session_id)
+        for session_id in [known for known in self._started.values() if known.startswith(OWN_PREFIX)]:
+            self._end_if_there(session_id)
+
+    def _end_if_there(self, session_id: str) -> None:
+        if table.by_id(self._store, session_id) is not None:
+            self.end(session_id)
 
     def summarize(self, session_id: str, summary: str) -> None:
         """Keep a session's summary beside it. Call inside a transaction."""
@@ -99,8 +109,8 @@ class Sessions:
     def resummarize(self, session_id: str, *, old: str, new: str | None) -> None:
         """The summary observation was corrected or deleted: the session says what it says. Inside a transaction."""
         session = table.by_id(self._store, session_id)
-        if session is not None and session.summary == old:
-            self._write(replace(session, summary=new))
+        if session is not None and session.summary is not None and old in session.summary:
+            self._write(replace(session, summary=session.summary.replace(old, new or "").strip() or None))
 
     def get(self, session_id: str) -> Session:
         session_id = clean_session_id(session_id)
@@ -125,6 +135,7 @@ class Sessions:
         """
         with self._store.transaction():
             session = self.get(session_id)
+            session_id = session.id
             held = table.observations_in(self._store, session_id)
             if held:
                 raise SessionInUseError(session_id, held)
@@ -143,7 +154,7 @@ class Sessions:
             created = Session(
                 session_id,
                 place.project,
-                readable_path(directory),
+                redact(readable_path(directory)).text,
                 self.agent,
                 "shared",
                 self._journal.now(),
@@ -167,6 +178,13 @@ class Sessions:
         else:
             self._store.update("sessions", {"id": session.id}, values)
         self._journal.changed("session", session.id, project=session.project, clock=clock)
+
+
+def _both(kept: str | None, given: str | None) -> str | None:
+    """The summary a session has, with what its end adds: a closing word does not replace what was written with care."""
+    if not kept or not given or given in kept:
+        return kept or given
+    return f"{kept}\n\n{given}"
 
 
 def _clean_summary(summary: str | None) -> tuple[str | None, tuple[str, ...]]:

@@ -103,6 +103,12 @@ def by_topic(
     return [row[0] for row in rows]
 
 
+def with_title(store: Store, *, title: str, match: str, project: str, scope: str) -> list[Row]:
+    """The newest observations of exactly this title, as ``title_matches`` gives them; ``match`` are its words."""
+    rows = title_matches(store, match=match, project=project, scope=scope, without=0, limit=_POOL)
+    return [row for row in rows if row["title"] == title]
+
+
 def title_matches(store: Store, *, match: str, project: str, scope: str, without: int, limit: int) -> list[Row]:
     """Id, sync id, title, type and topic key of the newest observations whose title matches."""
     return store.rows(CANDIDATES, match=match, project=project, scope=scope, id=without, limit=limit)

@@ -47,6 +47,7 @@ def contexts(draw: st.DrawFn) -> Context:
         pinned=tuple(draw(st.lists(rows, max_size=4))),
         recent=tuple(draw(st.lists(rows, max_size=8))),
         memories=draw(st.integers(0, 2**63 - 1)),
+        superseded={row.id: "[#7]" for row in draw(st.lists(rows, max_size=2))},
         compact=draw(st.booleans()),
         max_bytes=draw(st.sampled_from([600, 601, 700, 1_000, 6_000, 65_536])),
         warnings=tuple(draw(st.lists(TEXTS, max_size=3))),
@@ -54,7 +55,7 @@ def contexts(draw: st.DrawFn) -> Context:
 
 
 def context(*rows: Observation, max_bytes: int = 600, warnings: tuple[str, ...] = ()) -> Context:
-    return Context("widgets", "git_root", (), (), (), rows, len(rows), False, max_bytes, warnings)
+    return Context("widgets", "git_root", (), (), (), rows, len(rows), {}, False, max_bytes, warnings)
 
 
 @given(contexts())

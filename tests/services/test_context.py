@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py import Engram
+from engram_py import Draft, Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.models.observation import Change
 from tests.services.conftest import FakeClock, Opener, draft
@@ -121,3 +121,25 @@ def test_the_counts_are_those_of_what_is_there(app: Engram) -> None:
 def test_the_counts_of_an_empty_memory_are_zero(app: Engram) -> None:
     stats = app.contexts.stats()
     assert (stats.total_observations, stats.total_sessions, stats.types, stats.projects) == (0, 0, {}, ())
+
+
+def test_what_was_superseded_leaves_the_context_and_a_pinned_one_is_marked(app: Engram) -> None:
+    old = app.save(Draft("Use HS256 for tokens", "Simple.", "decision"))
+    pinned = app.save(Draft("Nightly job runs alone", "Advisory lock.", "decision"))
+    app.observations.pin(pinned.id)
+    new = app.save(Draft("Use RS256 for tokens", "The gateway verifies.", "decision"))
+    app.relations.compare(new.id, old.id, "supersedes", confidence=0.9, reasoning="chosen later")
+    app.relations.compare(new.id, pinned.id, "supersedes", confidence=0.9, reasoning="chosen later")
+
+    context = app.contexts.assemble()
+
+    assert [row.id for row in context.recent] == [new.id]
+    assert context.superseded == {pinned.id: f"[#{new.id}]"}
+
+
+def test_a_suggestion_names_the_topic_that_has_this_title(app: Engram) -> None:
+    kept = app.save(Draft("Deploys go through Argo CD", "Since May.", "config", topic_key="config/deploy"))
+
+    suggestion = app.contexts.suggest_topic(type="config", title="Deploys go through Argo CD")
+
+    assert (suggestion.topic_key, suggestion.existing_id) == ("config/deploy", kept.id)

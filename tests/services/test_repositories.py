@@ -79,3 +79,16 @@ def test_a_repository_follows_its_project_when_that_is_merged(make_repo: RepoMak
     app.merging.merge(["rocket"], "starship")
     assert open_memory(repo).save(draft("Two.")).project == "starship"
     assert open_memory(make_repo("clone", remote=REMOTE)).save(draft("Three.")).project == "starship"
+
+
+def test_repositories_without_a_remote_and_of_one_name_are_each_their_own(
+    make_repo: RepoMaker, open_memory: Opener
+) -> None:
+    repos = [make_repo(f"{parent}/{below}/work") for parent, below in (("x", "k"), ("y", "k"), ("z", "k"))]
+    repos.append(make_repo("q/work", remote="https://github.com/acme/work.git"))
+
+    names = [open_memory(repo).save(draft("One.")).project for repo in repos]
+
+    assert names[0] == "work"
+    assert len(set(names)) == len(repos)
+    assert [open_memory(repo).save(draft("Two.")).project for repo in repos] == names

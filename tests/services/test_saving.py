@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from engram_py import Engram
+from engram_py import Draft, Engram
+from engram_py.errors import TextTooLongError
 from tests.services.conftest import FakeClock, Opener, draft, rows_of, whole
 
 
@@ -83,7 +84,6 @@ def test_texts_that_differ_in_case_or_white_space_are_one(app: Engram, text: str
         pytest.param({"title": "Another title"}, id="title"),
         pytest.param({"type": "decision"}, id="type"),
         pytest.param({"scope": "personal"}, id="scope"),
-        pytest.param({"topic_key": "auth/tokens"}, id="topic"),
     ],
 )
 def test_the_same_text_under_another_heading_is_a_row_of_its_own(app: Engram, fields: dict[str, Any]) -> None:
@@ -182,3 +182,42 @@ def test_a_save_without_a_topic_suggests_one_and_a_save_with_one_does_not(app: E
 def test_another_process_sees_what_was_saved_at_once(app: Engram, open_memory: Opener) -> None:
     saved = app.save(draft("Fifteen minutes."))
     assert whole(open_memory(), saved.id).content == "Fifteen minutes."
+
+
+def test_a_save_that_takes_the_suggested_topic_revises_what_it_was_suggested_for(app: Engram) -> None:
+    first = app.save(Draft("Fixed flaky login test", "A sleep of one second.", "bugfix"))
+    assert first.suggested_topic_key is not None
+
+    second = app.save(
+        Draft("Fixed flaky login test", "It waits for the event.", "bugfix", topic_key=first.suggested_topic_key)
+    )
+
+    assert (second.outcome, second.id, second.topic_key) == ("updated", first.id, first.suggested_topic_key)
+    assert [version.content for version in app.get(first.id, history=True).versions] == ["A sleep of one second."]
+
+
+def test_a_topic_saved_again_with_other_case_or_indentation_is_revised(app: Engram) -> None:
+    app.save(Draft("Flag", "Set FLAG=True\n  indented", topic_key="config/flag"))
+
+    again = app.save(Draft("Flag", "Set flag=TRUE\nindented", topic_key="config/flag"))
+
+    assert again.outcome == "updated"
+    assert app.get(again.id).observation.content == "Set flag=TRUE\nindented"
+
+
+def test_new_aliases_of_a_known_text_are_kept_and_found(app: Engram) -> None:
+    first = app.save(Draft("Queue", "Jobs are retried thrice.", aliases=("backlog",)))
+    again = app.save(Draft("Queue", "Jobs are retried thrice.", aliases=("zebra",)))
+
+    assert (again.outcome, app.get(first.id).observation.aliases) == ("duplicate", "backlog; zebra")
+    assert [hit.id for hit in app.search("zebra").results] == [first.id]
+
+
+def test_a_save_that_is_rolled_back_first_does_not_cost_the_device_its_name(app: Engram) -> None:
+    with pytest.raises(TextTooLongError):
+        app.save(Draft("a b", "c"), project="gadgets", session_id="s" * 500)
+    app.save(Draft("a b", "c"))
+
+    stored = app.store.value("select value from meta where key = 'device_id'")
+    [stamp] = [row[0] for row in app.store.rows("select clock from observations")]
+    assert stamp.endswith(stored)

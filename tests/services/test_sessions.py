@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engram_py import Engram
+from engram_py import Draft, Engram
+from engram_py.config import Settings
 from engram_py.errors import (
     EmptyFieldError,
+    InvalidProjectError,
     InvalidTextError,
     SessionInUseError,
     SessionNotFoundError,
@@ -236,3 +238,38 @@ def test_a_corrected_summary_is_corrected_beside_its_session_too(app: Engram) ->
     saved = app.episodes.summarize("Built the login.", session_id="s-1")
     app.observations.update(saved.id, Change(find="login", replace="logout"))
     assert app.sessions.get("s-1").summary == "Built the logout."
+
+
+def test_a_closing_word_does_not_replace_the_summary_that_was_written(app: Engram) -> None:
+    app.sessions.start("s1")
+    app.episodes.summarize("## Goal\nFix the login test.\n## Next Steps\n- Remove the retry", session_id="s1")
+
+    ended = app.sessions.end("s1", summary="done")
+
+    assert ended.session.summary is not None
+    assert ended.session.summary.startswith("## Goal")
+    assert ended.session.summary.endswith("done")
+
+
+def test_starting_a_session_ends_the_one_the_process_had_opened_by_itself(data_dir: Path, folder: Path) -> None:
+    with Engram(settings=Settings(data_dir), directory=folder, session_mode="process") as app:
+        own = app.save(Draft("a b", "c")).session_id
+        app.sessions.start("mine")
+
+        assert app.sessions.get(own).ended_at is not None
+        assert app.sessions.get("mine").ended_at is None
+
+
+def test_no_identifier_keeps_a_secret_that_was_passed_as_one(app: Engram, data_dir: Path) -> None:
+    secret = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hJ6"
+    one, other = app.save(draft("One.", title="Use RS256 keys")), app.save(draft("Two.", title="Use HS256 keys"))
+    judgment = other.candidates[0].judgment_id
+
+    app.relations.judge(judgment, "supersedes", session_id=f"run-{secret}")
+    app.sessions.start(f"s-{secret}")
+    with pytest.raises(InvalidProjectError):
+        app.save(draft("Three."), project=secret)
+
+    assert one.id != other.id
+    app.store.rows("pragma wal_checkpoint(truncate)")
+    assert secret.encode() not in (data_dir / "engram.db").read_bytes().lower() + (data_dir / "engram.db").read_bytes()

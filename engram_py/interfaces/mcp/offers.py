@@ -26,6 +26,7 @@ OBSERVATION = "engram://observation/"
 CONTEXT = "engram://context/"
 MIME = "text/markdown"
 LISTED = 20
+MOST_DIGITS = 19
 
 TEMPLATES = [
     ResourceTemplate(
@@ -77,7 +78,7 @@ def read_resource(app: Engram, uri: str) -> ReadResourceResult:
     now = app.journal.moment()
     if uri.startswith(OBSERVATION):
         number = uri.removeprefix(OBSERVATION)
-        if not (number.isascii() and number.isdecimal()):
+        if len(number) > MOST_DIGITS or not (number.isascii() and number.isdecimal()):
             raise InvalidArgumentError("uri", uri, expected=f"{OBSERVATION}ID")
         body = render.text(app.observations.get(int(number)), now=now)
     elif uri.startswith(CONTEXT):

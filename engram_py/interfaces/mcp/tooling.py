@@ -118,6 +118,8 @@ class Tool:
         """
         given = dict(arguments)
         answer = given.pop("response_format", None) or self.formats[0]
+        if answer == "text":
+            answer = self.formats[0]
         if answer not in self.formats:
             raise InvalidArgumentError("response_format", answer, expected=f"one of {', '.join(self.formats)}")
         for alias, name in self.aliases.items():
