@@ -32,9 +32,7 @@ class Identities:
         """The project of a located directory. Two different repositories never share one by the accident of a name."""
         assert location.name is not None
         repository = location.repository
-        if repository is None or location.source in ("config", "git_child", "dir_basename"):
-            return self.canonical(location.name)
-        if location.source == "git_binding":
+        if repository is None or location.source in ("config", "git_binding", "git_child", "dir_basename"):
             return self.canonical(location.name)
         for kind, value in _identities(location):
             known = table.identity_owner(self._store, kind, value)
@@ -69,7 +67,7 @@ class Identities:
         self._journal.changed("project", project, project=project, clock=clock)
 
     def _belongs_to_another(self, project: str, location: Location) -> bool:
-        """Whether a *different* repository owns this name: one with another remote."""
+        """Whether a *different* repository owns this name: another remote, or, without one, another directory."""
         repository = location.repository
         assert repository is not None
         remotes = table.remotes_of(self._store, project)

@@ -105,9 +105,7 @@ def clean_content(text: str, *, field: str = "content") -> tuple[str, Truncated 
     """A required text, redacted and cut to 50,000 bytes; what was cut, and how many secrets went."""
     check_text(field, text)
     original = len(text.encode())
-    if len(text) > READ_LIMIT_CHARS:
-        text = text[: READ_LIMIT_CHARS - _CUT_MARGIN_CHARS]
-    hidden = redact(text)
+    hidden = redact(readable_part(text))
     body = hidden.text.strip()
     if not body:
         raise EmptyFieldError(field)
@@ -115,6 +113,11 @@ def clean_content(text: str, *, field: str = "content") -> tuple[str, Truncated 
     if not kept.truncated:
         return body, None, hidden.count
     return kept.text, Truncated(original, kept.stored_bytes, CONTENT_LIMIT_BYTES), hidden.count
+
+
+def readable_part(text: str) -> str:
+    """As much of a text as redaction reads, ending well before the cut."""
+    return text if len(text) <= READ_LIMIT_CHARS else text[: READ_LIMIT_CHARS - _CUT_MARGIN_CHARS]
 
 
 def clean_topic_key(topic_key: str | None) -> tuple[str | None, int]:

@@ -13,7 +13,7 @@ from engram_py.models.observation import Draft, Saved
 from engram_py.models.session import Captured, Prompt, PromptSaved
 from engram_py.recall.derive import derived_terms
 from engram_py.recall.query import match_all, parse_query
-from engram_py.services.intake import READ_LIMIT_CHARS, clean_content, intake_notes
+from engram_py.services.intake import clean_content, intake_notes, readable_part
 from engram_py.services.journal import Journal, new_sync_id
 from engram_py.services.limits import clamp
 from engram_py.services.lookup import check_id
@@ -135,7 +135,7 @@ class Episodes:
         """Keep the items of a text's last "Key Learnings" section; what the project knows already is not kept twice."""
         # Redacted before it is taken apart: a private passage can span several items.
         check_text("content", content)
-        hidden = redact(content[:READ_LIMIT_CHARS])
+        hidden = redact(readable_part(content))
         learnings = parse_learnings(hidden.text)
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id)

@@ -128,7 +128,8 @@ class Saving:
 
     def _revise(self, old: Observation, new: Prepared, place: Place, session_id: str) -> Saved:
         now, clock = self._journal.now(), self._journal.stamp()
-        table.keep_version(self._store, old, clock=clock)
+        if (old.title, old.content) != (new.title, new.content):
+            table.keep_version(self._store, old, clock=clock)
         values = new.columns | {
             "session_id": session_id,
             "aliases": new.aliases or old.aliases,

@@ -123,10 +123,6 @@ def equal_text(store: Store, **key: Any) -> Observation | None:
     return None if row is None else Observation.from_row(row)
 
 
-def hash_of(store: Store, observation_id: int) -> str:
-    return str(store.value("select content_hash from observations where id = :id", id=observation_id))
-
-
 def hash_exists(store: Store, *, content_hash: str, project: str) -> int | None:
     """The id of a live observation of ``project`` with this text, whatever its title or age."""
     found: int | None = store.value(
