@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types check soak bench docs lock clean
+.PHONY: demo test lint types check soak bench recall docs lock clean
 
 demo: $(STAMP)
 	$(BIN)/engram demo
@@ -26,6 +26,9 @@ soak: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m bench
+
+recall: $(STAMP)
+	$(BIN)/python -m bench.recall --check
 
 docs: $(STAMP)
 	$(BIN)/cog -r DOCS.md

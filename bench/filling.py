@@ -5,7 +5,7 @@ Redaction, duplicates and candidates are left out; the tables and the indexes ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,29 +18,38 @@ if TYPE_CHECKING:
 _TYPES = ("decision", "bugfix", "pattern", "discovery", "config")
 _PER_SESSION = 20
 _START = datetime(2022, 1, 1, tzinfo=UTC)
+_STEP = timedelta(minutes=12)
 
 
-def fill(data_dir: Path, folder: Path, notes: Iterable[Note]) -> int:
-    """Store every note in the project of ``folder``; how many there are then."""
+def fill(data_dir: Path, folder: Path, notes: Iterable[Note], *, projects: int = 1, step: timedelta = _STEP) -> int:
+    """Store every note, ``step`` after the one before, in the project of ``folder``; how many there are then.
+
+    With more ``projects`` their sessions take turns; the project of ``folder`` is the first.
+    """
     from engram_py import Draft, Engram
+    from engram_py.services.identities import Identities
 
     with Engram(data_dir, directory=folder) as app:
         # One ordinary save makes the project and its identity.
         first = app.save(Draft("Keep the benchmark's memory", "Filled in bulk by bench/filling.py."))
+        names = [first.project, *(f"{first.project}-{number:02d}" for number in range(1, projects))]
         with app.store.transaction():
+            for name in names[1:]:
+                Identities(app.store, app.journal).create(name)
             clock, count = app.journal.stamp(), 1
             for count, note in enumerate(notes, start=2):
-                _insert(app, note, count, project=first.project, clock=clock)
+                _insert(app, note, count, projects=names, moment=_START + step * count, clock=clock)
     return count
 
 
-def _insert(app: Engram, note: Note, number: int, *, project: str, clock: str) -> None:
+def _insert(app: Engram, note: Note, number: int, *, projects: Sequence[str], moment: datetime, clock: str) -> None:
     from engram_py.capture.normalize import content_hash
     from engram_py.models.times import to_text
     from engram_py.recall.derive import derived_terms
 
-    now = to_text(_START + timedelta(minutes=12 * number))
+    now = to_text(moment)
     session = f"bench-{number // _PER_SESSION}"
+    project = projects[number // _PER_SESSION % len(projects)]
     if number == 2 or number % _PER_SESSION == 0:
         values = {"id": session, "project": project, "started_at": now, "updated_at": now, "clock": clock}
         app.store.insert("sessions", values)

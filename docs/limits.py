@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from engram_py.capture.normalize import TOPIC_KEY_LIMIT_CHARS
+from engram_py.models.anchor import MOST_ANCHORS
 from engram_py.models.observation import (
     CONTENT_LIMIT_BYTES,
     DEDUPE_WINDOW_MINUTES,
     REVIEW_MONTHS,
     TITLE_LIMIT_CHARS,
 )
+from engram_py.project.gitprogram import TIMEOUT_SECONDS
+from engram_py.project.history import MAX_CONTEXT
 from engram_py.project.names import MAX_NAME
 from engram_py.project.settings_file import MAX_SIZE
+from engram_py.project.worktree import MAX_FILE
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS
-from engram_py.services import candidates, context, intake, prompts, reading, relations, search, sessions
+from engram_py.services import (
+    candidates,
+    context,
+    context_cache,
+    evaluation,
+    intake,
+    prompts,
+    providers,
+    reading,
+    relations,
+    search,
+    sessions,
+    trail,
+)
 from engram_py.store.connection import LOCK_PATIENCE_SECONDS
+from engram_py.store.erasing import MERGED_AT_ONCE
 
 
 def rows() -> list[tuple[str, str, str]]:
@@ -27,6 +45,10 @@ def rows() -> list[tuple[str, str, str]]:
         ("type", f"{intake.TYPE_LIMIT_CHARS} characters", "refused"),
         ("topic key", f"{TOPIC_KEY_LIMIT_CHARS} characters", "cut"),
         ("aliases", f"{intake.MAX_ALIASES} of {intake.NAME_LIMIT_CHARS} characters", "left out; refused"),
+        ("files of an observation", f"{MOST_ANCHORS}", "left out, said"),
+        ("a file that is compared", f"{MAX_FILE // 1024} KB", "kept by name, said"),
+        ("lines that are looked for in a commit", f"{MAX_CONTEXT}", "who changed them is told by the file"),
+        ("what git may take, of one answer", f"{TIMEOUT_SECONDS} s", "nobody is named; asked again after 10 minutes"),
         ("operation id, tool name", f"{intake.NAME_LIMIT_CHARS} characters", "refused"),
         ("session id", f"{intake.SESSION_ID_LIMIT} characters", "refused"),
         ("project name", f"{MAX_NAME} characters", "refused"),
@@ -37,11 +59,32 @@ def rows() -> list[tuple[str, str, str]]:
         ("timeline, each side", f"0 to {reading.TIMELINE_MOST}", "clamped, said"),
         ("context", f"{context.LEAST_BYTES} to {context.MOST_BYTES:,} bytes", "clamped, said"),
         ("context, when nobody says", f"{context.DEFAULT_BYTES:,} bytes", ""),
+        *(
+            (
+                f"context, mode `{mode}`",
+                f"{least:,} to {most:,} tokens of 4 bytes, {default:,} when nobody says",
+                "clamped",
+            )
+            for mode, (default, least, most) in context.TOKENS.items()
+            if mode != "session"
+        ),
+        ("overrides of the user in a context", f"{providers.MOST_OVERRIDES}", "the oldest are shown"),
+        (
+            "the same context is answered from memory for",
+            f"{context_cache.KEPT_FOR.seconds} s",
+            "unless anybody writes",
+        ),
         ("due reviews in a list", f"1 to {reading.REVIEW_MOST}", "clamped"),
         ("prompts in a list", f"1 to {prompts.PROMPTS_MOST}", "clamped"),
         ("sessions in a list", f"1 to {sessions.SESSIONS_MOST}", "clamped"),
         ("relations that wait, in a list", f"1 to {relations.PENDING_MOST}", "clamped"),
         ("versions on a page", f"{reading.HISTORY_PAGE}", "the answer names the next page"),
+        ("question of `engram eval`", f"{evaluation.QUESTION_LIMIT_CHARS:,} characters", "refused"),
+        ("query a question is learned from", f"{trail.QUESTION_LIMIT_CHARS} characters", "not learned"),
+        ("a hit counts as led to by a search within", f"{trail.OPENED_WITHIN.seconds // 60} minutes", ""),
+        ("learned questions", f"{trail.LEARNED_MOST}", "the rare and old are dropped"),
+        ("answers of a learned question", f"{trail.ANSWERS_MOST}", "the rare and old are dropped"),
+        ("index cleaned of words at once after a hard delete", f"{MERGED_AT_ONCE:,} rows", "`engram reindex` does it"),
         ("candidates of a save", f"{candidates.LIMIT}", ""),
         ("the same text counts as a duplicate within", f"{DEDUPE_WINDOW_MINUTES} minutes", ""),
         ("review date", reviews, "other types have none"),

@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 TABLES = {
-    "meta": "Facts about this file: its device id and the last clock it gave out.",
+    "embedders": "The models that vectors were computed with, and how far each has come.",
+    "observation_vectors": "The vectors of each observation's passages, by model. Local and derived.",
+    "vector_trust": "How well a model's vectors tell the texts of a project apart, measured on themselves.",
+    "meta": "Facts about this file: its device id, the last clock it gave out, how far a rebuild has come.",
     "projects": "The projects there are. The name is the key everywhere else.",
     "project_aliases": "Other names of a project: what it was called before a merge, or what somebody chose.",
     "project_identities": "Which repository is which project: git directories of this machine and remotes without "
@@ -28,10 +31,19 @@ TABLES = {
     "sync_state": "How far each sync target has come. Empty until sync exists.",
     "sync_apply_deferred": "What arrived before what it depends on. Empty until sync exists.",
     "tombstones": "What was destroyed on purpose: the identity and the time, nothing of the text.",
+    "eval_questions": "The user's own retrieval tests: a question, where it is asked from, whether it was written or "
+    "learned. Of this machine alone: never synced, never exported. So are the four tables that follow.",
+    "eval_answers": "Which observations answer a question, by sync id.",
+    "eval_runs": "The run of `engram eval` that later runs are compared with, and the versions it was made with.",
+    "eval_outcomes": "What that run made of each question.",
+    "search_trail": "The last searches of commands, for learning which led to opening a hit: at most 20.",
+    "anchors": "The files an observation is about: path and lines, and hashes of what they said. No code.",
+    "git_answers": "What git answered about a commit, which it will answer for ever. Derived, of this machine alone.",
     "_sqlite_migrations": "Which migrations this file has had (the ledger of sqlite-utils).",
 }
 
 FAMILIES = {
+    "embedder_error": "The optional embedder is set wrongly, missing, or does not answer. Searches go on without it.",
     "invalid_input": "What was passed cannot be used. Nothing was written.",
     "not_found": "What was named is not there.",
     "conflict": "It contradicts what is kept already. Nothing was written.",
@@ -40,6 +52,9 @@ FAMILIES = {
 }
 
 ERRORS = {
+    "invalid_embedder": "`embedder` is not `model2vec:NAME`, `fastembed:NAME` or `openai:URL#MODEL`.",
+    "embedder_not_installed": "The package of the embedder is missing: `pip install 'engram-py[vectors]'`.",
+    "embedder_failed": "The embedder cannot be loaded, does not answer, or answers nonsense.",
     "empty_field": "A required text has no visible character, or nothing is left of it after redaction.",
     "text_too_long": "A title, name or note is over its limit. Content is cut instead, see *Limits*.",
     "invalid_text": "A text holds a NUL byte or half of a surrogate pair.",
@@ -53,6 +68,7 @@ ERRORS = {
     "observation_not_found": "There is no observation with this id, or it was deleted.",
     "session_not_found": "A session to end or read was never started.",
     "prompt_not_found": "There is no prompt with this id.",
+    "question_not_found": "There is no question with this number in `engram eval list`.",
     "judgment_not_found": "There is no relation with this `judgment_id`.",
     "unknown_project": "A project to merge or alias does not exist. Saving to an unknown project creates it instead.",
     "unknown_resource": "An MCP client asked for a resource other than the two kinds there are.",
@@ -97,12 +113,16 @@ ARGUMENTS = {
 CHECKS = {
     "integrity": ("SQLite's `integrity_check` and foreign keys.", ""),
     "schema": ("Every trigger is there.", "recreates them, rebuilds the index"),
-    "search_index": ("Each table and its full-text index hold the same rows.", "rebuilds the index"),
+    "search_index": (
+        "Each table and its full-text index hold the same rows, with terms of this version; no rebuild is unfinished.",
+        "rebuilds the index; the rest is for `engram reindex`",
+    ),
     "orphans": ("Every row has the session or observation it depends on.", "recreates sessions, marks relations"),
     "projects": ("Every project with rows is in the list of projects.", "adds it"),
     "permissions": ("Directory and files are readable by their owner alone.", "tightens them"),
     "free_disk": ("There is room for the next save.", ""),
     "write_lock": ("The write lock can be had; the write-ahead log is not huge.", ""),
     "sync_queue": ("How many changes wait for a sync.", ""),
+    "vectors": ("The embedder that is set answers, and every memory has its vector; without one there is nothing.", ""),
     "clock": ("No change is dated more than a day in the future.", ""),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -18,16 +19,22 @@ from engram_py.store.database import Store
 
 if TYPE_CHECKING:
     from engram_py.models.observation import Detail, Draft, Results, Saved
+    from engram_py.services.anchors import Anchors
     from engram_py.services.backups import Backups
     from engram_py.services.context import Contexts
     from engram_py.services.doctor import Doctor
+    from engram_py.services.evaluation import Evaluations
     from engram_py.services.merging import Merging
     from engram_py.services.observations import Observations
     from engram_py.services.prompts import Episodes, Prompts
+    from engram_py.services.reindex import Reindexing
     from engram_py.services.relations import Relations
     from engram_py.services.search import Search
     from engram_py.services.sessions import SessionMode, Sessions
+    from engram_py.services.trail import Trail
     from engram_py.services.transfer import Transfer
+    from engram_py.services.usage import Usage
+    from engram_py.services.vectors import Vectors
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +75,8 @@ class Engram:
         )
         self._session_mode: SessionMode = session_mode
         self._agent = agent
+        if settings.embedder and session_mode == "process":
+            self.vectors.start()
 
     # Each service is imported when it is first asked for: a command or a hook pays for what it uses.
 
@@ -85,21 +94,93 @@ class Engram:
         from engram_py.services.observations import Observations
 
         candidates = Candidates(self.store, self.journal)
-        return Observations(self.store, self.journal, self.projects, self.sessions, candidates)
+        return Observations(
+            self.store,
+            self.journal,
+            self.projects,
+            self.sessions,
+            candidates,
+            anchors=self.anchors,
+            trail=self.trail,
+            usage=self.usage,
+        )
+
+    @cached_property
+    def anchors(self) -> Anchors:
+        """The files observations are about, and whether they changed."""
+        from engram_py.services.anchors import Anchors
+
+        return Anchors(self.store, self.journal, self.projects)
 
     @cached_property
     def searches(self) -> Search:
         """Find observations."""
         from engram_py.services.search import Search
 
-        return Search(self.store, self.journal, self.projects)
+        return Search(
+            self.store,
+            self.journal,
+            self.projects,
+            anchors=self.anchors,
+            usage=self.usage,
+            trail=self.trail,
+            vectors=self.vectors,
+        )
+
+    @cached_property
+    def usage(self) -> Usage:
+        """How often observations were shown."""
+        from engram_py.services.usage import Usage
+
+        return Usage(self.store, self.journal)
+
+    @cached_property
+    def trail(self) -> Trail:
+        """The last searches, and what is learned from opening what they found."""
+        from engram_py.services.trail import Trail
+
+        # A command ends before its hit is opened by the next one; a server remembers by itself.
+        durable = self._agent == "cli"
+        return Trail(self.store, self.journal, learn=self.settings.learn == "on", durable=durable)
+
+    @cached_property
+    def evaluations(self) -> Evaluations:
+        """The user's own retrieval tests."""
+        from engram_py.services.evaluation import Evaluations
+
+        return Evaluations(self.store, self.journal, self.projects, self.searches, trail=self.trail, usage=self.usage)
+
+    @cached_property
+    def reindexing(self) -> Reindexing:
+        """Rebuild what searches are answered from."""
+        from engram_py.services.reindex import Reindexing
+
+        return Reindexing(self.store)
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        """How near observations are to a question, where an embedder is set."""
+        from engram_py.services.vectors import Vectors
+
+        key = os.environ.get(self.settings.embedder_key_variable, "") if self.settings.embedder_key_variable else ""
+        return Vectors(self.store, self.settings.clock, embedder=self.settings.embedder, key=key)
 
     @cached_property
     def contexts(self) -> Contexts:
         """What a new session should know, and counts."""
         from engram_py.services.context import Contexts
 
-        return Contexts(self.store, self.journal, self.projects)
+        return Contexts(
+            self.store,
+            self.journal,
+            self.projects,
+            self.searches,
+            usage=self.usage,
+            trail=self.trail,
+            anchors=self.anchors,
+            zone=self.settings.timezone,
+            gate=self.settings.gate,
+        )
 
     @cached_property
     def relations(self) -> Relations:
@@ -141,7 +222,7 @@ class Engram:
         """What is wrong with the file, and its repair."""
         from engram_py.services.doctor import Doctor
 
-        return Doctor(self.store, self.journal, self.backups)
+        return Doctor(self.store, self.journal, self.backups, self.vectors)
 
     @cached_property
     def transfer(self) -> Transfer:
@@ -171,6 +252,7 @@ class Engram:
         match_mode: str = "all",
         limit: int | None = None,
         session_id: str | None = None,
+        explain: bool = False,
     ) -> Results:
         """``searches.search``: the best matches for words or a question."""
         return self.searches.search(
@@ -182,6 +264,7 @@ class Engram:
             match_mode=match_mode,
             limit=limit,
             session_id=session_id,
+            explain=explain,
         )
 
     def close(self) -> None:
@@ -189,10 +272,14 @@ class Engram:
         if self._closed:
             return
         self._closed = True
+        if "vectors" in self.__dict__:
+            self.vectors.close()
         try:
             self.store.hurry(_CLOSING_SECONDS)
             if "sessions" in self.__dict__:
                 self.sessions.end_own()
+            if "usage" in self.__dict__:
+                self.usage.close()
         except StoreError as exc:  # somebody else writes; an open session harms nobody
             logger.info("the session was left open: %s", exc.message)
         finally:

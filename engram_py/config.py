@@ -18,7 +18,9 @@ from engram_py.models.times import Clock, fixed_clock, parse_time, utc_now
 
 CONFIG_NAME = "config.json"
 PROFILES = ("core", "agent", "admin", "all")
+GATES = ("heuristic", "off", "llm")
 LOG_LEVELS = ("debug", "info", "warning", "error")
+SWITCH = ("on", "off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,16 @@ SETTINGS = (
     Setting("project", "ENGRAM_PROJECT", "", "The project of every call that names none; `--project` wins over it."),
     Setting("tools", "ENGRAM_TOOLS", "core", "Tools the MCP server offers: core, agent, admin, all, or names."),
     Setting("log_level", "ENGRAM_LOG_LEVEL", "error", "What is logged to stderr: debug, info, warning or error."),
+    Setting("learn", "ENGRAM_LEARN", "on", "Learn questions for `engram eval` from hits that are opened: on or off."),
+    Setting("gate", "ENGRAM_GATE", "heuristic", "Which prompts get memory unasked: heuristic, or off (all of them)."),
     Setting("timezone", "ENGRAM_TIMEZONE", "the system's", "IANA name of the zone the command line shows times in."),
+    Setting("embedder", "ENGRAM_EMBEDDER", "", "What makes vectors: model2vec:NAME, fastembed:NAME, openai:URL#MODEL."),
+    Setting(
+        "embedder_key_variable",
+        "ENGRAM_EMBEDDER_KEY_VARIABLE",
+        "",
+        "Name of the variable that holds the endpoint's API key.",
+    ),
     Setting("", "ENGRAM_NOW", "", "A fixed time (RFC 3339) instead of the clock; for tests of what depends on dates."),
 )
 
@@ -49,7 +60,11 @@ class Settings:
     project: str | None = None
     tools: str = "core"
     log_level: str = "error"
+    learn: str = "on"
+    gate: str = "heuristic"
     timezone: str | None = None
+    embedder: str = ""
+    embedder_key_variable: str = ""
     clock: Clock = utc_now
     warnings: tuple[str, ...] = ()
 
@@ -121,6 +136,14 @@ def _checked(values: dict[str, str], settings: Settings) -> dict[str, Any]:
         values["log_level"] = "error"
     else:
         values["log_level"] = level
+    learn = values.get("learn", "on").lower()
+    if learn not in SWITCH:
+        warnings.append(f"learn {learn!r} was ignored: it is on or off")
+    values["learn"] = learn if learn in SWITCH else "on"
+    gate = values.get("gate", "heuristic").lower()
+    if gate not in GATES:
+        warnings.append(f"gate {gate!r} was ignored: it is one of {', '.join(GATES)}")
+    values["gate"] = gate if gate in GATES else "heuristic"
     zone = values.get("timezone")
     if zone and not _is_zone(zone):
         warnings.append(f"timezone {zone!r} was ignored: it is an IANA name such as Europe/Berlin")

@@ -45,6 +45,10 @@ class TransferError(EngramError):
     code = "transfer_error"
 
 
+class EmbedderError(EngramError):
+    code = "embedder_error"
+
+
 # --- what somebody passed ---------------------------------------------------------------------------------
 
 
@@ -188,6 +192,14 @@ class JudgmentNotFoundError(NotFoundError):
             f"no relation {self.judgment_id!r}",
             hint="pass the judgment_id that mem_save answered, or use mem_compare with two observation ids",
         )
+
+
+class QuestionNotFoundError(NotFoundError):
+    code = "question_not_found"
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(f"no question {number}", hint="list them with `engram eval list`")
 
 
 class UnknownProjectError(NotFoundError):
@@ -370,3 +382,47 @@ class StoreForeignError(StoreError):
             f"{path} is a database of another program (tables {', '.join(tables)}); it was left untouched",
             hint="set ENGRAM_DATA_DIR to another directory; Engram's export can be read with `engram import`",
         )
+
+
+# --- what turns text into vectors ------------------------------------------------------------------------
+
+
+class InvalidEmbedderError(EmbedderError):
+    code = "invalid_embedder"
+
+    def __init__(self, setting: str, expected: str) -> None:
+        self.setting = setting[:200]
+        super().__init__(
+            f"embedder {self.setting!r} is not understood: {expected}",
+            hint="correct ENGRAM_EMBEDDER or `embedder` in config.json; empty turns vectors off",
+        )
+
+
+class EmbedderMissingError(EmbedderError):
+    code = "embedder_not_installed"
+
+    def __init__(self, setting: str, package: str) -> None:
+        self.setting, self.package = setting, package
+        super().__init__(f"{setting} needs the package {package}", hint='pip install "engram-py[vectors]"')
+
+
+class EmbedderFailedError(EmbedderError):
+    code = "embedder_failed"
+
+    def __init__(self, setting: str, reason: str, *, hint: str) -> None:
+        self.setting, self.reason = setting, reason[:300]
+        super().__init__(f"{setting}: {self.reason}", hint=hint)
+
+    @classmethod
+    def absent(cls, setting: str) -> EmbedderFailedError:
+        hint = "run `engram embed --now` once: it downloads the model"
+        return cls(setting, "the model is not on this machine", hint=hint)
+
+    @classmethod
+    def loading(cls, setting: str, cause: Exception) -> EmbedderFailedError:
+        reason = f"the model cannot be loaded: {cause or type(cause).__name__}"
+        return cls(setting, reason, hint="check that the folder holds a whole model of this kind")
+
+    @classmethod
+    def running(cls, setting: str, cause: Exception) -> EmbedderFailedError:
+        return cls(setting, f"the model failed: {cause or type(cause).__name__}", hint="run `engram doctor`")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from engram_py.config import Settings
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No variable of the developer's machine decides a test."""
-    for name in ("ENGRAM_PROJECT", "ENGRAM_TOOLS", "ENGRAM_NOW", "ENGRAM_LOG_LEVEL", "ENGRAM_TIMEZONE"):
-        monkeypatch.delenv(name, raising=False)
+    for name in [one for one in os.environ if one.startswith("ENGRAM_") and one != "ENGRAM_BENCH_DATA"]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("ENGRAM_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")

@@ -208,7 +208,7 @@ def test_every_option_that_is_named_with_a_command_exists(text: str) -> None:
     }
     wrong = []
     for line in "\n".join([*blocks(text, "sh"), *_code_spans(text)]).splitlines():
-        if match := re.match(r"(engram(?: projects)?(?: [a-z]+)?)\b(.*)", line):
+        if match := re.match(r"(engram(?: (?:projects|eval)(?= [a-z]))?(?: [a-z][a-z-]*)?)\b(.*)", line):
             options = re.findall(r"(?<=\s)--[a-z][a-z-]*", match[2])
             wrong += [f"{match[1]} {option}" for option in options if option not in known.get(match[1], set())]
     assert wrong == []

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from engram_py.errors import EngramError
-from engram_py.interfaces import wording
+from engram_py.interfaces import wording, wording_search
 from engram_py.models.listing import Listing
 from engram_py.models.observation import Detail, Results, Saved
 
@@ -20,7 +20,11 @@ _RARE = tuple(f"engram_py.models.{name}" for name in ("context", "health", "rela
 def text(value: object, *, now: datetime, full: bool = False) -> str:
     """A result as a person or a model reads it. ``full`` gives search hits longer previews."""
     if isinstance(value, Results):
-        return wording.results(value, now=now, full=full)
+        if value.explain is not None:
+            from engram_py.interfaces import wording_explain
+
+            return wording_explain.text(value)
+        return wording_search.results(value, now=now, full=full)
     return wording.text(value, now)
 
 
@@ -36,7 +40,9 @@ def to_json(value: Any) -> Any:
         case Saved():
             return _plain(value) | {"judgment_required": value.judgment_required}
         case Results():
-            return _plain(value) | {"query": value.query[:200], "count": len(value.results)}
+            whole = _plain(value) | {"query": value.query[:200], "count": len(value.results)}
+            # Said when it was asked for, or when there is nothing else to say.
+            return {name: one for name, one in whole.items() if one is not None or name not in ("explain", "silence")}
     if type(value).__module__ in _RARE:
         return _rare_to_json(value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -49,7 +55,7 @@ def to_json(value: Any) -> Any:
 
 
 def _rare_to_json(value: Any) -> Any:
-    from engram_py.interfaces.context_text import context_values
+    from engram_py.interfaces.context_json import context_values
     from engram_py.models.context import Context
     from engram_py.models.health import Report
     from engram_py.models.relation import Judged

@@ -10,11 +10,9 @@ from importlib import import_module
 from engram_py.models.observation import (
     Deleted,
     Detail,
-    Hit,
     Neighbour,
     Pinned,
     RelationNote,
-    Results,
     Reviewed,
     Saved,
     Timeline,
@@ -22,13 +20,12 @@ from engram_py.models.observation import (
 )
 from engram_py.models.times import ago, parse_time
 
-COMPACT_PREVIEW_CHARS = 100
-
 
 @singledispatch
 def text(value: object, now: datetime) -> str:
     """The words of a result; registered for each kind of observation below, for the rest in the modules beside."""
-    for name in ("wording_work", "wording_care"):  # what a search never shows costs it nothing
+    # What a search never shows costs it nothing.
+    for name in ("wording_work", "wording_care", "wording_eval", "wording_anchors", "wording_vectors"):
         words = import_module(f"engram_py.interfaces.{name}").WORDS.get(type(value))
         if words is not None:
             return str(words(value, now))
@@ -53,33 +50,6 @@ def notes(warnings: Iterable[str]) -> list[str]:
 def relation(note: RelationNote) -> str:
     end = f"[#{note.id}]" if note.id is not None else "a deleted observation"
     return f"{note.label} {end} {note.title}".rstrip() + (" (deleted)" if note.deleted and note.id else "")
-
-
-def results(value: Results, *, now: datetime, full: bool = False) -> str:
-    """Hits, best first: handle, type, title, age, one line of the text."""
-    where = "all projects" if value.projects is None else ", ".join(value.projects)
-    if not value.results:
-        head = f'Nothing found for "{value.query[:200]}" in {where} ({value.memories} memories visible from there).'
-        return "\n".join([head, *notes(value.warnings)])
-    count = len(value.results)
-    head = f"{count} found ({value.rung}), best first. mem_get_observation(id) opens one."
-    lines = [head, *(line for hit in value.results for line in _hit(hit, value, now, full))]
-    return "\n".join([*lines, *notes(value.warnings)])
-
-
-def _hit(hit: Hit, value: Results, now: datetime, full: bool) -> Iterable[str]:
-    marks = [hit.type, age(hit.updated_at, now)]
-    if value.projects is None or hit.project not in value.projects or len(value.projects) > 1:
-        marks.append(hit.project)
-    if hit.scope != "project":
-        marks.append(hit.scope)
-    marks += ["pinned"] if hit.pinned else []
-    marks += ["needs review"] if hit.state == "needs_review" else []
-    yield f"[#{hit.id}] {hit.title} ({', '.join(marks)})"
-    limit = len(hit.snippet) if full else COMPACT_PREVIEW_CHARS
-    cut = hit.snippet if len(hit.snippet) <= limit else hit.snippet[: limit - 1] + "…"
-    yield f"  {cut}"
-    yield from (f"  {relation(note)}" for note in hit.relations)
 
 
 @text.register

@@ -1,35 +1,101 @@
-"""What a new session is given to read, and the counts of the whole memory."""
+"""What a reader is given of a memory without asking for a row: its sections, and the counts of the whole."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import Literal, get_args
 
+from engram_py.models.anchor import AnchorState
 from engram_py.models.observation import Observation
 from engram_py.models.session import Prompt, SessionLine
 
 # "More than a thousand" is all a reader needs to know; counting a million costs more than the rest.
 MOST_COUNTED = 1_000
 
+Mode = Literal["session", "query", "cascade", "full"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+Item = Observation | SessionLine | Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Things of one kind, in the order they are shown; an empty one is left out when rendered.
+
+    ``note`` qualifies the whole section. ``lines`` 0 shows each item on one line, else up to that many of its own.
+    """
+
+    name: str
+    items: tuple[Item, ...] = ()
+    note: str = ""
+    lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """What a reader must be told of single items, by their ids: of observations, and of sessions.
+
+    ``excerpts`` are the pieces of an observation's content to show, the beginning where there is none; ``gists``
+    what a session's summary says besides its next steps.
+    """
+
+    superseded: dict[int, str] = field(default_factory=dict)
+    branches: dict[int, str] = field(default_factory=dict)
+    files: dict[int, tuple[AnchorState, ...]] = field(default_factory=dict)
+    excerpts: dict[int, str] = field(default_factory=dict)
+    summaries: dict[str, int] = field(default_factory=dict)
+    gists: dict[str, str] = field(default_factory=dict)
+    next_steps: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The sections of a session's start, each newest first; an empty one is left out when rendered.
+    """Sections within a budget of bytes; rendering leaves out what does not fit, from the end.
 
-    ``superseded`` says of pinned observations, by id, what replaced them. ``memories`` is how many the project
-    sees, counted no further than a little over ``MOST_COUNTED``.
+    ``section`` and ``cue`` say, in mode ``query``, what the gate picked and what it heard. ``memories`` is how many
+    the project sees (mode ``session``), counted no further than a little over ``MOST_COUNTED``. ``withheld`` counts
+    imported texts that read like an order. ``today`` and ``zone`` are the reader's own, None the system's.
     """
 
     project: str
     project_source: str
-    sessions: tuple[SessionLine, ...]
-    prompts: tuple[Prompt, ...]
-    pinned: tuple[Observation, ...]
-    recent: tuple[Observation, ...]
-    memories: int
-    superseded: dict[int, str]
-    compact: bool
+    sections: tuple[Section, ...]
     max_bytes: int
+    mode: Mode = "session"
+    memories: int = 0
+    compact: bool = False
+    remarks: Remarks = field(default_factory=Remarks)
+    section: str | None = None
+    cue: str | None = None
+    withheld: int = 0
+    today: str = ""
+    zone: tzinfo | None = None
     warnings: tuple[str, ...] = ()
+
+    def items(self, name: str) -> tuple[Item, ...]:
+        """What the section of this name holds, nothing when there is none."""
+        return next((section.items for section in self.sections if section.name == name), ())
+
+    @property
+    def pinned(self) -> tuple[Observation, ...]:
+        return tuple(item for item in self.items("pinned") if isinstance(item, Observation))
+
+    @property
+    def recent(self) -> tuple[Observation, ...]:
+        return tuple(item for item in self.items("recent") if isinstance(item, Observation))
+
+    @property
+    def sessions(self) -> tuple[SessionLine, ...]:
+        return tuple(item for item in self.items("sessions") if isinstance(item, SessionLine))
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        return tuple(item for item in self.items("prompts") if isinstance(item, Prompt))
+
+    @property
+    def superseded(self) -> dict[int, str]:
+        return self.remarks.superseded
 
 
 @dataclass(frozen=True, slots=True)

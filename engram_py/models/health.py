@@ -59,6 +59,18 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
+class Reindexed:
+    """What a rebuild of the search index did. ``rewritten`` rows had terms of another version; ``resumed``: it went
+    on from where an earlier one was stopped; ``mended``: the index in use was not whole."""
+
+    observations: int
+    prompts: int
+    rewritten: int
+    resumed: bool = False
+    mended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Exported:
     path: str
     version: str

@@ -115,6 +115,23 @@ class OwnVersion(_Lenient):
     created_at: str | None = None
 
 
+class OwnAnchor(_Lenient):
+    """A file an observation is about. Whatever the path and the hashes are, they are checked before they are used."""
+
+    path: str
+    start_line: Count | None = None
+    end_line: Count | None = None
+    origin: str = "given"
+    digest: str | None = None
+    probe: str | None = None
+    copies: Count = 1
+    ordinal: Count = 0
+    file_digest: str | None = None
+    blob: str | None = None
+    git_commit: str | None = None
+    recorded_at: str | None = None
+
+
 class OwnTombstone(_Lenient):
     entity: Literal["session", "observation", "prompt", "relation", "project", "alias"]
     entity_key: str
@@ -124,12 +141,13 @@ class OwnTombstone(_Lenient):
 
 
 class OwnBlock(_Lenient):
-    """Ours: observations and sessions by their keys, versions, aliases and tombstones."""
+    """Ours: observations, sessions and anchors by their keys, versions, aliases and tombstones."""
 
     device: str = ""
     observations: dict[str, OwnObservation] = Field(default_factory=dict)
     sessions: dict[str, OwnSession] = Field(default_factory=dict)
     versions: list[OwnVersion] = Field(default_factory=list)
+    anchors: dict[str, list[OwnAnchor]] = Field(default_factory=dict)
     aliases: dict[str, str] = Field(default_factory=dict)
     tombstones: list[OwnTombstone] = Field(default_factory=list)
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from engram_py.models.times import parse_time
+
+if TYPE_CHECKING:
+    from engram_py.models.anchor import AnchorState
+    from engram_py.models.explain import Explain, Silence
 
 Scope = Literal["project", "personal", "global"]
 Origin = Literal["user", "agent", "derived", "import"]
@@ -40,7 +44,8 @@ class Draft:
     """An observation somebody offers, before the store gives it an identity.
 
     ``scope`` None takes the project's default. ``operation_id`` makes a repeated save answer what the
-    first one did. ``aliases`` are other words somebody may search by.
+    first one did. ``aliases`` are other words somebody may search by. ``files`` are those it is about, as ``path``,
+    ``path:line`` or ``path:start-end``; those its **Where** line names count as well.
     """
 
     title: str
@@ -52,6 +57,7 @@ class Draft:
     tool_name: str | None = None
     origin: Origin = "agent"
     operation_id: str | None = None
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +214,8 @@ class RelationNote:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One observation whole, with what is related to it and, when asked for, older texts newest first."""
+    """One observation whole, with what is related to it, what became of the files it is about and, when asked for,
+    older texts newest first."""
 
     observation: Observation
     state: str
@@ -217,6 +224,7 @@ class Detail:
     version_total: int = 0
     next_cursor: int | None = None
     warnings: tuple[str, ...] = ()
+    anchors: tuple[AnchorState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +266,9 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Enough of an observation to choose by. ``score`` is 0..1 within one answer, best first."""
+    """Enough of an observation to choose by. ``score`` is 0..1 within one answer, best first; ``coverage`` the share of
+    the query it holds. ``branch`` is set when it was made where HEAD does not lead; ``like`` is a better hit that says
+    the same."""
 
     id: int
     sync_id: str
@@ -276,11 +286,17 @@ class Hit:
     created_at: str
     updated_at: str
     relations: tuple[RelationNote, ...] = ()
+    lifecycle: str = "active"
+    coverage: float = 1.0
+    anchors: tuple[AnchorState, ...] = ()
+    branch: str = ""
+    like: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them."""
+    """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them. ``silence``
+    says why there is nothing, ``explain`` how it went when that was asked for."""
 
     query: str
     results: tuple[Hit, ...]
@@ -288,6 +304,8 @@ class Results:
     projects: tuple[str, ...] | None
     memories: int
     warnings: tuple[str, ...] = ()
+    explain: Explain | None = None
+    silence: Silence | None = None
 
 
 @dataclass(frozen=True, slots=True)

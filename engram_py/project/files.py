@@ -11,7 +11,7 @@ from pathlib import Path
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
-def read_bounded(path: Path, limit: int) -> bytes:
+def read_bounded(path: Path | str, limit: int) -> bytes:
     """The bytes of the regular file ``path``.
 
     Raises:

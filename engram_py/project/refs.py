@@ -31,6 +31,11 @@ def read_refs(git_dir: Path, common_dir: Path) -> tuple[str | None, str | None]:
     return branch, _resolve(ref, git_dir, common_dir)
 
 
+def read_ref(git_dir: Path, common_dir: Path, ref: str) -> str | None:
+    """The commit of a ref such as ``refs/heads/main``; None when there is none, or it is no ref's name."""
+    return _resolve(ref, git_dir, common_dir) if _target(f"ref: {ref}") == ref else None
+
+
 def _resolve(ref: str, git_dir: Path, common_dir: Path) -> str | None:
     for _ in range(_DEPTH):
         text = _read(git_dir / ref) or _read(common_dir / ref)

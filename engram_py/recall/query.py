@@ -1,13 +1,15 @@
-"""From what somebody typed to an FTS5 expression. Nothing typed is ever passed on as syntax."""
+"""From what somebody typed to words, phrases, exclusions and filters. Nothing typed is ever passed on as syntax."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engram_py.recall.derive import pairs, segment_terms
+from engram_py.recall.filters import Filters, cut_filters
+from engram_py.recall.irregular import forms
 from engram_py.recall.segments import is_unspaced, segments
 from engram_py.recall.stopwords import STOP_WORDS
 
@@ -15,49 +17,74 @@ from engram_py.recall.stopwords import STOP_WORDS
 MAX_WORDS = 64
 MAX_QUERY_CHARS = 8_000
 _MAX_WORD_CHARS = 80
+_MAX_PHRASES = 8
 
 _ID = re.compile(r"\s*\[?#([0-9]{1,18})\]?\s*\Z")
+_QUOTED = re.compile(r"(?<![^\s(])(-?)[\"“”„«]([^\"“”„«»]{1,300})[\"“”»]")
+# "What kind of", "how many": the second word asks, it is not what is asked about.
+_FRAME = re.compile(
+    r"\b(?:what|which)\s+((?:kinds?|types?|sorts?)(?=\s+of\b))|\bhow\s+(many|much|long|often|far|old|soon|big)\b",
+    re.IGNORECASE,
+)
+_EXCLUDED = re.compile(r"(?<!\S)-(?=[^\W_])([^\s\"]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a query and the FTS5 expression that finds it, whole or by its parts."""
+    """One word of a query and the FTS5 expression that finds it: whole, by its parts, or in another form."""
 
     text: str
     expression: str
     stop: bool
+    forms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """A parsed query: ``text`` is what was read of it; ``words`` may be empty (punctuation only).
 
-    ``observation_id`` is set for ``#12``.
+    ``phrases`` and ``excluded`` are FTS5 expressions that a hit must, or must not, match. ``observation_id`` is set
+    for ``#12``. ``asked`` is the text without filters and exclusions. ``notes`` say what was not understood.
     """
 
     text: str
     words: tuple[Word, ...]
     observation_id: int | None = None
     shortened: bool = False
+    phrases: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    filters: Filters = field(default_factory=Filters)
+    asked: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def content_words(self) -> tuple[Word, ...]:
         """The words that are not stop words, or all of them when there are no others."""
         return tuple(word for word in self.words if not word.stop) or self.words
 
+    def restricted(self, expression: str) -> str:
+        """``expression`` held to the rows that have the phrases and none of the excluded words."""
+        required = " AND ".join([f"({expression})", *self.phrases])
+        return f"({required}) NOT ({' OR '.join(self.excluded)})" if self.excluded else required
 
-def parse_query(text: str) -> Query:
-    """Read any text as a query: every run of letters and digits is a word, everything else is not."""
+
+def parse_query(text: str, *, filters: bool = False) -> Query:
+    """Read any text as a query: every run of letters and digits is a word, everything else is not.
+
+    With ``filters``, what was typed in a search box: ``"phrases"``, ``-word`` and ``type:bugfix`` mean something.
+    """
     # Half of a surrogate pair cannot be bound to a statement.
     clean = unicodedata.normalize("NFC", text[:MAX_QUERY_CHARS].encode("utf-8", "replace").decode())
+    shortened = len(text) > MAX_QUERY_CHARS
     numbered = _ID.match(clean)
-    words: dict[str, Word] = {}
-    for word in _words(clean):
-        words.setdefault(word.text, word)
-        if len(words) >= MAX_WORDS:
-            break
-    shortened = len(text) > MAX_QUERY_CHARS or len(words) >= MAX_WORDS
-    return Query(clean, tuple(words.values()), int(numbered[1]) if numbered else None, shortened)
+    observation_id = int(numbered[1]) if numbered else None
+    if not filters:
+        words, cut = _first_words(clean)
+        return Query(clean, words, observation_id, shortened or cut, asked=clean)
+    found, rest, notes = cut_filters(clean)
+    phrases, excluded, rest = _marked(rest)
+    words, cut = _first_words(rest)
+    return Query(clean, words, observation_id, shortened or cut, phrases, excluded, found, rest, notes)
 
 
 def match_all(words: Sequence[Word]) -> str:
@@ -73,14 +100,71 @@ def quote(text: str) -> str:
     return '"' + text.replace('"', '""').replace("\0", " ") + '"'
 
 
+def _marked(text: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """The expressions of quoted phrases and of excluded words, and the text with the excluded ones cut out.
+
+    A phrase stays in the text: its words rank the rows that have it.
+    """
+    phrases: list[str] = []
+    excluded: list[str] = []
+
+    def quoted(match: re.Match[str]) -> str:
+        expression = phrase(match[2])
+        if expression and len(phrases) + len(excluded) < _MAX_PHRASES:
+            (excluded if match[1] else phrases).append(expression)
+        return " " if match[1] else f" {match[2]} "
+
+    def minus(match: re.Match[str]) -> str:
+        expression = phrase(match[1])
+        if expression and len(excluded) < _MAX_PHRASES:
+            excluded.append(expression)
+        return " "
+
+    rest = _QUOTED.sub(quoted, text)
+    rest = _EXCLUDED.sub(minus, rest)
+    return tuple(phrases), tuple(excluded), rest
+
+
+def phrase(text: str) -> str:
+    """The FTS5 expression of words that stand next to each other; "" when there is no word in ``text``.
+
+    A run of a script without blanks is found by its pairs, one after the other, as the index holds them.
+    """
+    parts: list[str] = []
+    spaced: list[str] = []
+    for segment in segments(text):
+        if is_unspaced(segment):
+            parts.append(quote(" ".join(pairs(segment))) + ("*" if len(segment) == 1 else ""))
+        else:
+            spaced.append(segment.lower()[:_MAX_WORD_CHARS])
+    if spaced:
+        parts.insert(0, quote(" ".join(spaced)))
+    return f"({' AND '.join(parts)})" if parts else ""
+
+
+def _first_words(text: str) -> tuple[tuple[Word, ...], bool]:
+    words: dict[str, Word] = {}
+    for word in _words(text):
+        words.setdefault(word.text, word)
+        if len(words) > MAX_WORDS:
+            break
+    return tuple(words.values())[:MAX_WORDS], len(words) > MAX_WORDS
+
+
 def _words(text: str) -> Iterator[Word]:
+    frame = _FRAME.search(text)
+    framing = (frame[1] or frame[2]).lower().split() if frame else ()
     for segment in segments(text):
         if is_unspaced(segment):
             # A whole question can be one run: its pairs are the words, as in the index.
             yield from (Word(pair, _pair_expression(pair), stop=False) for pair in pairs(segment))
         else:
             key = segment.lower()[:_MAX_WORD_CHARS]
-            yield Word(key, _expression(segment[:_MAX_WORD_CHARS]), stop=key in STOP_WORDS)
+            others = forms(key)
+            expression = _expression(segment[:_MAX_WORD_CHARS])
+            if others:
+                expression = f"({' OR '.join((expression, *map(quote, others)))})"
+            yield Word(key, expression, stop=key in STOP_WORDS or key in framing, forms=others)
 
 
 def _pair_expression(pair: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # English, Spanish, German, French, Portuguese, Italian, Russian.
 _WORDS = """
+cuánto cuánta cuántos cuántas combien wieviel сколько
 a about after again all also am an and any are as at be because been before being between both but by can
 could d did do does doing don during each few for from further had has have having he her here hers him his
 how i if in into is it its just ll m me more most my no nor not now of off on once only or other our out over

@@ -13,6 +13,9 @@ from engram_py.models.health import Check, CheckResult, Report
 from engram_py.services.backups import Backups
 from engram_py.services.identities import Identities
 from engram_py.services.journal import Journal
+from engram_py.services.reindex import reindex_notes
+from engram_py.services.vector_check import examined
+from engram_py.services.vectors import Vectors
 from engram_py.store import filesystem, health
 from engram_py.store import journal as journal_table
 from engram_py.store.database import Store
@@ -27,10 +30,11 @@ _CLOCK_SLACK_SECONDS = 86_400
 class Doctor:
     """Diagnoses the database. Reads only, unless asked to fix."""
 
-    def __init__(self, store: Store, journal: Journal, backups: Backups) -> None:
+    def __init__(self, store: Store, journal: Journal, backups: Backups, vectors: Vectors) -> None:
         self._store = store
         self._journal = journal
         self._backups = backups
+        self._vectors = vectors
         self._identities = Identities(store, journal)
 
     @property
@@ -46,6 +50,7 @@ class Doctor:
             "write_lock": self._write_lock,
             "sync_queue": self._sync_queue,
             "clock": self._clock_check,
+            "vectors": self._vectors_check,
         }
 
     def check_ids(self) -> tuple[str, ...]:
@@ -124,13 +129,19 @@ class Doctor:
     def _search_index(self) -> Check:
         drift = health.index_drift(self._store)
         if not any(missing or extra for missing, extra in drift.values()):
-            return Check("search_index", "ok", "the search index agrees with the tables")
+            return self._index_age()
         parts = [
             f"{name}: not there" if missing < 0 else f"{name}: {missing} row(s) missing, {extra} too many"
             for name, (missing, extra) in drift.items()
         ]
         step = "run `engram doctor --fix` to rebuild the index"
         return Check("search_index", "error", "; ".join(parts), {"drift": drift}, step, fixable=True)
+
+    def _index_age(self) -> Check:
+        said = reindex_notes(self._store)
+        if not said:
+            return Check("search_index", "ok", "the search index agrees with the tables")
+        return Check("search_index", "warning", "; ".join(said), {}, "run `engram reindex`")
 
     def _orphans(self) -> Check:
         observations = self._store.rows(health.ORPHANED_OBSERVATIONS)
@@ -194,3 +205,6 @@ class Doctor:
             message = f"the newest change is dated {ahead / 86_400:.1f} days in the future"
             return Check("clock", "warning", message, {"seconds_ahead": round(ahead)}, step)
         return Check("clock", "ok", "no change is dated in the future")
+
+    def _vectors_check(self) -> Check:
+        return examined(self._vectors)

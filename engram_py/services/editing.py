@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engram_py.capture.normalize import check_text, content_hash
 from engram_py.errors import (
@@ -27,6 +27,7 @@ from engram_py.models.observation import (
 )
 from engram_py.models.times import add_months, to_text
 from engram_py.recall.derive import derived_terms
+from engram_py.services.anchors import Anchors
 from engram_py.services.intake import TYPE_LIMIT_CHARS, clean_content, clean_line, clean_topic_key
 from engram_py.services.journal import Journal
 from engram_py.services.limits import clean_scope
@@ -35,6 +36,10 @@ from engram_py.services.sessions import Sessions
 from engram_py.store import observations as table
 from engram_py.store import relations
 from engram_py.store.database import Store
+from engram_py.store.erasing import erase
+
+if TYPE_CHECKING:
+    from engram_py.services.anchor_recording import Observed
 
 _CHANGEABLE = "title, content, find and replace, type, scope, topic_key"
 
@@ -54,6 +59,7 @@ class Editing:
     _store: Store
     _journal: Journal
     _sessions: Sessions
+    _anchors: Anchors
 
     def update(self, observation_id: int, change: Change) -> Updated:
         """Change the given fields of an observation; the text it had becomes a version.
@@ -66,6 +72,7 @@ class Editing:
             NothingReplacedError: ``find`` does not occur.
             TopicTakenError: the new topic key names another observation.
         """
+        observed = self._observed(observation_id, change)
         with self._store.transaction():
             old = live_observation(self._store, observation_id)
             edit = self._edit(old, change)
@@ -73,6 +80,9 @@ class Editing:
             if changed:
                 self._check_topic(old, changed)
                 self._rewrite(old, changed)
+            notes: tuple[str, ...] = ()
+            if "content" in changed:
+                notes = self._anchors.record(old.id, old.project, observed, "updated")
             now = live_observation(self._store, observation_id)
         return Updated(
             outcome="updated" if changed else "unchanged",
@@ -87,8 +97,17 @@ class Editing:
             changed=tuple(changed),
             truncation=edit.truncation,
             redacted=edit.redacted,
-            warnings=(f"redacted {edit.redacted} secret or private part(s)",) if edit.redacted else (),
+            warnings=(*_said(edit.redacted), *notes),
         )
+
+    def _observed(self, observation_id: int, change: Change) -> Observed | None:
+        """The files the new content names, read before any other process has to wait for it."""
+        if change.content is None and change.find is None:
+            return None
+        text = self._new_content(live_observation(self._store, observation_id), change)
+        if text is None or "where" not in text.lower():
+            return None
+        return self._anchors.observe((), clean_content(text)[0])
 
     def _edit(self, old: Observation, change: Change) -> _Edit:
         columns: dict[str, Any] = {}
@@ -165,8 +184,10 @@ class Editing:
 
     def mark_reviewed(self, observation_id: int) -> Reviewed:
         """Confirm that an observation still holds; the next review date follows from its type."""
+        anchors = self._anchors.confirmed(live_observation(self._store, observation_id))
         with self._store.transaction():
             old = live_observation(self._store, observation_id)
+            self._anchors.rewrite(old.id, anchors)
             months = REVIEW_MONTHS.get(old.type)
             due = None if months is None else to_text(add_months(self._journal.moment(), months))
             clock = self._journal.stamp()
@@ -182,12 +203,16 @@ class Editing:
             found = table.by_id(self._store, check_id(observation_id))
             if found is None or (found.deleted_at and not hard):
                 raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at if found else None)
-            if hard:
-                return self._destroy(found)
-            now, clock = self._journal.now(), self._journal.stamp()
-            self._write(found, {"deleted_at": now, "updated_at": now, "clock": clock}, clock)
-            self._carry_summary(found, None)
-            return Deleted(found.id, found.sync_id, found.title, hard=False)
+            deleted = self._destroy(found) if hard else self._hide(found)
+        if hard:
+            erase(self._store, "observations_fts")
+        return deleted
+
+    def _hide(self, found: Observation) -> Deleted:
+        now, clock = self._journal.now(), self._journal.stamp()
+        self._write(found, {"deleted_at": now, "updated_at": now, "clock": clock}, clock)
+        self._carry_summary(found, None)
+        return Deleted(found.id, found.sync_id, found.title, hard=False)
 
     def _destroy(self, found: Observation) -> Deleted:
         clock = self._journal.stamp()
@@ -212,3 +237,7 @@ class Editing:
     def _write(self, old: Observation, values: dict[str, Any], clock: str) -> None:
         self._store.update("observations", {"id": old.id}, values)
         self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
+
+
+def _said(redacted: int) -> tuple[str, ...]:
+    return (f"redacted {redacted} secret or private part(s)",) if redacted else ()

@@ -14,6 +14,7 @@ from engram_py.models.times import parse_time
 from engram_py.project.names import similar_projects
 from engram_py.services.journal import Journal
 from engram_py.services.projects import Projects
+from engram_py.store import anchors as anchor_table
 from engram_py.store import projects as project_table
 from engram_py.store.database import Row, Store
 from engram_py.store.observations import projects_json
@@ -146,6 +147,7 @@ class Exporting:
                 for row in sessions
             },
             "versions": [dict(row) for row in versions],
+            "anchors": anchor_table.exported(self._store, reads),
             "aliases": {row["alias"]: row["project"] for row in aliases},
             "tombstones": [dict(row) for row in tombstones],
         }

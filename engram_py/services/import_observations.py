@@ -11,6 +11,7 @@ from engram_py.capture.redact import redact
 from engram_py.errors import EngramError
 from engram_py.models.observation import REVIEW_MONTHS, SCOPES, TITLE_LIMIT_CHARS, Draft, Observation
 from engram_py.models.times import add_months, parse_time, to_text
+from engram_py.services.import_anchors import import_anchors
 from engram_py.services.import_file import moment_of
 from engram_py.services.import_ledger import EPOCH, Ledger, derived_id, without_nul
 from engram_py.services.intake import Prepared, clean_content, clean_line, prepare
@@ -110,6 +111,7 @@ def _insert(ledger: Ledger, sync_id: str, row: ObservationIn, new: Prepared) -> 
     rival = _rival(ledger, new, columns, project)
     columns |= {"sync_id": sync_id, "session_id": ledger.parent(row.session_id, project), "project": project}
     row_id = ledger.store.insert("observations", columns)
+    import_anchors(ledger, row_id, sync_id)
     ledger.changed("observation", sync_id, project)
     if rival is not None:
         _fold(ledger, rival, row_id)
@@ -122,6 +124,7 @@ def _overwrite(ledger: Ledger, known: Observation, row: ObservationIn, new: Prep
     columns["revision_count"] = max(columns["revision_count"], known.revision_count + 1)
     rival = _rival(ledger, new, columns, known.project)
     ledger.store.update("observations", {"id": known.id}, columns)
+    import_anchors(ledger, known.id, known.sync_id)
     ledger.changed("observation", known.sync_id, known.project)
     if rival is not None and rival.id != known.id:
         _fold(ledger, rival, known.id)

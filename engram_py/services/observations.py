@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engram_py.services.anchors import Anchors
 from engram_py.services.candidates import Candidates
 from engram_py.services.editing import Editing
 from engram_py.services.journal import Journal
@@ -9,6 +10,8 @@ from engram_py.services.projects import Projects
 from engram_py.services.reading import Reading
 from engram_py.services.saving import Saving
 from engram_py.services.sessions import Sessions
+from engram_py.services.trail import Trail
+from engram_py.services.usage import Usage
 from engram_py.store.database import Store
 
 
@@ -16,10 +19,22 @@ class Observations(Saving, Reading, Editing):
     """Save, read, correct and delete observations."""
 
     def __init__(
-        self, store: Store, journal: Journal, projects: Projects, sessions: Sessions, candidates: Candidates
+        self,
+        store: Store,
+        journal: Journal,
+        projects: Projects,
+        sessions: Sessions,
+        candidates: Candidates,
+        *,
+        anchors: Anchors,
+        trail: Trail,
+        usage: Usage,
     ) -> None:
         self._store = store
         self._journal = journal
         self._projects = projects
         self._sessions = sessions
         self._candidates = candidates
+        self._anchors = anchors
+        self._trail = trail
+        self._usage = usage

@@ -16,13 +16,14 @@ from engram_py.recall.query import match_all, parse_query
 from engram_py.services.intake import clean_content, intake_notes, readable_part
 from engram_py.services.journal import Journal, new_sync_id
 from engram_py.services.limits import clamp
-from engram_py.services.lookup import check_id
+from engram_py.services.lookup import check_id, live_observation
 from engram_py.services.observations import Observations
 from engram_py.services.projects import Projects
 from engram_py.services.sessions import Sessions
 from engram_py.store import observations as observation_table
 from engram_py.store import sessions as table
 from engram_py.store.database import Store
+from engram_py.store.erasing import erase
 
 PROMPTS_MOST = 200
 
@@ -88,7 +89,8 @@ class Prompts:
             self._journal.removed(
                 "prompt", prompt.sync_id, project=prompt.project, clock=clock, session_id=prompt.session_id
             )
-            return prompt
+        erase(self._store, "prompts_fts")
+        return prompt
 
 
 def summary_topic(session_id: str) -> str:
@@ -120,7 +122,7 @@ class Episodes:
                 topic_key=summary_topic(session.id),
             )
             saved = self._observations.save(draft, project=place.project, session_id=session.id)
-            self._sessions.summarize(session.id, self._observations.get(saved.id).observation.content)
+            self._sessions.summarize(session.id, live_observation(self._store, saved.id).content)
         # How the project was found is what this call was given, not the name it passed on.
         return replace(
             saved,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from engram_py.models.listing import Listing
 from engram_py.models.observation import Detail, ReviewLine, Timeline
+from engram_py.services.anchors import Anchors
 from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp
 from engram_py.services.lookup import MAX_ID, live_observation, relation_notes
 from engram_py.services.projects import Projects
+from engram_py.services.trail import Trail
+from engram_py.services.usage import Usage
 from engram_py.store import observations as table
 from engram_py.store import sessions as session_table
 from engram_py.store.database import Store
@@ -23,6 +26,9 @@ class Reading:
     _store: Store
     _journal: Journal
     _projects: Projects
+    _anchors: Anchors
+    _trail: Trail
+    _usage: Usage
 
     def get(self, observation_id: int, *, history: bool = False, cursor: int | None = None) -> Detail:
         """One observation whole; with ``history`` its older texts, newest first, 50 to a page.
@@ -30,6 +36,8 @@ class Reading:
         ``next_cursor`` of the answer fetches the next page. Raises ObservationNotFoundError.
         """
         found = live_observation(self._store, observation_id)
+        self._trail.opened(found)
+        self._usage.surfaced([found.id])
         cursor = None if cursor is None else max(0, min(cursor, MAX_ID))
         page = table.versions(self._store, found.id, cursor=cursor, limit=HISTORY_PAGE + 1) if history else []
         more = len(page) > HISTORY_PAGE
@@ -41,6 +49,7 @@ class Reading:
             versions=tuple(page),
             version_total=table.count_versions(self._store, found.id),
             next_cursor=page[-1].version if more else None,
+            anchors=self._anchors.states([found]).get(found.id, ()),
         )
 
     def timeline(self, observation_id: int, *, before: int = 5, after: int = 5) -> Timeline:
@@ -61,11 +70,13 @@ class Reading:
         )
 
     def due_for_review(self, project: str | None = None, *, all_projects: bool = False, limit: int = 10) -> Listing:
-        """Observations whose review date has come, the longest overdue first."""
+        """Observations whose review date has come, the longest overdue first; then those of the project here whose
+        files changed under them, the newest first."""
         limit, said = clamp("limit", limit, 1, REVIEW_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         rows = table.due(self._store, now=self._journal.now(), projects=place.reads, limit=limit)
-        lines = (
+        lines = tuple(
             ReviewLine(row.id, row.title, row.type, row.project, row.review_after or "", row.updated_at) for row in rows
         )
-        return Listing("due", tuple(lines), (*said, *place.warnings))
+        stale = self._anchors.stale(place.reads, without=[row.id for row in rows], limit=limit - len(lines))
+        return Listing("due", (*lines, *stale), (*said, *place.warnings))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 
@@ -23,6 +24,7 @@ from engram_py.models.observation import (
 from engram_py.models.project import Place
 from engram_py.models.times import add_months, to_text
 from engram_py.recall.derive import derived_terms
+from engram_py.services.anchors import Anchors
 from engram_py.services.candidates import Candidates
 from engram_py.services.intake import NAME_LIMIT_CHARS, Prepared, prepare
 from engram_py.services.journal import Journal, new_sync_id
@@ -43,6 +45,7 @@ class Saving:
     _projects: Projects
     _sessions: Sessions
     _candidates: Candidates
+    _anchors: Anchors
 
     def save(self, draft: Draft, *, project: str | None = None, session_id: str | None = None) -> Saved:
         """Store ``draft``, or fold it into the observation that already says it.
@@ -58,13 +61,16 @@ class Saving:
         """
         prepared = prepare(draft)
         operation_id = _operation_id(draft)
-        fingerprint = _fingerprint(prepared, project, session_id)
+        fingerprint = _fingerprint(prepared, project, session_id, draft.files)
+        observed = self._anchors.observe(draft.files, prepared.content)
         with self._store.transaction():
             if operation_id and (answer := self._replayed(operation_id, fingerprint)):
                 return answer
             place = self._projects.for_write(project, session_id=session_id, scope=prepared.scope)
             session = self._sessions.ensure(session_id, place)
             saved = self._decide(draft, prepared, place, session.id)
+            notes = self._anchors.record(saved.id, saved.project, observed, saved.outcome)
+            saved = replace(saved, warnings=(*saved.warnings, *notes))
             if operation_id:
                 self._remember(operation_id, fingerprint, saved)
         return saved
@@ -130,9 +136,11 @@ class Saving:
         now, clock = self._journal.now(), self._journal.stamp()
         if (old.title, old.content) != (new.title, new.content):
             table.keep_version(self._store, old, clock=clock)
+        aliases = new.aliases or old.aliases
         values = new.columns | {
             "session_id": session_id,
-            "aliases": new.aliases or old.aliases,
+            "aliases": aliases,
+            "terms": derived_terms(new.title, new.topic_key or "", aliases, new.content),
             "lifecycle": "active",
             "review_after": self._review_date(new.type),
             "git_branch": place.branch or old.git_branch,
@@ -222,13 +230,15 @@ def _operation_id(draft: Draft) -> str | None:
     return hashlib.sha256(draft.operation_id.encode()).hexdigest()
 
 
-def _fingerprint(new: Prepared, project: str | None, session_id: str | None) -> str:
+def _fingerprint(new: Prepared, project: str | None, session_id: str | None, files: Sequence[str]) -> str:
     """A digest of what was asked for, each part with its length, so that no two requests run together."""
     parts = [session_id, new.type, new.title, new.content, new.tool_name, project, new.scope, new.topic_key]
     if new.aliases:
         parts.append(new.aliases)
+    if files:
+        parts += ["files", *files]
     joined = "".join(f"{len(part)}:{part}" for part in (part or "" for part in parts))
-    return "v1:" + hashlib.sha256(joined.encode()).hexdigest()
+    return "v1:" + hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _saved_from_json(text: str) -> Saved:

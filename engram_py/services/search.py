@@ -1,47 +1,58 @@
-"""Search: exact topic, then all words, then any word. The one function every door asks."""
+"""Search: exact topic or id, all words, any word, near spelling. The one function every door asks."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from engram_py.capture.normalize import check_text, normalize_topic_key
-from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidTopicKeyError
-from engram_py.models.observation import Hit, Observation, Results
-from engram_py.recall.preview import preview
-from engram_py.recall.query import Query, match_all, match_any, parse_query
+from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProjectError, InvalidTopicKeyError
+from engram_py.models.explain import Explain, Rung, Silence
+from engram_py.models.observation import Results
+from engram_py.recall.floor import FLOOR, Verdict
+from engram_py.recall.query import Query, parse_query
+from engram_py.services.anchors import Anchors
+from engram_py.services.hits import Hits, Placed
 from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp, clean_scope
-from engram_py.services.lookup import relation_notes
-from engram_py.services.planner import floor, rarest
 from engram_py.services.projects import Projects
+from engram_py.services.retrieval import Found, retrieve
+from engram_py.services.sight import Sight, sight_of
+from engram_py.services.trail import Trail
+from engram_py.services.usage import Usage
+from engram_py.services.vectors import Vectors
 from engram_py.store import observations as table
 from engram_py.store import search as index
 from engram_py.store.database import Store
 
 MOST = 20
 MATCH_MODES = ("all", "any")
-# Rows that one rung may score, about a microsecond each. On the development sets 5,000 find what 20,000 find
-# (LoCoMo, XQuAD and CoSQA recall at 5 unchanged to the third digit).
-ROW_BUDGET = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """What a search may see."""
-
-    projects: tuple[str, ...] | None
-    type: str | None
-    scope: str | None
+# Of rows that are about files, as many as this are compared with them to list those that changed.
+STALE_READ = 200
 
 
 class Search:
     """Finds observations by words, a question, a topic key, or ``#id``."""
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        projects: Projects,
+        *,
+        anchors: Anchors,
+        usage: Usage,
+        trail: Trail,
+        vectors: Vectors,
+    ) -> None:
         self._store = store
         self._journal = journal
         self._projects = projects
+        self._anchors = anchors
+        self._usage = usage
+        self._trail = trail
+        self._vectors = vectors
+        self._hits = Hits(store, journal, anchors)
 
     def search(
         self,
@@ -54,69 +65,110 @@ class Search:
         match_mode: str = "all",
         limit: int | None = None,
         session_id: str | None = None,
+        floor: float | None = None,
+        explain: bool = False,
     ) -> Results:
         """The best matches, at most ``limit`` (1..20, by default what ``.engram.json`` says, else 10), best first.
 
-        Every word is tried first; when that finds fewer than ``limit``, any word follows, so one word that is
-        missing never empties the answer. ``match_mode="any"`` starts there. A personal search that names no
-        project reads every project.
+        Rows that hold every word come first, then those that hold any, so one word that is missing never empties the
+        answer; ``match_mode="any"`` ranks them together. What covers less than ``floor`` of the query (0..1, by idf)
+        is no answer: then ``silence`` says why there is none. The query may hold ``"phrases"``, ``-word`` and filters
+        (``recall/filters.py``). A personal search that names no project reads every project.
 
-        Raises EmptyQueryError when the query holds no word at all, InvalidArgumentError for an unknown filter.
+        Raises EmptyQueryError when the query is blank, InvalidArgumentError for an unknown argument.
         """
+        started = time.perf_counter()
         if limit is None:
             limit = self._projects.settings_here().settings.search_limit
         limit, said = clamp("limit", limit, 1, MOST)
         if match_mode not in MATCH_MODES:
             raise InvalidArgumentError("match_mode", match_mode, expected=f"one of {', '.join(MATCH_MODES)}")
-        parsed = parse_query(query)
+        if not query.strip():
+            raise EmptyQueryError(query)
+        parsed = parse_query(query, filters=True)
+        floor = FLOOR if floor is None else max(0.0, min(1.0, floor))
+        sight, place_notes = self._sight(parsed, project, all_projects, type, scope, session_id)
+        found, placed = self._placed(parsed, sight, limit, floor, any_word=match_mode == "any")
+        # Whether a file changed is known only of what was looked at.
+        hits = self._hits.shown(parsed, placed if sight.stale else placed[:limit], stale_only=sight.stale)[:limit]
+        ids = [hit.id for hit in hits]
+        self._note_use(parsed, sight, ids, narrowed=bool(type or scope))
+        notes = [*said, *sight.notes, *place_notes, *_notes(parsed), *found.notes]
+        return Results(
+            query=parsed.text,
+            results=hits,
+            rung=_rung(found) if hits else "none",
+            projects=sight.projects,
+            memories=len(hits) or table.count_live(self._store, sight.projects),
+            warnings=tuple(notes),
+            explain=self._explain(found, [one for one in placed if one.row.id in ids], floor, sight, started)
+            if explain
+            else None,
+            silence=None if hits else self._silence(parsed, found, sight, floor),
+        )
+
+    def _sight(
+        self,
+        parsed: Query,
+        project: str | None,
+        all_projects: bool,
+        type: str | None,
+        scope: str | None,
+        session_id: str | None,
+    ) -> tuple[Sight, tuple[str, ...]]:
         check_text("type", type or "")
         scope = clean_scope(scope)
-        if not parsed.words:
-            raise EmptyQueryError(parsed.text)
-        everywhere = all_projects or (scope == "personal" and not project)
-        place = self._projects.for_read(project, session_id=session_id, all_projects=everywhere)
-        sight = _Scope(place.reads, type.strip().lower() if type and type.strip() else None, scope)
-        ranked, rung = self._ranked(parsed, sight, limit, any_word=match_mode == "any")
-        hits = self._hits(parsed, ranked)
-        if parsed.shortened:
-            said = (*said, "the query was long; its first words were used")
-        memories = len(hits) or table.count_live(self._store, place.reads)
-        return Results(parsed.text, hits, rung if hits else "none", place.reads, memories, (*said, *place.warnings))
-
-    def _ranked(
-        self, query: Query, sight: _Scope, limit: int, *, any_word: bool
-    ) -> tuple[list[tuple[int, float]], str]:
-        """(id, score) best first, and the rung that found the first of them."""
-        exact = self._exact(query, sight, limit)
-        found = dict.fromkeys(exact, 1.0)
-        rung = "exact" if exact else "none"
-        if len(found) < limit and not any_word:
-            rung = self._merge(found, match_all(query.content_words), sight, limit, rung, "all words")
-        if len(found) < limit:
-            words = rarest(self._store, query.content_words, row_budget=ROW_BUDGET)
-            if words:
-                rung = self._merge(found, match_any(words), sight, limit, rung, "any word")
-        return list(found.items())[:limit], rung
-
-    def _merge(self, found: dict[int, float], match: str, sight: _Scope, limit: int, rung: str, this_rung: str) -> str:
-        rows = index.matching(
-            self._store,
-            match=match,
-            floor=floor(self._store, match, row_budget=ROW_BUDGET),
-            projects=sight.projects,
-            type=sight.type,
-            scope=sight.scope,
-            limit=limit,
+        named = project or next(iter(parsed.filters.projects), None)
+        notes: tuple[str, ...] = ()
+        if len(parsed.filters.projects) > 1 or (project and parsed.filters.projects):
+            notes = (f"one project at a time: searched {named}",)
+        personal = scope == "personal" or parsed.filters.scopes == ("personal",)
+        everywhere = (
+            (all_projects and not parsed.filters.projects)
+            or (named or "").lower() in ("*", "all")
+            or (personal and not named)
         )
-        fresh = [(row_id, -rank) for row_id, rank in rows if row_id not in found]
-        best = max((rank for _, rank in fresh), default=0.0)
-        # A later rung never outranks an earlier one: its best stays below the worst found so far.
-        ceiling = min(found.values(), default=1.0)
-        for row_id, rank in fresh:
-            found[row_id] = round(ceiling * 0.99 * (rank / best if best > 0 else 1.0), 4)
-        return this_rung if rung == "none" and fresh else rung
+        try:
+            place = self._projects.for_read(
+                None if everywhere else named, session_id=session_id, all_projects=everywhere
+            )
+        except InvalidProjectError as exc:
+            if project:
+                raise
+            notes = (*notes, f"project: {exc.message}; the filter was left out")
+            place = self._projects.for_read(None, session_id=session_id)
+        sight = sight_of(
+            parsed.filters,
+            projects=place.reads,
+            type=type,
+            scope=scope,
+            files=self._anchors,
+            journal=self._journal,
+        )
+        return sight, (*notes, *place.warnings)
 
-    def _exact(self, query: Query, sight: _Scope, limit: int) -> list[int]:
+    def _placed(
+        self, parsed: Query, sight: Sight, limit: int, floor: float, *, any_word: bool
+    ) -> tuple[Found, list[Placed]]:
+        """How the search went, and the hits in the order of the answer."""
+        exact = self._exact(parsed, sight, limit)
+        if exact and parsed.observation_id is not None:
+            return Found(rungs=[Rung("exact", 1, "an id names one observation")]), self._hits.exact(exact)
+        if not parsed.words:
+            return self._listed(parsed, sight, limit)
+        found = retrieve(self._store, parsed, sight, limit=limit)
+        if exact:
+            found.rungs.insert(0, Rung("exact", len(exact), "a topic key; words follow"))
+        if self._vectors.enabled:
+            from engram_py.services.meaning import add_meaning
+
+            add_meaning(self._store, self._vectors, parsed, sight, found)
+        found.rungs.append(_floor_rung(found.verdict, floor))
+        answers = [one for one in found.answers(floor) if one.id not in exact]
+        placed = self._hits.placed(answers, found.rows, whole_first=not any_word and not found.near)
+        return found, [*self._hits.exact(exact), *placed]
+
+    def _exact(self, query: Query, sight: Sight, limit: int) -> list[int]:
         """``#id``, then a topic key spelt out."""
         if query.observation_id is not None:
             row = table.by_id(self._store, query.observation_id)
@@ -125,33 +177,79 @@ class Search:
             topic_key = normalize_topic_key(query.text[:200])
         except InvalidTopicKeyError:
             return []
-        return index.by_topic(
-            self._store, topic_key, projects=sight.projects, type=sight.type, scope=sight.scope, limit=limit
+        return index.by_topic(self._store, topic_key, sight.values, limit=limit)
+
+    def _listed(self, parsed: Query, sight: Sight, limit: int) -> tuple[Found, list[Placed]]:
+        """Only filters: what they let through, the latest change first."""
+        if not sight.filtered and not parsed.filters.projects:
+            return Found(), []
+        unwanted = " OR ".join(parsed.excluded) or None
+        most = STALE_READ if sight.stale else limit
+        ids = index.latest(self._store, sight.values, unwanted=unwanted, limit=most)
+        return Found(rungs=[Rung("filters", len(ids), "no word to rank by: latest change first")]), self._hits.exact(
+            ids
         )
 
-    def _hits(self, query: Query, ranked: Sequence[tuple[int, float]]) -> tuple[Hit, ...]:
-        rows = table.by_ids(self._store, [row_id for row_id, _ in ranked])
-        notes = relation_notes(self._store, [row.sync_id for row in rows.values()])
-        words = [word.text for word in query.content_words]
-        hits = (self._hit(rows[row_id], score, words) for row_id, score in ranked if row_id in rows)
-        return tuple(replace(hit, relations=notes.get(hit.sync_id, ())) for hit in hits)
+    def _note_use(self, parsed: Query, sight: Sight, ids: Sequence[int], *, narrowed: bool) -> None:
+        self._usage.surfaced(ids)
+        if not narrowed and not sight.filtered and parsed.words:
+            self._trail.searched(parsed.text, projects=sight.projects, ids=ids)
 
-    def _hit(self, row: Observation, score: float, words: list[str]) -> Hit:
-        snippet, truncated = preview(row.content, words)
-        return Hit(
-            id=row.id,
-            sync_id=row.sync_id,
-            title=row.title,
-            type=row.type,
-            project=row.project,
-            scope=row.scope,
-            topic_key=row.topic_key,
-            score=score,
-            snippet=snippet,
-            truncated=truncated,
-            pinned=row.pinned,
-            state=row.state(self._journal.moment()),
-            review_after=row.review_after,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
+    def _explain(self, found: Found, placed: list[Placed], floor: float, sight: Sight, started: float) -> Explain:
+        below = len(found.scored) if not found.verdict.answers(floor) else 0
+        return Explain(
+            rungs=tuple(found.rungs),
+            words=found.word_notes(),
+            hits=tuple(one.numbers() for one in placed),
+            floor=floor,
+            below_floor=below,
+            filters=sight.said,
+            seconds=round(time.perf_counter() - started, 6),
         )
+
+    def _silence(self, parsed: Query, found: Found, sight: Sight, floor: float) -> Silence:
+        """Why there is no answer. Nothing is read for it that the search had not read anyway."""
+        best, coverage = next(iter(found.scored), None), found.verdict.coverage
+        topics = dict.fromkeys(found.rows[one.id].topic_key or "" for one in found.scored[:20] if one.id in found.rows)
+        if not parsed.words and sight.filtered:
+            reason = "nothing passes the filters"
+        elif not parsed.words:
+            reason = "there is no word in it to search for"
+        elif found.filtered_away:
+            reason = "what has these words was filtered away"
+        elif best is not None:
+            reason = (
+                f"the nearest covers {coverage:.0%} of the question; an answer covers {floor * found.verdict.ease:.0%}"
+            )
+        elif parsed.phrases or parsed.excluded:
+            reason = "no memory here has its words as the quotes and the minus ask"
+        elif any(term.rows for term in found.terms):
+            reason = "only other projects know its words; all_projects searches them"
+        else:
+            reason = "no memory here has any of its words"
+        return Silence(
+            unknown=found.unknown,
+            topics=tuple(topic for topic in topics if topic)[:5],
+            filtered=found.filtered_away,
+            filters=sight.said,
+            nearest=best.id if best is not None else 0,
+            reason=reason,
+        )
+
+
+def _floor_rung(verdict: Verdict, floor: float) -> Rung:
+    answers = verdict.answers(floor)
+    why = f"covers {verdict.coverage:.2f} of the question, the floor is {floor * verdict.ease:.2f}"
+    return Rung("floor", 0, why if answers or not verdict.coverage else f"{why}: silent")
+
+
+def _rung(found: Found) -> str:
+    """The first step that found something."""
+    return next((rung.name for rung in found.rungs if rung.found), "none")
+
+
+def _notes(parsed: Query) -> list[str]:
+    notes = list(parsed.notes)
+    if parsed.shortened:
+        notes.append("the query was long; its first words were used")
+    return notes

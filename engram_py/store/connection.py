@@ -31,6 +31,7 @@ def connect(path: Path) -> sqlite3.Connection:
             connection.row_factory = sqlite3.Row
             connection.execute("pragma foreign_keys = on")
             connection.execute("pragma synchronous = normal")
+            connection.execute("pragma secure_delete = on")  # what is destroyed leaves the file; some builds default so
             connection.execute("pragma temp_store = memory")
             connection.execute("select count(*) from sqlite_master").fetchone()  # a damaged header shows here
         except BaseException:

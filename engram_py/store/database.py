@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ class Store:
         self._lock = threading.RLock()
         self._depth = 0
         self.patience = LOCK_PATIENCE_SECONDS
+        self.writes = 0  # transactions committed by this process
+        self.after_write: list[Callable[[], None]] = []  # called when a transaction was committed; must not raise
         self._connection = self._connect()
         self._inode = self._file_identity()
 
@@ -97,6 +99,34 @@ class Store:
                 if connection.in_transaction:
                     with contextlib.suppress(sqlite3.Error):
                         connection.execute("rollback")
+            self.writes += 1
+            for told in self.after_write:
+                told()
+
+    @contextmanager
+    def in_passing(self) -> Iterator[sqlite3.Connection | None]:
+        """The connection, for a write that waits for nobody; None while this process is in the middle of another.
+
+        Raises sqlite3.Error as SQLite does: the caller gives up, or tries another time.
+        """
+        if not self._lock.acquire(blocking=False):
+            yield None
+            return
+        try:
+            if self._depth:
+                yield None
+                return
+            connection = self._usable()
+            [patience] = connection.execute("pragma busy_timeout").fetchone()
+            connection.execute("pragma busy_timeout = 0")
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("rollback")
+                connection.execute(f"pragma busy_timeout = {int(patience)}")
+        finally:
+            self._lock.release()
 
     @contextmanager
     def _savepoint(self) -> Iterator[None]:

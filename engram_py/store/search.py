@@ -3,47 +3,94 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engram_py.store.database import Row, Store
-from engram_py.store.observations import VISIBLE, projects_json
+from engram_py.store.observations import VISIBLE
 
 # Columns: title, topic_key, aliases, content, terms. A title is its author's own summary; the figures are
 # where spec/retrieval's baselines found titles to be worth about six times the body.
 _POOL = 20
-WEIGHTS = "6.0, 4.0, 2.0, 1.0, 1.0"
+WEIGHTS = "6.0, 4.0, 2.0, 1.0, 0.5"
 
-# Ranked inside the index, before any row is looked at: joined to the table, each match would cost a second look-up.
-RANKED = f"""
-select rowid as id, bm25(observations_fts, {WEIGHTS}) as score
+# What one word scores, inside the index, before any row is looked at: joined to the table, each match would cost a
+# second look-up.
+SCORES = f"""
+select rowid as id, -bm25(observations_fts, {WEIGHTS}) as score
 from observations_fts
 where observations_fts match :match and rowid >= :floor
-order by score, rowid desc
-limit :pool
 """
 
-SEEN = f"""
-select id from observations
-where id in (select value from json_each(:ids))
-  and (:type is null or type = :type)
-  and (:scope is null or scope = :scope)
+# Without scoring: what everything is about is found by its newest mentions.
+NEWEST = """
+select rowid from observations_fts where observations_fts match :match order by rowid desc limit :limit
+"""
+
+# The filters of a query. Each is left out by binding null.
+_PASSES = f"""
+  deleted_at is null
+  and (:types is null or type in (select value from json_each(:types)))
+  and (:scopes is null or scope in (select value from json_each(:scopes)))
+  and (:branches is null or git_branch in (select value from json_each(:branches)))
+  and (:topics is null or exists (
+      select 1 from json_each(:topics)
+      where topic_key = value or substr(topic_key, 1, length(value) + 1) = value || '/'
+  ))
+  and (:files is null or id in (select value from json_each(:files)))
+  and (:since is null or updated_at >= :since)
+  and (:until is null or updated_at < :until)
+  and (:pinned is null or pinned = 1)
+  and (:stale is null or review_after <= :stale or expires_at <= :stale or lifecycle = 'archived'
+      or id in (select observation_id from anchors))
+  and (:superseded is null or lifecycle = 'historical' or exists (
+      select 1 from memory_relations
+      where target_id = observations.sync_id and relation = 'supersedes' and judgment_status = 'judged'
+  ))
   and {VISIBLE}
+"""
+
+PASSING = f"""
+select id from observations where id in (select value from json_each(:ids)) and {_PASSES}
+"""
+
+LATEST = f"""
+select id
+from observations
+where {_PASSES}
+  and (:unwanted is null or id not in (select rowid from observations_fts where observations_fts match :unwanted))
+order by updated_at desc, id desc
+limit :limit
+"""
+
+CHANGED_BETWEEN = """
+select id from observations
+where updated_at >= :since and updated_at < :until and deleted_at is null
+order by updated_at desc, id desc
+limit :limit
+"""
+
+BESIDE = """
+select
+    here.id,
+    here.session_id as session,
+    (select max(id) from observations
+     where session_id = here.session_id and id < here.id and deleted_at is null) as before,
+    (select min(id) from observations
+     where session_id = here.session_id and id > here.id and deleted_at is null) as after,
+    (select id from observations
+     where session_id = here.session_id and id > here.id and deleted_at is null
+     order by id limit 1 offset 1) as second
+from observations as here
+where here.id in (select value from json_each(:ids))
 """
 
 # Pins, projects and soft-deleted rows are judged after this: it only bounds what a word costs.
 FREQUENCY = "select count(*) from (select 1 from observations_fts where observations_fts match :match limit :cap)"
 
-NTH_NEWEST = """
-select rowid from observations_fts where observations_fts match :match order by rowid desc limit 1 offset :n
-"""
-
 TOPIC = f"""
 select id
 from observations
-where topic_key = :topic_key and deleted_at is null
-  and (:type is null or type = :type)
-  and (:scope is null or scope = :scope)
-  and {VISIBLE}
+where topic_key = :topic_key and {_PASSES}
 order by +updated_at desc, +id desc
 limit :limit
 """
@@ -60,24 +107,34 @@ limit :limit
 """
 
 
-def matching(
-    store: Store,
-    *,
-    match: str,
-    floor: int,
-    projects: Sequence[str] | None,
-    type: str | None,
-    scope: str | None,
-    limit: int,
-) -> list[tuple[int, float]]:
-    """(id, BM25) of the best matches from id ``floor`` on; BM25 as FTS5 gives it, smaller is better."""
-    sight = {"projects": projects_json(projects), "type": type, "scope": scope}
-    for pool in (limit * _POOL, -1):  # all of them only where the best belong to somebody else
-        ranked = store.rows(RANKED, match=match, floor=floor, pool=pool)
-        seen = {row[0] for row in store.rows(SEEN, ids=json.dumps([row["id"] for row in ranked]), **sight)}
-        if len(seen) >= limit or len(ranked) < limit * _POOL:
-            break
-    return [(row["id"], row["score"]) for row in ranked if row["id"] in seen][:limit]
+def scores(store: Store, match: str, *, floor: int) -> dict[int, float]:
+    """The BM25 of every row from id ``floor`` on that matches; larger is better."""
+    return {row[0]: row[1] for row in store.rows(SCORES, match=match, floor=floor)}
+
+
+def newest(store: Store, match: str, *, limit: int) -> list[int]:
+    """The ids of the newest rows that match, newest first, at a tenth of what scoring them costs."""
+    return [row[0] for row in store.rows(NEWEST, match=match, limit=limit)]
+
+
+def passing(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> set[int]:
+    """Which of the rows the sight (``services/sight.py``) lets through."""
+    return {row[0] for row in store.rows(PASSING, ids=json.dumps(list(ids)), **sight)}
+
+
+def changed_between(store: Store, since: str, until: str, *, limit: int) -> list[int]:
+    """The ids of rows whose last change was in a span of time, latest first."""
+    return [row[0] for row in store.rows(CHANGED_BETWEEN, since=since, until=until, limit=limit)]
+
+
+def latest(store: Store, sight: Mapping[str, object], *, unwanted: str | None = None, limit: int) -> list[int]:
+    """The ids of what the sight lets through and ``unwanted`` does not match, latest change first."""
+    return [row[0] for row in store.rows(LATEST, unwanted=unwanted, limit=limit, **sight)]
+
+
+def beside(store: Store, ids: Sequence[int]) -> list[Row]:
+    """Of each row: its session, and the rows before and after it there."""
+    return store.rows(BESIDE, ids=json.dumps(list(ids)))
 
 
 def frequency(store: Store, match: str, *, cap: int) -> int:
@@ -90,17 +147,13 @@ def highest_id(store: Store) -> int:
     return int(store.value("select coalesce(max(id), 0) from observations"))
 
 
-def id_of_nth_newest(store: Store, match: str, n: int) -> int | None:
-    """The id of the n-th newest row that matches, None when there are fewer."""
-    found: int | None = store.value(NTH_NEWEST, match=match, n=n)
-    return found
+def count_indexed(store: Store) -> int:
+    """The number of rows in the index; walks it, so for small memories."""
+    return int(store.value("select count(*) from observations_fts_docsize"))
 
 
-def by_topic(
-    store: Store, topic_key: str, *, projects: Sequence[str] | None, type: str | None, scope: str | None, limit: int
-) -> list[int]:
-    rows = store.rows(TOPIC, topic_key=topic_key, projects=projects_json(projects), type=type, scope=scope, limit=limit)
-    return [row[0] for row in rows]
+def by_topic(store: Store, topic_key: str, sight: Mapping[str, object], *, limit: int) -> list[int]:
+    return [row[0] for row in store.rows(TOPIC, topic_key=topic_key, limit=limit, **sight)]
 
 
 def with_title(store: Store, *, title: str, match: str, project: str, scope: str) -> list[Row]:

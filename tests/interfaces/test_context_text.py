@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from engram_py import Engram
 from engram_py.interfaces import render
-from engram_py.models.context import Context
+from engram_py.models.anchor import AnchorState
+from engram_py.models.context import MODES, Context, Remarks, Section
 from engram_py.models.observation import Draft, Observation
 from engram_py.models.session import Prompt, SessionLine
 
@@ -42,20 +43,53 @@ def contexts(draw: st.DrawFn) -> Context:
     return Context(
         project=draw(TEXTS),
         project_source="git_root",
-        sessions=tuple(draw(st.lists(lines, max_size=4))),
-        prompts=tuple(draw(st.lists(prompts, max_size=4))),
-        pinned=tuple(draw(st.lists(rows, max_size=4))),
-        recent=tuple(draw(st.lists(rows, max_size=8))),
+        sections=(
+            Section("pinned", tuple(draw(st.lists(rows, max_size=4)))),
+            Section("sessions", tuple(draw(st.lists(lines, max_size=4)))),
+            Section("recent", tuple(draw(st.lists(rows, max_size=8)))),
+            Section("prompts", tuple(draw(st.lists(prompts, max_size=4)))),
+        ),
         memories=draw(st.integers(0, 2**63 - 1)),
-        superseded={row.id: "[#7]" for row in draw(st.lists(rows, max_size=2))},
+        remarks=Remarks(superseded={row.id: "[#7]" for row in draw(st.lists(rows, max_size=2))}),
         compact=draw(st.booleans()),
         max_bytes=draw(st.sampled_from([600, 601, 700, 1_000, 6_000, 65_536])),
         warnings=tuple(draw(st.lists(TEXTS, max_size=3))),
     )
 
 
+@st.composite
+def any_contexts(draw: st.DrawFn) -> Context:
+    """A context of any mode, with whatever may be remarked of its items."""
+    base = draw(contexts())
+    mode = draw(st.sampled_from(MODES))
+    rows = [item for section in base.sections for item in section.items if isinstance(item, Observation)]
+    lines = [item for section in base.sections for item in section.items if isinstance(item, SessionLine)]
+    state = AnchorState(draw(TEXTS), 1, 2, draw(st.sampled_from(["changed", "gone", "moved"])), author=draw(TEXTS))
+    remarks = Remarks(
+        superseded={row.id: "[#7]" for row in rows[:2]},
+        branches={row.id: draw(TEXTS) for row in rows[1:3]},
+        files={row.id: (state,) * 3 for row in rows[:3]},
+        excerpts={row.id: draw(TEXTS) for row in rows[2:4]},
+        summaries={line.id: 12 for line in lines[:1]},
+        gists={line.id: draw(TEXTS) for line in lines[:2]},
+        next_steps={line.id: (draw(TEXTS), draw(TEXTS)) for line in lines},
+    )
+    names = st.sampled_from(["pinned", "identity", "memories", "entities", "observations"])
+    shown = [replace(one, name=draw(names), note=draw(TEXTS), lines=draw(st.integers(0, 3))) for one in base.sections]
+    return replace(
+        base,
+        mode=mode,
+        sections=base.sections if mode == "session" else tuple(shown),
+        remarks=remarks,
+        withheld=draw(st.integers(0, 9)),
+        today="" if mode == "session" else "2026-03-01",
+        zone=UTC,
+        max_bytes=draw(st.sampled_from([600, 700, 3_200] + ([] if mode == "session" else [400, 401, 500]))),
+    )
+
+
 def context(*rows: Observation, max_bytes: int = 600, warnings: tuple[str, ...] = ()) -> Context:
-    return Context("widgets", "git_root", (), (), (), rows, len(rows), {}, False, max_bytes, warnings)
+    return Context("widgets", "git_root", (Section("recent", rows),), max_bytes, memories=len(rows), warnings=warnings)
 
 
 @given(contexts())
@@ -73,11 +107,37 @@ def test_the_text_is_never_over_its_bytes_and_nothing_in_it_opens_or_closes_the_
         assert after == "" or after.startswith("\n")
 
 
+@given(any_contexts())
+def test_no_mode_is_over_its_bytes_or_lets_a_text_out_of_the_fence(given_context: Context) -> None:
+    text = render.text(given_context, now=NOW)
+
+    assert len(text.encode()) <= given_context.max_bytes
+    assert FENCE.findall(text) in ([], ["", "/"])
+    if given_context.mode in ("query", "full") and text:
+        assert text.startswith("<engram-memory project=")
+    render.json_text(given_context)
+
+
+@given(st.lists(st.builds(observation, st.integers(1, 9_999), TEXTS, TEXTS, st.just("identity")), max_size=20), TEXTS)
+def test_overrides_are_never_cut_and_leave_half_of_the_budget(rows: list[Observation], content: str) -> None:
+    overrides = Section("overrides", tuple(rows))
+    found = Section("memories", (observation(10_000, "The answer", content, "decision"),))
+    given_context = replace(context(), mode="query", sections=(overrides, found), max_bytes=800, today="2026-03-01")
+
+    text = render.text(given_context, now=NOW)
+
+    assert all(f"- [#{row.id}]" in text for row in rows)
+    section = text.partition("## What is known\n")[2].rpartition("\nmem_get_observation")[0]
+    assert section.startswith("- [#10000] The answer (decision, 1h): ")
+    assert len(text.encode()) <= 800 or len(section.encode()) <= 400
+
+
 @given(contexts())
 def test_the_json_holds_what_fits_into_the_same_bytes(given_context: Context) -> None:
     values = render.to_json(given_context)
 
-    frame = render.json_text(replace(given_context, pinned=(), sessions=(), recent=(), prompts=()))
+    empty = tuple(replace(section, items=()) for section in given_context.sections)
+    frame = render.json_text(replace(given_context, sections=empty))
     size = len(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode())
     assert size <= max(len(frame.encode()), given_context.max_bytes)
     held = sum(len(values[section]) for section in ("pinned", "sessions", "recent", "prompts"))

@@ -29,7 +29,15 @@ def test_stop_words_are_left_out_unless_there_is_nothing_else() -> None:
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("#12", 12), ("  #12 ", 12), ("12", None), ("#12 and more", None), ("#", None), ("#1234567890123456789", None)],
+    [
+        ("#12", 12),
+        ("  #12 ", 12),
+        ("[#12]", 12),
+        ("12", None),
+        ("#12 and more", None),
+        ("#", None),
+        ("#1234567890123456789", None),
+    ],
 )
 def test_a_handle_names_an_observation(text: str, number: int | None) -> None:
     assert parse_query(text).observation_id == number
@@ -57,3 +65,66 @@ def test_a_long_query_is_read_from_its_beginning_and_says_so() -> None:
     assert (huge.words[0].text, huge.shortened) == ("first", True)
     assert len(huge.text) == MAX_QUERY_CHARS
     assert not parse_query("queue worker").shortened
+
+
+# --- what was typed in a search box ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases", "words"),
+    [
+        pytest.param('"retry queue" worker', ('("retry queue")',), ["retry", "queue", "worker"], id="phrase"),
+        pytest.param('"a" "b c"', ('("a")', '("b c")'), ["a", "b", "c"], id="two"),
+        pytest.param("“retry queue”", ('("retry queue")',), ["retry", "queue"], id="curly"),
+        pytest.param("«retry queue»", ('("retry queue")',), ["retry", "queue"], id="guillemets"),
+        pytest.param('"rate_limit"', ('("rate limit")',), ["rate", "limit"], id="identifier"),
+        pytest.param('"用户登录"', ('("用户 户登 登录")',), ["用户", "户登", "登录"], id="without-blanks"),
+        pytest.param('"用"', ('("用"*)',), ["用"], id="one-character"),
+        pytest.param('"v2 用户"', ('("v2" AND "用户")',), ["v2", "用户"], id="mixed"),
+        pytest.param('"retry queue', (), ["retry", "queue"], id="open"),
+        pytest.param('5" disk and 3" disk', (), ["5", "disk", "and", "3"], id="inches"),
+        pytest.param('"" "🎉"', (), [], id="without-a-word"),
+    ],
+)
+def test_a_quoted_phrase_is_required_and_its_words_rank(text: str, phrases: tuple[str, ...], words: list[str]) -> None:
+    query = parse_query(text, filters=True)
+    assert query.phrases == phrases
+    assert [word.text for word in query.words] == words
+
+
+@pytest.mark.parametrize(
+    ("text", "excluded", "words"),
+    [
+        pytest.param("queue -redis", ('("redis")',), ["queue"], id="word"),
+        pytest.param("-redis -kafka queue", ('("redis")', '("kafka")'), ["queue"], id="two"),
+        pytest.param('queue -"redis cluster"', ('("redis cluster")',), ["queue"], id="phrase"),
+        pytest.param("queue -rate_limit", ('("rate limit")',), ["queue"], id="identifier"),
+        pytest.param("rate-limit", (), ["rate", "limit"], id="inside-a-word"),
+        pytest.param("queue - redis", (), ["queue", "redis"], id="alone"),
+        pytest.param("queue --redis", (), ["queue", "redis"], id="an-option"),
+        pytest.param("queue -", (), ["queue"], id="at-the-end"),
+    ],
+)
+def test_a_word_after_a_minus_is_excluded_and_no_word(text: str, excluded: tuple[str, ...], words: list[str]) -> None:
+    query = parse_query(text, filters=True)
+    assert query.excluded == excluded
+    assert [word.text for word in query.words] == words
+
+
+def test_an_expression_is_held_to_the_phrases_and_kept_from_the_excluded_words() -> None:
+    query = parse_query('"retry queue" -redis -kafka', filters=True)
+    assert query.restricted('"x"') == '(("x") AND ("retry queue")) NOT (("redis") OR ("kafka"))'
+    assert parse_query("queue", filters=True).restricted('"x"') == '("x")'
+
+
+def test_filters_are_no_words_unless_they_are_not_asked_for() -> None:
+    asked, plain = parse_query("queue type:bugfix", filters=True), parse_query("queue type:bugfix")
+    assert (asked.filters.types, [word.text for word in asked.words]) == (("bugfix",), ["queue"])
+    assert (bool(plain.filters), [word.text for word in plain.words]) == (False, ["queue", "type", "bugfix"])
+    assert parse_query("queue note:x", filters=True).notes
+
+
+def test_no_more_phrases_are_looked_up_than_anybody_types() -> None:
+    query = parse_query(" ".join(f'"word {number}" -no{number}' for number in range(50)), filters=True)
+    assert 0 < len(query.phrases) <= 8
+    assert 0 < len(query.excluded) <= 8

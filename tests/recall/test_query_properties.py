@@ -57,6 +57,22 @@ def test_no_text_makes_fts5_complain(index: sqlite3.Connection, text: str) -> No
             found(index, f"title : ({match})")
 
 
+MARKS = st.sampled_from(['"', ' "', '" ', " -", ' -"', "“", "«", "type:", "since:", ":"])
+
+
+@given(text=st.one_of(TYPED, st.lists(st.one_of(PIECES, MARKS), max_size=20).map("".join)))
+@example(text='"a" -"b" -c "')
+@example(text='-"\0" "\ud800 x"')
+@example(text='"用" -用户 "ระ"')
+def test_no_phrase_and_no_excluded_word_makes_fts5_complain(index: sqlite3.Connection, text: str) -> None:
+    query = parse_query(text, filters=True)
+    assert parse_query(text, filters=True) == query
+    for word in query.words[:4]:
+        found(index, query.restricted(word.expression))
+    for expression in (*query.phrases, *query.excluded):
+        found(index, expression)
+
+
 @given(text=STORED)
 @example(text="getHTTPResponse2 für die Übersicht")
 @example(text="用户user登录 v1.2-rc_3")

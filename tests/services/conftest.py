@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
@@ -107,7 +108,10 @@ def draft(content: str, title: str = "Token lifetime", **fields: Any) -> Draft:
 
 
 def whole(app: Engram, observation_id: int) -> Observation:
-    return app.get(observation_id).observation
+    """What an observation says; looking at it leaves no trace, and those of other looks are left out."""
+    with app.usage.hushed():
+        found = app.get(observation_id).observation
+    return replace(found, access_count=0, last_accessed_at=None)
 
 
 def rows_of(app: Engram, table: str) -> int:

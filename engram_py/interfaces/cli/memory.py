@@ -25,6 +25,7 @@ id_argument = click.argument("observation_id", metavar="ID", type=OBSERVATION_ID
 @click.option("--type", "kind", default="manual", show_default=True, help="decision, bugfix, pattern, ...")
 @click.option("--topic", help="Topic key; saving to it again revises the observation.")
 @click.option("--alias", "aliases", multiple=True, help="Another word somebody may search by; may be repeated.")
+@click.option("--file", "files", multiple=True, help="A file it is about: path or path:10-20; may be repeated.")
 @click.option("--session", "session_id", help="The session it belongs to.")
 @click.option("--operation-id", help="Saving twice with the same one answers the first result.")
 @scope_option
@@ -37,6 +38,7 @@ def save_command(
     kind: str,
     topic: str | None,
     aliases: tuple[str, ...],
+    files: tuple[str, ...],
     session_id: str | None,
     operation_id: str | None,
     scope: str | None,
@@ -55,19 +57,21 @@ def save_command(
         aliases=aliases,
         origin="user",
         operation_id=operation_id,
+        files=files,
     )
     with memory() as app:
         show(app.observations.save(draft, project=project, session_id=session_id), app, as_json=as_json)
 
 
 @click.command("search")
-@click.argument("query", nargs=-1, required=True, help="Words, a question, a topic key or #id.")
+@click.argument("query", nargs=-1, required=True, help="Words, a question, a topic key, #id, and filters.")
 @click.option("--type", "kind", help="Only this type.")
 @click.option("--match", type=click.Choice(["all", "any"]), default="all", help="Start with all words, or any.")
 @scope_option
 @project_option
 @all_option
 @click.option("--limit", type=int, help="Most results, 1 to 20; default: what .engram.json says, else 10.")
+@click.option("--explain", is_flag=True, help="Print each hit's numbers, the steps of the search, and its words.")
 @json_option
 @refusing
 def search_command(
@@ -77,10 +81,20 @@ def search_command(
     scope: str | None,
     project: str | None,
     all_projects: bool,
-    limit: int,
+    limit: int | None,
+    explain: bool,
     as_json: bool,
 ) -> None:
-    """Find what earlier sessions kept, best match first."""
+    """Find what earlier sessions kept, best match first.
+
+    A query may hold a "phrase" in quotes, -word for what must not be there, and filters: type: topic: project:
+    scope: file: branch: since: until: is:pinned, is:stale or is:superseded. Dates are 2026-03-14, 2026-03, 7d or
+    today.
+
+    The shell takes quotes away and a leading - is an option, so put the query in single quotes:
+    engram search 'timeout -redis "connection reset" type:bugfix since:30d'. A -word also goes after --, as in:
+    engram search timeout -- -redis
+    """
     with memory() as app:
         found = app.searches.search(
             " ".join(query),
@@ -90,6 +104,7 @@ def search_command(
             scope=scope,
             match_mode=match,
             limit=limit,
+            explain=explain,
         )
         show(found, app, as_json=as_json, full=True)
 
@@ -118,18 +133,40 @@ def history_command(observation_id: int, cursor: int | None, as_json: bool) -> N
 
 @click.command("context")
 @click.argument("project", required=False, help="Whose memory; default: the project of this folder.")
+@click.option("--query", help="A prompt: only what it deserves, often nothing; - reads standard input.")
+@click.option("--mode", type=click.Choice(["session", "query", "cascade", "full"]), help="Default: session, or query.")
+@click.option("--budget-tokens", type=int, help="Most tokens of 4 bytes; default 1,500, 800, 2,000 or 10,000.")
 @click.option("--max-bytes", type=int, help="Most bytes of UTF-8; default 6,000.")
 @click.option("--compact", is_flag=True, help="Titles only.")
 @scope_option
 @json_option
 @refusing
 def context_command(
-    project: str | None, max_bytes: int | None, compact: bool, scope: str | None, as_json: bool
+    project: str | None,
+    query: str | None,
+    mode: str | None,
+    budget_tokens: int | None,
+    max_bytes: int | None,
+    compact: bool,
+    scope: str | None,
+    as_json: bool,
 ) -> None:
-    """Print what a new session would be given."""
+    """Print what a new session would be given, or a prompt."""
+    prompt = text_argument(query) if query is not None else None
     with memory() as app:
-        found = app.contexts.assemble(project, scope=scope, max_bytes=max_bytes, compact=compact)
+        found = app.contexts.assemble(
+            project,
+            scope=scope,
+            max_bytes=max_bytes,
+            compact=compact,
+            query=prompt,
+            mode=mode,
+            budget_tokens=budget_tokens,
+        )
         show(found, app, as_json=as_json)
+        if found.mode == "query" and not as_json and not any(section.items for section in found.sections):
+            heard = f"heard “{found.cue}”, found nothing that fits" if found.cue else "it asks for no memory"
+            click.echo(f"note: nothing for this prompt ({heard})", err=True)
 
 
 @click.command("timeline")

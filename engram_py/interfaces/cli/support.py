@@ -118,7 +118,8 @@ def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False
     if notes and is_dataclass(value) and not isinstance(value, type):
         value = replace(value, warnings=())
     if not _on_terminal():
-        click.echo(render.text(value, now=now, full=full))
+        said = render.text(value, now=now, full=full)
+        click.echo(said, nl=bool(said))
     elif not _print_table(value, now):
         click.echo(printable(render.text(value, now=now, full=full)))
     for note in notes:

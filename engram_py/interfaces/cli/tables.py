@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING, Literal
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from engram_py.interfaces.cli.support import printable
 from engram_py.interfaces.wording import age, clock, relation
+from engram_py.interfaces.wording_search import marks, places
 from engram_py.models.context import Stats
 from engram_py.models.health import Report
 from engram_py.models.listing import Listing
@@ -18,6 +21,9 @@ from engram_py.models.observation import Hit, Results, ReviewLine
 from engram_py.models.project import ProjectLine
 from engram_py.models.relation import Judged
 from engram_py.models.session import Prompt, SessionLine
+
+if TYPE_CHECKING:
+    from engram_py.interfaces.wording_explain import Section
 
 # The column that takes the room the others leave, and breaks anywhere: it holds what people wrote.
 _WIDE = ("memory", "session", "prompt", "finding", "new", "older", "also")
@@ -40,8 +46,10 @@ def _cell(text: str) -> str:
     return escape(printable(text))
 
 
-def _table(value: object, now: datetime) -> Table | None:
+def _table(value: object, now: datetime) -> RenderableType | None:
     match value:
+        case Results() if value.explain is not None:
+            return _explained(value)
         case Results() if value.results:
             return _results(value, now)
         case Listing() if value.items:
@@ -75,17 +83,44 @@ def _results(value: Results, now: datetime) -> Table:
     table = _new(f"{len(value.results)} found ({value.rung})", *columns, spaced=True)
     for hit in value.results:
         lines = [f"[bold]{_cell(hit.title)}[/bold]{_marks(hit)}", _cell(hit.snippet)]
-        lines += [f"[yellow]{_cell(relation(note))}[/yellow]" for note in hit.relations]
+        more = [places(hit, full=True), *(relation(note) for note in hit.relations)]
+        lines += [f"[yellow]{_cell(line)}[/yellow]" for line in more if line]
         project = (_cell(hit.project),) if several else ()
         table.add_row(f"#{hit.id}", _cell(hit.type[:16]), age(hit.updated_at, now), *project, "\n".join(lines))
     return table
 
 
 def _marks(hit: Hit) -> str:
-    marks: list[str] = [hit.scope] if hit.scope != "project" else []
-    marks += ["pinned"] if hit.pinned else []
-    marks += ["needs review"] if hit.state == "needs_review" else []
-    return f" [dim]({', '.join(marks)})[/dim]" if marks else ""
+    found = marks(hit)
+    return f" [dim]({_cell(', '.join(found))})[/dim]" if found else ""
+
+
+def _explained(value: Results) -> Group:
+    from engram_py.interfaces.wording_explain import foot, head, sections
+
+    parts: list[RenderableType] = [Text(printable("\n".join(head(value)))), Text()]
+    for section in sections(value):
+        parts += [Text.assemble((section.title, "bold"), f": {section.legend}"), _section(section)]
+    if value.explain is not None:
+        parts.append(Text(printable(foot(value.explain))))
+    return Group(*parts)
+
+
+def _section(section: Section) -> Table:
+    table = Table(header_style="bold", box=box.SIMPLE_HEAD)
+    # What the factors are stands below the title: beside it there is no room on a narrow terminal.
+    folded = "factors" in section.columns
+    for name, figures in zip(section.columns, section.figures, strict=True):
+        wide = name == section.columns[-1]
+        if name != "factors":
+            side: Literal["right", "left"] = "right" if figures else "left"
+            table.add_column(name, overflow="fold", ratio=1 if wide else None, no_wrap=not wide, justify=side)
+    for row in section.rows:
+        cells = [_cell(cell) for cell in row]
+        if folded:
+            cells[-2:] = [f"{cells[-1]}\n[dim]{cells[-2]}[/dim]"]
+        table.add_row(*cells)
+    return table
 
 
 def _listing(value: Listing, now: datetime) -> Table | None:

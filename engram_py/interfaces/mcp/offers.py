@@ -65,7 +65,8 @@ def list_resources(app: Engram) -> list[Resource]:
         Resource(uri=CONTEXT + quote(name, safe=""), name=f"context of {name}", mime_type=MIME)
         for name in place.reads or ()
     ]
-    context = app.contexts.assemble()
+    with app.usage.hushed():  # a list to browse
+        context = app.contexts.assemble()
     for row in (*context.pinned, *context.recent)[:LISTED]:
         listed.append(Resource(uri=f"{OBSERVATION}{row.id}", name=row.title, description=row.type, mime_type=MIME))
     return listed

@@ -34,6 +34,7 @@ def mem_save(
     project: Project = None,
     session_id: SessionId = None,
     aliases: Annotated[Words | None, Field(description="Other words somebody may search by.")] = None,
+    files: Annotated[Words | None, Field(description="What it is about: path or path:10-20.")] = None,
     operation_id: Annotated[str | None, QUIET] = None,
     tool_name: Annotated[str | None, QUIET] = None,
     capture_prompt: Annotated[bool, QUIET] = True,
@@ -51,6 +52,7 @@ def mem_save(
         aliases=tuple(aliases or ()),
         tool_name=tool_name,
         operation_id=operation_id,
+        files=tuple(files or ()),
     )
     return app.observations.save(draft, project=project, session_id=session_id)
 
@@ -58,7 +60,10 @@ def mem_save(
 @tool(title="Search memory", hints=READS, formats=("compact", "full", "json"))
 def mem_search(
     app: Engram,
-    query: Annotated[str, Field(description="Words, a question, a topic key, or #id.")],
+    query: Annotated[
+        str,
+        Field(description='Words, a question, topic key or #id; "phrases", -word, type: topic: file: since: is:stale.'),
+    ],
     type: str | None = None,
     project: Project = None,
     all_projects: Annotated[bool, Field(description="Not only this one.")] = False,
@@ -84,11 +89,22 @@ def mem_context(
     app: Engram,
     project: Project = None,
     scope: str | None = None,
-    max_bytes: Annotated[int | None, Field(description="Default 6000.")] = None,  # services/context.py
+    query: Annotated[str | None, Field(description="A prompt: only what it needs.")] = None,
+    mode: Annotated[str | None, Field(description="session, query, cascade, full.")] = None,
+    budget_tokens: Annotated[int | None, Field(description="Default 1500.")] = None,  # services/context.py
     compact: Annotated[bool, Field(description="Titles only.")] = False,
+    max_bytes: Annotated[int | None, QUIET] = None,
 ) -> Context:
     """What earlier sessions left: pinned, recent sessions, observations, prompts. Call it once at the start."""
-    return app.contexts.assemble(project, scope=scope, max_bytes=max_bytes, compact=compact)
+    return app.contexts.assemble(
+        project,
+        scope=scope,
+        max_bytes=max_bytes,
+        compact=compact,
+        query=query,
+        mode=mode,
+        budget_tokens=budget_tokens,
+    )
 
 
 @tool(title="Open a memory", hints=READS, aliases={"observation_id": "id"})

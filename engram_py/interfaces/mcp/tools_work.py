@@ -113,7 +113,7 @@ def mem_review(
     limit: Annotated[int, Field(description="Of list; most 100.")] = 10,  # services/reading.py
     observation_id: Annotated[ObservationId | None, Field(description="Of mark_reviewed.")] = None,
 ) -> Listing | Reviewed:
-    """List observations whose review date has come, or confirm that one still holds."""
+    """List observations that are due for review or whose files changed, or confirm that one still holds."""
     if action == "list":
         return app.observations.due_for_review(project, limit=limit)
     if action != "mark_reviewed":

@@ -1,0 +1,113 @@
+"""What an embedder is, and what the setting that chooses one means."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+from urllib.parse import urlsplit
+
+from engram_py.errors import InvalidEmbedderError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+Kind = Literal["model2vec", "fastembed", "openai"]
+
+_FORMS = "model2vec:NAME, fastembed:NAME or openai:http://127.0.0.1:11434/v1#MODEL; a directory may stand for NAME"
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one length; calls may come from several threads.
+
+    Raises EmbedderError from either method when it cannot.
+    """
+
+    def passages(self, texts: Sequence[str]) -> Vectors:
+        """One row per text: of unit length, or all zero where the model saw nothing in the text."""
+
+    def question(self, text: str) -> Vectors:
+        """One row for what somebody asks; some models write questions differently from what answers them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A parsed ``embedder`` setting. ``target`` is a name, a directory or a base URL; ``model`` the endpoint's."""
+
+    kind: Kind
+    target: str
+    model: str = ""
+
+    @property
+    def name(self) -> str:
+        """What vectors made by it are kept under."""
+        return f"{self.kind}:{self.target}" + (f"#{self.model}" if self.model else "")
+
+    @property
+    def directory(self) -> Path | None:
+        """The model's directory, None for a name: an absolute path, or one that begins with ~."""
+        try:
+            path = Path(self.target).expanduser()
+        except RuntimeError:  # ~somebody, who has no home here
+            path = Path(self.target)
+        return path if path.is_absolute() or self.target.startswith("~") else None
+
+    @property
+    def host(self) -> str:
+        """The host texts are sent to, empty for a model of this machine."""
+        return urlsplit(self.target).hostname or "" if self.kind == "openai" else ""
+
+    @property
+    def private(self) -> bool:
+        """Whether texts stay on this machine, or leave it encrypted."""
+        return not self.host or self.target.startswith("https:") or _is_loopback(self.host)
+
+
+def parse_embedder(text: str) -> Spec:
+    """Read the ``embedder`` setting.
+
+    Raises InvalidEmbedderError when it is none of the three forms.
+    """
+    kind, colon, target = text.strip().partition(":")
+    target = target.strip()
+    if not colon or not target or "\0" in target:
+        raise InvalidEmbedderError(text, f"it is {_FORMS}")
+    match kind.strip().lower():
+        case "model2vec":
+            return Spec("model2vec", target)
+        case "fastembed":
+            return Spec("fastembed", target)
+        case "openai":
+            return _endpoint(text, target)
+    raise InvalidEmbedderError(text, f"it is {_FORMS}")
+
+
+def _is_loopback(host: str) -> bool:
+    if host.rstrip(".").lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _endpoint(text: str, target: str) -> Spec:
+    address, _, model = target.partition("#")
+    try:
+        url = urlsplit(address)
+        port_is_fine = url.port is None or url.port > 0
+    except ValueError as exc:
+        raise InvalidEmbedderError(text, str(exc)) from exc
+    if url.scheme not in ("http", "https") or not url.hostname or not port_is_fine:
+        raise InvalidEmbedderError(text, "the address begins with http:// or https:// and names a host")
+    if not model.strip():
+        raise InvalidEmbedderError(text, "the model follows the address after a #")
+    if url.username is not None or url.password is not None or url.query or any(c.isspace() for c in address):
+        # The setting is the name that vectors are kept under and that messages show: no place for a secret.
+        raise InvalidEmbedderError("openai:…", "an address holds no password and no ?; see embedder_key_variable")
+    return Spec("openai", address.rstrip("/"), model.strip())

@@ -1,0 +1,93 @@
+"""``engram eval``: the user's own retrieval tests."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from engram_py.interfaces.cli.support import (
+    OBSERVATION_ID,
+    json_option,
+    memory,
+    progress,
+    project_option,
+    refusing,
+    show,
+    text_argument,
+)
+
+
+@click.group("eval", invoke_without_command=True)
+@click.option("--keep", is_flag=True, help="Compare later runs with this one; the first run is kept by itself.")
+@click.option(
+    "--tolerance", type=float, help="How much hit@5 or MRR may be lower before it counts as a fall; default 0.01."
+)
+@json_option
+@click.pass_context
+def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_json: bool) -> None:
+    """Ask every kept question and compare with the kept run; exit code 1 when hit@5 or MRR fell, or a question that
+    should find nothing newly found something.
+
+    `add`, `list` and `remove` look after the questions. Others are learned from searches whose hit was opened
+    (setting `learn`). All of it stays on this machine.
+    """
+    if ctx.invoked_subcommand is None:
+        _run(keep=keep, tolerance=tolerance, as_json=as_json)
+    elif as_json:
+        ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
+
+
+@refusing
+def _run(*, keep: bool, tolerance: float | None, as_json: bool) -> None:
+    from engram_py.version import __version__
+
+    with memory() as app, progress("Asking") as report:
+        result = app.evaluations.run({"engram": __version__}, keep=keep, tolerance=tolerance, progress=report)
+    show(result, app, as_json=as_json)
+    if result.fell:
+        sys.exit(1)
+
+
+@eval_command.command("add")
+@click.argument("question", help="What somebody would ask; - reads standard input.")
+@click.argument("ids", metavar="[ID]...", nargs=-1, type=OBSERVATION_ID, help="The observations that answer it.")
+@click.option("--none", "silent", is_flag=True, help="Nothing here answers it: a search should find nothing.")
+@project_option
+@json_option
+@refusing
+def add_command(question: str, ids: tuple[int, ...], silent: bool, project: str | None, as_json: bool) -> None:
+    """Keep a question and the observations that answer it; again with another ID adds an answer."""
+    with memory() as app:
+        kept = app.evaluations.add(text_argument(question), ids, silent=silent, project=project)
+        show(kept, app, as_json=as_json)
+
+
+@eval_command.command("list")
+@json_option
+@refusing
+def list_command(as_json: bool) -> None:
+    """List the questions: yours first, then those that were learned."""
+    from engram_py.models.listing import Listing
+
+    with memory() as app:
+        show(Listing("questions", app.evaluations.questions()), app, as_json=as_json)
+
+
+@eval_command.command("remove")
+@click.argument("numbers", metavar="N...", nargs=-1, required=True, type=int, help="As `engram eval list` shows them.")
+@json_option
+@refusing
+def remove_command(numbers: tuple[int, ...], as_json: bool) -> None:
+    """Remove questions."""
+    with memory() as app:
+        show(app.evaluations.remove(numbers), app, as_json=as_json)
+
+
+@eval_command.command("forget-learned")
+@json_option
+@refusing
+def forget_learned_command(as_json: bool) -> None:
+    """Remove every question that was learned, and the last searches it would be learned from."""
+    with memory() as app:
+        show(app.evaluations.forget_learned(), app, as_json=as_json)

@@ -1,0 +1,91 @@
+"""The words of anchors: what became of the files an observation is about, and of the commit it was made at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from engram_py.interfaces.wording import age, notes
+from engram_py.models.anchor import AnchorState, Visibility
+from engram_py.models.anchoring import Checked, StaleLine
+
+_MOST_ANCHORS = 4  # of one observation, in a list
+
+
+def phrase(state: AnchorState, *, with_path: bool = True) -> str:
+    """One anchor, as in ``src/auth.py:10-20 changed 3 commits ago by Ada``; empty for a fresh one without its path."""
+    path = place(state.path, state.start, state.end) if with_path else ""
+    match state.state:
+        case "moved":
+            said = f"moved to {place(state.now_path or state.path, state.now_start, state.now_end)}"
+        case "changed":
+            where = f", now in {state.now_path}" if state.now_path else ""
+            said = f"changed{_when(state)}{where}"
+        case "gone":
+            said = f"gone{_when(state)}"
+        case "unknown":
+            said = f"unknown ({state.reason})" if state.reason else "unknown"
+        case _:
+            said = "fresh" if with_path else ""
+    return f"{path} {said}".strip()
+
+
+def place(path: str, start: int | None, end: int | None) -> str:
+    """A path with its lines, as in ``src/auth.py:10-20``."""
+    if start is None:
+        return path
+    return f"{path}:{start}" if end in (None, start) else f"{path}:{start}-{end}"
+
+
+def visibility(value: Visibility) -> str:
+    """Where the commit of an observation is, when that is not the history of HEAD; else nothing."""
+    branch = value.branch or "another branch"
+    match value.state:
+        case "elsewhere":
+            return f"from branch {branch}, not merged here"
+        case "gone":
+            return f"from branch {branch}, deleted without a merge"
+    return ""
+
+
+def _when(state: AnchorState) -> str:
+    if state.uncommitted:
+        return ", not committed yet"
+    if state.commits_ago is None:
+        return ""
+    by = f" by {state.author}" if state.author else ""
+    ago = "1 commit" if state.commits_ago == 1 else f"{state.commits_ago:,} commits"
+    return f" {ago} ago{by}" if state.commits_ago else f" in the last commit{by}"
+
+
+def _checked(value: Checked, now: datetime) -> str:
+    if not value.anchors:
+        return "\n".join([f"No observation of {value.project or 'this place'} names a file", *notes(value.warnings)])
+    states = ", ".join(f"{count} {word}" for word, count in value.states.items())
+    stale = f"{len(value.stale)} of {value.observations}" if value.stale else f"None of {value.observations}"
+    lines = [f"{stale} observations with files went stale in {value.project} (files: {states})"]
+    lines += [_stale(line, now) for line in value.stale]
+    if value.stale:
+        lines.append(
+            "Read one with `engram get ID`; `engram review ID` says it still holds, `engram update` corrects it."
+        )
+    return "\n".join([*lines, *notes(value.warnings)])
+
+
+def _stale(value: StaleLine, now: datetime) -> str:
+    head = f"[#{value.id}] {value.title} ({value.type}, {value.project}, {age(value.updated_at, now)})"
+    return f"{head}: {anchors(value.anchors)}"
+
+
+def anchors(states: Sequence[AnchorState]) -> str:
+    """The anchors of one observation on one line, the first few of many."""
+    more = f"; and {len(states) - _MOST_ANCHORS} more" if len(states) > _MOST_ANCHORS else ""
+    return "; ".join(phrase(state) for state in states[:_MOST_ANCHORS]) + more
+
+
+WORDS: dict[type, Callable[[Any, datetime], str]] = {
+    Checked: _checked,
+    StaleLine: _stale,
+    AnchorState: lambda value, now: phrase(value),
+}

@@ -1,0 +1,154 @@
+"""The words of the user's retrieval tests and of a rebuilt index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from engram_py.interfaces.wording import clock, notes
+from engram_py.models.evaluation import (
+    DEPTH,
+    Answer,
+    Asked,
+    Evaluation,
+    Measures,
+    Question,
+    QuestionKept,
+    QuestionsRemoved,
+)
+from engram_py.models.health import Reindexed
+
+MOST_MOVED = 40
+_NAMES = {"hit_1": "hit@1", "hit_5": "hit@5", "hit_10": "hit@10", "mrr": "MRR", "ndcg_10": "nDCG@10"}
+_FELL = {**_NAMES, "false_answers": "false answers"}
+
+
+def _answer(value: Answer) -> str:
+    if value.id is None:
+        return "an observation that is not here"
+    return f"[#{value.id}] {value.title}" + (" (deleted)" if value.deleted else "")
+
+
+def _question(value: Question, now: datetime) -> str:
+    answers = "; ".join(map(_answer, value.answers)) or "nothing"
+    where = value.project or "all projects"
+    origin = f"learned, {value.times} times" if value.times > 1 else value.origin
+    return f'{value.id} "{value.question}" → {"silence" if value.silent else answers} ({where}, {origin})'
+
+
+def _kept(value: QuestionKept, now: datetime) -> str:
+    verb = {"added": "Added", "updated": "Updated", "unchanged": "Kept already"}[value.outcome]
+    return "\n".join([f"{verb}: {_question(value.question, now)}", *notes(value.warnings)])
+
+
+def _removed(value: QuestionsRemoved, now: datetime) -> str:
+    return f"Forgot {value.count} learned question(s)" if value.learned else f"Removed {value.count} question(s)"
+
+
+def _evaluation(value: Evaluation, now: datetime) -> str:
+    if not value.asked:
+        said = 'No questions yet: engram eval add "your question" ID, or open what a search found'
+        return "\n".join([said, *notes(value.warnings)])
+    lines = [*_head(value, now), "", *_table(value), *_moved(value), *_lost(value), "", *_verdict(value)]
+    return "\n".join([*lines, *notes(value.warnings)])
+
+
+def _head(value: Evaluation, now: datetime) -> Iterator[str]:
+    facts = ", ".join(f"{name} {fact}" for name, fact in value.facts.items())
+    silent = value.measures.silent_questions
+    learned = sum(one.origin == "learned" for one in value.asked)
+    yield f"{facts}: {len(value.asked)} question(s), {learned} of them learned, {silent} that should find nothing"
+    if value.kept_at is not None:
+        both = sum(one.comparable for one in value.asked)
+        yield f"before: the run kept {clock(value.kept_at, now)}; {both} question(s) were asked then and now"
+        yield f"changed since then: {', '.join(value.changed) or 'neither the program nor the index'}"
+
+
+def _table(value: Evaluation) -> Iterator[str]:
+    columns = {"all": value.measures}
+    if value.learned.questions:
+        columns["learned"] = value.learned
+    if value.before is not None and value.now is not None:
+        columns |= {"before": value.before, "after": value.now}
+    yield f"{'':14}" + "".join(f"{name:>10}" for name in columns)
+    for name, label in _NAMES.items():
+        cells = "".join(f"{_share(measures, name):>10}" for measures in columns.values())
+        yield f"{label:14}{cells}" + ("  FELL" if name in value.fell else "")
+    cells = "".join(f"{_false(measures):>10}" for measures in columns.values())
+    yield f"{'false answers':14}{cells}" + ("  ROSE" if "false_answers" in value.fell else "")
+
+
+def _share(measures: Measures, name: str) -> str:
+    return f"{getattr(measures, name):.3f}" if measures.questions else "-"
+
+
+def _false(measures: Measures) -> str:
+    return f"{measures.false_answers} of {measures.silent_questions}" if measures.silent_questions else "-"
+
+
+def _moved(value: Evaluation) -> Iterator[str]:
+    moved = [one for one in value.asked if one.comparable and one.moved]
+    wrong = [one for one in value.asked if one.outcome in ("missed", "answered") and one not in moved]
+    for title, asked in (("moved", moved), ("not answered as they should be", wrong)):
+        if asked:
+            yield from ("", f"{title}:")
+            yield from (_line(one) for one in asked[:MOST_MOVED])
+            if len(asked) > MOST_MOVED:
+                yield f"  and {len(asked) - MOST_MOVED} more: --json lists them all"
+
+
+def _line(one: Asked) -> str:
+    then = f"{_place(one.before, one.rank_before)} → " if one.before is not None and one.moved else ""
+    shown = f", with {_answer(one.shown)}" if one.shown else ""
+    return f'  {one.id} "{one.question}": {then}{_place(one.outcome, one.rank)}{shown}'
+
+
+def _place(outcome: str | None, rank: int | None) -> str:
+    match outcome:
+        case "found":
+            return f"rank {rank}"
+        case "missed":
+            return f"not in the first {DEPTH}"
+        case "answered":
+            return "answered"
+    return "nothing found"
+
+
+def _lost(value: Evaluation) -> Iterator[str]:
+    lost = [one for one in value.asked if one.outcome == "lost"]
+    if lost:
+        yield from ("", "lost their answer (not counted; `engram eval remove N`, or add one that answers now):")
+        yield from (f'  {one.id} "{one.question}": {"; ".join(map(_answer, one.answers))}' for one in lost)
+
+
+def _verdict(value: Evaluation) -> Sequence[str]:
+    lines = []
+    if value.fell:
+        names = ", ".join(_FELL[name] for name in value.fell)
+        lines.append(f"worse than the kept run by more than {value.tolerance:g}: {names}")
+    elif value.kept_at is not None:
+        lines.append("no worse than the kept run")
+    if value.kept:
+        lines.append("kept: later runs are compared with this one")
+    elif value.kept_at is not None:
+        fresh = sum(one.before is None for one in value.asked)
+        lines += [f"{fresh} question(s) are newer than the kept run: --keep has them compared"] if fresh else []
+    return lines
+
+
+def _reindexed(value: Reindexed, now: datetime) -> str:
+    rows = f"{value.observations} observations and {value.prompts} prompts"
+    lines = [f"Indexed {rows}; {value.rewritten} had terms of another version"]
+    lines += ["went on from where an earlier run was stopped"] if value.resumed else []
+    lines += ["the index that was in use was not whole; it was made again first"] if value.mended else []
+    return "\n".join(lines)
+
+
+WORDS: dict[type, Callable[[Any, datetime], str]] = {
+    Question: _question,
+    QuestionKept: _kept,
+    QuestionsRemoved: _removed,
+    Evaluation: _evaluation,
+    Reindexed: _reindexed,
+}

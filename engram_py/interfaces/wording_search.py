@@ -1,0 +1,122 @@
+"""The words of what a search found, and of why it found nothing. How it went is worded in ``wording_explain``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from engram_py.interfaces.wording import age, notes, relation
+from engram_py.models.explain import Silence
+from engram_py.models.observation import Hit, Results
+
+COMPACT_PREVIEW_CHARS = 100
+_QUERY_CHARS, _WORD_CHARS = 200, 40
+_MOST_NAMED = 8
+_MARKED = re.compile(r'(?<!\S)-?["“”„«]|(?<!\S)-\w')  # "a phrase", -word
+
+
+def results(value: Results, *, now: datetime, full: bool = False) -> str:
+    """Hits, best first: handle, type, title, age, one line of the text. Without any, why, and what to do next."""
+    if not value.results:
+        return "\n".join([*nothing(value), *notes(value.warnings)])
+    count = len(value.results)
+    head = f"{count} found ({value.rung}), best first. mem_get_observation(id) opens one."
+    lines = [head, *(line for hit in value.results for line in _hit(hit, value, now, full))]
+    return "\n".join([*lines, *notes(value.warnings)])
+
+
+def marks(hit: Hit) -> list[str]:
+    """What to know of a hit before its text is believed, besides its type, age and project."""
+    superseded = any(note.label == "superseded_by" and not note.deleted for note in hit.relations)
+    found: list[str] = [hit.scope] if hit.scope != "project" else []
+    found += ["pinned"] if hit.pinned else []
+    found += ["superseded"] if superseded else []
+    found += [hit.lifecycle] if hit.lifecycle != "active" else []
+    found += ["needs review"] if hit.state == "needs_review" else []
+    if hit.branch:  # no branch's name has a blank in it: that is a sentence about one
+        found.append(f"on {hit.branch}" if " " in hit.branch else f"on branch {hit.branch}")
+    found += [f"says the same as [#{hit.like}]"] if hit.like is not None else []
+    found += ["fresh"] if hit.anchors and all(anchor.state == "fresh" for anchor in hit.anchors) else []
+    return found
+
+
+def places(hit: Hit, *, full: bool = False) -> str:
+    """What became of the files the hit is about, fresh ones left out; those nobody can tell about only in ``full``."""
+    worth = ("changed", "moved", "gone", "unknown") if full else ("changed", "moved", "gone")
+    states = [anchor for anchor in hit.anchors if anchor.state in worth]
+    if not states:
+        return ""
+    from engram_py.interfaces.wording_anchors import anchors
+
+    return anchors(states)
+
+
+def _hit(hit: Hit, value: Results, now: datetime, full: bool) -> Iterator[str]:
+    several = value.projects is None or hit.project not in value.projects or len(value.projects) > 1
+    about = [hit.type, age(hit.updated_at, now), *([hit.project] if several else []), *marks(hit)]
+    yield f"[#{hit.id}] {hit.title} ({', '.join(about)})"
+    limit = len(hit.snippet) if full else COMPACT_PREVIEW_CHARS
+    yield f"  {hit.snippet if len(hit.snippet) <= limit else hit.snippet[: limit - 1] + '…'}"
+    if found := places(hit, full=full):
+        yield f"  {found}"
+    yield from (f"  {relation(note)}" for note in hit.relations)
+
+
+def nothing(value: Results) -> list[str]:
+    """An empty answer in at most four lines: where was searched, why there is nothing, what is near, what to do."""
+    where = "all projects" if value.projects is None else ", ".join(value.projects)
+    query = " ".join(value.query.split())[:_QUERY_CHARS]
+    lines = [f'Nothing found for "{query}" in {where} ({value.memories} memories visible from there).']
+    silence = value.silence
+    if silence is None:
+        return lines
+    lines.append(_why(silence))
+    if near := _near(silence):
+        lines.append(near)
+    return [*lines, _next_step(value, silence)]
+
+
+def _why(silence: Silence) -> str:
+    why = f"{silence.reason[:1].upper()}{silence.reason[1:]}."
+    if silence.filtered:
+        together = " together" if len(silence.filters) > 1 else ""
+        why = f"Filtered away by {_named(silence.filters)}{together}: {silence.filtered:,} with words of it."
+    return f"{why} Never seen in this memory: {_named(silence.unknown)}." if silence.unknown else why
+
+
+def _near(silence: Silence) -> str:
+    parts = []
+    if silence.filters and not silence.filtered:
+        parts.append(f"Searched only {_named(silence.filters)}")
+    if silence.nearest:
+        parts.append(f"Nearest: [#{silence.nearest}]")
+    if silence.topics:
+        parts.append(f"Nearest topics: {_named(silence.topics)}")
+    return f"{'. '.join(parts)}." if parts else ""
+
+
+def _next_step(value: Results, silence: Silence) -> str:
+    if silence.filters and (silence.filtered or not silence.unknown):
+        return f"Next: search without {_named(silence.filters)}."
+    if not any(char.isalnum() for char in value.query):
+        return "Next: give at least one word, #id, or a filter such as type:decision."
+    if not value.memories:
+        return f"Next: save something, nothing is kept here yet{_elsewhere(value)}."
+    if _MARKED.search(value.query):
+        return "Next: search without the quotes and the -words."
+    if silence.nearest:
+        return f"Next: open [#{silence.nearest}] if that may be it, or ask with fewer or other words."
+    return f"Next: try other words{_elsewhere(value)}."
+
+
+def _elsewhere(value: Results) -> str:
+    return "" if value.projects is None else ", or search all projects (all_projects, --all)"
+
+
+def _named(words: Sequence[str]) -> str:
+    """The first eight, each on one line and not longer than a word is."""
+    every = [" ".join(word.split()) for word in words]
+    shown = [word if len(word) <= _WORD_CHARS else word[: _WORD_CHARS - 1] + "…" for word in every[:_MOST_NAMED]]
+    more = f" and {len(every) - _MOST_NAMED} more" if len(every) > _MOST_NAMED else ""
+    return ", ".join(shown) + more

@@ -1,0 +1,107 @@
+"""Anchors: the files an observation is about, and what became of them since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Protocol
+
+AnchorOrigin = Literal["given", "where"]
+AnchorWord = Literal["fresh", "changed", "moved", "gone", "unknown"]
+VisibilityWord = Literal["in_history", "elsewhere", "gone", "unknown"]
+
+MOST_ANCHORS = 32  # of one observation
+PATH_LIMIT_CHARS = 1_024
+LINE_LIMIT = 9_999_999
+
+
+class Row(Protocol):
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How a span is recognised again. ``copies`` identical ones stood in the file, of which it was number
+    ``ordinal``, counted from 0."""
+
+    digest: str
+    probe: str | None = None
+    copies: int = 1
+    ordinal: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A file an observation is tied to, as the store holds it. ``path`` is relative to the repository's root, with
+    slashes. ``blob`` is what git calls the file, when it was unmodified."""
+
+    id: int
+    observation_id: int
+    path: str
+    start_line: int | None
+    end_line: int | None
+    origin: AnchorOrigin
+    digest: str | None
+    probe: str | None
+    copies: int
+    ordinal: int
+    file_digest: str | None
+    blob: str | None
+    git_commit: str | None
+    reason: str | None
+    recorded_at: str
+
+    @classmethod
+    def from_row(cls, row: Row) -> Anchor:
+        return cls(**{name: row[name] for name in ANCHOR_COLUMNS})
+
+    @property
+    def mark(self) -> Mark | None:
+        return None if self.digest is None else Mark(self.digest, self.probe, self.copies, self.ordinal)
+
+    @property
+    def lines(self) -> int | None:
+        return None if self.start_line is None or self.end_line is None else self.end_line - self.start_line + 1
+
+
+ANCHOR_COLUMNS = tuple(field.name for field in fields(Anchor))
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorState:
+    """What became of one anchor. ``now_path`` and its lines are where the text stands now, when that is elsewhere.
+
+    ``commits_ago`` counts the commits since the one that changed it (0: HEAD itself did); None with ``uncommitted``,
+    or when git could not say. ``reason`` is why the state is unknown.
+    """
+
+    path: str
+    start: int | None
+    end: int | None
+    state: AnchorWord
+    now_path: str | None = None
+    now_start: int | None = None
+    now_end: int | None = None
+    commits_ago: int | None = None
+    author: str | None = None
+    commit: str | None = None
+    uncommitted: bool = False
+    reason: str | None = None
+
+    @property
+    def stale(self) -> bool:
+        """Whether the observation may no longer be true: the text it was about is not there any more."""
+        return self.state in ("changed", "gone")
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """Whether HEAD's history holds the commit an observation was made at. ``branch`` names where it is instead."""
+
+    state: VisibilityWord
+    branch: str | None = None
+    reason: str | None = None
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether to rank it down and not to inject it unasked: its code is not the code that is checked out."""
+        return self.state in ("elsewhere", "gone")

@@ -1,0 +1,44 @@
+"""What comes in and goes out around anchors: files as somebody names them, and the report of a check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engram_py.models.anchor import AnchorOrigin, AnchorState
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A file as somebody named it; without ``start`` the whole of it is meant. ``sure`` is false for what merely
+    looks like a path, and is worth no word when there is no such file."""
+
+    path: str
+    start: int | None = None
+    end: int | None = None
+    origin: AnchorOrigin = "given"
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StaleLine:
+    """An observation whose files changed under it; ``anchors`` are those that did."""
+
+    id: int
+    title: str
+    type: str
+    project: str
+    review_after: str | None
+    updated_at: str
+    anchors: tuple[AnchorState, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check of a project's anchors found; ``states`` counts them by state."""
+
+    project: str
+    observations: int
+    anchors: int
+    states: dict[str, int]
+    stale: tuple[StaleLine, ...]
+    warnings: tuple[str, ...] = ()

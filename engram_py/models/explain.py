@@ -1,0 +1,66 @@
+"""How an answer came about: what each step of the ladder found, what each word is worth, and each hit's numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One step of the ladder: how many rows it added, and why the search went on or stopped."""
+
+    name: str
+    found: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class WordNote:
+    """A word of the query: in how many rows it stands, its weight (idf), and what was done with it."""
+
+    word: str
+    rows: int
+    idf: float
+    use: str
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a hit's place is made of. ``relevance`` is the sum of the first four after coverage; ``score`` is relevance
+    times ``factors`` and stands in the order of the answer."""
+
+    id: int
+    bm25: float
+    lent: float
+    closeness: float
+    session: float
+    coverage: float
+    relevance: float
+    factors: dict[str, float]
+    score: float
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """``seconds`` is the time of the whole search; ``floor`` the coverage below which nothing is answered."""
+
+    rungs: tuple[Rung, ...]
+    words: tuple[WordNote, ...]
+    hits: tuple[Numbers, ...]
+    floor: float
+    below_floor: int
+    filters: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Why nothing was answered: words this memory never saw, topics that are near, and what the filters took away."""
+
+    unknown: tuple[str, ...]
+    topics: tuple[str, ...]
+    filtered: int
+    filters: tuple[str, ...]
+    nearest: int
+    reason: str

@@ -1,0 +1,127 @@
+"""The phrases by which a prompt asks for memory, in the languages they are cheap in: lists of words, no code.
+
+Each line is one kind of cue. A phrase is whole words in lower case and without accents, an apostrophe being a blank;
+``$`` asks for the end of the prompt, ``^`` for its beginning. Where a script writes no spaces a phrase is looked for
+as it stands. English follows Osaurus (spec/seed-capabilities.md O21 to O25 and G10); the coding cues are ours.
+"""
+
+from __future__ import annotations
+
+IDENTITY = """
+what s my name|what is my name|who am i|tell me about myself|what do you know about me|what do you remember about me
+what do i do $|what do i do for a living|where do i work|where am i from|what s my job|what is my job|how old am i
+what s my role|what is my role|quien soy|como me llamo|que sabes de mi|wer bin ich|wie heisse ich
+was weisst du uber mich|qui suis je|comment je m appelle|que sais tu de moi|quem sou eu|qual e o meu nome|chi sono io
+come mi chiamo|кто я $|как меня зовут|что ты знаешь обо мне|我是谁|我叫什么|私は誰|私の名前は|나는 누구
+"""
+
+# What the person said, word for word: "reply with exactly X" is no question about earlier words (G10).
+LITERAL = """
+^ exact words|^ the exact words|what did i say|what exactly did i say|what did i exactly say|what did i write
+what exactly did i write|what did i exactly write|what did i type|what exactly did i type|what did i exactly type
+what i said|what i wrote|what i typed|quote my words|quote back my words|repeat my words|repeat back my words
+que dije|que escribi|was habe ich gesagt|was ich gesagt habe|was habe ich geschrieben|qu ai je dit|ce que j ai dit
+o que eu disse|cosa ho detto|что я сказал|что я говорил|что я написал|что я писал
+我说了什么|我说过什么|私が言った|내가 한 말
+"""
+LITERAL_TOGETHER = (
+    "verbatim|word for word|exact words|textualmente|palabra por palabra|wortlich|mot pour mot|дословно",
+    "say|said|write|wrote|told|discussed|dije|dijiste|gesagt|geschrieben|dit|disse|сказал|говорил",
+)
+
+# Why and how something came to be: decisions, fixes, conventions.
+REASON = """
+why did we|why do we|why are we|why have we|why don t we|why didn t we|why we chose|why we use|why we picked
+what was the reason|what s the reason we|what did we decide|did we decide|have we decided|how did we fix
+how did we solve|how do we|how did we|did we already|have we already|did we ever|have we ever|what did we learn
+por que usamos|por que elegimos|por que decidimos|por que hicimos|por que tenemos|como arreglamos|como resolvimos
+que decidimos|warum haben wir|warum nutzen wir|warum verwenden wir|wie haben wir|was haben wir entschieden
+pourquoi avons nous|pourquoi on a|pourquoi utilisons nous|comment avons nous|comment on a|qu avons nous decide
+por que escolhemos|por que fizemos|como resolvemos|o que decidimos|perche abbiamo|perche usiamo|come abbiamo
+почему мы|зачем мы|как мы исправили|как мы решили|что мы решили
+为什么我们|我们为什么|我们怎么|なぜ私たち|どうやって直した|왜 우리
+"""
+
+# Going on from where the last session stopped.
+RESUME = """
+where were we|where did we leave off|where did we stop|where we left off|continue where|continue from where
+pick up where|picking up where|what were we doing|what were we working on|what was i doing|what was i working on
+what were you doing|what were you working on|last session|last time|previous session|what s left to do
+donde estabamos|donde lo dejamos|donde nos quedamos|la ultima vez|la ultima sesion|wo waren wir|letztes mal
+wo haben wir aufgehort|letzte sitzung|ou en etions nous|ou on en etait|la derniere fois|onde paramos|da ultima vez
+dove eravamo|l ultima volta|на чем мы остановились|где мы остановились|в прошлый раз
+上次|我们进行到哪|前回|どこまで|지난번
+"""
+
+# Something said before, the time left open.
+PRIOR = """
+we discussed|did we discuss|we talked|did we talk|you said|did you say|you told me|you mentioned|did you mention
+remember when|remember that|remember the|recall when|recall that|recall the|as i said|as i mentioned|like i said
+that thing we|that thing i|hablamos de|discutimos|me dijiste|mencionaste|recuerdas cuando|como dije|wir besprochen
+haben wir besprochen|du hast gesagt|hast du gesagt|erinnerst du dich|wie ich sagte|avons nous discute|nous avons discute
+on a discute|tu as dit|tu m as dit|tu te souviens|comme j ai dit|discutimos sobre|voce disse|lembra quando
+abbiamo discusso|hai detto|ti ricordi|мы обсуждали|ты говорил|ты сказал|помнишь|как я говорил|我们讨论过|我们说过|你说过
+還記得|记得我们|話し合った|覚えてる
+"""
+
+# A time that names no day.
+VAGUE = "earlier|previously|before|ago|when did|cuando fue|wann haben wir|когда мы"
+
+RECALL = """
+remember|recall|forget|did i say|did i tell|do you know about my|recuerda|recuerdas|recordar|erinnere|vergiss
+souviens|rappelle|lembra|lembre|ricorda|ricordi|вспомни|запомни|记得|覚えて
+"""
+
+# What is done with the thing that is asked about: nobody means the memory that holds this word.
+FILLERS = """
+choose|chose|chosen|use|used|using|pick|picked|decide|decided|go|went|going|switch|switched|move|moved|drop|dropped|keep|kept
+add|added|need|have|had|make|made|do|done|change|changed|fix|fixed|solve|solved|handle|handled|say|said|discuss|discussed
+talk|talked|mention|mentioned|tell|told|about|again|exactly|please|instead|still|already|currently|remind|project
+usar|usamos|elegido|decidido|hablamos|benutzt|genommen|entschieden|gewahlt|verwendet|besprochen|choisi|utilise|decide|dit
+escolhido|usado|scelto|usato|выбрали|используем|решили|обсуждали
+"""
+
+POSSESSIVE = (
+    "my|our|mi|nuestro|nuestra|mein|meine|meinen|unser|unsere|unseren|mon|notre|meu|minha|nosso|nossa|мой|моя|наш|наша"
+)
+
+# Words that name a span of days, by what they mean.
+SPANS = {
+    "yesterday": "yesterday|ayer|gestern|hier soir|hier matin|d hier|ontem|ieri|вчера|昨天|昨日|어제",
+    "today": "earlier today|this morning|esta manana|heute morgen|ce matin|hoje cedo|сегодня утром|今天早上|今朝",
+    "this_week": "this week|esta semana|diese woche|cette semaine|questa settimana|на этой неделе|这周|本周|今週",
+    "last_week": "last week|la semana pasada|letzte woche|letzter woche|la semaine derniere|semana passada"
+    "|settimana scorsa|на прошлой неделе|上周|先週|지난주",
+    "last_month": "last month|el mes pasado|letzten monat|le mois dernier|mes passado|mese scorso|в прошлом месяце"
+    "|上个月|先月|지난달",
+    "last_year": "last year|el ano pasado|letztes jahr|l annee derniere|ano passado|anno scorso|в прошлом году"
+    "|去年|작년",
+}
+
+# From Monday on, and from January on; one line to a language.
+WEEKDAYS = (
+    "monday|tuesday|wednesday|thursday|friday|saturday|sunday",
+    "lunes|martes|miercoles|jueves|viernes|sabado|domingo",
+    "montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag",
+    "lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche",
+    "понедельник|вторник|среду|четверг|пятницу|субботу|воскресенье",
+)
+MONTHS = (
+    "january|february|march|april|may|june|july|august|september|october|november|december",
+    "enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre",
+    "januar|februar|marz|april|mai|juni|juli|august|september|oktober|november|dezember",
+    "janvier|fevrier|mars|avril|mai|juin|juillet|aout|septembre|octobre|novembre|decembre",
+    "январе|феврале|марте|апреле|мае|июне|июле|августе|сентябре|октябре|ноябре|декабре",
+)
+BEFORE_WEEKDAY = "on|last|el|am|letzten|в|во"
+BEFORE_MONTH = "in|last|en|im|letzten|в"
+
+NUMBERS = "a:1|an:1|one:1|two:2|three:3|four:4|five:5|six:6|seven:7|eight:8|nine:9|ten:10|un:1|una:1|einem:1|einer:1"
+
+UNITS = {
+    "day": "day|days|dia|dias|tag|tagen|jour|jours|день|дня|дней",
+    "week": "week|weeks|semana|semanas|woche|wochen|semaine|semaines|неделю|недели|недель",
+    "month": "month|months|mes|meses|monat|monaten|mois|месяц|месяца|месяцев",
+}
+AGO_AFTER = "ago|назад|atras"
+AGO_BEFORE = "hace|vor|ha|il y a"

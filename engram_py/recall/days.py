@@ -1,0 +1,163 @@
+"""The days a prompt means: "yesterday", "last week", "on Monday", "in March", "3 days ago", "2026-01-31"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cache
+
+from engram_py.recall import cues
+from engram_py.recall.heard import Heard, listed
+
+_DATE = re.compile(r"(?<![0-9])([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """Whole days, ``end`` not included; ``words`` is how the prompt said it."""
+
+    start: date
+    end: date
+    words: str
+
+
+def days_in(heard: Heard, today: date) -> Days | None:
+    """The first days that the prompt names, cut out of what is left of it. Days are the reader's own."""
+    for found in (_dated, _named, _weekday, _month, _ago):
+        try:
+            days = found(heard, today)
+        except (ValueError, OverflowError):  # the 31st of February, a thousand months ago
+            continue
+        if days is not None:
+            return days
+    return None
+
+
+def _dated(heard: Heard, today: date) -> Days | None:
+    for match in _DATE.finditer(heard.text):
+        try:
+            day = date(*map(int, match.groups()))
+            days = Days(day, day + timedelta(days=1), match[0])
+        except (ValueError, OverflowError):
+            continue
+        first = heard.word_at(match.start())
+        heard.cut_words(first, first + 3)
+        return days
+    return None
+
+
+def _named(heard: Heard, today: date) -> Days | None:
+    for name, phrases in cues.SPANS.items():
+        phrase = heard.first(listed(phrases))
+        if phrase is not None:
+            heard.cut(phrase)
+            start, end = _NAMED[name](today)
+            return Days(start, end, phrase)
+    return None
+
+
+def _weekday(heard: Heard, today: date) -> Days | None:
+    for number, said in _calendar(heard, cues.WEEKDAYS, cues.BEFORE_WEEKDAY):
+        day = today - timedelta(days=(today.weekday() - number) % 7 or 7)
+        return Days(day, day + timedelta(days=1), said)
+    return None
+
+
+def _month(heard: Heard, today: date) -> Days | None:
+    for number, said in _calendar(heard, cues.MONTHS, cues.BEFORE_MONTH):
+        past = number + 1 > today.month or (number + 1 == today.month and said.startswith("last"))
+        return Days(*_month_of(date(today.year - past, number + 1, 1)), said)
+    return None
+
+
+def _calendar(heard: Heard, lists: tuple[str, ...], before: str) -> Iterator[tuple[int, str]]:
+    """(0 for Monday or January, how it was said), for each that follows one of the words that may stand before it."""
+    numbers, openers = _numbered(lists), listed(before)
+    for at, word in enumerate(heard.words):
+        number = numbers.get(word)
+        if number is not None and at and heard.words[at - 1] in openers:
+            heard.cut_words(at - 1, at + 1)
+            yield number, f"{heard.words[at - 1]} {word}"
+
+
+def _ago(heard: Heard, today: date) -> Days | None:
+    """A number and a unit beside "ago"; the day itself, else the week or the month around it."""
+    units, words = _units(), heard.words
+    for at, word in enumerate(words):
+        unit, count = units.get(word), _number(words[at - 1]) if at else None
+        if unit is None or count is None:
+            continue
+        before, after = " ".join(words[max(0, at - 4) : at - 1]), words[at + 1 : at + 2]
+        if after and after[0] in listed(cues.AGO_AFTER):
+            start, stop = at - 1, at + 2
+        elif any(before.endswith(opener) for opener in listed(cues.AGO_BEFORE)):
+            start, stop = at - 2, at + 1
+        else:
+            continue
+        said = " ".join(words[start:stop])
+        heard.cut_words(start, stop)
+        return Days(*_back(today, unit, count), said)
+    return None
+
+
+def _back(today: date, unit: str, count: int) -> tuple[date, date]:
+    if unit == "day":
+        day = today - timedelta(days=count)
+        return day, day + timedelta(days=1)
+    if unit == "week":
+        return _week_of(today - timedelta(weeks=count))
+    years, month = divmod(today.year * 12 + today.month - 1 - count, 12)
+    return _month_of(date(years, month + 1, 1))
+
+
+def _number(word: str) -> int | None:
+    if word.isascii() and word.isdecimal():
+        return int(word) if len(word) <= 3 else None
+    return _spelt_numbers().get(word)
+
+
+@cache
+def _spelt_numbers() -> dict[str, int]:
+    return {name: int(value) for name, _, value in (one.partition(":") for one in cues.NUMBERS.split("|"))}
+
+
+@cache
+def _units() -> dict[str, str]:
+    return {word: unit for unit, words in cues.UNITS.items() for word in listed(words)}
+
+
+@cache
+def _numbered(lists: tuple[str, ...]) -> dict[str, int]:
+    return {name: number for names in lists for number, name in enumerate(listed(names))}
+
+
+def _week_of(day: date) -> tuple[date, date]:
+    monday = day - timedelta(days=day.weekday())
+    return monday, monday + timedelta(days=7)
+
+
+def _month_of(day: date) -> tuple[date, date]:
+    first = day.replace(day=1)
+    return first, (first + timedelta(days=32)).replace(day=1)
+
+
+def _last_week(today: date) -> tuple[date, date]:
+    # Some mean the week before this one, some the last seven days: both, and the lines are dated.
+    monday, _ = _week_of(today - timedelta(days=7))
+    return monday, today
+
+
+def _tomorrow(today: date) -> date:
+    return today + timedelta(days=1)
+
+
+_NAMED: dict[str, Callable[[date], tuple[date, date]]] = {
+    "yesterday": lambda today: (today - timedelta(days=1), today),
+    "today": lambda today: (today, _tomorrow(today)),
+    "this_week": lambda today: (_week_of(today)[0], _tomorrow(today)),
+    "last_week": _last_week,
+    "last_month": lambda today: _month_of(today.replace(day=1) - timedelta(days=1)),
+    "last_year": lambda today: (date(today.year - 1, 1, 1), date(today.year, 1, 1)),
+}

@@ -1,0 +1,71 @@
+"""Whether what was found is an answer at all: how much of the question it covers, by what its words tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from engram_py.recall.score import Scored, Term, idf
+
+# Measured on LoCoMo (bench/recall.py, foreign): each question asked in its own and in two other conversations, one
+# memory per turn and one per session, and on XQuAD. With idf ** 0.3 one floor serves both sizes of memory: 96 % of
+# the questions keep their answer and a fifth of the foreign ones get one; with idf itself twice as many do.
+DAMPING = 0.3
+FLOOR = 0.45
+UNASKED_FLOOR = 0.6
+# A long question in other words than the text's own covers little of itself, and what it covers still says enough:
+# four of the rarest possible words for each whole floor.
+ENOUGH = 4.0
+# A question of up to six words needs the whole floor; in many words, or in the pairs of a script without blanks, the
+# text's own words are a smaller part. Least: what a pasted paragraph needs.
+SHORT_WORDS = 6
+LEAST_EASE = 0.4
+# In a memory of ten rows every word is either everywhere or unknown. As if there were a hundred more without any of
+# the words, what is known counts nearly as much as what is not.
+BACKGROUND = 100
+_LOOKED_AT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``coverage`` is 0..1: the mean of what the best passage and what the best session cover; ``told`` the sum of idf
+    of the best passage over that of a word seen once."""
+
+    coverage: float
+    told: float
+    words: int = 0
+
+    def answers(self, floor: float) -> bool:
+        return self.coverage >= floor * self.ease or self.told >= ENOUGH * floor
+
+    @property
+    def ease(self) -> float:
+        """How much of the floor a question of this length has to reach, 0.4..1: the share of its words that a text has
+        by chance comes near to its mean as the words grow in number, with the root of it."""
+        return max(LEAST_EASE, min(1.0, (SHORT_WORDS / self.words) ** 0.5)) if self.words else 1.0
+
+
+def weights(terms: Sequence[Term], total: int) -> list[float]:
+    """What each word of the question counts: ``idf ** 0.3``; one that no row in sight holds counts as never seen."""
+    known = total + BACKGROUND
+    return [idf(term.rows if term.in_sight and not term.stands_for else 0, known) ** DAMPING for term in terms]
+
+
+def judge(terms: Sequence[Term], scored: Sequence[Scored], sessions: Mapping[int, str], total: int) -> Verdict:
+    """How much of the question the first ten of ``scored`` cover; notes in each its own ``share``."""
+    weighed = weights(terms, total)
+    whole = sum(weighed)
+    if not whole or not scored:
+        return Verdict(0.0, 0.0)
+
+    def share(numbers: set[int]) -> float:
+        return sum(weighed[number] * terms[number].worth for number in numbers) / whole
+
+    for one in scored:
+        one.share = share(one.passage)
+    together: dict[str, set[int]] = {}
+    for one in scored[:_LOOKED_AT]:
+        together.setdefault(sessions.get(one.id, f"#{one.id}"), set()).update(one.passage)
+    best = max(one.share for one in scored[:_LOOKED_AT])
+    told = max(sum(terms[number].idf * terms[number].worth for number in one.passage) for one in scored[:_LOOKED_AT])
+    return Verdict((best + max(map(share, together.values()))) / 2, told / idf(0, total), len(terms))

@@ -1,0 +1,41 @@
+"""The forms of irregular English words, which no stemmer joins: who asks why we *choose* finds what we *chose*."""
+
+from __future__ import annotations
+
+from functools import cache
+
+# Forms that Porter's stemmer already joins are left out, and so are those that mean something else more often
+# (`left`, `found`, `bound`, `lit`).
+_GROUPS = """
+awake awoke awoken|become became|begin began begun|bend bent|bite bit bitten|blow blew blown|break broke broken
+bring brought|build built|burn burnt|buy bought|catch caught|choose chose chosen|come came|deal dealt|dig dug
+draw drew drawn|dream dreamt|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feed fed
+feel felt|fight fought|fly flew flown|forbid forbade forbidden|forget forgot forgotten|freeze froze frozen
+get got gotten|give gave given|go went gone|grow grew grown|hang hung|hear heard|hide hid hidden|hold held
+keep kept|know knew known|lead led|lend lent|lose lost|make made|mean meant|meet met|pay paid|ride rode ridden
+ring rang rung|rise rose risen|run ran|say said|see saw seen|seek sought|sell sold|send sent|shake shook shaken
+shoot shot|show shown|shrink shrank shrunk|sing sang sung|sink sank sunk|sit sat|sleep slept|speak spoke spoken
+spend spent|spin spun|stand stood|steal stole stolen|stick stuck|strike struck|swear swore sworn|swim swam swum
+take took taken|teach taught|tear tore torn|tell told|think thought|throw threw thrown|understand understood
+wake woke woken|wear wore worn|win won|write wrote written|rewrite rewrote rewritten|rebuild rebuilt
+overwrite overwrote overwritten|child children|person people|foot feet|man men|woman women|mouse mice|tooth teeth
+bad worse worst|good better best|index indices|vertex vertices|matrix matrices|datum data
+"""
+
+
+def forms(word: str) -> tuple[str, ...]:
+    """The other forms of a lower-case word, none for a regular one."""
+    return tuple(other for other in _table().get(word, ()) if other != word)
+
+
+@cache
+def _table() -> dict[str, tuple[str, ...]]:
+    groups = [tuple(group.split()) for line in _GROUPS.strip().splitlines() for group in line.split("|")]
+    found: dict[str, tuple[str, ...]] = {}
+    for group in groups:
+        for form in group:
+            found[form] = group
+        base = group[0]
+        for ending in ("s", "ing"):  # choosing, builds: what Porter folds into the base
+            found.setdefault((base[:-1] if ending == "ing" and base.endswith("e") else base) + ending, group)
+    return found

@@ -1,0 +1,68 @@
+"""From relevance to the order of an answer: gently newer, pinned, used and salient first; what was replaced sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from engram_py.models.observation import Observation
+from engram_py.models.times import parse_time
+
+HALF_LIFE_DAYS = 30.0  # DESIGN.md, Rank; Osaurus and Martian use the same (spec/seed-capabilities.md 2.11)
+# Each factor is small beside a word more or less, so that they settle near ties. Engram's own are of this size
+# (.10 pinned, .06 recency, .04 repetition: spec/engram-behaviour.md 1.12).
+RECENCY = 0.06
+PINNED = 0.10
+SALIENCE = 0.06
+USE = 0.04
+_USED_OFTEN = 4.0
+
+SUPERSEDED, ARCHIVED, OVERDUE, EXPIRED = 0.5, 0.6, 0.9, 0.7
+ELSEWHERE, BRANCH_GONE = 0.8, 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What else is known about a row: whether something replaced it, and where its branch is (``elsewhere``,
+    ``gone``)."""
+
+    superseded: bool = False
+    branch: str = ""
+
+
+def recency(row: Observation, now: datetime) -> float:
+    """``0.5 ** (age / 30 days)`` since the last change, 0..1; a pinned row is always new, a time to come is now."""
+    if row.pinned:
+        return 1.0
+    changed = parse_time(row.updated_at)
+    if changed is None:
+        return 0.0
+    days = max(0.0, (now - changed) / timedelta(days=1))
+    return float(0.5 ** (days / HALF_LIFE_DAYS))
+
+
+def factors(row: Observation, now: datetime, standing: Standing) -> Mapping[str, float]:
+    """What the relevance of a row is multiplied by, each by name; what changes nothing is left out.
+
+    ``recency``: 1 + .06 r; ``pinned``: 1.10; ``salience``: 1 + .06 (2 s - 1), s in 0..1 with .5 in the middle;
+    ``use``: 1 + .04 n / (n + 4) after n times shown. ``superseded`` .5, ``archived`` .6, ``expired`` .7, ``overdue``
+    .9, ``branch`` .8 or .7.
+    """
+    found = {
+        "recency": 1 + RECENCY * recency(row, now),
+        "pinned": 1 + PINNED * row.pinned,
+        "salience": 1 + SALIENCE * (2 * min(1.0, max(0.0, row.salience)) - 1),
+        "use": 1 + USE * row.access_count / (row.access_count + _USED_OFTEN),
+        "superseded": SUPERSEDED if standing.superseded or row.lifecycle == "historical" else 1.0,
+        "archived": ARCHIVED if row.lifecycle == "archived" else 1.0,
+        "expired": EXPIRED if _past(row.expires_at, now) else 1.0,
+        "overdue": OVERDUE if _past(row.review_after, now) else 1.0,
+        "branch": {"elsewhere": ELSEWHERE, "gone": BRANCH_GONE}.get(standing.branch, 1.0),
+    }
+    return {name: round(value, 4) for name, value in found.items() if round(value, 4) != 1.0}
+
+
+def _past(text: str | None, now: datetime) -> bool:
+    moment = parse_time(text)
+    return moment is not None and moment <= now

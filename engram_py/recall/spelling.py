@@ -1,0 +1,54 @@
+"""Words that a misspelt or shortened one may mean, among those the memory knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+# One slip in a short word, two in a long one; shorter words resemble too many (Damerau 1964: four of five
+# misspellings are one slip).
+SHORTEST = 4
+TWO_SLIPS_FROM = 8
+MOST = 3
+PREFIX_LONGER_BY = 6
+STEM_FROM = 5  # `musicians` may mean `music`
+
+
+def slips_allowed(word: str) -> int:
+    return 0 if len(word) < SHORTEST else 1 if len(word) < TWO_SLIPS_FROM else 2
+
+
+def meant(word: str, known: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+    """At most three of the known terms (each with its number of rows): first those that begin with ``word``, then
+    those a slip or two away, the frequent ones first."""
+    allowed = slips_allowed(word)
+    if not allowed:
+        return ()
+    marked = []
+    for term, rows in known:
+        if term.startswith(word) or (len(term) >= STEM_FROM and word.startswith(term)):
+            marked.append((0, -rows, term))
+        elif (slips := distance(word, term, allowed)) <= allowed:
+            marked.append((slips, -rows, term))
+    return tuple(term for _, _, term in sorted(marked)[:MOST])
+
+
+def distance(one: str, other: str, most: int) -> int:
+    """The slips between two words: letters missing, added, changed, or two exchanged (optimal string alignment).
+
+    More than ``most`` is answered as ``most + 1``.
+    """
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    above = list(range(len(other) + 1))
+    for i, letter in enumerate(one, start=1):
+        row = [i]
+        for j, facing in enumerate(other, start=1):
+            best = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (letter != facing))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == facing:
+                best = min(best, before[j - 2] + 1)
+            row.append(best)
+        if min(row) > most:
+            return most + 1
+        before, above = above, row
+    return min(above[-1], most + 1)

@@ -1,0 +1,72 @@
+"""What a session's summary says is still to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+MOST_STEPS = 3
+
+_NAMES = """
+next steps|next|next step|open|open items|open points|open questions|todo|to do|remaining|remaining work|left to do
+pending|follow up|follow ups|action items|próximos pasos|pendiente|pendientes|nächste schritte|offen|offene punkte
+prochaines étapes|reste à faire|próximos passos|prossimi passi|следующие шаги
+下一步|下一步计划|待办|次のステップ|다음 단계
+"""
+_HEADINGS = frozenset(_NAMES.strip().replace("\n", "|").split("|"))
+_DONE = ("[x]", "[X]", "~~", "✅", "✔", "☑")
+_BULLETS = ("-", "*", "+", "•")
+
+
+def open_steps(summary: str) -> tuple[str, ...]:
+    """The first items under a heading such as ``## Next Steps`` that are not ticked off, each on one line."""
+    items = (item for heading, item in _items(summary) if heading in _HEADINGS and not item.startswith(_DONE))
+    return tuple(item.removeprefix("[ ]").strip() for item in items)[:MOST_STEPS]
+
+
+def gist(summary: str) -> str:
+    """A summary on one line, without its next steps: ``Goal: ship; Accomplished: the parser, the tests``."""
+    sections: list[tuple[str, list[str]]] = []
+    for heading, item in _items(summary):
+        if heading not in _HEADINGS:
+            if not sections or sections[-1][0] != heading:
+                sections.append((heading, []))
+            sections[-1][1].append(item)
+    said = (
+        f"{heading.capitalize()}: {', '.join(items)}" if heading else " ".join(items) for heading, items in sections
+    )
+    return "; ".join(said)
+
+
+def _items(summary: str) -> Iterator[tuple[str, str]]:
+    """The lines of a summary without their marks, each with the heading it stands under, "" before the first."""
+    inside = ""
+    for line in summary.splitlines():
+        text = line.strip()
+        heading, said = _heading(text)
+        if heading is not None:
+            inside, text = heading, said
+        item = " ".join(_unmarked(text).split())
+        if item:
+            yield inside, item
+
+
+def _unmarked(text: str) -> str:
+    """An item without its bullet or number; ``2026-01-31`` and ``2 servers`` begin with neither."""
+    mark, blank, item = text.partition(" ")
+    is_number = mark[-1:] in (".", ")") and mark[:-1].isdigit()
+    return item if blank and (mark in _BULLETS or is_number) else text
+
+
+def _heading(line: str) -> tuple[str | None, str]:
+    """The name of the section a line opens, and what it says in the same line: ``## Next``, ``**Next**: ship``."""
+    if line.startswith("#"):
+        name, _, said = line.strip("# \t").partition(":")
+        return name.strip("* \t").lower(), said.strip()
+    if line.startswith(("**", "__")):
+        name, closed, said = line[2:].partition(line[:2])
+        if closed:
+            return name.strip(" :：\t").lower(), said.strip(" :：\t")
+    name, colon, said = line.partition(":")
+    if colon and name.strip().lower() in _HEADINGS:
+        return name.strip().lower(), said.strip()
+    return None, ""

@@ -1,0 +1,170 @@
+"""Asks git's history about texts that are not where they were: who took them out, when, and where they may be."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import PurePosixPath
+
+from engram_py.models.anchor import Anchor
+from engram_py.project.departures import Text, Verdict, find_departure, removal
+from engram_py.project.gitdir import Repository
+from engram_py.project.gitprogram import Patience
+from engram_py.project.history import MAX_CONTEXT, Change, Commit, Log, read_log, read_renames
+from engram_py.services.git_memory import GitMemory
+
+Touched = Mapping[str, Sequence[Change]]
+
+# The newest commits first: nearly every change that anybody asks about is among them.
+_DEPTHS = (256, 4_096)
+_NAMES_FOLLOWED = 8
+_MOST_PATHS = 100
+MOST_CANDIDATES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What history says of one text. ``path`` is what its file is called at HEAD, ``candidates`` are files that the
+    commit which took it out touched as well."""
+
+    path: str
+    commit: str | None = None
+    author: str | None = None
+    commits_ago: int | None = None
+    uncommitted: bool = False
+    candidates: tuple[str, ...] = ()
+
+
+def trace(repository: Repository, anchors: Sequence[Anchor], memory: GitMemory, patience: Patience) -> dict[int, Trace]:
+    """What became of the texts of ``anchors``, by the anchor's id; in two or three questions to git for all of them,
+    none where they were asked before."""
+    head = repository.commit
+    if head is None:
+        return {anchor.id: Trace(anchor.path, uncommitted=True) for anchor in anchors}
+    keys = {anchor.id: _key(anchor) for anchor in anchors}
+    known = {key: _from_json(text) for key, text in memory.answers(repository, head, [*keys.values()]).items()}
+    asked = [anchor for anchor in anchors if keys[anchor.id] not in known]
+    if asked and patience.left > 0 and not memory.refused(repository, head, "trace"):
+        for some in _by_paths(asked):
+            found = _follow(repository, head, some, patience)
+            if found is None:
+                if patience.whole:
+                    memory.refuse(repository, head, "trace")
+                break
+            memory.keep(repository, head, {keys[one]: json.dumps(asdict(found[one])) for one in found})
+            known |= {keys[one]: found[one] for one in found}
+    return {anchor.id: known.get(keys[anchor.id], Trace(anchor.path)) for anchor in anchors}
+
+
+def _by_paths(anchors: Sequence[Anchor]) -> Iterator[list[Anchor]]:
+    """The anchors in groups of so many files that a command line holds their names."""
+    ordered = sorted(anchors, key=lambda anchor: (anchor.path, anchor.id))
+    paths = [*dict.fromkeys(anchor.path for anchor in ordered)]
+    for first in range(0, len(paths), _MOST_PATHS):
+        some = {*paths[first : first + _MOST_PATHS]}
+        yield [anchor for anchor in ordered if anchor.path in some]
+
+
+def _follow(
+    repository: Repository, head: str, anchors: Sequence[Anchor], patience: Patience
+) -> dict[int, Trace] | None:
+    """Trace every text to the commit that took it out, and its file through the names it had since."""
+    traces = {anchor.id: Trace(anchor.path) for anchor in anchors}
+    open_ends = list(anchors)
+    for turn in range(_NAMES_FOLLOWED):
+        paths = {anchor.id: traces[anchor.id].path for anchor in open_ends}
+        events = _events(repository, head, open_ends, paths, patience, was_here=not turn)
+        if events is None:
+            return None
+        ends = {one: removal(log, paths[one]) for one, (_, log) in events.items()}
+        left = {event.id for event, _ in events.values() if isinstance(event, Commit)}
+        left |= {end.id for end in ends.values() if end is not None}
+        touched = read_renames(repository.root, sorted(left), patience) if left else {}
+        for one, (event, log) in events.items():
+            traces[one] = _seen(traces[one], event, log, touched)
+        open_ends = [anchor for anchor in open_ends if _renamed(traces, anchor, ends.get(anchor.id), touched)]
+        if not open_ends:
+            return traces
+    for anchor in open_ends:  # renamed more often than anybody follows: who changed it stays unsaid
+        traces[anchor.id] = Trace(traces[anchor.id].path)
+    return traces
+
+
+def _seen(known: Trace, event: Commit | Verdict, log: Log, touched: Touched) -> Trace:
+    """What is known of a text, after a look at the history of one name of its file."""
+    if event is Verdict.PRESENT:  # so an earlier name of the file lost it by the renaming alone
+        return Trace(known.path, uncommitted=True)
+    if not isinstance(event, Commit):
+        return known
+    return Trace(
+        known.path,
+        commit=event.id,
+        author=event.author,
+        commits_ago=log.commits_since(event.id),
+        candidates=_candidates(touched.get(event.id, ()), known.path),
+    )
+
+
+def _renamed(traces: dict[int, Trace], anchor: Anchor, end: Commit | None, touched: Touched) -> bool:
+    """Whether the commit that removed the file only renamed it; the trace goes on under the new name then."""
+    known = traces[anchor.id]
+    for change in touched.get(end.id, ()) if end is not None else ():
+        if change.kind == "R" and change.old_path == known.path:
+            traces[anchor.id] = replace(known, path=change.path)
+            return True
+    return False
+
+
+def _events(
+    repository: Repository,
+    head: str,
+    anchors: Sequence[Anchor],
+    paths: Mapping[int, str],
+    patience: Patience,
+    *,
+    was_here: bool,
+) -> dict[int, tuple[Commit | Verdict, Log]] | None:
+    found: dict[int, tuple[Commit | Verdict, Log]] = {}
+    pending = list(anchors)
+    for most in _DEPTHS:
+        names = sorted({paths[anchor.id] for anchor in pending})
+        context = min(MAX_CONTEXT, max((anchor.lines or 0 for anchor in pending), default=0))
+        log = read_log(repository.root, head, names, context=context, most=most, patience=patience)
+        if log is None:
+            return None
+        for anchor in pending:
+            found[anchor.id] = find_departure(log, paths[anchor.id], _text(anchor), was_here=was_here), log
+        pending = [anchor for anchor in pending if found[anchor.id][0] is Verdict.UNSETTLED]
+        if not pending or log.complete:
+            break
+    return found
+
+
+def _text(anchor: Anchor) -> Text:
+    mark = anchor.mark
+    assert mark is not None
+    return Text(mark, anchor.lines, anchor.blob, anchor.git_commit)
+
+
+def _candidates(changes: Sequence[Change], path: str) -> tuple[str, ...]:
+    """The files a commit wrote besides ``path``, those first that it most likely moved something to."""
+    old = PurePosixPath(path)
+    likely = [one for one in changes if one.kind != "D" and one.path != path and one.path.endswith(old.suffix)]
+
+    def rank(change: Change) -> tuple[bool, bool, bool, str]:
+        new = PurePosixPath(change.path)
+        return new.name != old.name, change.kind == "M", new.parent != old.parent, change.path
+
+    return tuple(one.path for one in sorted(likely, key=rank)[:MOST_CANDIDATES])
+
+
+def _key(anchor: Anchor) -> str:
+    facts = (anchor.path, anchor.start_line, anchor.end_line, anchor.digest, anchor.blob, anchor.git_commit)
+    return "trace:" + hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
+
+
+def _from_json(text: str) -> Trace:
+    values = json.loads(text)
+    return replace(Trace(**values), candidates=tuple(values["candidates"]))

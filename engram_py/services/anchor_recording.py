@@ -1,0 +1,209 @@
+"""What is kept of the files an observation names when it is written: where they are, and hashes of what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engram_py.capture.anchors import references
+from engram_py.capture.redact import redact
+from engram_py.models.anchor import MOST_ANCHORS, PATH_LIMIT_CHARS, Anchor, AnchorState, Mark
+from engram_py.models.anchoring import Reference
+from engram_py.project.gitdir import Repository
+from engram_py.project.gitindex import GitIndex, load_index
+from engram_py.project.spans import digest_of, mark_span
+from engram_py.project.worktree import Content, Placed, Unread, is_path, place_file, read_file, slashed
+from engram_py.services.anchor_places import Here
+from engram_py.services.anchor_states import local_states
+
+Values = dict[str, Any]
+
+NO_REPOSITORY = "saved outside of its repository"
+_MOST_NAMED = 3  # of the files that were not anchored, in the sentence that says so
+_SHOWN_CHARS = 60
+_READ_CHARS = 4 * PATH_LIMIT_CHARS
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The files that a text names, as they are now: rows of the table without their observation.
+
+    ``given`` is whether somebody listed files; ``notes`` say what could not be anchored and why.
+    """
+
+    anchors: tuple[Values, ...] = ()
+    given: bool = False
+    notes: tuple[str, ...] = ()
+
+    def elsewhere(self) -> Observed:
+        """The same, for an observation of another project than the one whose files were read: only their names."""
+        kept = tuple(_bare(one["path"], one["start_line"], one["end_line"], one["origin"]) for one in self.anchors)
+        return replace(self, anchors=kept)
+
+
+NOTHING = Observed()
+
+
+def observe(files: Sequence[str], content: str, here: Here) -> Observed:
+    """Read the files that were listed and those of the content's Where line. Never fails."""
+    found = references([redact(name[:_READ_CHARS]).text for name in files], content)
+    reader = _Reader(here)
+    for reference in found:
+        reader.take(reference)
+    return Observed(tuple(reader.anchors.values()), any(name.strip() for name in files), reader.notes())
+
+
+def renewed(observed: Observed, old: Iterable[Anchor], project: str, here: Here) -> list[Values]:
+    """The anchors of a text that was written again: those it names, and those that were listed for it earlier."""
+    mine = here.repository_of(project)
+    now = list((observed if mine else observed.elsewhere()).anchors)
+    if not observed.given:
+        kept = [anchor for anchor in old if anchor.origin == "given"]
+        named = {_place(one) for one in now}
+        now += [
+            one for one in present(kept, local_states(kept, here.tree_of(project)), here) if _place(one) not in named
+        ]
+    return now
+
+
+def present(anchors: Iterable[Anchor], states: Iterable[AnchorState], here: Here) -> tuple[Values, ...]:
+    """The anchors of an observation that was confirmed, as their files are now; one whose file is gone is dropped."""
+    reader = _Reader(here)
+    for anchor, state in zip(anchors, states, strict=True):
+        if state.state == "unknown":
+            reader.keep(anchor)
+        elif state.state != "gone":
+            start = state.now_start or anchor.start_line
+            end = state.now_end or anchor.end_line
+            reader.take(Reference(state.now_path or anchor.path, start, end, anchor.origin), root_only=True)
+    return tuple(reader.anchors.values())
+
+
+def _place(values: Values) -> tuple[str, int | None, int | None]:
+    return values["path"], values["start_line"], values["end_line"]
+
+
+class _Reader:
+    """Reads files one after the other and remembers what could not be."""
+
+    def __init__(self, here: Here) -> None:
+        self._here = here
+        self._repository = here.repository
+        self._index: GitIndex | None = None
+        self._index_read = False
+        self._left_out: list[str] = []
+        self._kept_bare: list[str] = []
+        self.anchors: dict[tuple[str, int | None, int | None], Values] = {}
+
+    def take(self, reference: Reference, *, root_only: bool = False) -> None:
+        if len(self.anchors) >= MOST_ANCHORS:
+            self._left_out.append(f"{_shown(reference.path)} (more than {MOST_ANCHORS} files)")
+            return
+        values = self._values(reference, root_only=root_only)
+        if values is not None:
+            self.anchors.setdefault((values["path"], values["start_line"], values["end_line"]), values)
+
+    def keep(self, anchor: Anchor) -> None:
+        names = ("path", "start_line", "end_line", "origin", "digest", "probe", "copies", "ordinal", "file_digest",
+                 "blob", "git_commit", "reason")  # fmt: skip
+        values = {name: getattr(anchor, name) for name in names}
+        self.anchors.setdefault((anchor.path, anchor.start_line, anchor.end_line), values)
+
+    def notes(self) -> tuple[str, ...]:
+        found = [("not anchored", self._left_out), ("kept by name, their text was not read", self._kept_bare)]
+        return tuple(f"{what}: {_listed(files)}" for what, files in found if files)
+
+    def _values(self, reference: Reference, *, root_only: bool) -> Values | None:
+        shown = _shown(reference.path)
+        if self._repository is None:
+            return self._by_name(reference, NO_REPOSITORY)
+        placed = self._placed(reference, self._repository, root_only=root_only)
+        if isinstance(placed, Unread):
+            if reference.sure:
+                self._left_out.append(f"{shown} ({placed.reason})")
+            return None
+        file = read_file(placed.root, placed.path)
+        if isinstance(file, Unread):
+            return self._unread(reference, placed, file)
+        return self._read(reference, placed, file, self._repository)
+
+    def _placed(self, reference: Reference, repository: Repository, *, root_only: bool) -> Placed | Unread:
+        if root_only:
+            return Placed(repository.root, reference.path)
+        placed = place_file(reference.path, self._here.directory, repository)
+        if isinstance(placed, Unread) or not isinstance(read_file(placed.root, placed.path), Unread):
+            return placed
+        # People write `auth.py` for the one file of that name.
+        index = self._git_index(repository)
+        same = index.ending_in(slashed(reference.path), most=2) if index is not None else []
+        return Placed(repository.root, same[0]) if len(same) == 1 else placed
+
+    def _by_name(self, reference: Reference, why: str) -> Values | None:
+        path = slashed(reference.path)
+        outside = not is_path(path) or path.startswith("/") or ".." in path.split("/") or path[1:2] == ":"
+        if outside or not reference.sure:
+            if reference.sure:
+                self._left_out.append(f"{_shown(reference.path)} (outside the working directory)")
+            return None
+        self._kept_bare.append(f"{_shown(reference.path)} (no repository here)")
+        return _bare(path, reference.start, reference.end, reference.origin, why)
+
+    def _unread(self, reference: Reference, placed: Placed, file: Unread) -> Values | None:
+        if reference.origin == "where":
+            if reference.sure:
+                self._left_out.append(f"{_shown(reference.path)} ({file.reason})")
+            return None
+        self._kept_bare.append(f"{_shown(reference.path)} ({file.reason})")
+        return _bare(placed.path, reference.start, reference.end, reference.origin, file.reason)
+
+    def _read(self, reference: Reference, placed: Placed, file: Content, repository: Repository) -> Values | None:
+        start, end, count = reference.start, reference.end, 0
+        if start is not None and file.binary:
+            self._left_out.append(f"the lines of {_shown(reference.path)} (a binary file, anchored as a whole)")
+            start = end = None
+        if start is not None and end is not None:
+            count = len(file.lines)
+            if start > count:
+                self._left_out.append(f"line {start} of {_shown(reference.path)} (it has {count})")
+                return _bare(placed.path, start, end, reference.origin, f"it had {count} lines")
+            mark = mark_span(file.lines, start, end := min(end, count))
+        else:
+            mark = Mark(file.digest if file.binary else digest_of(file.lines))
+        return {
+            **_bare(placed.path, start, end, reference.origin, None),
+            "digest": mark.digest,
+            "probe": mark.probe,
+            "copies": mark.copies,
+            "ordinal": mark.ordinal,
+            "file_digest": file.digest,
+            "blob": self._clean_blob(placed, file, repository),
+            "git_commit": repository.commit,
+        }
+
+    def _clean_blob(self, placed: Placed, file: Content, repository: Repository) -> str | None:
+        index = self._git_index(repository) if placed.root == repository.root else None
+        if index is None:
+            return None
+        tracked = index.blob_of(placed.path)
+        return tracked if tracked in file.blobs(sha256=index.id_size == 32) else None
+
+    def _git_index(self, repository: Repository) -> GitIndex | None:
+        if not self._index_read:
+            self._index_read = True
+            self._index = load_index(repository.git_dir, sha256=len(repository.commit or "") == 64)
+        return self._index
+
+
+def _bare(path: str, start: int | None, end: int | None, origin: str, reason: str | None = NO_REPOSITORY) -> Values:
+    return {"path": path, "start_line": start, "end_line": end, "origin": origin, "reason": reason}
+
+
+def _shown(path: str) -> str:
+    text = "".join(char if char.isprintable() else "?" for char in path.encode("utf-8", "replace").decode())
+    return text if len(text) <= _SHOWN_CHARS else f"…{text[1 - _SHOWN_CHARS :]}"
+
+
+def _listed(files: Sequence[str]) -> str:
+    more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
+    return ", ".join(files[:_MOST_NAMED]) + more

@@ -1,0 +1,80 @@
+"""Settles the anchors that the working tree alone leaves open: their text moved, changed, or is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from engram_py.models.anchor import Anchor, AnchorState
+from engram_py.project.gitdir import Repository
+from engram_py.project.gitindex import load_index
+from engram_py.project.gitprogram import Patience
+from engram_py.project.worktree import Unread, WorkingTree
+from engram_py.services.anchor_history import Trace, trace
+from engram_py.services.anchor_search import in_file, in_files, same_blob, siblings
+from engram_py.services.git_memory import GitMemory
+
+States = dict[int, tuple[AnchorState, ...]]
+
+
+def settle(
+    anchors: Sequence[Anchor],
+    states: Mapping[int, Sequence[AnchorState]],
+    repository: Repository,
+    tree: WorkingTree,
+    memory: GitMemory,
+    patience: Patience,
+) -> States:
+    """The states of the observations with a stale anchor, told more exactly; by the observation's id.
+
+    ``anchors`` are all of theirs, in the order of ``states``. The index knows files that only got another name; for
+    all that is left git is asked, together.
+    """
+    now = {one.id: state for one, state in _paired(anchors, states)}
+    _look_for_files([one for one in anchors if now[one.id].state == "gone"], now, repository, tree)
+    open_ends = [one for one in anchors if now[one.id].stale]
+    traces = trace(repository, open_ends, memory, patience) if open_ends else {}
+    for one in open_ends:
+        now[one.id] = _as_traced(one, now[one.id], traces[one.id], tree)
+    grouped: dict[int, list[AnchorState]] = {}
+    for anchor in anchors:
+        grouped.setdefault(anchor.observation_id, []).append(now[anchor.id])
+    return {observation_id: tuple(found) for observation_id, found in grouped.items()}
+
+
+def _paired(
+    anchors: Sequence[Anchor], states: Mapping[int, Sequence[AnchorState]]
+) -> Sequence[tuple[Anchor, AnchorState]]:
+    pending = {observation_id: iter(found) for observation_id, found in states.items()}
+    return [(anchor, next(pending[anchor.observation_id])) for anchor in anchors]
+
+
+def _look_for_files(
+    gone: Sequence[Anchor], now: dict[int, AnchorState], repository: Repository, tree: WorkingTree
+) -> None:
+    index = load_index(repository.git_dir, sha256=len(repository.commit or "") == 64) if gone else None
+    for anchor in gone:
+        now[anchor.id] = same_blob(anchor, index, tree) or now[anchor.id]
+
+
+def _as_traced(anchor: Anchor, state: AnchorState, found: Trace, tree: WorkingTree) -> AnchorState:
+    """What history adds: the file's new name, a place among the files that changed with it, or who did it."""
+    if found.path != anchor.path:
+        file = tree.read(found.path)
+        if moved := in_file(anchor, found.path, file, surely=True):
+            return moved
+        if not isinstance(file, Unread):
+            state = replace(state, state="changed", now_path=found.path)
+    # Lines can leave a file that stays; a whole file that is still there changed, whatever copies of it there are.
+    if anchor.lines is not None or state.state == "gone":
+        # What a commit took away it may have put into another of its files; what is not committed stands nearby.
+        nearby = found.candidates if found.commit else siblings(anchor, tree.root)
+        if moved := in_files(anchor, nearby, tree):
+            return moved
+    return replace(
+        state,
+        commit=found.commit,
+        author=found.author,
+        commits_ago=found.commits_ago,
+        uncommitted=found.uncommitted,
+    )

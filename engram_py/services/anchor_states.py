@@ -1,0 +1,52 @@
+"""What became of anchors: first by the working tree alone, then, for what changed, by git's history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engram_py.models.anchor import Anchor, AnchorState
+from engram_py.project.spans import digest_of, place_of
+from engram_py.project.worktree import Content, Unread, WorkingTree
+
+NO_REPOSITORY = "not in the repository of its project"
+
+
+def local_states(anchors: Sequence[Anchor], tree: WorkingTree | None) -> tuple[AnchorState, ...]:
+    """The states as far as the files tell: a text that moved to another file is ``changed`` or ``gone`` here."""
+    if tree is None:
+        return tuple(_unknown(anchor, anchor.reason or NO_REPOSITORY) for anchor in anchors)
+    return tuple(local_state(anchor, tree.read(anchor.path) if anchor.digest else None) for anchor in anchors)
+
+
+def local_state(anchor: Anchor, file: Content | Unread | None) -> AnchorState:
+    """The state of one anchor in the file that stands at its path."""
+    mark = anchor.mark
+    if mark is None or file is None:
+        return _unknown(anchor, anchor.reason or "never read")
+    if isinstance(file, Unread):
+        return _state(anchor, "gone") if file.missing else _unknown(anchor, file.reason)
+    if file.digest == anchor.file_digest:
+        return _state(anchor, "fresh")
+    if anchor.start_line is None or anchor.lines is None:
+        same = not file.binary and digest_of(file.lines) == mark.digest
+        return _state(anchor, "fresh" if same else "changed")
+    place = place_of(file.lines, mark, anchor.start_line, anchor.lines)
+    if place is None:
+        return _state(anchor, "changed")
+    if place == anchor.start_line:
+        return _state(anchor, "fresh")
+    return moved(anchor, anchor.path, place)
+
+
+def moved(anchor: Anchor, path: str, start: int | None) -> AnchorState:
+    end = None if start is None or anchor.lines is None else start + anchor.lines - 1
+    return AnchorState(anchor.path, anchor.start_line, anchor.end_line, "moved", path, start, end)
+
+
+def _state(anchor: Anchor, word: str) -> AnchorState:
+    assert word in ("fresh", "changed", "gone")
+    return AnchorState(anchor.path, anchor.start_line, anchor.end_line, word)  # type: ignore[arg-type]
+
+
+def _unknown(anchor: Anchor, reason: str) -> AnchorState:
+    return AnchorState(anchor.path, anchor.start_line, anchor.end_line, "unknown", reason=reason)

@@ -1,0 +1,181 @@
+"""The files observations are about: recorded when they are saved, compared with the working tree when they are
+read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, partial
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from engram_py.models.anchor import MOST_ANCHORS, Anchor, AnchorState, Visibility
+from engram_py.models.observation import Observation, Outcome
+from engram_py.project.gitprogram import TIMEOUT_SECONDS, Patience
+from engram_py.project.worktree import Unread, place_file, slashed
+from engram_py.services.anchor_places import Here
+from engram_py.services.anchor_states import local_states
+from engram_py.services.git_memory import GitMemory
+from engram_py.services.journal import Journal
+from engram_py.services.projects import Projects
+from engram_py.store import anchors as table
+from engram_py.store.database import Store
+
+# Imported where they are needed: most searches show nothing that changed, most saves name no file.
+if TYPE_CHECKING:
+    from engram_py.models.anchoring import Checked, StaleLine
+    from engram_py.services.anchor_recording import Observed
+
+_UNJUDGED = Visibility("unknown")
+
+
+class Anchors:
+    """What became of the code that observations are about, as seen from the working directory.
+
+    Nothing here fails for what a repository or a file is like: what cannot be told is ``unknown``, with the reason.
+    """
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+        self._memory = GitMemory(store, journal)
+
+    def states(
+        self, rows: Sequence[Observation], *, patience: float = TIMEOUT_SECONDS
+    ) -> dict[int, tuple[AnchorState, ...]]:
+        """The state of every anchor of the rows that have any, by the row's id.
+
+        Rows of another project than that of the repository here are ``unknown``. ``patience`` is how long git may
+        take, in seconds, where something changed; without it (0) what git said before is used, and nobody is named.
+        """
+        anchors = table.of_observations(self._store, [row.id for row in rows])
+        if not anchors:
+            return {}
+        here = self._here()
+        found: dict[int, tuple[AnchorState, ...]] = {}
+        mine: list[Anchor] = []
+        for row in rows:
+            if row.id in anchors:
+                found[row.id] = local_states(anchors[row.id], here.tree_of(row.project))
+                if here.tree_of(row.project):
+                    mine += anchors[row.id]
+        if (
+            here.repository is None
+            or here.tree is None
+            or not any(state.stale for states in found.values() for state in states)
+        ):
+            return found
+        from engram_py.services.anchor_settling import settle
+
+        settled = settle(mine, found, here.repository, here.tree, self._memory, Patience(patience))
+        return found | settled
+
+    def observe(self, files: Sequence[str], content: str) -> Observed | None:
+        """Read the files that are listed and those the content's Where line names. To be called before the
+        transaction that ``record``s it: no other process should wait while files are read."""
+        if not any(name.strip() for name in files) and "where" not in content.lower():
+            return None
+        from engram_py.services.anchor_recording import observe
+
+        return observe(files, content, self._here())
+
+    def record(self, row: int, project: str, observed: Observed | None, outcome: Outcome) -> tuple[str, ...]:
+        """Tie an observation to what was observed when its text was written. Call inside a transaction.
+
+        A text that was rewritten is about the files it names now: those of its Where line replace the earlier ones,
+        listed ones stay, as they are now, unless others were listed. A repeated text without files changes nothing.
+        The answer is what to tell whoever saved it.
+        """
+        notes = observed.notes if observed is not None else ()
+        fresh = observed is not None and bool(observed.anchors)
+        look = outcome == "updated" or (outcome == "duplicate" and fresh)
+        old = table.of_observations(self._store, [row]).get(row, ()) if look else ()
+        if not fresh and not old:
+            return notes
+        from engram_py.services.anchor_recording import NOTHING, renewed
+
+        here = self._here()
+        self._write(row, renewed(observed or NOTHING, old, project, here))
+        if fresh and here.repository is not None and here.repository_of(project) is None:
+            notes = (*notes, f"files were kept by name: this is not the repository of {project}")
+        return notes
+
+    def confirmed(self, row: Observation) -> list[dict[str, Any]]:
+        """The anchors of an observation that somebody says still holds, as its files are now; for ``rewrite``."""
+        anchors = table.of_observations(self._store, [row.id]).get(row.id, ())
+        if not anchors:
+            return []
+        from engram_py.services.anchor_recording import present
+
+        return list(present(anchors, self.states([row])[row.id], self._here()))
+
+    def rewrite(self, row: int, anchors: Sequence[dict[str, Any]]) -> None:
+        """Replace an observation's anchors by what ``confirmed`` answered. Call inside a transaction."""
+        if anchors or table.of_observations(self._store, [row]):
+            self._write(row, anchors)
+
+    def _write(self, row: int, anchors: Sequence[dict[str, Any]]) -> None:
+        now = self._journal.now()
+        table.replace(self._store, row, [one | {"recorded_at": now} for one in anchors[:MOST_ANCHORS]])
+
+    def visibility(self, rows: Sequence[Observation], *, patience: float = TIMEOUT_SECONDS) -> dict[int, Visibility]:
+        """Whether each row's commit is in the history of HEAD, by the row's id; ``patience`` as in ``states``."""
+        found = {row.id: _UNJUDGED for row in rows}
+        candidates = [row for row in rows if row.git_commit and row.scope == "project"]
+        if not candidates:
+            return found
+        here = self._here()
+        judged = [row for row in candidates if here.repository_of(row.project)]
+        repository = here.repository
+        if repository is None or not judged:
+            return found
+        from engram_py.project.ancestry import branch_exists
+        from engram_py.services.anchor_visibility import ancestry_of, commits_to_ask, judge
+
+        asking = Patience(patience)
+        known = ancestry_of(repository, commits_to_ask(judged, repository), self._memory, asking)
+        is_branch = cache(lambda branch: branch_exists(repository, branch, asking))
+        foreign = [row.id for row in judged if known.get(row.git_commit or "") in ("other", "missing")]
+        anchors = table.of_observations(self._store, foreign) if foreign else {}
+        for row in judged:
+            states = local_states(anchors.get(row.id, ()), here.tree)
+            found[row.id] = judge(row, repository, known, states, is_branch)
+        return found
+
+    def of_file(self, path: str, *, limit: int = 100, projects: Sequence[str] | None = None) -> list[int]:
+        """Ids of the live observations anchored to ``path``: relative to the repository, a part of it from a slash
+        on (``auth.py``), absolute, or a folder ending in ``/``. Exact paths first, then the newest.
+
+        ``projects`` are those to look into, all when it is None.
+        """
+        wanted = slashed(path)
+        if not wanted or limit < 1:
+            return []
+        if PurePath(path).is_absolute():
+            here = self._here()
+            placed = place_file(path, here.directory, here.repository) if here.repository else Unread("no repository")
+            if isinstance(placed, Unread):
+                return []
+            wanted = placed.path
+        if wanted.endswith("/"):
+            return table.of_folder(self._store, wanted, projects=projects, limit=limit)
+        return table.of_file(self._store, wanted, projects=projects, limit=limit)
+
+    def check(self, project: str | None = None) -> Checked:
+        """Compare everything a project's observations are about with the working tree."""
+        from engram_py.services.anchor_check import CHECK_SECONDS, check
+
+        place = self._projects.for_read(project)
+        return check(self._store, place, self._here(), partial(self.states, patience=CHECK_SECONDS))
+
+    def stale(
+        self, projects: Sequence[str] | None, *, without: Sequence[int] = (), limit: int
+    ) -> tuple[StaleLine, ...]:
+        """Observations whose files changed under them, the newest first: of the project of the repository here, where
+        that is one of ``projects``."""
+        from engram_py.services.anchor_check import stale_lines
+
+        return stale_lines(self._store, projects, self._here(), self.states, without=without, limit=limit)
+
+    def _here(self) -> Here:
+        return Here(self._store, self._journal, self._projects)

@@ -1,0 +1,175 @@
+"""What one prompt deserves: the overrides, and the one section that the gate's first cue with an answer names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engram_py.capture.topics import FAMILY_OF_TYPE
+from engram_py.models.context import Section
+from engram_py.models.observation import TYPES, Observation
+from engram_py.models.session import SessionLine
+from engram_py.recall.floor import UNASKED_FLOOR
+from engram_py.recall.gate import Cue, gate, mentions, name_key
+from engram_py.recall.names import keyed_names, names_of
+from engram_py.recall.query import quote
+from engram_py.services.context_session import table_rows
+from engram_py.services.providers import ENTITY, MOST_ENTITIES, Draw, Found, Providers, asks_something
+from engram_py.store import context as table
+from engram_py.store.database import Store
+
+GATES = ("off", "heuristic", "llm")
+
+# Names are looked for in this many of the newest observations, and in every entity's topic key.
+_NAMED_BY = 100
+_LATEST = 2
+_FAMILIES = frozenset({*TYPES, *FAMILY_OF_TYPE, *FAMILY_OF_TYPE.values(), ENTITY, "session", "identity", "project"})
+# Subjects of topic keys that a prompt may hold without meaning them.
+_GENERIC_WORDS = (
+    "app bug bugs build code data docs error errors file files list main name notes test tests todo type user"
+)
+_GENERIC = frozenset(_GENERIC_WORDS.split())
+_MOST_NAMED = 5
+_QUESTIONS = ("what", "when", "where", "why", "how", "who", "which", "did", "do", "have", "has", "was", "were", "can")
+
+
+class QueryOrder:
+    """Chooses at most one section for a prompt. Silence is the usual answer."""
+
+    def __init__(self, store: Store, providers: Providers) -> None:
+        self._store = store
+        self._providers = providers
+
+    def known_names(self, draw: Draw) -> dict[str, list[int]]:
+        """The names this memory goes by, with the observations that were given the name on purpose."""
+        entities = table.of_family(self._store, ENTITY, projects=draw.ask.reads, limit=MOST_ENTITIES)
+        names: dict[str, list[int]] = {}
+        for row in (*entities, *table_rows(self._store, draw, limit=_NAMED_BY)):
+            for name in names_of(row.title, row.topic_key, row.aliases, families=_FAMILIES):
+                names.setdefault(name, [])
+            for name in keyed_names(row.topic_key, row.aliases):
+                names.setdefault(name, []).append(row.id)
+        return names
+
+    def sections(
+        self, draw: Draw, *, mode: str, names: dict[str, list[int]]
+    ) -> tuple[tuple[Section, ...], str | None, str | None]:
+        """The overrides and at most one section more, which section the gate picked, and what it heard."""
+        overrides = Section("overrides", tuple(self._providers.overrides(draw)))
+        if mode == "off":
+            section = self._ungated(draw)
+            return (overrides, section), section.name, None
+        known = {**names, **{name: [] for name in self._mentioned(draw.ask.query)}}
+        cues = gate(draw.ask.query, known, today=draw.ask.today)
+        for cue in cues:
+            section = self._answer(draw, cue, known)
+            if section.items:
+                return (overrides, section), section.name, cue.heard
+        return (overrides,), cues[0].section if cues else None, cues[0].heard if cues else None
+
+    def _mentioned(self, prompt: str) -> list[str]:
+        """The symbols and paths of a prompt that occur anywhere in the memory."""
+        found = {name: name_key(name) for name in mentions(prompt)}
+        return [key for name, key in found.items() if key and table.mentioned(self._store, quote(name))]
+
+    def _ungated(self, draw: Draw) -> Section:
+        found = self._providers.lasting(draw, draw.ask.query, floor=None)[: _most(draw, 60, 3, 15)]
+        if found:
+            return self._memories(draw, found)
+        return Section("episodes", tuple(self._providers.sessions(draw, limit=_LATEST)))
+
+    def _answer(self, draw: Draw, cue: Cue, known: dict[str, list[int]]) -> Section:
+        match cue.section:
+            case "identity":
+                return Section("identity", tuple(self._providers.identity(draw, limit=_most(draw, 60, 3, 15))))
+            case "transcript":
+                limit = _most(draw, 200, 2, 6)
+                return Section(
+                    "transcript", tuple(self._providers.transcript(draw, cue.rest, days=cue.days, limit=limit))
+                )
+            case "episodes":
+                return self._episodes(draw, cue)
+            case "memories":
+                return self._memories(draw, self._about(draw, cue, known)[: _most(draw, 60, 3, 15)])
+
+    # --- episodes --------------------------------------------------------------------------------------
+
+    def _episodes(self, draw: Draw, cue: Cue) -> Section:
+        limit = _most(draw, 120, 2, 8)
+        if cue.days is not None:
+            return self._episodes_of_days(draw, cue, limit)
+        about = self._providers.sessions_about(draw, cue.rest, limit=limit) if asks_something(cue.rest) else []
+        if about:
+            return _episodes(about)
+        if cue.kind == "resume" or (cue.kind == "prior" and not asks_something(cue.rest)):
+            return _episodes(self._providers.sessions(draw, limit=_LATEST))
+        if cue.kind == "prior":
+            return self._memories(draw, self._providers.lasting(draw, cue.rest, floor=UNASKED_FLOOR)[:limit])
+        return Section("episodes")
+
+    def _episodes_of_days(self, draw: Draw, cue: Cue, limit: int) -> Section:
+        """The sessions of those days; where none left a summary, what they saved; to a question, else the latest."""
+        assert cue.days is not None
+        sessions = self._providers.sessions(draw, days=cue.days, limit=limit)
+        if sessions:
+            return _episodes(sessions)
+        rows = self._providers.of_days(draw, cue.days, limit=limit)
+        if rows or not _is_question(draw.ask.query):
+            return Section("episodes", tuple(rows))
+        latest = self._providers.sessions(draw, limit=_LATEST)
+        return _episodes(latest, note=f"none of “{cue.days.words}”; the latest")
+
+    # --- memories --------------------------------------------------------------------------------------
+
+    def _about(self, draw: Draw, cue: Cue, known: dict[str, list[int]]) -> list[Found]:
+        if cue.kind == "possessive":
+            return self._owned(draw, cue)
+        if cue.kind == "name":
+            return self._named(draw, cue, known)
+        if not asks_something(cue.rest):
+            rows = self._providers.of_days(draw, cue.days, limit=5) if cue.days and cue.kind == "reason" else []
+            return [Found(row, 0.0, "") for row in rows]
+        return self._providers.lasting(draw, cue.rest, floor=UNASKED_FLOOR, days=cue.days)
+
+    def _named(self, draw: Draw, cue: Cue, known: dict[str, list[int]]) -> list[Found]:
+        """What a name of the prompt was given to on purpose, and what is about its symbols and paths, or about it."""
+        keyed = [row_id for name in cue.names if name not in _GENERIC for row_id in known[name]]
+        found = [Found(row, 1.0, "") for row in self._providers.by_ids(draw, keyed)[:_MOST_NAMED]]
+        spelt = {name_key(name): name for name in mentions(draw.ask.query)}
+        symbols = [spelt[name] for name in cue.names if name in spelt]
+        words = " ".join(symbols[:_MOST_NAMED]) or cue.rest
+        found += self._providers.lasting(draw, words, floor=UNASKED_FLOOR, days=cue.days)
+        unique: dict[int, Found] = {}
+        for one in found:
+            unique.setdefault(one.row.id, one)
+        return list(unique.values())
+
+    def _owned(self, draw: Draw, cue: Cue) -> list[Found]:
+        """ "my editor": what is called so, not everything the word occurs in."""
+        first = name_key(cue.rest).partition(" ")[0]
+        kind = first.removesuffix("s")
+        if kind in ("preference", "decision"):
+            return [Found(row, 0.0, "") for row in self._providers.of_kind(draw, kind, limit=_MOST_NAMED)]
+        if not asks_something(first):
+            return []
+        found = self._providers.lasting(draw, first, floor=UNASKED_FLOOR, days=cue.days)
+        return [one for one in found if first in name_key(f"{one.row.title} {one.row.topic_key} {one.row.aliases}")][:3]
+
+    def _memories(self, draw: Draw, found: Sequence[Found]) -> Section:
+        draw.findings.remarks.excerpts.update({one.row.id: one.excerpt for one in found if one.excerpt})
+        rows: list[Observation] = [one.row for one in found]
+        return Section("memories", tuple(rows))
+
+
+def _episodes(lines: Sequence[SessionLine], note: str = "") -> Section:
+    return Section("episodes", tuple(lines), note=note)
+
+
+def _most(draw: Draw, tokens_each: int, low: int, high: int) -> int:
+    """How many things of a size a budget is for (spec/seed-capabilities.md O28)."""
+    return max(low, min(high, draw.ask.tokens // tokens_each))
+
+
+def _is_question(prompt: str) -> bool:
+    """Whether somebody asks: an order that mentions a day wants something else."""
+    words = name_key(prompt[:200]).split()
+    return "?" in prompt or "？" in prompt or bool(words and words[0] in _QUESTIONS)

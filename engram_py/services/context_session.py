@@ -1,0 +1,53 @@
+"""What a new session reads: the user's own words, pins, where the last sessions stopped, what was decided."""
+
+from __future__ import annotations
+
+from engram_py.models.context import Section
+from engram_py.models.observation import Observation
+from engram_py.services.providers import LOOKED_THROUGH, SUMMARY, Draw, Providers, in_order
+from engram_py.store import context as table
+from engram_py.store import observations as observation_table
+from engram_py.store import sessions as session_table
+from engram_py.store.database import Store
+
+SESSIONS, PROMPTS, PINNED, RECENT = 5, 10, 20, 20
+DECISIONS = 8
+_DECIDING = '["decision", "architecture", "policy"]'
+_POOL = 2 * RECENT
+
+
+def session_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Section, ...]:
+    """Each section newest first, of recent observations the decisions before the rest."""
+    ask = draw.ask
+    overrides = [] if ask.scope not in (None, "personal") else providers.overrides(draw)
+    said = {row.id for row in overrides}
+    pinned = table_rows(store, draw, limit=PINNED + len(said), pinned=True)
+    pinned = [row for row in providers.vetted(draw, pinned) if row.id not in said][:PINNED]
+    sessions = session_table.recent(store, projects=ask.reads, limit=SESSIONS)
+    prompts = session_table.recent_prompts(store, projects=ask.reads, limit=PROMPTS)
+    return (
+        Section("overrides", tuple(overrides)),
+        Section("pinned", tuple(pinned)),
+        Section("sessions", tuple(providers.told(draw, sessions))),
+        Section("recent", tuple(_recent(store, providers, draw))),
+        Section("prompts", tuple(prompts)),
+    )
+
+
+def table_rows(store: Store, draw: Draw, *, limit: int, pinned: bool = False) -> list[Observation]:
+    ask = draw.ask
+    without = [] if pinned else [SUMMARY]
+    return observation_table.recent(
+        store, projects=ask.reads, limit=limit, pinned=pinned, scope=ask.scope, without=without
+    )
+
+
+def _recent(store: Store, providers: Providers, draw: Draw) -> list[Observation]:
+    ask = draw.ask
+    decisions = table.of_types(
+        store, _DECIDING, projects=ask.reads, scope=ask.scope, pool=LOOKED_THROUGH, limit=DECISIONS
+    )
+    first = in_order(providers.vetted(draw, decisions), limit=DECISIONS)
+    known = {row.id for row in first}
+    rest = [row for row in table_rows(store, draw, limit=_POOL) if row.id not in known]
+    return [*first, *in_order(providers.vetted(draw, rest), limit=RECENT - len(first))]

@@ -1,0 +1,158 @@
+"""From scored rows to hits: what stands where in the answer, and what is said of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engram_py.models.explain import Numbers
+from engram_py.models.observation import Hit, Observation, RelationNote
+from engram_py.recall.diversity import jaccard, shingles
+from engram_py.recall.preview import preview
+from engram_py.recall.query import Query
+from engram_py.recall.rank import Standing, factors
+from engram_py.recall.score import Scored
+from engram_py.services.anchors import Anchors
+from engram_py.services.journal import Journal
+from engram_py.services.lookup import relation_notes
+from engram_py.store import observations as table
+from engram_py.store.database import Store
+
+# Texts that share this much of their words say the same; the second gives way to what is different.
+SAME = 0.85
+_WHOLE = 0.999
+
+
+@dataclass(slots=True)
+class Placed:
+    """A row on its place in the answer."""
+
+    row: Observation
+    scored: Scored
+    score: float
+    factors: Mapping[str, float] = field(default_factory=dict)
+    relations: tuple[RelationNote, ...] = ()
+    branch: str = ""
+    like: int | None = None
+    share: float = 1.0
+
+    def numbers(self) -> Numbers:
+        one = self.scored
+        return Numbers(
+            id=one.id,
+            bm25=round(one.bm25, 3),
+            lent=round(one.lent, 3),
+            closeness=round(one.closeness, 3),
+            session=round(one.session, 3),
+            coverage=round(one.covered, 3),
+            relevance=round(one.relevance, 3),
+            factors=dict(self.factors),
+            score=round(self.score, 3),
+            words=one.words,
+        )
+
+
+class Hits:
+    """Orders what a search found and words what is known of each row."""
+
+    def __init__(self, store: Store, journal: Journal, anchors: Anchors) -> None:
+        self._store = store
+        self._journal = journal
+        self._anchors = anchors
+
+    def exact(self, ids: Sequence[int]) -> list[Placed]:
+        """What was named: in the order it was found, never ranked."""
+        rows = table.by_ids(self._store, ids)
+        notes = relation_notes(self._store, [row.sync_id for row in rows.values()])
+        return [
+            Placed(rows[row_id], Scored(row_id, covered=1.0), 1.0, relations=notes.get(rows[row_id].sync_id, ()))
+            for row_id in ids
+            if row_id in rows
+        ]
+
+    def placed(self, scored: Sequence[Scored], rows: Mapping[int, Observation], *, whole_first: bool) -> list[Placed]:
+        """The rows in the order of the answer. With ``whole_first`` those that hold every word come before others."""
+        now = self._journal.moment()
+        known = [one for one in scored if one.id in rows]
+        notes = relation_notes(self._store, [rows[one.id].sync_id for one in known])
+        visible = self._anchors.visibility([rows[one.id] for one in known])
+        placed = []
+        for one in known:
+            row = rows[one.id]
+            relations = notes.get(row.sync_id, ())
+            seen = visible.get(row.id)
+            branch = seen.state if seen is not None and seen.elsewhere else ""
+            by = factors(row, now, Standing(_superseded(relations), branch))
+            place = Placed(row, one, one.relevance, by, relations)
+            for factor in by.values():
+                place.score *= factor
+            if seen is not None and seen.elsewhere:
+                place.branch = seen.branch or "a branch that is gone"
+            placed.append(place)
+        placed.sort(
+            key=lambda place: (not (whole_first and place.scored.covered > _WHOLE), -place.score, -place.row.id)
+        )
+        return _different_first(placed)
+
+    def shown(self, query: Query, placed: Sequence[Placed], *, stale_only: bool = False) -> tuple[Hit, ...]:
+        """The hits to show, with the state of the files each is about."""
+        words = [word.text for word in query.content_words]
+        states = self._anchors.states([place.row for place in placed])
+        now = self._journal.moment()
+        # Within one answer no score is above the one before: what was named counts 1, so does the first by its words.
+        best = next((place.score for place in placed if place.scored.relevance), 1.0) or 1.0
+        score = 1.0
+        hits = []
+        for place in placed:
+            row = place.row
+            snippet, truncated = preview(row.content, words)
+            anchors = states.get(row.id, ())
+            state = row.state(now)
+            if stale_only and state == "active" and not any(anchor.stale for anchor in anchors):
+                continue
+            if place.scored.relevance:
+                score = min(score, place.score / best)
+            hits.append(
+                Hit(
+                    id=row.id,
+                    sync_id=row.sync_id,
+                    title=row.title,
+                    type=row.type,
+                    project=row.project,
+                    scope=row.scope,
+                    topic_key=row.topic_key,
+                    score=round(score, 4),
+                    snippet=snippet,
+                    truncated=truncated,
+                    pinned=row.pinned,
+                    state=state,
+                    review_after=row.review_after,
+                    created_at=row.created_at,
+                    updated_at=row.updated_at,
+                    relations=place.relations,
+                    lifecycle=row.lifecycle,
+                    coverage=round(place.scored.covered, 3),
+                    anchors=anchors,
+                    branch=place.branch,
+                    like=place.like,
+                )
+            )
+        return tuple(hits)
+
+
+def _superseded(relations: Sequence[RelationNote]) -> bool:
+    return any(note.label == "superseded_by" and not note.deleted for note in relations)
+
+
+def _different_first(placed: list[Placed]) -> list[Placed]:
+    """The same hits, each that says what one before it says moved behind those that say something else."""
+    texts: list[tuple[int, frozenset[str]]] = []
+    different: list[Placed] = []
+    repeated: list[Placed] = []
+    for place in placed:
+        words = shingles(f"{place.row.title} {place.row.content}")
+        place.like = next((other for other, seen in texts if jaccard(words, seen) >= SAME), None)
+        if place.like is None:
+            texts.append((place.row.id, words))
+        (different if place.like is None else repeated).append(place)
+    return different + repeated

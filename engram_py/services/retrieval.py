@@ -1,0 +1,209 @@
+"""From a query to the rows that answer it, scored: candidates, what lies beside them, and a look at their text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engram_py.models.explain import Rung, WordNote
+from engram_py.models.observation import Observation
+from engram_py.recall.closeness import lens, read
+from engram_py.recall.floor import Verdict, judge
+from engram_py.recall.query import Query, quote
+from engram_py.recall.score import Neighbours, Scored, Term, idf, lend, own_scores, settle
+from engram_py.recall.spelling import PREFIX_LONGER_BY, STEM_FROM, meant, slips_allowed
+from engram_py.services.planner import look_up, weigh, weigh_dates
+from engram_py.services.sight import Sight
+from engram_py.store import observations as table
+from engram_py.store import search as index
+from engram_py.store import vocabulary
+from engram_py.store.database import Store
+
+# The best by their own words, whose neighbours are looked at; and of all of these, whose text is read.
+HEADS = 120
+# Beside an answer, what covers less than this part of the floor is padding.
+PADDING = 0.25
+# A row that shares no word with the question is shown for its neighbours' sake only this near to the best.
+WITHOUT_A_WORD = 0.7
+READ = 60
+_FIRST_POOL = 400
+# What a near spelling is worth of the word itself.
+NEAR_WORTH = 0.6
+# In a longer text two words stand close by chance more often: their closeness counts for less.
+SHORT_CHARS = 600
+_ASKED_ABOUT = 500
+_MOST_RESEMBLING = 4
+
+
+@dataclass(slots=True)
+class Found:
+    """The rows that a query led to, best first, with their scores; and how the search went."""
+
+    scored: list[Scored] = field(default_factory=list)
+    rows: dict[int, Observation] = field(default_factory=dict)
+    terms: list[Term] = field(default_factory=list)
+    rungs: list[Rung] = field(default_factory=list)
+    filtered_away: int = 0
+    total: int = 0
+    near: frozenset[int] = frozenset()
+    strong: frozenset[int] = frozenset()
+
+    verdict: Verdict = field(default_factory=lambda: Verdict(0.0, 0.0))
+    notes: tuple[str, ...] = ()
+
+    def answers(self, floor: float) -> list[Scored]:
+        """What may be shown: nothing where words cover too little, but for what is near by meaning."""
+        if not self.verdict.answers(floor):
+            return [one for one in self.scored if one.id in self.strong]
+        best = max((one.relevance for one in self.scored), default=0.0)
+        return [one for one in self.scored if one.id in self.near or _belongs(one, floor, best)]
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The words that this memory has never seen."""
+        return tuple(term.text for term in self.terms if not term.rows and not term.stands_for)
+
+    def word_notes(self) -> tuple[WordNote, ...]:
+        return tuple(WordNote(term.text, term.rows, round(term.idf, 3), _use(term)) for term in self.terms)
+
+
+def _belongs(one: Scored, floor: float, best: float) -> bool:
+    """Whether a row stands beside an answer for a reason: words of its own, or a neighbour that says nearly all."""
+    if one.covered > 0:
+        return one.covered_nearby >= floor * PADDING or one.share >= floor
+    return one.relevance >= best * WITHOUT_A_WORD
+
+
+def retrieve(store: Store, query: Query, sight: Sight, *, limit: int) -> Found:
+    """Every rung that looks words up: all of them, any of them, and what resembles those that nobody ever saw."""
+    found = Found(
+        terms=weigh_dates(store, weigh(store, query.content_words), query.asked, None), total=index.highest_id(store)
+    )
+    used = look_up(store, query, found.terms)
+    if not used:
+        found.rungs.append(Rung("any word", 0, "no word of the query is known here"))
+    heads = _heads(store, used, sight, found)
+    found.scored = _scored(store, query, found, heads, sight)
+    best = max((scored.covered for scored in found.scored), default=0.0)
+    whole = sum(1 for scored in found.scored if scored.covered > 0.999)
+    if used:
+        found.rungs.append(
+            Rung("all words", whole, "enough" if whole >= limit else "fewer than asked for: any word follows")
+        )
+        found.rungs.append(Rung("any word", len(found.scored) - whole, _why_any(found.terms)))
+    missing = [term for term in found.terms if not term.rows and slips_allowed(term.text)]
+    if missing and best < 0.999 and len(missing) <= _MOST_RESEMBLING:
+        _resembling(store, query, sight, found, missing)
+    sessions = {row: observation.session_id for row, observation in found.rows.items()}
+    found.verdict = judge(found.terms, found.scored, sessions, found.total)
+    return found
+
+
+def _resembling(store: Store, query: Query, sight: Sight, found: Found, missing: list[Term]) -> None:
+    """Look again with words that begin like the unknown ones, or are a slip away from them."""
+    for term in missing:
+        stem = term.stems[0] if term.stems else term.text
+        slips = slips_allowed(stem)
+        known = vocabulary.resembling(
+            store, stem[:2], shortest=min(STEM_FROM, len(stem) - slips), longest=len(stem) + PREFIX_LONGER_BY
+        )
+        term.stands_for = meant(stem, known)
+        if term.stands_for:
+            term.worth = NEAR_WORTH
+            spelt = vocabulary.spelt(store, term.stands_for)
+            term.expression = "(" + " OR ".join(quote(spelt[other]) for other in term.stands_for) + ")"
+            term.rows = sum(rows for other, rows in known if other in term.stands_for)
+            term.idf = idf(0, found.total)
+    replaced = [term for term in missing if term.stands_for]
+    if not replaced:
+        found.rungs.append(Rung("prefix and near spelling", 0, "nothing resembles the unknown words"))
+        return
+    used = look_up(store, query, found.terms)
+    before = {scored.id for scored in found.scored}
+    found.scored = _scored(store, query, found, _heads(store, used, sight, found), sight)
+    said = ", ".join(f"{term.text} as {' or '.join(term.stands_for)}" for term in replaced)
+    found.rungs.append(Rung("prefix and near spelling", sum(s.id not in before for s in found.scored), f"read {said}"))
+
+
+def _heads(store: Store, used: list[Term], sight: Sight, found: Found) -> list[int]:
+    """The best by their own words among those in sight; asks about more only where the best are out of sight."""
+    own = own_scores(used)
+    ranked = sorted(own, key=lambda row: (-own[row], -row))
+    heads: list[int] = []
+    start, size = 0, _FIRST_POOL
+    while start < len(ranked) and len(heads) < HEADS:
+        pool = ranked[start : start + size]
+        seen = index.passing(store, pool, sight.values)
+        heads += [row for row in pool if row in seen]
+        start, size = start + size, len(ranked)
+    if sight.filtered and not heads and ranked:
+        found.filtered_away = len(index.passing(store, ranked, sight.unfiltered().values))
+    _mark_sight(store, used, heads, sight)
+    return heads[:HEADS]
+
+
+def _mark_sight(store: Store, used: list[Term], heads: list[int], sight: Sight) -> None:
+    """Tell words that stand in a row in sight from those that only other projects know."""
+    for term in used:
+        term.in_sight = any(row in term.scores for row in heads) or bool(
+            index.passing(store, sorted(term.scores, reverse=True)[:_ASKED_ABOUT], sight.values)
+        )
+
+
+def _scored(store: Store, query: Query, found: Found, heads: list[int], sight: Sight) -> list[Scored]:
+    around = {
+        row["id"]: Neighbours(row["session"], row["before"], row["after"], row["second"])
+        for row in index.beside(store, heads)
+    }
+    scored = lend(found.terms, heads, around)
+    # A neighbour was never asked whether it has the phrase, or the word that nothing may have.
+    strangers = [] if query.phrases or query.excluded else [row for row in scored if row not in around]
+    lent_to = index.passing(store, strangers, sight.values) if strangers else set()
+    scored = {row: one for row, one in scored.items() if row in around or row in lent_to}
+    first = sorted(scored.values(), key=lambda one: (-(one.bm25 + one.lent), -one.id))[:READ]
+    found.rows = table.by_ids(store, [one.id for one in first])
+    _look_at(found, first)
+    kept = {one.id: one for one in first if one.id in found.rows}
+    settle(kept, {row: observation.session_id for row, observation in found.rows.items()})
+    return sorted(kept.values(), key=lambda one: (-one.relevance, -one.id))
+
+
+def _look_at(found: Found, scored: list[Scored]) -> None:
+    """Read the texts: which words each holds, those not looked up included, and how close they stand."""
+    glass = lens(found.terms)
+    if glass is None:
+        return
+    whole = sum(term.idf for term in found.terms) or 1.0
+    for one in scored:
+        row = found.rows.get(one.id)
+        if row is None:
+            continue
+        short = min(1.0, SHORT_CHARS / max(1, len(row.content)))
+        label = read(" ".join((row.title, row.topic_key or "", row.aliases)), glass, found.terms)
+        body = read(row.content, glass, found.terms)
+        one.closeness = label.closeness + body.closeness * short
+        held = {number for number, term in enumerate(found.terms) if one.id in term.scores} | label.seen | body.seen
+        # What the index finds by parts of a word stands in no text; a passage has it too.
+        one.passage = held - (body.seen - body.passage - label.seen)
+        for number in held:
+            term = found.terms[number]
+            term.in_sight = True
+            if not term.looked_up and one.id not in term.scores:
+                share = term.idf * term.worth / whole
+                one.bm25 += term.idf * term.worth
+                one.covered += share
+                one.covered_nearby += share
+        one.words = tuple(found.terms[number].text for number in sorted(held))
+
+
+def _use(term: Term) -> str:
+    if term.stands_for:
+        return f"near: {', '.join(term.stands_for)}"
+    if not term.rows:
+        return "unknown"
+    return "looked up" if term.looked_up else "too common: only ranks"
+
+
+def _why_any(terms: Mapping[str, Term] | list[Term]) -> str:
+    common = [term.text for term in terms if isinstance(term, Term) and term.rows and not term.looked_up]
+    return f"too common to look up: {', '.join(common)}" if common else "every known word was looked up"

@@ -1,0 +1,127 @@
+"""How often an observation was shown: counted in memory, written down now and then, never in anybody's way."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from engram_py.errors import StoreError
+from engram_py.models.times import to_text
+from engram_py.services.journal import Journal
+from engram_py.store import usage as table
+from engram_py.store.database import Store
+
+MOST_WAITING = 50
+LONGEST_WAIT_SECONDS = 30.0
+# When the file cannot be written for a long time, counting stops here instead of growing.
+MOST_KEPT = 5_000
+
+
+class Alarm(Protocol):
+    """A call that is going to be made on a thread of its own."""
+
+    def start(self) -> None: ...
+    def cancel(self) -> None: ...
+
+
+def _timer(seconds: float, call: Callable[[], object]) -> Alarm:
+    timer = threading.Timer(seconds, call)
+    timer.daemon = True
+    return timer
+
+
+class Usage:
+    """Counts observations that were surfaced: found by a search, part of a context, or opened by id.
+
+    Lists, timelines, exports and pages to browse do not count: what a person walks past says nothing about worth.
+    The counters are no change that other machines hear about, and not one of ``updated_at``. They are written after
+    the next write, or on a thread of their own when there are many or they have waited long: fifty rows take
+    milliseconds that a search has not.
+    """
+
+    def __init__(
+        self, store: Store, journal: Journal, *, later: Callable[[float, Callable[[], object]], Alarm] = _timer
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._later = later
+        self._waiting: dict[int, tuple[int, str]] = {}
+        self._alarm: Alarm | None = None
+        self._urgent = False
+        self._refused = False
+        self._closed = False
+        self._lock = threading.Lock()
+        self._hushed = threading.local()
+        store.after_write.append(self._after_write)
+
+    def surfaced(self, ids: Iterable[int]) -> None:
+        """Count each id once more. Never fails, and waits for nothing."""
+        if getattr(self._hushed, "on", False):
+            return
+        now = to_text(self._journal.moment())
+        with self._lock:
+            for row_id in ids:
+                if row_id in self._waiting or len(self._waiting) < MOST_KEPT:
+                    self._waiting[row_id] = (self._waiting.get(row_id, (0, now))[0] + 1, now)
+            self._set_alarm()
+
+    def flush(self) -> bool:
+        """Write down what was counted; False when it has to wait, because somebody else writes or cannot."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+            self._clear_alarm()
+        if not waiting:
+            return True
+        try:
+            counted = table.count_shown(self._store, waiting)
+        except (sqlite3.Error, StoreError):
+            counted = False
+        with self._lock:
+            self._refused = not counted
+            if not counted:
+                self._put_back(waiting)
+                self._set_alarm()
+        return counted
+
+    def close(self) -> None:
+        """Write down what is left, if nobody is in the way; the rest is forgotten."""
+        self._closed = True
+        self.flush()
+
+    @contextmanager
+    def hushed(self) -> Iterator[None]:
+        """What is looked up meanwhile on this thread is not shown to anybody as it is, and not counted."""
+        before = getattr(self._hushed, "on", False)
+        self._hushed.on = True
+        try:
+            yield
+        finally:
+            self._hushed.on = before
+
+    def _after_write(self) -> None:
+        if self._waiting:
+            self.flush()
+
+    def _set_alarm(self) -> None:
+        """See that what waits is written down: at once where there is much of it, else in half a minute."""
+        if self._closed or not self._waiting:
+            return
+        urgent = len(self._waiting) >= MOST_WAITING and not self._refused
+        if self._alarm is None or (urgent and not self._urgent):
+            self._clear_alarm()
+            self._urgent = urgent
+            self._alarm = self._later(0.0 if urgent else LONGEST_WAIT_SECONDS, self.flush)
+            self._alarm.start()
+
+    def _clear_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm, self._urgent = None, False
+
+    def _put_back(self, waiting: dict[int, tuple[int, str]]) -> None:
+        for row_id, (times, at) in self._waiting.items():
+            waiting[row_id] = (waiting.get(row_id, (0, at))[0] + times, at)
+        self._waiting = waiting

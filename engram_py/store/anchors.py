@@ -1,0 +1,115 @@
+"""SQL over anchors: which files an observation is about, and which observations are about a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engram_py.models.anchor import ANCHOR_COLUMNS, Anchor
+from engram_py.models.observation import OBSERVATION_COLUMNS, Observation
+from engram_py.store.database import Store
+
+_COLUMNS = ", ".join(ANCHOR_COLUMNS)
+
+OF_OBSERVATIONS = f"""
+select {_COLUMNS}
+from anchors
+where observation_id in (select value from json_each(:ids))
+order by observation_id, id
+"""
+
+# `:name` is the last part of the path, so the index finds the few rows that can match; `:tail` is `/` and the path.
+# A null `:projects` looks into all of them.
+OF_FILE = """
+select observations.id
+from anchors
+join observations on observations.id = anchors.observation_id
+where anchors.name = :name
+  and (anchors.path = :path or substr(anchors.path, -length(:tail)) = :tail)
+  and observations.deleted_at is null
+  and (:projects is null or observations.project in (select value from json_each(:projects)))
+group by observations.id
+order by max(anchors.path = :path) desc, observations.updated_at desc, observations.id desc
+limit :limit
+"""
+
+OF_FOLDER = """
+select observations.id
+from anchors
+join observations on observations.id = anchors.observation_id
+where anchors.path >= :folder and anchors.path < :beyond
+  and observations.deleted_at is null
+  and (:projects is null or observations.project in (select value from json_each(:projects)))
+group by observations.id
+order by observations.updated_at desc, observations.id desc
+limit :limit
+"""
+
+ANCHORED = f"""
+select {", ".join(f"observations.{name}" for name in OBSERVATION_COLUMNS)}
+from observations
+where project = :project and deleted_at is null and lifecycle = 'active'
+  and exists (select 1 from anchors where observation_id = observations.id)
+order by updated_at desc, id desc
+limit :limit
+"""
+
+# The `reason` stays: it is said in the words of the memory that reads the file.
+_EXPORTED = (
+    "path", "start_line", "end_line", "origin", "digest", "probe", "copies", "ordinal", "file_digest", "blob",
+    "git_commit", "recorded_at",
+)  # fmt: skip
+
+EXPORT = f"""
+select observations.sync_id, {", ".join(f"anchors.{name}" for name in _EXPORTED)}
+from anchors
+join observations on observations.id = anchors.observation_id
+where (:projects is null or observations.project in (select value from json_each(:projects)))
+order by observations.id, anchors.id
+"""
+
+
+def of_observations(store: Store, ids: Sequence[int]) -> dict[int, tuple[Anchor, ...]]:
+    """The anchors of each observation that has any, in the order they were given."""
+    found: dict[int, list[Anchor]] = {}
+    for row in store.rows(OF_OBSERVATIONS, ids=json.dumps(list(ids))):
+        found.setdefault(row["observation_id"], []).append(Anchor.from_row(row))
+    return {observation_id: tuple(anchors) for observation_id, anchors in found.items()}
+
+
+def of_file(store: Store, path: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
+    """Observations anchored to ``path``, or to a path that ends in it; the exact ones first, then the newest."""
+    name = path.rsplit("/", 1)[-1]
+    reads = None if projects is None else json.dumps(list(projects))
+    rows = store.rows(OF_FILE, name=name, path=path, tail=f"/{path}", projects=reads, limit=limit)
+    return [row[0] for row in rows]
+
+
+def of_folder(store: Store, folder: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
+    """Observations anchored to anything below ``folder``, which ends in ``/``."""
+    reads = None if projects is None else json.dumps(list(projects))
+    beyond = folder[:-1] + "0"  # the character after the slash
+    rows = store.rows(OF_FOLDER, folder=folder, beyond=beyond, projects=reads, limit=limit)
+    return [row[0] for row in rows]
+
+
+def anchored(store: Store, project: str, *, limit: int) -> list[Observation]:
+    """The live observations of a project that have anchors, newest first."""
+    return [Observation.from_row(row) for row in store.rows(ANCHORED, project=project, limit=limit)]
+
+
+def exported(store: Store, projects: str | None) -> dict[str, list[dict[str, Any]]]:
+    """The anchors of every observation, by its sync id; ``projects`` as ``projects_json`` makes it."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in store.rows(EXPORT, projects=projects):
+        found.setdefault(row["sync_id"], []).append({name: row[name] for name in _EXPORTED})
+    return found
+
+
+def replace(store: Store, observation_id: int, anchors: Sequence[Mapping[str, Any]]) -> None:
+    """Give an observation these anchors instead of those it has."""
+    store.execute("delete from anchors where observation_id = :id", id=observation_id)
+    for values in anchors:
+        name = str(values["path"]).rstrip("/").rsplit("/", 1)[-1]
+        store.insert("anchors", {"observation_id": observation_id, "name": name, **values})

@@ -1,0 +1,37 @@
+"""SQL over how often observations were shown, and over whether anything was written since."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engram_py.store.database import Store
+
+# Counters alone: no trigger of the search index fires for them, and what other machines hear about stays as it was.
+COUNT = """
+update observations
+set access_count = access_count + :times, last_accessed_at = max(coalesce(last_accessed_at, ''), :at)
+where id = :id
+"""
+
+
+def count_shown(store: Store, shown: Mapping[int, tuple[int, str]]) -> bool:
+    """Add ``(times, last)`` to the counters of each id, in one transaction that waits for nobody.
+
+    False when this process is in the middle of another write. Raises sqlite3.Error (busy, full, read-only): nothing
+    is counted then. It is no write that ``written`` sees: what was read before is still true.
+    """
+    values = [{"id": row_id, "times": times, "at": at} for row_id, (times, at) in shown.items()]
+    with store.in_passing() as connection:
+        if connection is None:
+            return False
+        connection.execute("begin immediate")
+        connection.executemany(COUNT, values)
+        connection.execute("commit")
+        return True
+
+
+def written(store: Store) -> tuple[int, int, int]:
+    """What changes with every write, of this process (which may have opened the file again) and of any other."""
+    with store.connection() as connection:
+        [others] = connection.execute("pragma data_version").fetchone()
+        return id(connection), store.writes, others

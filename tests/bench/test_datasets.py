@@ -1,0 +1,77 @@
+"""What the sets become: memories in the order they arrive, and questions with their evidence."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bench.datasets import LOADERS, NoDataError, load
+
+
+def test_a_turn_is_a_memory_under_its_speaker_with_the_caption_at_its_end(sets: Path) -> None:
+    first, second, third = load("locomo-turns", sets).memories[:3]
+
+    assert (first.title, first.content) == ("Ada", "The lighthouse keeper bought a telescope.")
+    assert second.content == "Which one?\na photo of a brass telescope"
+    assert first.project == "conv-1"
+    assert first.session == second.session != third.session
+    assert first.created_at is not None
+    assert second.created_at is not None
+    assert first.created_at == datetime(2023, 5, 1, 13, 1, tzinfo=UTC) < second.created_at
+
+
+def test_a_session_is_one_memory_and_the_evidence_of_its_turns(sets: Path) -> None:
+    dataset = load("locomo-sessions", sets)
+
+    assert len(dataset.memories) == 3
+    assert dataset.memories[0].content.splitlines() == [
+        "Ada: The lighthouse keeper bought a telescope.",
+        "Ben: Which one?",
+        "a photo of a brass telescope",
+    ]
+    assert dataset.questions[0].gold == (dataset.memories[0].key,)
+
+
+@pytest.mark.parametrize("name", ["locomo-turns", "locomo-sessions"])
+def test_questions_without_an_answer_are_kept_apart(sets: Path, name: str) -> None:
+    dataset = load(name, sets)
+
+    assert [question.part for question in dataset.questions] == ["1", "4", "4"]
+    assert [question.part for question in dataset.apart] == ["5"]
+
+
+def test_each_language_is_a_project_of_its_own(sets: Path) -> None:
+    dataset = load("xquad", sets)
+
+    assert dataset.projects == ("xquad-en", "xquad-es")
+    assert dataset.questions[1].project == "xquad-es"
+    assert dataset.questions[1].gold == ("es/p0",)
+
+
+def test_a_function_is_titled_by_its_name(sets: Path) -> None:
+    assert [memory.title for memory in load("cosqa", sets).memories] == ["flatten_list", "read_csv"]
+
+
+def test_an_author_and_a_day_make_a_session_of_commits(sets: Path) -> None:
+    first, second = load("dpdk", sets).memories
+
+    assert first.session == "Ada 2022-03-01"
+    assert second.session == "Ben 2022-03-02"
+    assert first.created_at == datetime(2022, 3, 2, 1, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_evidence_names_memories_of_the_question_s_own_project(sets: Path, name: str) -> None:
+    dataset = load(name, sets)
+    projects = {memory.key: memory.project for memory in dataset.memories}
+
+    assert len(projects) == len(dataset.memories)
+    for question in [*dataset.questions, *dataset.apart]:
+        assert {projects[key] for key in question.gold} == {question.project}
+
+
+def test_a_set_that_is_not_there_says_where_to_point(tmp_path: Path) -> None:
+    with pytest.raises(NoDataError, match=r"cosqa\.jsonl\.gz is not there; set ENGRAM_BENCH_DATA"):
+        load("cosqa", tmp_path)

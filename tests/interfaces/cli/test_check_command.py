@@ -1,0 +1,92 @@
+"""`engram check`, and what else the command line says of files that changed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.conftest import Run, Start, answer
+
+
+@pytest.fixture
+def root(here: Path) -> Path:
+    """The folder widgets as a repository with one file."""
+    (here / "auth.py").write_text("".join(f"line_{number} = {number}\n" for number in range(30)))
+    for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "first"]):
+        subprocess.run(["git", "-c", "user.name=Ada", "-c", "user.email=a@b.c", *command], cwd=here, check=True)
+    return here
+
+
+def test_a_check_lists_what_changed_and_counts_the_rest(run: Run, root: Path) -> None:
+    run("save", "Stays", "text", "--file", "auth.py:20-25")
+    run("save", "Changes", "text", "--file", "auth.py:1-3", "--file", "auth.py:5")
+    (root / "auth.py").write_text((root / "auth.py").read_text().replace("line_1 = 1\n", "line_1 = 111\n"))
+
+    told = run("check")
+    found = answer(run("check", "--json"))
+
+    assert told.stdout.splitlines()[:2] == [
+        "1 of 2 observations with files went stale in widgets (files: 1 changed, 2 fresh)",
+        "[#2] Changes (manual, widgets, now): auth.py:1-3 changed, not committed yet",
+    ]
+    assert (found["observations"], found["anchors"], found["states"]) == (2, 3, {"changed": 1, "fresh": 2})
+    [stale] = found["stale"]
+    assert (stale["id"], [(one["path"], one["start"], one["state"]) for one in stale["anchors"]]) == (
+        2,
+        [("auth.py", 1, "changed")],
+    )
+
+
+def test_only_a_strict_check_fails_where_something_is_stale(run: Run, root: Path) -> None:
+    run("save", "Changes", "text", "--file", "auth.py")
+    assert (run("check").exit_code, run("check", "--strict").exit_code) == (0, 0)
+    (root / "auth.py").unlink()
+    assert (run("check").exit_code, run("check", "--strict").exit_code) == (0, 1)
+
+
+def test_a_check_of_a_project_whose_repository_is_elsewhere_says_so(run: Run, root: Path) -> None:
+    run("save", "Elsewhere", "text", "--project", "gadgets", "--file", "auth.py")
+    told = run("check", "--project", "gadgets")
+    assert told.exit_code == 0
+    assert "1 unknown" in told.stdout
+    assert "note: the repository of gadgets is not here; run this inside it" in told.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["check"], ["check", "--strict"], ["check", "--json"], ["check", "--project", "nope"]]
+)
+def test_a_check_of_nothing_is_no_failure(run: Run, words: list[str]) -> None:
+    assert run(*words).exit_code == 0
+
+
+def test_a_review_lists_stale_memories_until_they_are_confirmed(run: Run, root: Path) -> None:
+    run("save", "Changes", "text", "--file", "auth.py:1-3")
+    (root / "auth.py").write_text("new = 1\n" * 40)
+
+    assert run("review").stdout.startswith(
+        "[#1] Changes (manual, widgets, now): auth.py:1-3 changed, not committed yet"
+    )
+    assert answer(run("review", "--json"))["due"][0]["anchors"][0]["state"] == "changed"
+
+    run("review", "1")
+    assert run("review").stdout == "Nothing is due for review\n"
+
+
+def test_a_save_says_which_file_it_could_not_read(run: Run, root: Path) -> None:
+    told = run("save", "Typo", "text", "--file", "nothing.py", "--file", "auth.py:99")
+    assert told.exit_code == 0
+    assert "note: not anchored: line 99 of auth.py (it has 30)" in told.stderr
+    assert "note: kept by name, their text was not read: nothing.py (no such file)" in told.stderr
+
+
+def test_an_observation_is_printed_with_the_state_of_its_files_as_json(run: Run, root: Path) -> None:
+    run("save", "Fresh", "text", "--file", "auth.py:1-3")
+    [anchor] = answer(run("get", "1", "--json"))["anchors"]
+    assert (anchor["path"], anchor["start"], anchor["state"]) == ("auth.py", 1, "fresh")
+
+
+def test_a_file_name_that_is_no_text_is_said_and_the_memory_kept(start: Start, root: Path) -> None:
+    told = start("save", "Odd", "text", "--file", "caf\udce9.py")
+    assert (told.code, "caf?.py (not a path)" in told.stderr) == (0, True)

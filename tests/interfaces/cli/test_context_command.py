@@ -1,0 +1,88 @@
+"""``engram context``: the four modes, from arguments or a pipe."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interfaces.cli.conftest import Run, Start, answer
+
+
+@pytest.fixture
+def kept(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAM_NOW", "2026-03-05T10:00:00Z")
+    run("save", "Chose uv over poetry", "It resolves in a second.", "--type", "decision")
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_prompt_is_given_what_it_deserves(run: Run) -> None:
+    asked = run("context", "--query", "why did we choose uv?")
+
+    assert asked.stdout.startswith('<engram-memory project="widgets" date="2026-03-05">')
+    assert "- [#1] Chose uv over poetry (decision, now): It resolves in a second." in asked.stdout
+    assert run("context", "--query", "-", stdin="why did we choose uv?").stdout == asked.stdout
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize(
+    ("prompt", "reason"),
+    [("sort a list", "it asks for no memory"), ("why did we paint the whale?", "heard “why did we”, found nothing")],
+)
+def test_nothing_is_printed_for_nothing_and_the_reason_goes_to_stderr(run: Run, prompt: str, reason: str) -> None:
+    asked = run("context", "--query", prompt)
+
+    assert asked.stdout == ""
+    assert reason in asked.stderr
+    assert asked.exit_code == 0
+    assert answer(run("context", "--query", prompt, "--json"))["overrides"] == []
+
+
+@pytest.mark.usefixtures("kept")
+def test_the_other_modes_are_asked_for_by_name(run: Run) -> None:
+    assert "## Facts\n- [#1] Chose uv" in run("context", "--mode", "cascade", "--query", "uv").stdout
+    assert "### observations.md\n## 2026-03-05\n- [#1]" in run("context", "--mode", "full").stdout
+    assert "## Recent observations" in run("context").stdout
+
+
+@pytest.mark.usefixtures("kept")
+def test_the_values_of_a_prompt_say_what_the_gate_heard(run: Run) -> None:
+    values = answer(run("context", "--query", "why did we choose uv?", "--json"))
+
+    assert (values["mode"], values["section"], values["cue"]) == ("query", "memories", "why did we")
+    assert [row["id"] for row in values["memories"]] == [1]
+
+
+def test_a_mode_that_needs_a_prompt_says_so(run: Run) -> None:
+    refused = run("context", "--mode", "query")
+
+    assert refused.exit_code == 1
+    assert "query" in refused.stderr
+
+
+def test_a_budget_that_was_moved_is_said(run: Run) -> None:
+    assert (
+        "budget_tokens 5 is outside 100..4000; used 100"
+        in run("context", "--query", "why?", "--budget-tokens", "5").stderr
+    )
+
+
+@pytest.mark.parametrize(("gate", "found"), [("off", True), ("heuristic", False), ("llm", False), ("maybe", False)])
+def test_the_gate_is_a_setting(start: Start, gate: str, found: bool) -> None:
+    start("save", "Sort a list by its key", "With sorted().")
+
+    asked = start("context", "--query", "sort a list", ENGRAM_GATE=gate)
+
+    assert ("Sort a list by its key" in asked.stdout) is found
+    if gate == "llm":
+        assert "gate llm works as heuristic" in asked.stderr
+    if gate == "maybe":
+        assert "gate 'maybe' was ignored: it is one of heuristic, off, llm" in asked.stderr
+
+
+def test_the_counters_of_commands_add_up(run: Run) -> None:
+    run("save", "Chose uv", "Fast.")
+    for _ in range(2):
+        run("context", "--mode", "cascade", "--query", "uv")
+    run("stats")
+    run("timeline", "1")
+
+    assert answer(run("get", "1", "--json"))["access_count"] == 2

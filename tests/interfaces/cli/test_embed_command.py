@@ -1,0 +1,165 @@
+"""`engram embed`: how far vectors are, and computing them; what other commands do with an embedder that is set."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.embedders import Endpoint, endpoint
+from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.cli.test_startup import modules
+
+pytest.importorskip("numpy", reason='vectors need numpy: pip install "engram-py[vectors]"')
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    """An endpoint that is the embedder of every command."""
+    with endpoint() as found:
+        monkeypatch.setenv("ENGRAM_EMBEDDER", found.setting)
+        yield found
+
+
+def test_without_an_embedder_it_says_how_to_set_one(run: Run) -> None:
+    said = run("embed")
+    assert said.exit_code == 0
+    assert said.stdout.startswith("No embedder is set; searches go by words alone.\n→ set ENGRAM_EMBEDDER")
+    refused = run("embed", "--now")
+    assert refused.exit_code == 1
+    assert "embedder_failed: embedder: none is set" in refused.stderr
+
+
+def test_what_is_pending_is_computed_and_the_state_says_so(run: Run, served: Endpoint) -> None:
+    run("save", "Tokens", "Access tokens last fifteen minutes.")
+    run("save", "Queue", "Jobs wait until a worker takes them.")
+    assert run("embed").stdout.splitlines()[0] == f"{served.setting}: 0 of 2 observations have vectors"
+
+    done = run("embed", "--now")
+
+    assert done.stdout.startswith("Computed vectors of 2 observation(s), 2 passage(s), in ")
+    assert f"{served.setting}: 2 of 2 observations have vectors" in done.stdout
+    assert "96 dimensions, 192 bytes in the database" in done.stdout
+    assert "texts are sent to 127.0.0.1" in done.stdout
+    assert answer(run("embed", "--now", "--json"))["observations"] == 0
+    assert answer(run("embed", "--json"))["done"] == 2
+    assert run("embed", "--clear").stdout == "Deleted the vectors of 2 observation(s)\n"
+    assert answer(run("embed", "--json"))["done"] == 0
+
+
+def test_two_wishes_at_once_are_refused(run: Run, served: Endpoint) -> None:
+    assert run("embed", "--now", "--clear").exit_code == 1
+
+
+def test_a_model_that_fails_is_named_with_the_next_step(run: Run, served: Endpoint) -> None:
+    run("save", "Tokens", "Access tokens last fifteen minutes.")
+    served.answer = lambda _: (404, b"model not found")
+    said = run("embed").stdout
+    assert "problem: " in said
+    assert "status 404: model not found" in said
+    assert "does it have tiny?" in said
+    assert run("embed", "--now").exit_code == 1
+    assert run("save", "Queue", "Jobs wait.").exit_code == 0
+    assert run("search", "tokens").exit_code == 0
+
+
+def test_a_setting_that_is_not_understood_breaks_no_command(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAM_EMBEDDER", "word2vec:x")
+    assert run("save", "Tokens", "Access tokens last fifteen minutes.").exit_code == 0
+    assert run("search", "tokens").exit_code == 0
+    assert "is not understood" in run("embed").stdout
+    found = answer(run("doctor", "--check", "vectors", "--json"))
+    assert (found["status"], found["checks"][0]["check_id"]) == ("warning", "vectors")
+
+
+def test_the_key_is_read_from_the_variable_that_the_setting_names(
+    run: Run, served: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENGRAM_EMBEDDER_KEY_VARIABLE", "MY_KEY")
+    monkeypatch.setenv("MY_KEY", "sesame")
+    run("embed")
+    assert served.headers[-1]["authorization"] == "Bearer sesame"
+
+
+def test_a_project_cannot_choose_who_hears_what_is_saved(run: Run, here: Path, served: Endpoint) -> None:
+    with endpoint() as stranger:
+        (here / ".engram.json").write_text(json.dumps({"embedder": stranger.setting}), encoding="utf-8")
+        run("save", "Tokens", "Access tokens last fifteen minutes.")
+        run("embed", "--now")
+        assert stranger.requests == []
+        assert served.requests
+
+
+def test_the_doctor_says_who_hears_what_is_saved_and_whether_the_model_answers(run: Run, served: Endpoint) -> None:
+    run("save", "Tokens", "Access tokens last fifteen minutes.")
+    [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
+    assert check["result"] == "ok"
+    assert check["message"] == (f"0 of 1 observations have vectors from {served.setting}; texts go to 127.0.0.1")
+    served.answer = lambda _: (500, b"")
+    [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
+    assert check["result"] == "warning"
+    assert "status 500" in check["message"]
+
+
+def test_the_doctor_warns_of_texts_that_others_on_the_way_can_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAM_EMBEDDER", "openai:http://memory.example.org/v1#tiny")
+    monkeypatch.setattr("engram_py.services.vector_model.VectorModel.probe", lambda *_, **__: None)
+    [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
+    assert check["result"] == "warning"
+    assert "unencrypted to memory.example.org" in check["message"]
+
+
+@pytest.mark.parametrize("words", [["search", "tokens"], ["save", "A title", "A text"], ["context"]])
+def test_without_an_embedder_a_command_imports_nothing_of_vectors(here: Path, words: list[str]) -> None:
+    subprocess.run([sys.executable, "-m", "engram_py", "save", "Tokens", "They last."], cwd=here, check=True)
+    loaded = modules(here, *words)
+    assert {name for name in loaded if name == "numpy" or name.startswith("engram_py.embed")} == set()
+
+
+def test_two_processes_that_compute_at_once_leave_every_observation_with_one_vector(
+    run: Run, start: Start, served: Endpoint, here: Path, data_dir: Path
+) -> None:
+    for number in range(40):
+        run("save", f"Note {number}", f"Observation {number} says what module {number} does. It does not say why.")
+    command = [sys.executable, "-m", "engram_py", "embed", "--now", "--json"]
+    both = [subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    ended = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], ended
+    assert answer(run("embed", "--now", "--json"))["state"]["done"] == 40
+    assert answer(run("embed", "--json"))["bytes"] == 40 * 96
+
+
+def test_a_process_that_is_killed_in_the_middle_keeps_what_it_had_and_the_next_goes_on(
+    run: Run, served: Endpoint, here: Path, data_dir: Path
+) -> None:
+    for number in range(150):
+        run("save", f"Note {number}", f"Observation {number} says what module {number} does.")
+    whole = served.answer
+
+    def stuck_after_a_while(body: dict[str, object]) -> tuple[int, bytes]:
+        if len(served.requests) > 8:
+            served.released.wait(60)
+        return whole(body)
+
+    served.answer = stuck_after_a_while
+    process = subprocess.Popen([sys.executable, "-m", "engram_py", "embed", "--now"], cwd=here)
+    while len(served.requests) <= 8:
+        served.arrived.wait(60)
+        served.arrived.clear()
+    process.kill()
+    process.wait()
+    served.answer = whole
+    served.released.set()
+
+    some = answer(run("embed", "--json"))
+    assert 0 < some["done"] < 150
+    with closing(sqlite3.connect(data_dir / "engram.db")) as connection, connection:
+        connection.execute("update embedders set lease_until = '2000-01-01T00:00:00.000Z'")  # three minutes later
+    assert answer(run("embed", "--now", "--json"))["observations"] == 150 - some["done"]
+    assert answer(run("embed", "--json"))["done"] == 150

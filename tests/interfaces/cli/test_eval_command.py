@@ -1,0 +1,196 @@
+"""``engram eval`` and ``engram reindex`` as somebody types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interfaces.cli.conftest import Run, Start, answer
+
+
+@pytest.fixture
+def tested(run: Run) -> None:
+    """Two observations, a question for each, and one that should find nothing."""
+    run("save", "Access tokens", "They live fifteen minutes.")
+    run("save", "Listening port", "Loopback 7437.")
+    run("eval", "add", "access tokens", "1")
+    run("eval", "add", "listening port", "#2")
+    run("eval", "add", "favourite colour", "--none")
+
+
+def test_without_questions_it_says_how_to_add_one(run: Run) -> None:
+    told = run("eval")
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert 'engram eval add "your question" ID' in told.stdout
+
+
+@pytest.mark.usefixtures("tested")
+def test_a_first_run_is_kept_and_the_next_is_no_worse(run: Run) -> None:
+    first, second = run("eval"), run("eval")
+
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert "3 question(s), 0 of them learned, 1 that should find nothing" in first.stdout
+    assert "kept: later runs are compared with this one" in first.stdout
+    table = [line.split() for line in first.stdout.splitlines()]
+    assert ["hit@5", "1.000"] in table
+    assert ["false", "answers", "0", "of", "1"] in table
+    assert "no worse than the kept run" in second.stdout
+    assert "changed since then: neither the program nor the index" in second.stdout
+
+
+@pytest.mark.usefixtures("tested")
+def test_a_fall_is_shown_question_by_question_and_ends_with_exit_code_1(run: Run) -> None:
+    run("eval")
+    run("update", "1", "--title", "Gone", "--content", "Elsewhere.")
+    run("save", "Favourite colour", "Blue.")
+
+    fell = run("eval")
+
+    assert fell.exit_code == 1
+    assert '  1 "access tokens": rank 1 → not in the first 10' in fell.stdout
+    assert '  3 "favourite colour": nothing found → answered, with [#3] Favourite colour' in fell.stdout
+    assert "worse than the kept run by more than 0.01: hit@5, MRR, false answers" in fell.stdout
+    assert run("eval", "--keep").exit_code == 1
+    assert run("eval").exit_code == 0
+
+
+@pytest.mark.usefixtures("tested")
+def test_a_fall_within_the_tolerance_that_was_given_is_none(run: Run) -> None:
+    run("eval")
+    run("update", "1", "--title", "Gone", "--content", "Elsewhere.")
+    assert run("eval", "--tolerance", "0.5").exit_code == 0
+    refused = run("eval", "--tolerance", "2")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("engram: invalid_argument: tolerance is 2.0")
+
+
+@pytest.mark.usefixtures("tested")
+def test_a_lost_answer_is_said_and_is_no_failure(run: Run) -> None:
+    run("eval")
+    run("delete", "1")
+    told = run("eval")
+    assert told.exit_code == 0
+    assert "lost their answer" in told.stdout
+    assert '  1 "access tokens": [#1] Access tokens (deleted)' in told.stdout
+
+
+@pytest.mark.usefixtures("tested")
+def test_json_holds_every_figure_and_every_question(run: Run) -> None:
+    run("eval")
+    told: Any = answer(run("eval", "--json"))
+    assert told["measures"]["hit_5"] == told["before"]["hit_5"] == told["now"]["hit_5"] == 1
+    assert [(one["id"], one["outcome"], one["rank"], one["rank_before"]) for one in told["asked"]] == [
+        (1, "found", 1, 1),
+        (2, "found", 1, 1),
+        (3, "silent", None, None),
+    ]
+    assert (told["fell"], told["kept"], told["tolerance"]) == ([], False, 0.01)
+
+
+@pytest.mark.usefixtures("tested")
+def test_another_version_since_the_kept_run_is_said_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engram_py.version.__version__", "0.0.9")
+    run("eval")
+    monkeypatch.setattr("engram_py.version.__version__", "9.9.9")
+    told = run("eval").stdout
+    assert told.startswith("engram 9.9.9, index ")
+    assert "changed since then: engram 0.0.9 → 9.9.9" in told
+
+
+@pytest.mark.usefixtures("tested")
+def test_questions_are_listed_and_removed_by_number(run: Run) -> None:
+    assert run("eval", "list").stdout.splitlines() == [
+        '1 "access tokens" → [#1] Access tokens (widgets, user)',
+        '2 "listening port" → [#2] Listening port (widgets, user)',
+        '3 "favourite colour" → silence (widgets, user)',
+    ]
+    assert run("eval", "remove", "1", "3").stdout == "Removed 2 question(s)\n"
+    assert [one["id"] for one in answer(run("eval", "list", "--json"))["questions"]] == [2]
+    refused = run("eval", "remove", "1")
+    assert (refused.exit_code, refused.stderr.splitlines()[0]) == (1, "engram: question_not_found: no question 1")
+
+
+def test_a_question_may_come_from_standard_input(run: Run) -> None:
+    run("save", "Port", "7437")
+    assert answer(run("eval", "add", "-", "1", "--json", stdin="which port\n"))["question"]["question"] == "which port"
+
+
+@pytest.mark.parametrize("words", [["add", "q", "one"], ["add"], ["remove"], ["remove", "one"]])
+def test_what_is_no_number_is_wrong_usage(run: Run, words: list[str]) -> None:
+    assert run("eval", *words).exit_code == 2
+
+
+def test_a_search_and_a_get_of_two_processes_are_learned(start: Start) -> None:
+    start("save", "Access tokens", "They live fifteen minutes.")
+    assert "[#1]" in start("search", "how", "do", "access", "tokens", "live").stdout
+    assert start("get", "1").code == 0
+
+    [learned] = json.loads(start("eval", "list", "--json").stdout)["questions"]
+    assert (learned["question"], learned["origin"], learned["project"]) == (
+        "how do access tokens live", "learned", "widgets",
+    )  # fmt: skip
+    assert [one["id"] for one in learned["answers"]] == [1]
+    assert start("eval", "forget-learned").stdout == "Forgot 1 learned question(s)\n"
+    assert start("eval", "list").stdout == "No questions\n"
+
+
+def test_a_search_narrowed_by_options_is_not_learned(start: Start) -> None:
+    start("save", "Access tokens", "They live fifteen minutes.", "--type", "decision")
+    start("search", "tokens", "--type", "decision")
+    start("get", "1")
+    assert start("eval", "list").stdout == "No questions\n"
+
+
+def test_with_learning_off_a_search_writes_nothing(start: Start, data_dir: Path) -> None:
+    start("save", "Access tokens", "They live fifteen minutes.")
+    for words in (["search", "tokens"], ["get", "1"]):
+        start(*words, ENGRAM_LEARN="off")
+    assert start("eval", "list").stdout == "No questions\n"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_memory_that_cannot_be_written_is_searched_all_the_same(start: Start, data_dir: Path) -> None:
+    start("save", "Access tokens", "They live fifteen minutes.")
+    (data_dir / "engram.db").chmod(0o400)
+    assert "[#1]" in start("search", "tokens").stdout
+
+
+def test_reindex_says_what_it_did(run: Run) -> None:
+    run("save", "Access tokens", "They live fifteen minutes.")
+    assert run("reindex").stdout == "Indexed 1 observations and 0 prompts; 0 had terms of another version\n"
+    assert answer(run("reindex", "--json")) == {
+        "observations": 1,
+        "prompts": 0,
+        "rewritten": 0,
+        "resumed": False,
+        "mended": False,
+    }
+    assert answer(run("search", "tokens", "--json"))["count"] == 1
+
+
+_PROBE = """
+import sys
+from engram_py.interfaces.cli.main import run
+sys.argv = ["engram", *sys.argv[1:]]
+run()
+print(*sorted(sys.modules), file=sys.stderr)
+"""
+
+
+def test_a_search_pays_neither_for_the_tests_nor_for_redaction(here: Path, start: Start) -> None:
+    start("save", "Access tokens", "They live fifteen minutes.")
+    done = subprocess.run(
+        [sys.executable, "-c", _PROBE, "search", "tokens"],
+        capture_output=True,
+        text=True,
+        cwd=here,
+        timeout=60,
+        check=True,
+    )
+    assert not {"engram_py.services.evaluation", "engram_py.capture.redact"} & set(done.stderr.split())

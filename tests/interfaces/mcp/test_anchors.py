@@ -1,0 +1,44 @@
+"""Files through the tools: named with a save, and told of by a review when they changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.mcp.agent import Agent
+
+
+@pytest.fixture
+def file(here: Path) -> Path:
+    """A file in the folder widgets, which is a repository without commits."""
+    (here / ".git" / "objects").mkdir(parents=True)
+    (here / ".git" / "refs").mkdir()
+    (here / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (here / "auth.py").write_text("one = 1\ntwo = 2\nthree = 3\n")
+    return here / "auth.py"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("files", [["auth.py:1-2"], "auth.py:1-2", '["auth.py:1-2"]'])
+async def test_a_review_lists_what_changed_since_it_was_saved(agent: Agent, file: Path, files: object) -> None:
+    saved = await agent.value("mem_save", title="Order", content="One before two", files=files)
+    assert (await agent.value("mem_review", action="list"))["count"] == 0
+
+    file.write_text("two = 2\none = 1\n")
+
+    [due] = (await agent.value("mem_review", action="list"))["due"]
+    assert (due["id"], due["anchors"][0]["state"]) == (saved["id"], "changed")
+    told = await agent.told("mem_review", action="list")
+    assert f"[#{saved['id']}] Order (manual, widgets, now): auth.py:1-2 changed, not committed yet" in told
+
+    await agent.told("mem_review", action="mark_reviewed", observation_id=saved["id"])
+    assert (await agent.value("mem_review", action="list"))["count"] == 0
+
+
+@pytest.mark.anyio
+async def test_a_save_that_names_no_file_that_is_there_is_kept(agent: Agent, file: Path) -> None:
+    told = await agent.told("mem_save", title="Typo", content="text", files=["auht.py", "../x.py", "\0"])
+    assert told.startswith("Saved [#1]")
+    assert "not anchored: ../x.py (outside the repository), ? (not a path)" in told
+    assert "kept by name, their text was not read: auht.py (no such file)" in told

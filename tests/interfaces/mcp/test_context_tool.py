@@ -1,0 +1,57 @@
+"""``mem_context`` as an agent calls it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interfaces.mcp.agent import Agent
+
+
+@pytest.fixture
+async def memory(agent: Agent) -> Agent:
+    await agent.told("mem_save", title="Chose uv over poetry", content="It resolves in a second.", type="decision")
+    await agent.told("mem_session_summary", content="Built the parser.\n## Next Steps\n- ship it", session_id="s-1")
+    return agent
+
+
+@pytest.mark.anyio
+async def test_a_query_gets_one_section_and_nothing_gets_the_empty_text(memory: Agent) -> None:
+    assert "- [#1] Chose uv over poetry" in await memory.told("mem_context", query="why did we choose uv?")
+    assert "## Earlier sessions" in await memory.told("mem_context", query="where were we?")
+    assert await memory.told("mem_context", query="sort a list") == ""
+
+
+@pytest.mark.anyio
+async def test_without_a_query_it_is_the_start_of_a_session(memory: Agent) -> None:
+    said = await memory.told("mem_context")
+
+    assert said == await memory.told("mem_context", mode="session")
+    assert "## Recent sessions" in said
+    assert "next: ship it" in said
+
+
+@pytest.mark.anyio
+async def test_each_mode_has_its_own_budget(memory: Agent) -> None:
+    budgets = {
+        mode: (await memory.value("mem_context", mode=mode, query="uv"))["max_bytes"]
+        for mode in ("session", "query", "cascade", "full")
+    }
+    assert budgets == {"session": 6_000, "query": 3_200, "cascade": 8_000, "full": 40_000}
+    assert (await memory.value("mem_context", max_bytes=700))["max_bytes"] == 700
+    assert (await memory.value("mem_context", budget_tokens=300))["max_bytes"] == 1_200
+
+
+@pytest.mark.anyio
+async def test_an_unknown_mode_is_refused_with_the_ones_there_are(memory: Agent) -> None:
+    facts = await memory.refusal("mem_context", mode="everything")
+    assert "session, query, cascade, full" in facts["message"] + facts["hint"]
+
+
+@pytest.mark.anyio
+async def test_listing_resources_counts_nothing_and_reading_one_does(memory: Agent) -> None:
+    await memory.client.list_resources()
+    assert (await memory.value("mem_get_observation", id=1))["access_count"] == 0
+    await memory.client.read_resource("engram://observation/1")
+    await memory.told("mem_save", title="Other", content="So that the counters are written.")
+
+    assert (await memory.value("mem_get_observation", id=1))["access_count"] == 2

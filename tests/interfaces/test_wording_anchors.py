@@ -1,0 +1,91 @@
+"""The words of anchors."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from engram_py.interfaces import render
+from engram_py.interfaces.wording_anchors import phrase, visibility
+from engram_py.models.anchor import AnchorState, Visibility
+from engram_py.models.anchoring import Checked, StaleLine
+
+NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
+
+
+def state(word: Any, **more: Any) -> AnchorState:
+    return AnchorState("auth.py", 10, 20, word, **more)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        pytest.param(state("fresh"), "auth.py:10-20 fresh", id="fresh"),
+        pytest.param(
+            state("changed", commits_ago=3, author="Ada"), "auth.py:10-20 changed 3 commits ago by Ada", id="changed"
+        ),
+        pytest.param(
+            state("changed", commits_ago=1, author="Ada"), "auth.py:10-20 changed 1 commit ago by Ada", id="one"
+        ),
+        pytest.param(
+            state("changed", commits_ago=0, author="Ada"), "auth.py:10-20 changed in the last commit by Ada", id="last"
+        ),
+        pytest.param(state("changed", uncommitted=True), "auth.py:10-20 changed, not committed yet", id="uncommitted"),
+        pytest.param(state("changed"), "auth.py:10-20 changed", id="nobody-knows"),
+        pytest.param(
+            state("changed", commits_ago=1_234, author="Ada", now_path="src/login.py"),
+            "auth.py:10-20 changed 1,234 commits ago by Ada, now in src/login.py",
+            id="renamed",
+        ),
+        pytest.param(
+            state("moved", now_path="src/login.py", now_start=14, now_end=24),
+            "auth.py:10-20 moved to src/login.py:14-24",
+            id="moved",
+        ),
+        pytest.param(state("gone", commits_ago=2, author="Ada"), "auth.py:10-20 gone 2 commits ago by Ada", id="gone"),
+        pytest.param(state("gone", uncommitted=True), "auth.py:10-20 gone, not committed yet", id="gone-now"),
+        pytest.param(state("unknown", reason="a directory"), "auth.py:10-20 unknown (a directory)", id="unknown"),
+        pytest.param(AnchorState("a.py", 3, 3, "fresh"), "a.py:3 fresh", id="one-line"),
+        pytest.param(AnchorState("a.py", None, None, "moved", "b.py"), "a.py moved to b.py", id="whole"),
+    ],
+)
+def test_a_state_is_one_short_phrase(found: AnchorState, said: str) -> None:
+    assert phrase(found) == said
+
+
+def test_without_its_path_a_fresh_anchor_needs_no_word() -> None:
+    assert phrase(state("fresh"), with_path=False) == ""
+    assert phrase(state("moved", now_path="b.py"), with_path=False) == "moved to b.py"
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (Visibility("in_history"), ""),
+        (Visibility("unknown", "topic", "the clone is shallow"), ""),
+        (Visibility("elsewhere", "topic"), "from branch topic, not merged here"),
+        (Visibility("gone", "topic"), "from branch topic, deleted without a merge"),
+    ],
+)
+def test_only_a_commit_that_is_elsewhere_is_worth_a_word(found: Visibility, said: str) -> None:
+    assert visibility(found) == said
+
+
+def test_a_check_names_what_went_stale_and_the_next_step() -> None:
+    anchors = tuple(AnchorState(f"{number}.py", None, None, "changed") for number in range(6))
+    stale = StaleLine(12, "Token refresh", "bugfix", "widgets", None, "2026-03-01T10:00:00.000Z", anchors)
+    checked = Checked("widgets", 3, 9, {"changed": 6, "fresh": 3}, (stale,), ("a note",))
+    assert render.text(checked, now=NOW).splitlines() == [
+        "1 of 3 observations with files went stale in widgets (files: 6 changed, 3 fresh)",
+        "[#12] Token refresh (bugfix, widgets, 3d): 0.py changed; 1.py changed; 2.py changed; 3.py changed; and 2 more",
+        "Read one with `engram get ID`; `engram review ID` says it still holds, `engram update` corrects it.",
+        "note: a note",
+    ]
+
+
+def test_a_check_that_finds_nothing_stale_or_no_file_says_so() -> None:
+    fine = Checked("widgets", 3, 4, {"fresh": 4}, ())
+    assert render.text(fine, now=NOW) == "None of 3 observations with files went stale in widgets (files: 4 fresh)"
+    assert render.text(Checked("widgets", 0, 0, {}, ()), now=NOW) == "No observation of widgets names a file"

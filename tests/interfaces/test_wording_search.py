@@ -1,0 +1,295 @@
+"""The words of what a search found, of why it found nothing, and of how it went."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from engram_py import Engram
+from engram_py.interfaces import render
+from engram_py.models.anchor import AnchorState
+from engram_py.models.explain import Explain, Numbers, Rung, Silence, WordNote
+from engram_py.models.observation import Draft, Hit, RelationNote, Results
+
+NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
+TIME = "2026-03-01T10:00:00.000Z"
+
+
+def hit(number: int = 12, **more: Any) -> Hit:
+    standard: dict[str, Any] = {
+        "id": number, "sync_id": "obs-1", "title": "Raised the timeout", "type": "bugfix", "project": "widgets",
+        "scope": "project", "topic_key": None, "score": 1.0, "snippet": "From 5 to 30 seconds.", "truncated": False,
+        "pinned": False, "state": "active", "review_after": None, "created_at": TIME, "updated_at": TIME,
+    }  # fmt: skip
+    return Hit(**standard | more)
+
+
+def found(*hits: Hit, query: str = "timeout", **more: Any) -> Results:
+    standard: dict[str, Any] = {"rung": "all words", "projects": ("widgets",), "memories": len(hits)}
+    return Results(query, hits, **standard | more)
+
+
+def said(value: Results, *, full: bool = False) -> list[str]:
+    return render.text(value, now=NOW, full=full).splitlines()
+
+
+def silent(query: str = "timeout", *, memories: int = 7, projects: Any = ("widgets",), **more: Any) -> list[str]:
+    standard: dict[str, Any] = {
+        "unknown": (), "topics": (), "filtered": 0, "filters": (), "nearest": 0,
+        "reason": "no memory here has any of its words",
+    }  # fmt: skip
+    silence = Silence(**standard | more)
+    return said(Results(query, (), "none", projects, memories, silence=silence))
+
+
+def anchor(word: Any, **more: Any) -> AnchorState:
+    return AnchorState("src/auth.py", 10, 20, word, **more)
+
+
+# Hits
+
+
+def test_a_hit_is_its_handle_title_type_age_and_a_line() -> None:
+    assert said(found(hit())) == [
+        "1 found (all words), best first. mem_get_observation(id) opens one.",
+        "[#12] Raised the timeout (bugfix, 3d)",
+        "  From 5 to 30 seconds.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "label"),
+    [
+        pytest.param({"pinned": True}, "pinned", id="pinned"),
+        pytest.param({"scope": "personal"}, "personal", id="scope"),
+        pytest.param({"project": "gizmos"}, "gizmos", id="other-project"),
+        pytest.param({"lifecycle": "archived"}, "archived", id="archived"),
+        pytest.param({"lifecycle": "historical"}, "historical", id="historical"),
+        pytest.param({"state": "needs_review"}, "needs review", id="overdue"),
+        pytest.param({"branch": "feature/x"}, "on branch feature/x", id="branch"),
+        pytest.param({"branch": "a branch that is gone"}, "on a branch that is gone", id="branch-gone"),
+        pytest.param({"like": 9}, "says the same as [#9]", id="same"),
+        pytest.param({"anchors": (anchor("fresh"), anchor("fresh"))}, "fresh", id="fresh"),
+        pytest.param({"relations": (RelationNote("superseded_by", 14, "Lowered it"),)}, "superseded", id="superseded"),
+    ],
+)
+def test_what_to_know_of_a_hit_stands_behind_its_title(more: dict[str, Any], label: str) -> None:
+    assert said(found(hit(**more)))[1] == f"[#12] Raised the timeout (bugfix, 3d, {label})"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"coverage": 0.1, "score": 0.05}, id="weak"),
+        pytest.param({"relations": (RelationNote("supersedes", 4, "Old"),)}, id="supersedes-another"),
+        pytest.param({"relations": (RelationNote("superseded_by", 4, "Gone", deleted=True),)}, id="by-a-deleted-one"),
+        pytest.param({"anchors": (anchor("fresh"), anchor("unknown", reason="binary"))}, id="half-known"),
+    ],
+)
+def test_what_says_nothing_against_a_hit_is_no_label(more: dict[str, Any]) -> None:
+    assert said(found(hit(**more)))[1] == "[#12] Raised the timeout (bugfix, 3d)"
+
+
+def test_what_replaced_a_hit_is_named_below_it() -> None:
+    assert said(found(hit(relations=(RelationNote("superseded_by", 14, "Lowered it"),))))[3:] == [
+        "  superseded_by [#14] Lowered it"
+    ]
+
+
+def test_a_stale_anchor_is_one_phrase_and_a_fresh_one_beside_it_none() -> None:
+    states = (anchor("changed", commits_ago=3, author="Ada"), anchor("fresh"), anchor("gone"))
+
+    assert said(found(hit(anchors=states)))[3:] == [
+        "  src/auth.py:10-20 changed 3 commits ago by Ada; src/auth.py:10-20 gone"
+    ]
+
+
+def test_why_nobody_can_tell_about_a_file_is_said_only_in_the_long_form() -> None:
+    value = found(hit(anchors=(anchor("unknown", reason="a directory"),)))
+
+    assert len(said(value)) == 3
+    assert said(value, full=True)[3:] == ["  src/auth.py:10-20 unknown (a directory)"]
+
+
+# Nothing
+
+
+def test_an_empty_answer_names_unknown_words_near_topics_and_the_next_step_in_four_lines() -> None:
+    assert silent(
+        "does kafka rebalance the login?",
+        unknown=("kafka", "rebalance"),
+        topics=("auth/login", "auth/ttl"),
+        nearest=3,
+        reason="the nearest covers 19% of the question; an answer covers 43%",
+    ) == [
+        'Nothing found for "does kafka rebalance the login?" in widgets (7 memories visible from there).',
+        "The nearest covers 19% of the question; an answer covers 43%. Never seen in this memory: kafka, rebalance.",
+        "Nearest: [#3]. Nearest topics: auth/login, auth/ttl.",
+        "Next: open [#3] if that may be it, or ask with fewer or other words.",
+    ]
+
+
+def test_an_empty_answer_says_what_was_filtered_away_and_by_what() -> None:
+    assert silent("timeout type:policy since:7d", filtered=1_200, filters=("type:policy", "since:7d"))[1:] == [
+        "Filtered away by type:policy, since:7d together: 1,200 with words of it.",
+        "Next: search without type:policy, since:7d.",
+    ]
+
+
+def test_filters_that_took_nothing_away_are_named_as_well() -> None:
+    assert silent("type:policy", filters=("type:policy",))[2:] == [
+        "Searched only type:policy.",
+        "Next: search without type:policy.",
+    ]
+
+
+def test_a_filter_is_not_blamed_for_words_that_nobody_ever_saw() -> None:
+    assert silent("zebra type:policy", filters=("type:policy",), unknown=("zebra",), projects=None)[2:] == [
+        "Searched only type:policy.",
+        "Next: try other words.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "step"),
+    [
+        pytest.param("zebra", {}, "try other words, or search all projects (all_projects, --all)", id="words"),
+        pytest.param("zebra", {"projects": None}, "try other words", id="everywhere-already"),
+        pytest.param('"access token"', {"nearest": 3}, "search without the quotes and the -words", id="phrase"),
+        pytest.param("timeout -redis", {}, "search without the quotes and the -words", id="excluded"),
+        pytest.param("re-try", {}, "try other words, or search all projects (all_projects, --all)", id="hyphen"),
+        pytest.param("...", {}, "give at least one word, #id, or a filter such as type:decision", id="no-word"),
+        pytest.param(
+            "zebra",
+            {"memories": 0},
+            "save something, nothing is kept here yet, or search all projects (all_projects, --all)",
+            id="empty-memory",
+        ),
+    ],
+)
+def test_an_empty_answer_ends_with_the_next_step(query: str, more: dict[str, Any], step: str) -> None:
+    assert silent(query, **more)[-1] == f"Next: {step}."
+
+
+def test_many_long_words_and_lines_stay_four_short_lines() -> None:
+    lines = silent(
+        "one\ntwo\r\nthree " * 500,
+        unknown=tuple(f"word{number}" + "x" * 80 for number in range(60)),
+        topics=("a/b\nc",) * 5,
+        filters=tuple(f"type:{number}\n" + "y" * 300 for number in range(16)),
+        filtered=3,
+        nearest=1,
+    )
+
+    assert len(lines) == 4
+    assert max(map(len, lines)) < 800
+    assert "and 52 more" in lines[1]
+
+
+def test_a_real_empty_answer_names_the_words_it_never_saw(app: Engram) -> None:
+    app.observations.save(Draft("Raised the login timeout", "To 30 seconds.", topic_key="auth/timeout"))
+
+    lines = said(app.searches.search("kubernetes ingress"))
+
+    assert len(lines) <= 4
+    assert "Never seen in this memory: kubernetes, ingress." in lines[1]
+
+
+# How it went
+
+
+def explained(title: str = "Raised the timeout", **more: Any) -> Results:
+    numbers = Numbers(12, 2.125, 0.5, 0.3, 0.6, 1.0, 3.525, {"recency": 1.06, "pinned": 1.1}, 4.11, ("timeout",))
+    standard: dict[str, Any] = {
+        "rungs": (Rung("all words", 1, "enough"), Rung("floor", 0, "covers 1.00, the floor is 0.43")),
+        "words": (WordNote("timeout", 1_234, 0.693, "looked up"),),
+        "hits": (numbers,), "floor": 0.43, "below_floor": 2, "filters": ("type:bugfix",), "seconds": 0.0125,
+    }  # fmt: skip
+    return found(hit(title=title), explain=Explain(**standard | more))
+
+
+def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_them() -> None:
+    assert said(explained()) == [
+        "1 found (all words), best first.",
+        "",
+        "Hits: score = ((own words + lent by neighbours, less where little is covered) + close together + session)"
+        " x factors.",
+        "  hit  score  own words  lent  close  session  covers  factors                    title",
+        "  #12   4.11       2.12  0.50   0.30     0.60    100%  recency 1.06, pinned 1.10  Raised the timeout",
+        "",
+        "Steps: in the order they ran; found = rows the step added.",
+        "  step       found  why",
+        "  all words      1  enough",
+        "  floor          0  covers 1.00, the floor is 0.43",
+        "",
+        "Words: rows = how many memories hold it; idf = how much it tells, more when it is rare.",
+        "  word      rows   idf  use",
+        "  timeout  1,234  0.69  looked up",
+        "",
+        "An answer covers 0.43 of the question at least; 2 below that were held back; filters: type:bugfix."
+        " It took 12.5 ms.",
+    ]
+
+
+def test_what_was_named_is_said_not_to_be_ranked() -> None:
+    exact = Numbers(12, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, {}, 1.0, ())
+
+    assert said(explained(hits=(exact,)))[4].endswith("named, not ranked  Raised the timeout")
+
+
+def test_an_explained_empty_answer_says_why_first() -> None:
+    nothing = Silence(("zebra",), (), 0, (), 0, "no memory here has any of its words")
+    explain = Explain((Rung("any word", 0, "unknown"),), (WordNote("zebra", 0, 2.3, "unknown"),), (), 0.43, 0, (), 0.0)
+
+    lines = said(Results("zebra", (), "none", ("widgets",), 7, explain=explain, silence=nothing))
+
+    assert lines[0].startswith('Nothing found for "zebra" in widgets')
+    assert not any(line.startswith("Hits") for line in lines)
+    assert "  zebra     0  2.30  unknown" in lines
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        pytest.param("Clear \x1b[2J\x1b]0;owned\x07 \x9b31m", id="control-sequences"),
+        pytest.param("two\nlines\r\tand\x0btabs\u2028", id="lines"),
+        pytest.param("right \u202eot tfel\u2066", id="turned-around"),
+        pytest.param("half \ud800 of a pair", id="surrogate"),
+    ],
+)
+def test_no_title_breaks_the_table(title: str) -> None:
+    lines = said(explained(title))
+    line = lines[4]
+
+    assert len(lines) == len(said(explained()))
+    assert line.startswith("  #12   4.11")
+    assert not set(line) & set("\x1b\x07\x9b\n\r\t\x0b\u202e\u2066\ud800")
+
+
+def test_columns_after_wide_characters_stand_below_their_heading() -> None:
+    words = (WordNote("令牌", 1, 1.0, "looked up"), WordNote("token", 2, 1.0, "looked up"))
+
+    assert [line for line in said(explained(words=words)) if "looked up" in line] == [
+        "  令牌      1  1.00  looked up",
+        "  token     2  1.00  looked up",
+    ]
+
+
+# JSON
+
+
+def test_json_says_how_it_went_only_when_asked_and_why_it_is_empty_only_when_it_is(app: Engram) -> None:
+    app.observations.save(Draft("Raised the login timeout", "To 30 seconds."))
+
+    plain = json.loads(render.json_text(app.searches.search("timeout")))
+    asked = json.loads(render.json_text(app.searches.search("timeout", explain=True)))
+    empty = json.loads(render.json_text(app.searches.search("kubernetes")))
+
+    assert not {"explain", "silence"} & plain.keys()
+    assert [one["id"] for one in asked["explain"]["hits"]] == [1]
+    assert asked["explain"]["words"][0]["word"] == "timeout"
+    assert empty["silence"]["unknown"] == ["kubernetes"]
+    assert "explain" not in empty

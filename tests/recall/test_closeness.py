@@ -1,0 +1,91 @@
+"""Which words a text holds, and how near to each other they stand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engram_py.recall.closeness import PAIR_SHARE, Reading, lens, read
+from engram_py.recall.score import Term
+
+
+def term(stem: str, *, idf: float = 2.0, stands_for: tuple[str, ...] = ()) -> Term:
+    return Term(stem, f'"{stem}"', idf, 1, () if stands_for else (stem,), stands_for=stands_for)
+
+
+def reading(text: str, *terms: Term) -> Reading:
+    glass = lens(terms)
+    assert glass is not None
+    return read(text, glass, terms)
+
+
+def test_a_text_holds_a_term_where_a_word_begins_with_its_stem() -> None:
+    found = reading("Retried the Deployments; undeploy", term("retri"), term("deploy"), term("queue"))
+    assert found.seen == {0, 1}
+
+
+@pytest.mark.parametrize("text", ["policy", "Policies", "the policy."])
+def test_a_stem_in_i_stands_for_words_in_y(text: str) -> None:
+    assert reading(text, term("polici")).seen == {0}
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        pytest.param("a requeue", False, id="inside-a-word"),
+        pytest.param("my_queue", True, id="after-an-underscore"),
+        pytest.param("(queue)", True, id="in-brackets"),
+        pytest.param("QUEUE", True, id="capitals"),
+    ],
+)
+def test_a_word_begins_where_no_letter_is_before_it(text: str, seen: bool) -> None:
+    assert bool(reading(text, term("queue")).seen) == seen
+
+
+def test_a_pair_of_a_script_without_blanks_is_found_inside_a_run() -> None:
+    assert reading("用户登录失败", term("登录")).seen == {0}
+
+
+def test_a_near_spelling_is_found_by_what_it_stands_for() -> None:
+    assert reading("pgbouncer limits", term("pgbuoncer", stands_for=("pgbounc",))).seen == {0}
+
+
+def test_words_side_by_side_count_more_than_words_apart_and_far_ones_nothing() -> None:
+    terms = (term("retri"), term("queue"))
+    near, apart, far = (reading(f"retries {gap} queue", *terms).closeness for gap in ("", "x" * 30, "x" * 60))
+    assert near > apart > far == 0
+    assert near <= PAIR_SHARE * 2.0
+
+
+def test_a_pair_counts_once_by_its_rarer_word() -> None:
+    terms = (term("retri", idf=4.0), term("queue", idf=1.0))
+    once, often = reading("retry queue", *terms), reading("retry queue " * 20, *terms)
+    assert once.closeness == often.closeness <= PAIR_SHARE * 4.0
+    assert once.closeness > reading("retry queue", term("retri", idf=4.0), term("queue", idf=0.5)).closeness
+
+
+def test_a_word_twice_is_no_pair() -> None:
+    assert reading("queue queue queue", term("queue")).closeness == 0
+
+
+def test_only_words_that_stand_together_are_a_passage() -> None:
+    terms = (term("retri", idf=3.0), term("queue", idf=2.0), term("worker", idf=2.0))
+    found = reading("retry " + "x" * 700 + " queue worker", *terms)
+    assert found.seen == {0, 1, 2}
+    assert found.passage == {1, 2}
+
+
+def test_a_long_text_is_read_at_its_beginning() -> None:
+    assert reading("x " * 5_000 + "queue", term("queue")).seen == frozenset()
+
+
+def test_without_a_known_word_there_is_nothing_to_look_for() -> None:
+    assert lens([Term("foreign", '"foreign"', 2.0, 0)]) is None
+
+
+@given(text=st.text(), stems=st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=6))
+def test_any_stem_is_looked_for_as_it_is_written(text: str, stems: list[str]) -> None:
+    found = reading(text, *(term(stem) for stem in stems))
+    assert found.passage <= found.seen <= set(range(len(stems)))
+    assert found.closeness >= 0

@@ -1,0 +1,99 @@
+"""Which days a prompt means, from the reader's own day."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from engram_py.recall.days import days_in
+from engram_py.recall.heard import Heard
+
+THURSDAY = date(2026, 3, 5)
+
+
+def meant(prompt: str, today: date = THURSDAY) -> tuple[str, str] | None:
+    days = days_in(Heard(prompt), today)
+    return None if days is None else (days.start.isoformat(), days.end.isoformat())
+
+
+@pytest.mark.parametrize(
+    ("prompt", "start", "end"),
+    [
+        pytest.param("What did we do yesterday?", "2026-03-04", "2026-03-05", id="yesterday"),
+        pytest.param("as I said earlier today", "2026-03-05", "2026-03-06", id="earlier-today"),
+        pytest.param("this week's fixes", "2026-03-02", "2026-03-06", id="this-week"),
+        pytest.param("last week", "2026-02-23", "2026-03-05", id="last-week"),
+        pytest.param("last month", "2026-02-01", "2026-03-01", id="last-month"),
+        pytest.param("last year", "2025-01-01", "2026-01-01", id="last-year"),
+        pytest.param("on Monday", "2026-03-02", "2026-03-03", id="weekday"),
+        pytest.param("on thursday?", "2026-02-26", "2026-02-27", id="weekday-of-today-is-a-week-ago"),
+        pytest.param("last Friday", "2026-02-27", "2026-02-28", id="last-weekday"),
+        pytest.param("in January", "2026-01-01", "2026-02-01", id="month"),
+        pytest.param("in march", "2026-03-01", "2026-04-01", id="this-month-by-name"),
+        pytest.param("last March", "2025-03-01", "2025-04-01", id="last-year's-month"),
+        pytest.param("in december", "2025-12-01", "2026-01-01", id="month-of-last-year"),
+        pytest.param("3 days ago", "2026-03-02", "2026-03-03", id="days-ago"),
+        pytest.param("two weeks ago", "2026-02-16", "2026-02-23", id="weeks-ago"),
+        pytest.param("a month ago", "2026-02-01", "2026-03-01", id="a-month-ago"),
+        pytest.param("14 months ago", "2025-01-01", "2025-02-01", id="months-over-the-year"),
+        pytest.param("see 2026-01-31.", "2026-01-31", "2026-02-01", id="date"),
+        pytest.param("from 2026-02-31 to 2026-02-28", "2026-02-28", "2026-03-01", id="a-day-there-is-not"),
+        pytest.param("¿qué hicimos ayer?", "2026-03-04", "2026-03-05", id="spanish"),
+        pytest.param("letzte Woche", "2026-02-23", "2026-03-05", id="german"),
+        pytest.param("vor 3 Tagen", "2026-03-02", "2026-03-03", id="german-ago"),
+        pytest.param("il y a 2 semaines", "2026-02-16", "2026-02-23", id="french-ago"),
+        pytest.param("на прошлой неделе", "2026-02-23", "2026-03-05", id="russian"),
+        pytest.param("昨天我们做了什么", "2026-03-04", "2026-03-05", id="chinese"),
+    ],
+)
+def test_words_for_a_time_name_days(prompt: str, start: str, end: str) -> None:
+    assert meant(prompt) == (start, end)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "fix it",
+        "run the tests before Monday",
+        "may I?",
+        "in maybe two places",
+        "days ago",
+        "2026-13-01",
+        "2026-1-1",
+        "12026-01-012",
+        "0000-00-00",
+        "9999 months ago",
+        "das ist hier kaputt",
+    ],
+)
+def test_other_words_name_none(prompt: str) -> None:
+    assert meant(prompt) is None
+
+
+def test_last_week_asked_on_a_monday_is_the_week_before() -> None:
+    assert meant("last week", date(2026, 3, 2)) == ("2026-02-23", "2026-03-02")
+
+
+@pytest.mark.parametrize("today", [date(1, 1, 1), date(9999, 12, 31)])
+@pytest.mark.parametrize(
+    "prompt",
+    ["yesterday", "last week", "last month", "last year", "on monday", "in march", "900 weeks ago", "this week"],
+)
+def test_the_first_and_the_last_day_there_is_break_nothing(prompt: str, today: date) -> None:
+    days_in(Heard(prompt), today)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "rest"),
+    [
+        ("what broke yesterday in the Parser", "what broke in the Parser"),
+        ("on Monday `user_id` changed", "`user_id` changed"),
+        ("3 days ago, the deploy", ", the deploy"),
+        ("昨天 deploy 失败", "deploy 失败"),
+    ],
+)
+def test_what_named_the_days_is_not_looked_for(prompt: str, rest: str) -> None:
+    heard = Heard(prompt)
+    days_in(heard, THURSDAY)
+    assert heard.rest == rest

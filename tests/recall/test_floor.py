@@ -1,0 +1,70 @@
+"""When what was found is an answer."""
+
+from __future__ import annotations
+
+from engram_py.recall.floor import FLOOR, Verdict, judge, weights
+from engram_py.recall.score import Scored, Term, idf
+
+TOTAL = 1000
+
+
+def term(rows: int = 1, *, in_sight: bool = True, worth: float = 1.0) -> Term:
+    return Term("word", '"word"', idf(rows, TOTAL), rows, in_sight=in_sight, worth=worth)
+
+
+def row(number: int, *passage: int) -> Scored:
+    return Scored(number, passage=set(passage))
+
+
+def test_a_passage_with_every_word_covers_all_of_the_question() -> None:
+    verdict = judge([term(), term(5)], [row(1, 0, 1)], {1: "s"}, TOTAL)
+    assert verdict.coverage == 1.0
+    assert verdict.answers(1.0)
+
+
+def test_nothing_found_covers_nothing() -> None:
+    assert judge([term()], [], {}, TOTAL) == judge([], [row(1)], {}, TOTAL) == Verdict(0.0, 0.0)
+    assert not Verdict(0.0, 0.0).answers(FLOOR)
+
+
+def test_a_rare_word_weighs_more_than_a_common_one() -> None:
+    words = [term(1), term(900)]
+    rare = judge(words, [row(1, 0)], {1: "s"}, TOTAL).coverage
+    common = judge(words, [row(1, 1)], {1: "s"}, TOTAL).coverage
+    assert rare > 0.5 > common
+
+
+def test_a_word_nobody_here_ever_saw_weighs_the_most() -> None:
+    assert judge([term(0), term(900)], [row(1, 1)], {1: "s"}, TOTAL).coverage < FLOOR
+
+
+def test_a_word_that_only_other_projects_know_counts_as_never_seen() -> None:
+    assert weights([term(900, in_sight=False)], TOTAL) == weights([term(0)], TOTAL)
+
+
+def test_rows_of_one_session_cover_together_half_of_the_way() -> None:
+    words = [term(), term()]
+    apart = judge(words, [row(1, 0), row(2, 1)], {1: "s", 2: "t"}, TOTAL)
+    together = judge(words, [row(1, 0), row(2, 1)], {1: "s", 2: "s"}, TOTAL)
+    assert (apart.coverage, together.coverage) == (0.5, 0.75)
+
+
+def test_only_the_first_ten_are_judged() -> None:
+    rows = [row(number) for number in range(1, 11)] + [row(11, 0)]
+    assert judge([term()], rows, {}, TOTAL).coverage == 0.0
+
+
+def test_a_near_spelling_covers_less_than_the_word() -> None:
+    assert judge([term(worth=0.6)], [row(1, 0)], {1: "s"}, TOTAL).coverage == 0.6
+
+
+def test_a_long_question_is_answered_by_enough_rare_words_though_it_covers_little_of_it() -> None:
+    words = [term() for _ in range(20)]
+    few = judge(words, [row(1, 0)], {1: "s"}, TOTAL)
+    many = judge(words, [row(1, *range(4))], {1: "s"}, TOTAL)
+    assert many.coverage < FLOOR
+    assert (few.answers(FLOOR), many.answers(FLOOR)) == (False, True)
+
+
+def test_a_floor_of_nothing_lets_everything_through() -> None:
+    assert Verdict(0.0, 0.0).answers(0.0)

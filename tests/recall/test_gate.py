@@ -1,0 +1,159 @@
+"""Which prompts deserve memory unasked: few, and each for a reason."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from engram_py.recall.gate import Cue, gate, mentions, name_key
+from engram_py.recall.heard import HEAD_CHARS
+
+TODAY = date(2026, 3, 5)
+KNOWN = frozenset(map(name_key, ["billing", "api", "RateLimiter", "src/auth/login.py", "jwt-expiry", "网关"]))
+
+
+def cues(prompt: str) -> tuple[Cue, ...]:
+    return gate(prompt, KNOWN, today=TODAY)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "section"),
+    [
+        # Osaurus' phrases (spec/seed-capabilities.md O21 to O25, checklist rows 59 to 64).
+        *((phrase, "identity") for phrase in ("who am I?", "What's my name", "tell me about myself", "what do I do?")),
+        *((phrase, "identity") for phrase in ("What do you remember about me?", "where do I work", "how old am i")),
+        ("what did we discuss last week", "episodes"),
+        ("remember when it crashed", "episodes"),
+        ("on monday?", "episodes"),
+        ("like I said, smaller", "episodes"),
+        ("that thing we tried", "episodes"),
+        ("it worked previously", "episodes"),
+        ("what exactly did I say about ports", "transcript"),
+        ("repeat back what I said", "transcript"),
+        ("exact words please, on the port", "transcript"),
+        ("word for word, what was discussed", "transcript"),
+        ("billing retries?", "memories"),
+        ("do you remember my preference", "memories"),
+        ("open my editor", "memories"),
+        ("do you know about my setup", "memories"),
+        # What one asks a colleague about code.
+        ("why did we choose uv?", "memories"),
+        ("How did we fix the flaky test", "memories"),
+        ("where were we?", "episodes"),
+        ("continue where we left off", "episodes"),
+        ("change `RateLimiter` to 20", "memories"),
+        ("there is a bug in src/auth/login.py:12", "memories"),
+        ("two billings were lost", "memories"),
+        ("the JWT-expiry is wrong", "memories"),
+        ("`api` is slow", "memories"),
+        # Other languages.
+        ("¿por qué elegimos uv?", "memories"),
+        ("que dije sobre los puertos", "transcript"),
+        ("wo waren wir?", "episodes"),
+        ("warum haben wir uv gewählt", "memories"),
+        ("où en étions-nous", "episodes"),
+        ("почему мы выбрали uv", "memories"),
+        ("как меня зовут?", "identity"),
+        ("为什么我们用uv", "memories"),
+        ("网关为什么慢", "memories"),
+        ("我是谁", "identity"),
+    ],
+)
+def test_a_prompt_that_asks_for_memory_is_heard(prompt: str, section: str) -> None:
+    assert cues(prompt)[0].section == section
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "",
+        "hi",
+        "网关",
+        "  \n ",
+        "sort a list",
+        "Write a function that adds two numbers.",
+        "Reply with exactly the word OK",
+        "use the exact words below",
+        "what do I do if the build fails",
+        "api",
+        "rapid api calls",
+        "refactor this to use a dataclass",
+        "```\n# remember yesterday: why did we do this\n```\nrun the formatter",
+        "monday.com has an api",
+        "add a memory cell",
+        "📦",
+    ],
+)
+def test_a_prompt_that_asks_nothing_is_left_alone(prompt: str) -> None:
+    assert cues(prompt) == ()
+
+
+@pytest.mark.parametrize(
+    ("prompt", "order"),
+    [
+        ("who am i and why did we meet on monday", ["identity", "memories", "episodes"]),
+        ("what did I say about billing yesterday", ["transcript", "episodes", "memories", "memories"]),
+        ("remember the billing of my client", ["episodes", "memories", "memories", "memories"]),
+    ],
+)
+def test_the_cue_that_decides_comes_first_and_the_others_stand_by(prompt: str, order: list[str]) -> None:
+    assert [cue.section for cue in cues(prompt)] == order
+
+
+@pytest.mark.parametrize(
+    ("prompt", "rest"),
+    [
+        ("why did we choose uv over poetry?", "uv over poetry?"),
+        ("what exactly did I say about ports", "ports"),
+        ("where were we with the parser", "with the parser"),
+        ("please open my text editor now", "text editor"),
+        ("why did we change `user_id` last week?", "`user_id` ?"),
+        ("为什么我们用uv", "用uv"),
+    ],
+)
+def test_what_is_looked_for_is_the_prompt_without_its_cue(prompt: str, rest: str) -> None:
+    assert cues(prompt)[0].rest == rest
+
+
+def test_a_time_restricts_whatever_is_asked() -> None:
+    cue = cues("how did we fix the parser last month")[0]
+
+    assert cue.section == "memories"
+    assert cue.days is not None
+    assert (cue.days.start, cue.days.end) == (date(2026, 2, 1), date(2026, 3, 1))
+
+
+def test_names_are_found_however_they_are_spelt() -> None:
+    assert cues("RATELIMITER, jwt expiry and Billing")[0].names == ("billing", "jwt expiry", "ratelimiter")
+
+
+def test_symbols_and_paths_are_told_by_backticks_or_by_their_shape() -> None:
+    prompt = "Look at `x` and RateLimiter.acquire() in src/auth/login.py, user_id; see https://x.org/a_b and The API."
+    assert mentions(prompt) == ("x", "RateLimiter.acquire", "src/auth/login.py", "user_id")
+
+
+def test_a_pasted_log_is_read_at_its_ends_only() -> None:
+    noise = "why did we lose frame 12 of 400\n" * 10_000
+    filler = "frame lost " * HEAD_CHARS
+
+    assert cues("explain: " + noise)
+    assert cues(filler + " why did we lose it?")
+    assert cues(filler + "why did we lose it? " + filler) == ()
+
+
+PIECES = st.sampled_from(["my", "ago", "3", "days", "`", "```", "昨天", "\0", "\ud800", "-", "why did we"])
+
+
+@given(st.text(max_size=300) | st.lists(PIECES).map(" ".join))
+@example("my " * 1_000_000)
+@example("`" * 100_000)
+@example("2026-" * 50_000)
+@example("a/" * 100_000)
+@example("\u202e\u200f my \x00 editor")
+def test_no_prompt_breaks_the_gate(prompt: str) -> None:
+    for cue in gate(prompt, KNOWN, today=TODAY):
+        assert cue.heard
+        assert len(cue.rest) <= len(prompt)

@@ -1,0 +1,98 @@
+"""What lifts a row, and what lets it sink."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from math import prod
+from typing import Any
+
+import pytest
+
+from engram_py.models.observation import Observation
+from engram_py.models.times import to_text
+from engram_py.recall.rank import Standing, factors, recency
+
+NOW = datetime(2026, 3, 31, tzinfo=UTC)
+OLD = to_text(NOW - timedelta(days=4000))
+
+
+def observation(**fields: Any) -> Observation:
+    row: dict[str, Any] = dict.fromkeys(Observation.__dataclass_fields__)
+    row |= {"pinned": False, "salience": 0.5, "access_count": 0, "lifecycle": "active", "updated_at": OLD}
+    return Observation(**(row | fields))
+
+
+def lift(row: Observation, standing: Standing | None = None) -> float:
+    return prod(factors(row, NOW, standing or Standing()).values())
+
+
+def test_a_row_of_which_nothing_is_known_keeps_its_relevance() -> None:
+    assert factors(observation(), NOW, Standing()) == {}
+
+
+@pytest.mark.parametrize(("days", "left"), [(0, 1.0), (30, 0.5), (60, 0.25)])
+def test_what_is_new_wears_off_by_half_in_thirty_days(days: int, left: float) -> None:
+    assert recency(observation(updated_at=to_text(NOW - timedelta(days=days))), NOW) == pytest.approx(left)
+
+
+@pytest.mark.parametrize(
+    ("fields", "new"),
+    [
+        pytest.param({"updated_at": to_text(NOW + timedelta(days=9))}, 1.0, id="a-clock-that-went-back"),
+        pytest.param({"pinned": True}, 1.0, id="pinned-is-always-new"),
+        pytest.param({"updated_at": "garbage"}, 0.0, id="no-time"),
+    ],
+)
+def test_newness_is_between_none_and_all(fields: dict[str, Any], new: float) -> None:
+    assert recency(observation(**fields), NOW) == new
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        pytest.param("recency", {"updated_at": to_text(NOW)}, id="newer"),
+        pytest.param("pinned", {"pinned": True}, id="pinned"),
+        pytest.param("use", {"access_count": 3}, id="used"),
+        pytest.param("salience", {"salience": 0.9}, id="salient"),
+    ],
+)
+def test_what_lifts_a_row_is_named_and_small(name: str, fields: dict[str, Any]) -> None:
+    found = factors(observation(**fields), NOW, Standing())
+    assert 1 < found[name] <= 1.1
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "standing"),
+    [
+        pytest.param("superseded", {}, Standing(superseded=True), id="replaced"),
+        pytest.param("superseded", {"lifecycle": "historical"}, Standing(), id="historical"),
+        pytest.param("archived", {"lifecycle": "archived"}, Standing(), id="archived"),
+        pytest.param("expired", {"expires_at": OLD}, Standing(), id="expired"),
+        pytest.param("overdue", {"review_after": OLD}, Standing(), id="overdue"),
+        pytest.param("branch", {}, Standing(branch="elsewhere"), id="on-another-branch"),
+        pytest.param("branch", {}, Standing(branch="gone"), id="on-a-branch-that-is-gone"),
+        pytest.param("salience", {"salience": 0.1}, Standing(), id="unimportant"),
+    ],
+)
+def test_what_lets_a_row_sink_is_named(name: str, fields: dict[str, Any], standing: Standing) -> None:
+    found = factors(observation(**fields), NOW, standing)
+    assert list(found) == [name]
+    assert 0 < found[name] < 1
+
+
+def test_nothing_that_lifts_a_row_outweighs_that_it_was_replaced() -> None:
+    best = observation(updated_at=to_text(NOW), pinned=True, access_count=10_000, salience=1.0)
+    assert lift(best, Standing(superseded=True)) < lift(observation())
+    assert lift(replace(best, lifecycle="archived")) < lift(observation())
+
+
+@pytest.mark.parametrize("time", [to_text(NOW + timedelta(days=1)), None, "", "garbage"])
+def test_a_time_to_come_or_none_lets_nothing_sink(time: str | None) -> None:
+    assert factors(observation(review_after=time, expires_at=time), NOW, Standing()) == {}
+
+
+@pytest.mark.parametrize("salience", [-5.0, 7.0])
+def test_salience_is_held_between_none_and_all(salience: float) -> None:
+    [factor] = factors(observation(salience=salience), NOW, Standing()).values()
+    assert factor in (0.94, 1.06)

@@ -1,0 +1,60 @@
+"""Which known words a misspelt one may mean."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engram_py.recall.spelling import distance, meant, slips_allowed
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "slips"),
+    [
+        pytest.param("queue", "queue", 0, id="same"),
+        pytest.param("queue", "quue", 1, id="missing"),
+        pytest.param("queue", "queuee", 1, id="added"),
+        pytest.param("queue", "qieue", 1, id="changed"),
+        pytest.param("queue", "qeuue", 1, id="exchanged"),
+        pytest.param("pgbouncer", "pgbuoncer", 1, id="exchanged-in-the-middle"),
+        pytest.param("abcd", "badc", 2, id="two"),
+        pytest.param("queue", "stack", 3, id="too-many"),
+        pytest.param("queue", "q", 3, id="too-short"),
+        pytest.param("", "", 0, id="nothing"),
+    ],
+)
+def test_slips_are_letters_missing_added_changed_or_exchanged(one: str, other: str, slips: int) -> None:
+    assert distance(one, other, 2) == slips
+
+
+@given(one=st.text("abc", max_size=8), other=st.text("abc", max_size=8), most=st.integers(0, 3))
+def test_slips_are_the_same_both_ways_and_never_counted_past_the_most(one: str, other: str, most: int) -> None:
+    found = distance(one, other, most)
+    assert found == distance(other, one, most)
+    assert 0 <= found <= most + 1
+    assert (found == 0) == (one == other)
+    assert found == min(distance(one, other, 20), most + 1)
+
+
+@pytest.mark.parametrize(("word", "slips"), [("abc", 0), ("abcd", 1), ("abcdefg", 1), ("abcdefgh", 2)])
+def test_a_short_word_may_not_slip_and_a_long_one_twice(word: str, slips: int) -> None:
+    assert slips_allowed(word) == slips
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "found"),
+    [
+        pytest.param("pgbuoncer", [("pgbouncer", 1), ("pgvector", 9)], ("pgbouncer",), id="a-slip"),
+        pytest.param("pgbo", [("pgbouncer", 1)], ("pgbouncer",), id="a-beginning"),
+        pytest.param("conf", [("cong", 9), ("config", 1)], ("config", "cong"), id="beginnings-first"),
+        pytest.param("quueu", [("queue", 1), ("queued", 1)], (), id="two-slips-in-a-short-word"),
+        pytest.param("queu", [("quet", 3), ("quer", 9)], ("quer", "quet"), id="the-frequent-first"),
+        pytest.param("queu", [("quet", 3), ("quer", 3)], ("quer", "quet"), id="then-by-letter"),
+        pytest.param("aab", [("aabc", 1), ("aab", 1)], (), id="too-short"),
+        pytest.param("abcd", [(f"abcd{letter}", 1) for letter in "efghij"], ("abcde", "abcdf", "abcdg"), id="three"),
+    ],
+)
+def test_beginnings_come_before_slips(word: str, known: list[tuple[str, int]], found: tuple[str, ...]) -> None:
+    assert meant(word, known) == found
+    assert meant(word, reversed(known)) == found

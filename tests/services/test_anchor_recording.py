@@ -1,0 +1,388 @@
+"""What a save keeps of the files it names, and what becomes of that when the text is written again."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from engram_py import Draft, Engram
+from engram_py.models.anchor import MOST_ANCHORS, Anchor
+from engram_py.models.observation import Change, Saved
+from engram_py.store import anchors as table
+from tests.services.anchored import about, commit, lines, state, states, write
+from tests.services.conftest import Git, Opener, RepoMaker
+
+AUTH = "src/auth.py"
+WHERE = "**What**: a race\n**Where**: `src/auth.py:10-20`, src/login.py\n**Learned**: lock first"
+
+
+@pytest.fixture
+def root(make_repo: RepoMaker, git: Git) -> Path:
+    root = make_repo("work/widgets")
+    write(root, AUTH, lines("auth"))
+    write(root, "src/login.py", lines("login"))
+    commit(git, root, "two files")
+    return root
+
+
+@pytest.fixture
+def here(open_memory: Opener, root: Path) -> Engram:
+    return open_memory(root)
+
+
+def kept(app: Engram, saved: Saved) -> tuple[Anchor, ...]:
+    return table.of_observations(app.store, [saved.id]).get(saved.id, ())
+
+
+def places(app: Engram, saved: Saved) -> list[tuple[str, int | None, int | None, str]]:
+    return [(one.path, one.start_line, one.end_line, one.origin) for one in kept(app, saved)]
+
+
+# --- which files --------------------------------------------------------------------------------------------
+
+
+def test_listed_files_and_those_of_the_where_line_are_kept_with_what_git_calls_them(
+    here: Engram, root: Path, git: Git
+) -> None:
+    saved = here.save(Draft("Both", WHERE, files=("src/login.py:3",)))
+
+    first, second = kept(here, saved)
+
+    assert places(here, saved) == [("src/login.py", 3, 3, "given"), (AUTH, 10, 20, "where")]
+    assert (first.blob, second.blob) == tuple(git(root, "rev-parse", f"HEAD:{path}") for path in ("src/login.py", AUTH))
+    assert {first.git_commit, second.git_commit} == {git(root, "rev-parse", "HEAD")}
+
+
+def test_a_modified_file_has_no_blob(here: Engram, root: Path) -> None:
+    write(root, AUTH, ["changed"])
+    assert [one.blob for one in kept(here, about(here, AUTH, "src/login.py"))[:1]] == [None]
+
+
+@pytest.mark.parametrize("name", ["src/auth.py", "./src/auth.py", "src//auth.py", "src/../src/auth.py", "src\\auth.py"])
+def test_a_path_has_one_spelling(here: Engram, name: str) -> None:
+    assert places(here, about(here, name)) == [(AUTH, None, None, "given")]
+
+
+def test_paths_are_relative_to_where_one_stands_and_to_the_root(open_memory: Opener, root: Path) -> None:
+    write(root, "auth.py", lines("another"))
+    inside = open_memory(root / "src")
+    saved = about(inside, "auth.py:3", "src/login.py", str(root / "src" / "auth.py"))
+    assert [one[:2] for one in places(inside, saved)] == [(AUTH, 3), ("src/login.py", None), (AUTH, None)]
+
+
+def test_the_one_file_of_a_name_is_found_by_it(here: Engram) -> None:
+    assert places(here, about(here, "login.py:2-4")) == [("src/login.py", 2, 4, "given")]
+
+
+def test_of_several_files_of_a_name_none_is_guessed(here: Engram, root: Path, git: Git) -> None:
+    write(root, "lib/login.py", lines("lib"))
+    commit(git, root, "a second one")
+    assert [one.digest for one in kept(here, about(here, "login.py"))] == [None]
+
+
+def test_a_file_of_another_worktree_is_kept_by_its_path_in_the_repository(
+    here: Engram, root: Path, git: Git, tmp_path: Path
+) -> None:
+    for tree in (tmp_path / "tree", root / ".trees" / "inner"):
+        git(root, "worktree", "add", "-q", "--detach", str(tree))
+        write(tree, AUTH, ["written", "there"])
+        saved = about(here, str(tree / AUTH), title=f"In {tree.name}")
+        assert places(here, saved) == [(AUTH, None, None, "given")]
+        assert state(here, saved).state == "changed"
+
+
+def test_only_hashes_of_the_code_are_stored(here: Engram, data_dir: Path, root: Path) -> None:
+    write(root, AUTH, ["nobody_may_read_this_line = 1", *lines("auth")])
+    about(here, f"{AUTH}:1-3", AUTH)
+    here.close()
+    stored = b"".join(file.read_bytes() for file in data_dir.rglob("*") if file.is_file())
+    assert b"nobody_may_read_this_line" not in stored
+
+
+# --- what cannot be read --------------------------------------------------------------------------------------
+
+
+def make_huge(root: Path) -> None:
+    with (root / "huge.bin").open("wb") as file:
+        file.truncate(2 << 30)
+
+
+def make_pipe(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+
+
+def make_loop(root: Path) -> None:
+    (root / "loop").symlink_to("pool")
+    (root / "pool").symlink_to("loop")
+
+
+def make_way_out(root: Path) -> None:
+    write(root.parent, "outside.py", ["secret"])
+    (root / "way_out.py").symlink_to("../outside.py")
+
+
+def make_binary(root: Path) -> None:
+    (root / "logo.png").write_bytes(b"\x89PNG\0\0" * 100)
+
+
+def make_unreadable(root: Path) -> None:
+    write(root, "closed.py", ["x"]).chmod(0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes and symlinks")
+@pytest.mark.parametrize(
+    ("make", "name", "said"),
+    [
+        pytest.param(None, "src/nothing.py", "src/nothing.py (no such file)", id="missing"),
+        pytest.param(None, "src", "src (a directory)", id="directory"),
+        pytest.param(None, ".", ". (the repository itself)", id="root"),
+        pytest.param(None, "../other.py", "../other.py (outside the repository)", id="above"),
+        pytest.param(None, "/etc/passwd", "/etc/passwd (outside the repository)", id="absolute"),
+        pytest.param(None, "/dev/zero", "/dev/zero (outside the repository)", id="device"),
+        pytest.param(None, "C:\\Users\\ada\\x.py", "C:\\Users\\ada\\x.py (outside the repository)", id="windows"),
+        pytest.param(None, "\\\\server\\share\\x.py", "(outside the repository)", id="unc"),
+        pytest.param(None, ".git/config", ".git/config (inside .git)", id="git"),
+        pytest.param(None, "a\0b.py", "a?b.py (not a path)", id="nul"),
+        pytest.param(None, "a\nb.py", "a?b.py (not a path)", id="line-break"),
+        pytest.param(None, "a\udc80b.py", "a?b.py (not a path)", id="surrogate"),
+        pytest.param(None, "a\u202eb.py", "a?b.py (not a path)", id="right-to-left"),
+        pytest.param(None, "x/" * 500_000, "(not a path)", id="megabyte"),
+        pytest.param(None, f"{AUTH}:41", "line 41 of src/auth.py (it has 40)", id="beyond"),
+        pytest.param(make_huge, "huge.bin", "huge.bin (larger than 512 KB)", id="two-gigabytes"),
+        pytest.param(make_pipe, "pipe", "pipe (not a regular file)", id="pipe"),
+        pytest.param(make_loop, "loop", "loop (too many levels of symbolic links)", id="loop"),
+        pytest.param(make_way_out, "way_out.py", "way_out.py (outside the repository)", id="symlink"),
+        pytest.param(
+            make_binary, "logo.png:3", "the lines of logo.png (a binary file, anchored as a whole)", id="binary"
+        ),
+    ],
+)
+def test_what_cannot_be_anchored_is_said_and_the_memory_kept(
+    here: Engram, root: Path, make: object, name: str, said: str
+) -> None:
+    if callable(make):
+        make(root)
+
+    saved = about(here, name)
+
+    assert here.get(saved.id).observation.title == "About some code"
+    [note] = [one for one in saved.warnings if "created" not in one]
+    assert said in note
+    assert len(note) < 200
+
+
+def test_a_file_that_could_not_be_read_keeps_its_name_and_is_unknown(here: Engram) -> None:
+    saved = about(here, "src", "src/nothing.py", f"{AUTH}:41")
+    assert [(one.state, one.reason) for one in states(here, saved)] == [
+        ("unknown", "a directory"),
+        ("unknown", "no such file"),
+        ("unknown", "it had 40 lines"),
+    ]
+
+
+def test_a_binary_file_is_anchored_as_a_whole(here: Engram, root: Path) -> None:
+    make_binary(root)
+    saved = about(here, "logo.png")
+    assert (saved.warnings[1:], state(here, saved).state) == ((), "fresh")
+    (root / "logo.png").write_bytes(b"\x89PNG\0\1")
+    assert state(here, saved).state == "changed"
+
+
+@pytest.mark.parametrize(
+    ("name", "lines_kept"),
+    [
+        pytest.param(f"{AUTH}:20-10", (10, 20), id="backwards"),
+        pytest.param(f"{AUTH}:35-99", (35, 40), id="past-the-end"),
+        pytest.param(f"{AUTH}:0", (None, None), id="zero"),
+        pytest.param(f"{AUTH}:99999999999999999999", (None, None), id="astronomic"),
+        pytest.param(f"{AUTH}#L3-L5", (3, 5), id="as-links-have-it"),
+        pytest.param(f"{AUTH}:3:17", (3, 3), id="with-a-column"),
+    ],
+)
+def test_odd_lines_are_read_as_what_they_can_mean(
+    here: Engram, name: str, lines_kept: tuple[int | None, int | None]
+) -> None:
+    [(path, *kept_lines, _)] = places(here, about(here, name))
+    assert (path, tuple(kept_lines)) == (AUTH, lines_kept)
+
+
+def test_no_more_than_thirty_two_files_are_kept_and_the_rest_is_said(here: Engram, root: Path) -> None:
+    names = [f"src/part{number}.py" for number in range(MOST_ANCHORS + 5)]
+    for name in names:
+        write(root, name, [name])
+    saved = about(here, *names)
+    assert len(kept(here, saved)) == MOST_ANCHORS
+    assert f"src/part{MOST_ANCHORS}.py (more than {MOST_ANCHORS} files)" in saved.warnings[-1]
+    assert saved.warnings[-1].endswith("and 2 more")
+
+
+def test_a_word_of_the_where_line_that_is_no_file_is_no_anchor_and_worth_no_note(here: Engram) -> None:
+    saved = here.save(Draft("Prose", "**Where**: the read/write path, e.g. in `refresh()` and/or the docs"))
+    assert (kept(here, saved), saved.warnings[1:]) == ((), ())
+
+
+def test_a_file_of_the_where_line_that_is_not_there_is_said(here: Engram) -> None:
+    saved = here.save(Draft("Typo", "**Where**: src/auht.py:3"))
+    assert (kept(here, saved), saved.warnings[-1]) == ((), "not anchored: src/auht.py (no such file)")
+
+
+def test_a_secret_in_a_path_is_not_stored(here: Engram, data_dir: Path) -> None:
+    secret = "gh" + "p_" + "q7Wm2Zx9Kd4Rt8Vb1Nc6Hy3Jf5Lg0Ps12345"
+    about(here, f"src/{secret}.py", f"src/{secret}.py:3")
+    here.close()
+    stored = b"".join(file.read_bytes() for file in data_dir.rglob("*") if file.is_file())
+    assert secret.encode() not in stored
+
+
+# --- outside of the repository ----------------------------------------------------------------------------------
+
+
+def test_without_a_repository_names_are_kept(app: Engram) -> None:
+    saved = about(app, "src/auth.py:10", "../../x.py", "/etc/passwd")
+    assert [(one.path, one.start_line, one.digest) for one in kept(app, saved)] == [(AUTH, 10, None)]
+    assert "kept by name, their text was not read: src/auth.py (no repository here)" in saved.warnings
+
+
+def test_a_memory_of_another_project_keeps_names_only(here: Engram) -> None:
+    saved = here.save(Draft("Elsewhere", "Of another project", files=(AUTH,)), project="gadgets")
+    assert [(one.path, one.digest) for one in kept(here, saved)] == [(AUTH, None)]
+    assert "files were kept by name: this is not the repository of gadgets" in saved.warnings
+
+
+# --- written again -----------------------------------------------------------------------------------------------
+
+
+def test_a_revision_is_about_the_files_as_they_are_when_it_is_written(here: Engram, root: Path) -> None:
+    first = here.save(Draft("Topic", WHERE, topic_key="a/b", files=("src/login.py:1-5",)))
+    write(root, AUTH, ["rewritten", *lines("auth")])
+    write(root, "src/login.py", ["rewritten", *lines("login")])
+
+    again = here.save(Draft("Topic", "**Where**: src/auth.py:1-3", topic_key="a/b"))
+
+    assert again.id == first.id
+    assert places(here, again) == [(AUTH, 1, 3, "where"), ("src/login.py", 2, 6, "given")]
+    assert {one.state for one in states(here, again)} == {"fresh"}
+
+
+def test_a_revision_that_lists_files_is_about_those(here: Engram) -> None:
+    here.save(Draft("Topic", "one", topic_key="a/b", files=(AUTH,)))
+    again = here.save(Draft("Topic", "two", topic_key="a/b", files=("src/login.py",)))
+    assert places(here, again) == [("src/login.py", None, None, "given")]
+
+
+def test_saying_the_same_again_without_files_keeps_them_and_with_files_replaces_them(here: Engram) -> None:
+    first = about(here, AUTH)
+    draft = Draft("About some code", here.get(first.id).observation.content)
+
+    again = here.save(draft)
+    assert (again.outcome, places(here, again)) == ("duplicate", [(AUTH, None, None, "given")])
+
+    other = here.save(Draft(draft.title, draft.content, files=("src/login.py",)))
+    assert (other.outcome, places(here, other)) == ("duplicate", [("src/login.py", None, None, "given")])
+
+
+def test_a_corrected_content_is_read_for_its_where_line_again(here: Engram, root: Path) -> None:
+    saved = here.save(Draft("Race", WHERE, files=("src/login.py:1-5",)))
+    write(root, AUTH, ["rewritten", *lines("auth")])
+
+    updated = here.observations.update(saved.id, Change(find="10-20`, src/login.py", replace="11-12`, src/no.py"))
+
+    assert places(here, saved) == [(AUTH, 11, 12, "where"), ("src/login.py", 1, 5, "given")]
+    assert {one.state for one in states(here, saved)} == {"fresh"}
+    assert updated.warnings == ("not anchored: src/no.py (no such file)",)
+
+
+def test_a_new_title_leaves_the_anchors_as_they_are(here: Engram, root: Path) -> None:
+    saved = about(here, AUTH)
+    write(root, AUTH, ["rewritten"])
+    here.observations.update(saved.id, Change(title="Other"))
+    assert state(here, saved).state == "changed"
+
+
+def test_a_review_confirms_the_files_as_they_are(here: Engram, root: Path, git: Git) -> None:
+    saved = about(here, f"{AUTH}:10-20", "src/login.py:5-9", "src")
+    write(root, AUTH, ["fifteen = 1" if "auth_15" in line else line for line in lines("auth")])
+    git(root, "mv", "src/login.py", "src/signin.py")
+    assert [one.state for one in states(here, saved)] == ["changed", "moved", "unknown"]
+
+    here.observations.mark_reviewed(saved.id)
+
+    assert [one[:3] for one in places(here, saved)] == [(AUTH, 10, 20), ("src/signin.py", 5, 9), ("src", None, None)]
+    assert [one.state for one in states(here, saved)] == ["fresh", "fresh", "unknown"]
+
+
+def test_a_review_drops_a_file_that_is_gone(here: Engram, root: Path) -> None:
+    saved = about(here, AUTH, "src/login.py")
+    (root / AUTH).unlink()
+    here.observations.mark_reviewed(saved.id)
+    assert [one[0] for one in places(here, saved)] == ["src/login.py"]
+
+
+def test_a_review_elsewhere_changes_nothing_it_cannot_see(open_memory: Opener, here: Engram, tmp_path: Path) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    before = kept(here, saved)
+    (tmp_path / "plain").mkdir()
+    open_memory(tmp_path / "plain").observations.mark_reviewed(saved.id)
+    assert [(one.path, one.digest, one.git_commit) for one in kept(here, saved)] == [
+        (one.path, one.digest, one.git_commit) for one in before
+    ]
+
+
+def test_a_save_that_fails_leaves_no_anchor(here: Engram, monkeypatch: pytest.MonkeyPatch, data_dir: Path) -> None:
+    monkeypatch.setattr(table, "replace", lambda *_: (_ for _ in ()).throw(RuntimeError("in the middle")))
+    with pytest.raises(RuntimeError, match="in the middle"):
+        about(here, AUTH)
+    with closing(sqlite3.connect(data_dir / "engram.db")) as database:
+        assert database.execute("select count(*) from observations").fetchone() == (0,)
+
+
+def test_a_repeated_operation_answers_the_same_notes_and_other_files_are_another_request(here: Engram) -> None:
+    draft = Draft("Once", "text", operation_id="op-1", files=("src/nothing.py",))
+    first = here.save(draft)
+    assert here.save(draft).warnings == first.warnings
+    with pytest.raises(Exception, match="operation_id was used before"):
+        here.save(Draft("Once", "text", operation_id="op-1", files=(AUTH,)))
+
+
+def test_a_hard_delete_takes_the_anchors_along(here: Engram) -> None:
+    saved = about(here, AUTH)
+    here.observations.delete(saved.id, hard=True)
+    assert here.store.value("select count(*) from anchors") == 0
+
+
+# --- found by file -----------------------------------------------------------------------------------------------
+
+
+def test_memories_of_a_file_are_found_by_its_path_its_name_and_its_folder(here: Engram, root: Path) -> None:
+    write(root, "lib/auth.py", lines("lib"))
+    write(root, "lib/oauth.py", lines("oauth"))
+    first, second, third = (about(here, name, title=name) for name in (AUTH, "lib/auth.py:3", "lib/oauth.py"))
+
+    def found(path: str) -> list[int]:
+        return here.anchors.of_file(path)
+
+    assert found(AUTH) == [first.id]
+    assert found("auth.py") == [second.id, first.id]
+    assert found("b/auth.py") == []
+    assert found(str(root / "lib" / "auth.py")) == found("./lib/auth.py") == found("lib\\auth.py") == [second.id]
+    assert found("lib/") == [third.id, second.id]
+    assert found("lib") == found("") == found("/etc/passwd") == found("%") == found("_uth.py") == []
+    assert here.anchors.of_file("auth.py", limit=1) == [second.id]
+    assert here.anchors.of_file("auth.py", projects=("gadgets",)) == []
+
+
+def test_the_exact_path_comes_before_those_that_end_in_it(here: Engram, root: Path) -> None:
+    write(root, "auth.py", lines("top"))
+    exact = about(here, "auth.py", title="Top")
+    about(here, AUTH, title="Inner")
+    assert here.anchors.of_file("auth.py")[0] == exact.id
+
+
+def test_a_deleted_memory_is_not_found_by_its_file(here: Engram) -> None:
+    saved = about(here, AUTH)
+    here.observations.delete(saved.id)
+    assert here.anchors.of_file(AUTH) == []

@@ -1,0 +1,187 @@
+"""When a search finds, and when it is silent and says why; near spellings, who sees what, and other processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engram_py import Engram
+from engram_py.config import Settings
+from tests.services.searching import fill, ids, kept, silence
+
+QUEUE = "The retry queue drains on restart because consumers acknowledge too early."
+
+
+# --- silent, and why --------------------------------------------------------------------------------------------
+
+
+def test_a_question_with_a_missing_word_still_finds(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, QUEUE)
+    assert ids(app, "why does the retry queue drain on fridays") == [saved]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param("How do I configure kubernetes ingress certificates?", id="every-word-unknown"),
+        pytest.param("Which restart of kubernetes ingress renews certificates at midnight?", id="one-word-known"),
+        pytest.param("¿Cómo se cocina la tortilla española?", id="spanish"),
+        pytest.param("如何做红烧肉", id="chinese"),
+    ],
+)
+def test_a_question_about_something_else_is_met_with_silence(app: Engram, question: str) -> None:
+    fill(app)
+    kept(app, QUEUE)
+    assert silence(app, question).unknown
+
+
+def test_beside_an_answer_what_shares_one_common_word_is_left_out(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, QUEUE)
+    assert ids(app, "what is there to know of the retry queue that drains on restart") == [saved]
+
+
+def test_silence_names_the_words_this_memory_never_saw(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, QUEUE, topic_key="queue/retry")
+    found = silence(app, "Which restart of kubernetes ingress renews certificates?")
+    assert found.unknown == ("kubernetes", "ingress", "renews", "certificates")
+    assert (found.nearest, found.topics) == (saved, ("queue/retry",))
+    assert found.reason.startswith("the nearest covers ")
+
+
+def test_silence_about_unknown_words_only_says_so(app: Engram) -> None:
+    kept(app, QUEUE)
+    found = silence(app, "kubernetes")
+    assert (found.reason, found.unknown, found.nearest) == (
+        "no memory here has any of its words", ("kubernetes",), 0,
+    )  # fmt: skip
+
+
+def test_an_empty_memory_is_silent(app: Engram) -> None:
+    assert silence(app, "retry queue").unknown == ("retry", "queue")
+    assert app.searches.search("retry queue").memories == 0
+
+
+@pytest.mark.parametrize(("floor", "found"), [(0.0, True), (1.0, False), (-5.0, True), (9.0, False)])
+def test_the_floor_says_how_much_of_a_question_an_answer_covers(app: Engram, floor: float, found: bool) -> None:
+    fill(app)
+    saved = kept(app, QUEUE)
+    asked = ids(app, "restart of kubernetes ingress", floor=floor)
+    assert (saved in asked) == found
+
+
+def test_an_answer_says_nothing_of_silence(app: Engram) -> None:
+    kept(app, QUEUE)
+    assert app.searches.search("queue").silence is None
+
+
+# --- near spellings ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        pytest.param("pgbuoncer", "The pgbouncer pool.", id="exchanged"),
+        pytest.param("pgbouncr", "The pgbouncer pool.", id="missing"),
+        pytest.param("pgbouncerr", "The pgbouncer pool.", id="added"),
+        pytest.param("pgbounser", "The pgbouncer pool.", id="changed"),
+        pytest.param("pgbou", "The pgbouncer pool.", id="beginning"),
+        pytest.param("databse", "The database.", id="a-stem-that-would-be-stemmed-again"),
+        pytest.param("relase", "Release day.", id="another-one"),
+        pytest.param("respones", "The response.", id="and-another"),
+        pytest.param("polices", "Policies apply.", id="written-with-an-i"),
+        pytest.param("очеред", "Очередь зависает.", id="cyrillic"),
+        pytest.param("ubersihct", "Übersicht der Zahlungen.", id="accents-and-two-slips"),
+    ],
+)
+def test_a_misspelt_or_shortened_word_finds_what_it_means(app: Engram, typed: str, text: str) -> None:
+    fill(app)
+    saved = kept(app, text)
+    found = app.searches.search(typed, explain=True)
+    assert [hit.id for hit in found.results] == [saved]
+    assert found.explain is not None
+    [rung] = [rung for rung in found.explain.rungs if rung.name == "prefix and near spelling"]
+    assert rung.why.startswith(f"read {typed} as ")
+
+
+@pytest.mark.parametrize("typed", ["pgx", "redix-less", "xgbouncer", "pgbnoucre"])
+def test_what_resembles_nothing_finds_nothing(app: Engram, typed: str) -> None:
+    fill(app)
+    kept(app, "The pgbouncer pool.")
+    assert typed.split("-", maxsplit=1)[0] in silence(app, typed).unknown
+
+
+def test_a_word_that_is_known_is_never_taken_for_another(app: Engram) -> None:
+    fill(app)
+    kept(app, "The pgbouncer pool.")
+    saved = kept(app, "The pgbouncers of the club.", title="Pgbouncery")
+    assert ids(app, "pgbouncery") == [saved]
+
+
+# --- who sees what ----------------------------------------------------------------------------------------------
+
+
+def test_project_rows_are_seen_from_their_project_and_the_others_from_everywhere(app: Engram) -> None:
+    fill(app)
+    row = {
+        (project, scope): kept(app, f"The {scope} queue of {project}.", project=project, scope=scope)
+        for project in ("widgets", "gadgets")
+        for scope in ("project", "personal", "global")
+    }
+    everywhere = {one for (_, scope), one in row.items() if scope != "project"}
+    assert set(ids(app, "queue", limit=20)) == everywhere | {row["widgets", "project"]}
+    assert set(ids(app, "queue", project="gadgets", limit=20)) == everywhere | {row["gadgets", "project"]}
+    assert set(ids(app, "queue", all_projects=True, limit=20)) == set(row.values())
+    for scope in ("personal", "global"):
+        mine = {row[project, scope] for project in ("widgets", "gadgets")}
+        assert set(ids(app, "queue", scope=scope)) == set(ids(app, f"queue scope:{scope}")) == mine
+
+
+def test_words_that_only_another_project_knows_find_nothing_here(app: Engram) -> None:
+    fill(app)
+    kept(app, QUEUE, project="gadgets")
+    found = silence(app, "retry queue drains")
+    assert (found.nearest, found.topics, found.filtered) == (0, (), 0)
+
+
+# --- other processes --------------------------------------------------------------------------------------------
+
+SEARCHING = """
+import sys
+from pathlib import Path
+from engram_py import Engram
+from engram_py.config import Settings
+with Engram(settings=Settings(Path(sys.argv[1])), directory=Path(sys.argv[2])) as app:
+    for _ in range(40):
+        found = app.searches.search("retry queue drain databse -redis", explain=True)
+        assert 1 <= len(found.results) <= 10, found
+        app.searches.search("kubernetes ingress")
+        app.searches.search("type:bugfix")
+    app.usage.flush()
+    print("done")
+"""
+
+
+def test_two_processes_search_while_a_third_saves(app: Engram, data_dir: Path, folder: Path) -> None:
+    fill(app)
+    kept(app, QUEUE)
+    command = [sys.executable, "-c", SEARCHING, str(data_dir), str(folder)]
+    others = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for number in range(60):
+        kept(app, f"The retry queue and the database, part {number}.", title=f"Part {number}", type="bugfix")
+    for other in others:
+        out, err = other.communicate(timeout=120)
+        assert (other.returncode, out.strip()) == (0, "done"), err
+
+
+def test_a_search_sees_what_another_process_saved_just_now(app: Engram, data_dir: Path, folder: Path) -> None:
+    fill(app)
+    assert ids(app, "retry queue") == []
+    with Engram(settings=Settings(data_dir), directory=folder) as other:
+        saved = kept(other, QUEUE)
+    assert ids(app, "retry queue") == [saved]
