@@ -102,10 +102,10 @@ def _saving(app: Engram, place: Workplace) -> Line:
 
     times: dict[bool, list[float]] = {True: [], False: []}
     for number in range(place.rounds(100, 30)):
-        for named in times:
+        for named, took in times.items():
             files = tuple(f"pkg{number % 20}/mod{number % 20 + one * 20}.py:10-30" for one in range(3)) if named else ()
             draft = Draft(f"Save {number} {named}", f"Text {number} {named}", files=files)
-            times[named].append(_seconds(partial(app.save, draft)))
+            took.append(_seconds(partial(app.save, draft)))
     mine, plain = percentile(times[True], 50), percentile(times[False], 50)
     return Line("save with three files, in process", seconds(mine), seconds(plain), f"+{seconds(mine - plain)}")
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 from bench.report import percentile
 from engram_py.embed.arrays import pack, unit

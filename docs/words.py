@@ -59,7 +59,7 @@ ERRORS = {
     "text_too_long": "A title, name or note is over its limit. Content is cut instead, see *Limits*.",
     "invalid_text": "A text holds a NUL byte or half of a surrogate pair.",
     "invalid_argument": "An argument is missing, of the wrong type or outside of what it may be.",
-    "empty_query": "A search has no letter or digit in it.",
+    "empty_query": "A search is blank.",
     "nothing_replaced": "`find` does not occur in the content.",
     "invalid_topic_key": "A topic key has no letter or digit.",
     "invalid_project": "A project name is empty, too long, a path, or holds control characters.",
@@ -123,6 +123,6 @@ CHECKS = {
     "free_disk": ("There is room for the next save.", ""),
     "write_lock": ("The write lock can be had; the write-ahead log is not huge.", ""),
     "sync_queue": ("How many changes wait for a sync.", ""),
-    "vectors": ("The embedder that is set answers, and every memory has its vector; without one there is nothing.", ""),
+    "vectors": ("The embedder that is set answers, and nobody on the way to it can read what is saved.", ""),
     "clock": ("No change is dated more than a day in the future.", ""),
 }

@@ -23,7 +23,7 @@ _FIRST_ROOM = 1_024
 
 
 class Codes:
-    """Which observation each passage belongs to, and its bits. Not locked: one thread at a time."""
+    """The bits of each passage, its observation, and the row it is read from. Not locked: one thread at a time."""
 
     def __init__(self, dimension: int, centre: Vectors) -> None:
         import numpy as np
@@ -33,28 +33,30 @@ class Codes:
         self._words = -(-dimension // 64)
         self._bits = np.zeros((self._words, _FIRST_ROOM), np.uint64)
         self._ids = np.zeros(_FIRST_ROOM, np.int64)
+        self._rows = np.zeros(_FIRST_ROOM, np.int64)
         self._alive = np.zeros(_FIRST_ROOM, np.bool_)
         self._first = np.zeros(_FIRST_ROOM, np.bool_)  # the first passage stands for its observation
         self._size = 0
 
     @property
     def size_in_bytes(self) -> int:
-        return sum(array.nbytes for array in (self._bits, self._ids, self._alive, self._first))
+        return sum(array.nbytes for array in (self._bits, self._ids, self._rows, self._alive, self._first))
 
     def count(self, among: Integers | None = None) -> int:
         """How many observations there are."""
         return len(self._places(among, first=True))
 
-    def put(self, ids: Sequence[int], blobs: Sequence[bytes]) -> None:
-        """Take in the vectors of observations, in place of those they had."""
+    def put(self, ids: Sequence[int], blobs: Sequence[bytes], *, rows: Sequence[int]) -> None:
+        """Take in the vectors of observations, in place of those they had; ``rows`` is where each was read."""
         import numpy as np
 
-        rows, counts = unpack(blobs, self.dimension)
+        passages, counts = unpack(blobs, self.dimension)
         new = np.asarray(ids, dtype=np.int64)
         self.drop(new)
-        self._make_room(len(rows))
-        end = self._size + len(rows)
-        self._bits[:, self._size : end] = self._coded(rows)
+        self._make_room(len(passages))
+        end = self._size + len(passages)
+        self._bits[:, self._size : end] = self._coded(passages)
+        self._rows[self._size : end] = np.repeat(np.asarray(rows, dtype=np.int64), counts)
         self._ids[self._size : end] = np.repeat(new, counts)
         self._alive[self._size : end] = True
         self._first[self._size : end] = False
@@ -68,13 +70,16 @@ class Codes:
         if self._size and len(ids):
             self._alive[: self._size] &= ~np.isin(self._ids[: self._size], ids)
 
-    def nearest(self, question: Vectors, *, most: int, among: Integers | None = None) -> list[int]:
-        """The observations of the ``most`` nearest passages by bits, nearest first; ``among`` restricts them."""
+    def nearest(self, question: Vectors, *, most: int, among: Integers | None = None) -> dict[int, int]:
+        """The observations of the ``most`` nearest passages by bits, nearest first, and the row of each.
+
+        ``among`` restricts them.
+        """
         import numpy as np
 
         places = self._places(among)
         if not len(places):
-            return []
+            return {}
         code = self._coded(question)[:, 0]
         whole = len(places) == self._size
         far = np.zeros(len(places), np.uint16)
@@ -82,15 +87,15 @@ class Codes:
             bits = self._bits[word, : self._size] if whole else self._bits[word, places]
             far += np.bitwise_count(bits ^ code[word])
         chosen = np.argpartition(far, most)[:most] if most < len(places) else np.arange(len(places))
-        chosen = chosen[np.argsort(far[chosen], kind="stable")]
-        return list(dict.fromkeys(self._ids[places[chosen]].tolist()))
+        return self._found(places[chosen[np.argsort(far[chosen], kind="stable")]])
 
-    def spread(self, *, most: int, among: Integers | None = None) -> list[int]:
-        """At most ``most`` observations, evenly taken from all, or from those ``among``."""
+    def spread(self, *, most: int, among: Integers | None = None) -> dict[int, int]:
+        """At most ``most`` observations, evenly taken from all, or from those ``among``, and the row of each."""
         places = self._places(among, first=True)
-        step = max(1, -(-len(places) // most))
-        found: list[int] = self._ids[places[::step]].tolist()
-        return found
+        return self._found(places[:: max(1, -(-len(places) // most))])
+
+    def _found(self, places: Integers) -> dict[int, int]:
+        return dict(zip(self._ids[places].tolist(), self._rows[places].tolist(), strict=True))
 
     def _places(self, among: Integers | None, *, first: bool = False) -> Integers:
         import numpy as np
@@ -119,9 +124,11 @@ class Codes:
             return
         kept = np.flatnonzero(self._alive[: self._size])  # the moment to leave behind what is gone
         room = max(_FIRST_ROOM, 2 * (len(kept) + more))
-        bits, ids = np.zeros((self._words, room), np.uint64), np.zeros(room, np.int64)
-        bits[:, : len(kept)], ids[: len(kept)] = self._bits[:, kept], self._ids[kept]
-        first, alive = np.zeros(room, np.bool_), np.zeros(room, np.bool_)
-        first[: len(kept)], alive[: len(kept)] = self._first[kept], True
-        self._bits, self._ids, self._first, self._alive = bits, ids, first, alive
+        bits, self._bits = self._bits, np.zeros((self._words, room), np.uint64)
+        self._bits[:, : len(kept)] = bits[:, kept]
+        for name in ("_ids", "_rows", "_first", "_alive"):
+            old = getattr(self, name)
+            new = np.zeros(room, old.dtype)
+            new[: len(kept)] = old[kept]
+            setattr(self, name, new)
         self._size = len(kept)

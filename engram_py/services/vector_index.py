@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.embed.closeness import Closeness, closeness
+from engram_py.embed.closeness import Usual
 from engram_py.embed.codes import Codes
 from engram_py.errors import EmbedderFailedError
 from engram_py.store import vectors as table
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 _READ_AT_ONCE = 20_000
 _CENTRE_ROWS = 4_000
-# Passages that are looked at whole: the nearest by bits, and as many from all over to know what is usual.
-NEAREST, USUAL = 1_000, 1_000
-_NEAREST_AT_LAST = 10_000
+# Passages nearest by bits that are read whole; and more, where most of those are out of sight.
+NEAREST, NEAREST_AT_LAST = 600, 10_000
+# How many stand for a whole memory when it is measured what is usual there.
+USUAL = 1_000
 # Up to here a project's own rows are picked out first; a larger one is a large part of any memory.
 _PICKED = 20_000
+_SAMPLES_KEPT = 16
 _LOADING_SECONDS = 1.0
 
 Sees = Callable[[Collection[int]], Collection[int]]
@@ -63,6 +65,7 @@ class VectorIndex:
         self._codes: Codes | None = None
         self._seen = 0
         self._file: tuple[int, int] | None = None
+        self._samples: dict[tuple[str, ...] | None, tuple[tuple[int, int], Usual, float]] = {}
 
     def refresh(self, store: Store | None = None) -> None:
         """Take in what was computed since. ``store`` is another connection to the same file."""
@@ -86,19 +89,47 @@ class VectorIndex:
         codes = self._codes
         assert codes is not None
         among = self._picked(view)
-        drawn = codes.spread(most=USUAL, among=among)
-        usual = self._shown(drawn, view)
-        for most in (NEAREST, _NEAREST_AT_LAST):
-            by_bits = codes.nearest(question[0], most=most, among=among)
-            shown = self._shown(by_bits, view)
-            if len(shown) >= limit or len(by_bits) < most // 2:
+        count = codes.count(among)
+        usual, share = self._usual(view, among, count)
+        for most in (NEAREST, NEAREST_AT_LAST):
+            rows = codes.nearest(question[0], most=most, among=among)
+            blobs = table.read(self._store, self.embedder_id, rows.values())
+            self._drop_missing(rows, blobs)
+            found = usual.cosines(question, blobs)
+            shown = self._first_shown(sorted(found, key=lambda key: (-found[key], -key)), view, limit)
+            if len(shown) >= limit or len(rows) < most // 2:
                 break
-        candidates = [key for key in by_bits if key in shown][:NEAREST]
-        blobs = table.read(self._store, self.embedder_id, {*candidates, *usual, *also})
-        self._drop_missing([*candidates, *usual], blobs)
-        found = closeness(question, blobs, usual=usual)
-        population = round(codes.count(among) * len(usual) / max(1, len(drawn)))
-        return Near(_ranked(found, {*candidates, *usual}, limit, also), found.mean, found.deviation, population)
+        hits = {key: found[key] for key in shown}
+        hits |= usual.cosines(question, table.of(self._store, self.embedder_id, set(also) - hits.keys()))
+        mean, deviation = usual.closeness(question)
+        ranked = sorted(hits.items(), key=lambda hit: (-hit[1], -hit[0]))
+        return Near(tuple(ranked), mean, deviation, round(count * share))
+
+    def _first_shown(self, ordered: Sequence[int], view: View, limit: int) -> list[int]:
+        """The first of them that may be shown, asked for in portions: looking at a row costs more than its vector."""
+        shown: list[int] = []
+        start, portion = 0, 2 * limit
+        while start < len(ordered) and len(shown) < limit:
+            part = ordered[start : start + portion]
+            seen = self._shown(part, view)
+            shown += [key for key in part if key in seen]
+            start, portion = start + portion, 4 * portion
+        return shown[:limit]
+
+    def _usual(self, view: View, among: NDArray[np.int64] | None, count: int) -> tuple[Usual, float]:
+        """The sample of what these projects see, and the share of all rows that is."""
+        made = self._samples.get(view.projects)
+        if made is not None and (made[0] == (self._seen, count) or USUAL < count < 1.1 * made[0][1]):
+            return made[1], made[2]
+        assert self._codes is not None
+        drawn = self._codes.spread(most=USUAL, among=among)
+        seen = table.seen(self._store, drawn, projects=view.projects, type=None, scope=None)
+        blobs = table.read(self._store, self.embedder_id, [row for key, row in drawn.items() if key in seen])
+        usual, share = Usual(list(blobs.values()), self._dimension), len(blobs) / max(1, len(drawn))
+        self._samples = {view.projects: ((self._seen, count), usual, share), **self._samples}
+        while len(self._samples) > _SAMPLES_KEPT:
+            self._samples.popitem()
+        return usual, share
 
     def _picked(self, view: View) -> NDArray[np.int64] | None:
         """The rows of a project that is small, None where all are looked through."""
@@ -114,8 +145,8 @@ class VectorIndex:
             return set(view.sees(ids))
         return table.seen(self._store, ids, projects=view.projects, type=view.type, scope=view.scope)
 
-    def _drop_missing(self, ids: Sequence[int], blobs: Collection[int]) -> None:
-        gone = [key for key in ids if key not in blobs]  # destroyed since: nothing announces that
+    def _drop_missing(self, rows: Collection[int], blobs: Collection[int]) -> None:
+        gone = [key for key in rows if key not in blobs]  # destroyed since: nothing announces that
         if gone and self._codes is not None:
             import numpy as np
 
@@ -126,9 +157,10 @@ class VectorIndex:
     def _refresh(self, store: Store) -> None:
         file = _identity(store.path)
         if self._codes is None or file != self._file or table.last_seq(store, self.embedder_id) < self._seen:
-            self._codes, self._seen, self._file = self._empty(store), 0, file
+            self._codes, self._seen, self._file, self._samples = self._empty(store), 0, file, {}
         while rows := table.changed(store, self.embedder_id, seen=self._seen, limit=_READ_AT_ONCE):
-            self._codes.put([row["observation_id"] for row in rows], [row["vectors"] for row in rows])
+            ids, blobs = [row["observation_id"] for row in rows], [row["vectors"] for row in rows]
+            self._codes.put(ids, blobs, rows=[row["seq"] for row in rows])
             self._seen = rows[-1]["seq"]
 
     def _empty(self, store: Store) -> Codes:
@@ -139,13 +171,6 @@ class VectorIndex:
         sample, _ = unpack(table.spread(store, self.embedder_id, limit=_CENTRE_ROWS), self._dimension)
         centre = sample.mean(axis=0) if len(sample) else np.zeros(self._dimension, np.float32)
         return Codes(self._dimension, centre)
-
-
-def _ranked(found: Closeness, own: set[int], limit: int, also: tuple[int, ...]) -> tuple[tuple[int, float], ...]:
-    order = sorted(found.cosines, key=lambda key: (-found.cosines[key], -key))
-    best = [key for key in order if key in own][:limit]
-    kept = {*best, *(key for key in also if key in found.cosines)}
-    return tuple((key, found.cosines[key]) for key in order if key in kept)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -51,6 +51,12 @@ limit :limit
 READ = """
 select observation_id, vectors
 from observation_vectors
+where embedder_id = :embedder and seq in (select value from json_each(:rows))
+"""
+
+OF = """
+select observation_id, vectors
+from observation_vectors
 where embedder_id = :embedder and observation_id in (select value from json_each(:ids))
 """
 
@@ -248,8 +254,14 @@ def spread(store: Store, embedder_id: int, *, limit: int) -> list[bytes]:
     return [row[0] for row in store.rows(SPREAD, embedder=embedder_id, step=step, limit=limit)]
 
 
-def read(store: Store, embedder_id: int, ids: Iterable[int]) -> dict[int, bytes]:
-    return {row[0]: row[1] for row in store.rows(READ, embedder=embedder_id, ids=json.dumps(list(ids)))}
+def read(store: Store, embedder_id: int, rows: Iterable[int]) -> dict[int, bytes]:
+    """The vectors of each observation, from the rows (``seq``) they were seen in; what was written anew is left out."""
+    return {row[0]: row[1] for row in store.rows(READ, embedder=embedder_id, rows=json.dumps(list(rows)))}
+
+
+def of(store: Store, embedder_id: int, ids: Iterable[int]) -> dict[int, bytes]:
+    """The vectors of each of these observations that has some."""
+    return {row[0]: row[1] for row in store.rows(OF, embedder=embedder_id, ids=json.dumps(list(ids)))}
 
 
 def seen(

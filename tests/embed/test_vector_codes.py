@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engram_py.embed.arrays import pack, unit, unpack
-from engram_py.embed.closeness import closeness
+from engram_py.embed.closeness import Usual
 from engram_py.embed.codes import Codes
 
 np: Any = pytest.importorskip("numpy", reason='vectors need numpy: pip install "engram-py[vectors]"')
@@ -19,7 +19,8 @@ def rows(count: int, dimension: int = 384, seed: int = 1) -> Any:
 
 def codes(vectors: Any, *, first: int = 1) -> Codes:
     found = Codes(vectors.shape[1], np.zeros(vectors.shape[1], np.float32))
-    found.put(range(first, first + len(vectors)), [pack(row[None]) for row in vectors])
+    ids = range(first, first + len(vectors))
+    found.put(ids, [pack(row[None]) for row in vectors], rows=[1_000 + key for key in ids])
     return found
 
 
@@ -52,7 +53,7 @@ def test_the_nearest_by_bits_hold_the_nearest() -> None:
 
 def test_a_dimension_that_fills_no_whole_word_of_bits_is_fine() -> None:
     vectors = rows(300, dimension=100)
-    assert codes(vectors).nearest(vectors[41], most=5)[0] == 42
+    assert next(iter(codes(vectors).nearest(vectors[41], most=5).items())) == (42, 1_042)
 
 
 def test_only_what_may_be_seen_is_looked_through() -> None:
@@ -61,16 +62,16 @@ def test_only_what_may_be_seen_is_looked_through() -> None:
     among = np.array([10, 20, 30, 999])
     assert set(index.nearest(vectors[0], most=50, among=among)) == {10, 20, 30}
     assert index.count(among) == 3
-    assert index.spread(most=2, among=among) == [10, 30]
-    assert index.nearest(vectors[0], most=50, among=np.array([], np.int64)) == []
+    assert index.spread(most=2, among=among) == {10: 1_010, 30: 1_030}
+    assert index.nearest(vectors[0], most=50, among=np.array([], np.int64)) == {}
 
 
 def test_an_observation_that_is_computed_again_is_found_by_its_new_vectors_alone() -> None:
     vectors = rows(40)
     index = codes(vectors)
-    index.put([7, 8], [pack(-vectors[6:7].repeat(3, axis=0)), b""])
-    assert index.nearest(vectors[6], most=50)[-1] == 7
-    assert index.nearest(-vectors[6], most=3) == [7]
+    index.put([7, 8], [pack(-vectors[6:7].repeat(3, axis=0)), b""], rows=[2_007, 2_008])
+    assert list(index.nearest(vectors[6], most=50))[-1] == 7
+    assert index.nearest(-vectors[6], most=3) == {7: 2_007}
     assert index.count() == 39
     assert 8 not in index.nearest(vectors[7], most=40)
 
@@ -78,25 +79,32 @@ def test_an_observation_that_is_computed_again_is_found_by_its_new_vectors_alone
 def test_room_is_made_as_it_grows_and_the_dead_are_left_behind() -> None:
     index = codes(rows(10))
     for turn in range(30):
-        index.put(range(1, 101), [pack(row[None]) for row in rows(100, seed=turn)])
+        index.put(
+            range(1, 101), [pack(row[None]) for row in rows(100, seed=turn)], rows=range(100 * turn, 100 * turn + 100)
+        )
     assert index.count() == 100
     assert sorted(index.spread(most=1_000)) == list(range(1, 101))
     assert index.size_in_bytes < 30 * 100 * 60
-    assert index.nearest(rows(100, seed=29)[3], most=1) == [4]
+    assert index.nearest(rows(100, seed=29)[3], most=1) == {4: 2_903}
 
 
 def test_closeness_is_that_of_the_nearest_passage_seen_from_the_centre_of_what_is_usual() -> None:
     common = np.full((1, 64), 0.4, np.float32)
     vectors = unit(rows(300, dimension=64) + common)
-    blobs = {key: pack(vector[None]) for key, vector in enumerate(vectors)}
-    blobs[500] = pack(np.concatenate([vectors[:1], unit(rows(1, dimension=64, seed=7) + common)]))
-    blobs[501] = b""
     question = unit(rows(1, dimension=64, seed=7) + common)
+    usual = Usual([pack(vector[None]) for vector in vectors] + [b""], 64)
 
-    found = closeness(question, blobs, usual=range(300))
+    found = usual.cosines(question, {1: pack(vectors[:1]), 2: pack(np.concatenate([vectors[1:2], question])), 3: b""})
 
-    assert max(found.cosines, key=lambda key: found.cosines[key]) == 500
-    assert found.cosines[500] > 0.99
-    assert 501 not in found.cosines
-    assert abs(found.mean) < 0.25 < float((vectors @ question[0]).mean())
-    assert closeness(question, {}, usual=()).cosines == {}
+    assert found[2] > 0.99 > found[1]
+    assert 3 not in found
+    mean, deviation = usual.closeness(question)
+    assert usual.size == 300
+    assert abs(mean) < 0.25 < float((vectors @ question[0]).mean())
+    assert 0.05 < deviation < 0.2
+
+
+def test_of_nothing_nothing_is_usual() -> None:
+    usual = Usual([b""], 64)
+    assert usual.closeness(rows(1, dimension=64)) == (0.0, 0.0)
+    assert usual.cosines(rows(1, dimension=64), {1: b""}) == {}
