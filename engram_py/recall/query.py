@@ -160,11 +160,8 @@ def _words(text: str) -> Iterator[Word]:
             yield from (Word(pair, _pair_expression(pair), stop=False) for pair in pairs(segment))
         else:
             key = segment.lower()[:_MAX_WORD_CHARS]
-            others = forms(key)
             expression = _expression(segment[:_MAX_WORD_CHARS])
-            if others:
-                expression = f"({' OR '.join((expression, *map(quote, others)))})"
-            yield Word(key, expression, stop=key in STOP_WORDS or key in framing, forms=others)
+            yield Word(key, expression, stop=key in STOP_WORDS or key in framing, forms=forms(key))
 
 
 def _pair_expression(pair: str) -> str:
@@ -172,7 +169,8 @@ def _pair_expression(pair: str) -> str:
 
 
 def _expression(segment: str) -> str:
-    parts = segment_terms(segment)
-    if not parts:
+    parts = [part for part in segment_terms(segment) if len(part) > 1 and not part.isdigit()]
+    # `mlx5` is a name by itself; what stands beside a digit somewhere is not about it.
+    if segment.islower() or len(parts) < 2:
         return quote(segment.lower())
     return f"({quote(segment.lower())} OR ({' AND '.join(quote(part) for part in parts)}))"

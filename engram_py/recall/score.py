@@ -93,10 +93,11 @@ def lend(terms: Sequence[Term], heads: Iterable[int], around: Mapping[int, Neigh
     own saturation amounts to). Rows found by lending alone enter the ranking here.
     """
     heads = list(heads)
+    reached = {row: _reached(around[row]) for row in heads if row in around}
     found: dict[int, Scored] = {row: Scored(row) for row in heads}
     whole = sum(term.idf for term in terms) or 1.0
     for term in terms:
-        lent = _lent(term, heads, around)
+        lent = _lent(term, reached)
         top = (K1 + 1) * term.idf
         for row in {*lent, *(row for row in heads if row in term.scores)}:
             scored = found.setdefault(row, Scored(row))
@@ -133,14 +134,15 @@ def settle(found: Mapping[int, Scored], sessions: Mapping[int, str]) -> None:
             scored.relevance += scored.session
 
 
-def _lent(term: Term, heads: Iterable[int], around: Mapping[int, Neighbours]) -> dict[int, float]:
+def _reached(beside: Neighbours) -> list[tuple[int, float]]:
+    parts = ((beside.after, LENT_FORWARD), (beside.second, LENT_FORWARD), (beside.before, LENT_BACK))
+    return [(other, part) for other, part in parts if other is not None]
+
+
+def _lent(term: Term, reached: Mapping[int, Sequence[tuple[int, float]]]) -> dict[int, float]:
     lent: dict[int, float] = {}
-    for row in heads:
-        score = term.scores.get(row, 0.0) * term.worth
-        beside = around.get(row)
-        if not score or beside is None:
-            continue
-        for other, part in ((beside.after, LENT_FORWARD), (beside.second, LENT_FORWARD), (beside.before, LENT_BACK)):
-            if other is not None:
-                lent[other] = lent.get(other, 0.0) + part * score
+    for row in reached.keys() & term.scores.keys():
+        score = term.scores[row] * term.worth
+        for other, part in reached[row]:
+            lent[other] = lent.get(other, 0.0) + part * score
     return lent

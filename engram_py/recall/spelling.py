@@ -14,7 +14,10 @@ STEM_FROM = 5  # `musicians` may mean `music`
 
 
 def slips_allowed(word: str) -> int:
-    return 0 if len(word) < SHORTEST else 1 if len(word) < TWO_SLIPS_FROM else 2
+    """None in a word with a digit: another number is another thing, and pasted logs are full of addresses."""
+    if len(word) < SHORTEST or any(letter.isdigit() for letter in word):
+        return 0
+    return 1 if len(word) < TWO_SLIPS_FROM else 2
 
 
 def meant(word: str, known: Iterable[tuple[str, int]]) -> tuple[str, ...]:
@@ -37,7 +40,8 @@ def distance(one: str, other: str, most: int) -> int:
 
     More than ``most`` is answered as ``most + 1``.
     """
-    if abs(len(one) - len(other)) > most:
+    # Each slip takes at most one letter away and brings one: cheap to see, and true of nearly all pairs.
+    if abs(len(one) - len(other)) > most or len(set(one) ^ set(other)) > 2 * most:
         return most + 1
     before: list[int] = []
     above = list(range(len(other) + 1))

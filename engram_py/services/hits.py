@@ -21,6 +21,7 @@ from engram_py.store.database import Store
 # Texts that share this much of their words say the same; the second gives way to what is different.
 SAME = 0.85
 _WHOLE = 0.999
+LOOKED_BEHIND = 20
 
 
 @dataclass(slots=True)
@@ -70,10 +71,16 @@ class Hits:
             if row_id in rows
         ]
 
-    def placed(self, scored: Sequence[Scored], rows: Mapping[int, Observation], *, whole_first: bool) -> list[Placed]:
-        """The rows in the order of the answer. With ``whole_first`` those that hold every word come before others."""
+    def placed(
+        self, scored: Sequence[Scored], rows: Mapping[int, Observation], *, whole_first: bool, limit: int
+    ) -> list[Placed]:
+        """The rows in the order of the answer. With ``whole_first`` those that hold every word come before others.
+
+        Only the first ``limit`` are sure to differ from each other.
+        """
         now = self._journal.moment()
-        known = [one for one in scored if one.id in rows]
+        # What stands this far behind by its words, no factor brings to the front.
+        known = [one for one in scored if one.id in rows][: limit + LOOKED_BEHIND]
         notes = relation_notes(self._store, [rows[one.id].sync_id for one in known])
         visible = self._anchors.visibility([rows[one.id] for one in known])
         placed = []
@@ -92,7 +99,7 @@ class Hits:
         placed.sort(
             key=lambda place: (not (whole_first and place.scored.covered > _WHOLE), -place.score, -place.row.id)
         )
-        return _different_first(placed)
+        return _different_first(placed, limit)
 
     def shown(self, query: Query, placed: Sequence[Placed], *, stale_only: bool = False) -> tuple[Hit, ...]:
         """The hits to show, with the state of the files each is about."""
@@ -144,12 +151,15 @@ def _superseded(relations: Sequence[RelationNote]) -> bool:
     return any(note.label == "superseded_by" and not note.deleted for note in relations)
 
 
-def _different_first(placed: list[Placed]) -> list[Placed]:
-    """The same hits, each that says what one before it says moved behind those that say something else."""
+def _different_first(placed: list[Placed], limit: int) -> list[Placed]:
+    """The same hits, each that says what one before it says moved behind those that say something else; looked for
+    until ``limit`` different ones were found."""
     texts: list[tuple[int, frozenset[str]]] = []
     different: list[Placed] = []
     repeated: list[Placed] = []
-    for place in placed:
+    for number, place in enumerate(placed):
+        if len(different) >= limit:
+            return [*different, *placed[number:], *repeated]
         words = shingles(f"{place.row.title} {place.row.content}")
         place.like = next((other for other, seen in texts if jaccard(words, seen) >= SAME), None)
         if place.like is None:

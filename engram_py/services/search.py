@@ -165,7 +165,9 @@ class Search:
             add_meaning(self._store, self._vectors, parsed, sight, found)
         found.rungs.append(_floor_rung(found.verdict, floor))
         answers = [one for one in found.answers(floor) if one.id not in exact]
-        placed = self._hits.placed(answers, found.rows, whole_first=not any_word and not found.near)
+        whole_first = not any_word and not found.near
+        wanted = STALE_READ if sight.stale else limit
+        placed = self._hits.placed(answers, found.rows, whole_first=whole_first, limit=wanted)
         return found, [*self._hits.exact(exact), *placed]
 
     def _exact(self, query: Query, sight: Sight, limit: int) -> list[int]:
