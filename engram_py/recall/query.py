@@ -21,9 +21,12 @@ _MAX_PHRASES = 8
 
 _ID = re.compile(r"\s*\[?#([0-9]{1,18})\]?\s*\Z")
 _QUOTED = re.compile(r"(?<![^\s(])(-?)[\"“”„«]([^\"“”„«»]{1,300})[\"“”»]")
-# "What kind of", "how many": the second word asks, it is not what is asked about.
+# "What kind of", "how many", "did we decide", "do orders use": the last word asks, it is not what is asked about.
 _FRAME = re.compile(
-    r"\b(?:what|which)\s+((?:kinds?|types?|sorts?)(?=\s+of\b))|\bhow\s+(many|much|long|often|far|old|soon|big)\b",
+    r"\b(?:what|which)\s+((?:kinds?|types?|sorts?)(?=\s+of\b))|\bhow\s+(many|much|long|often|far|old|soon|big)\b"
+    r"|\b(?:did|do|have|had)\s+(?:we|i|you|they)\s+(?:ever\s+|already\s+)?"
+    r"(decided?|choose|chosen|agreed?|settled?|pick(?:ed)?|learn(?:ed)?|noted?|saved?|remember(?:ed)?)\b"
+    r"|\b(?:do|does|did|should)\s+(?:\w+\s+){1,4}?(use)\b",
     re.IGNORECASE,
 )
 _EXCLUDED = re.compile(r"(?<!\S)-(?=[^\W_])([^\s\"]+)")
@@ -152,8 +155,7 @@ def _first_words(text: str) -> tuple[tuple[Word, ...], bool]:
 
 
 def _words(text: str) -> Iterator[Word]:
-    frame = _FRAME.search(text)
-    framing = (frame[1] or frame[2]).lower().split() if frame else ()
+    framing = {word.lower() for frame in _FRAME.finditer(text) for word in frame.groups() if word}
     for segment in segments(text):
         if is_unspaced(segment):
             # A whole question can be one run: its pairs are the words, as in the index.

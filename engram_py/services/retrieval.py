@@ -27,7 +27,7 @@ ENOUGH_HEADS = 40
 PADDING = 0.25
 # A row that shares no word with the question is shown for its neighbours' sake only this near to the best.
 WITHOUT_A_WORD = 0.7
-READ = 60
+READ = 40
 _FIRST_POOL = 400
 # What a near spelling is worth of the word itself.
 NEAR_WORTH = 0.6

@@ -28,6 +28,27 @@ def test_stop_words_are_left_out_unless_there_is_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("what kind of queue is it", ["queue"]),
+        ("how many workers are there", ["workers"]),
+        ("where did we decide to keep orders?", ["keep", "orders"]),
+        ("what did we choose for the queue", ["queue"]),
+        ("which database do orders use", ["database", "orders"]),
+        ("use the queue", ["use", "queue"]),
+        ("a decided advantage", ["decided", "advantage"]),
+    ],
+)
+def test_what_only_frames_a_question_is_not_asked_about(text: str, words: list[str]) -> None:
+    assert [word.text for word in parse_query(text).content_words] == words
+
+
+@pytest.mark.parametrize("name", ["mlx5", "i40e", "sha256sum"])
+def test_a_name_with_a_number_is_one_word(name: str) -> None:
+    assert [word.expression for word in parse_query(name).words] == [f'"{name}"']
+
+
+@pytest.mark.parametrize(
     ("text", "number"),
     [
         ("#12", 12),
