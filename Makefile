@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types check soak bench recall docs lock clean
+.PHONY: demo test lint types check soak clients bench recall docs lock clean
 
 demo: $(STAMP)
 	$(BIN)/engram demo
@@ -23,6 +23,10 @@ check: $(STAMP)
 
 soak: $(STAMP)
 	$(BIN)/pytest -m soak
+
+# The agents' own programs, from npm; skipped with the reason where node or the registry is missing.
+clients: $(STAMP)
+	$(BIN)/pytest -m clients -rs
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

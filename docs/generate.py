@@ -19,6 +19,9 @@ from engram_py.capture.secret_patterns import FLOATING, PREFIXED, SK_KINDS
 from engram_py.config import SETTINGS, Settings
 from engram_py.errors import EngramError
 from engram_py.interfaces.cli.main import cli
+from engram_py.interfaces.http import errors as http_errors  # noqa: F401 - defines errors
+from engram_py.interfaces.http import routes
+from engram_py.interfaces.http.operations import OPERATIONS
 from engram_py.interfaces.mcp import offers  # also defines an error
 from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.tooling import TOOLS, Tool
@@ -75,6 +78,13 @@ def resources() -> str:
     rows = [(f"`{one.uri_template}`", "resource", str(one.description)) for one in offers.TEMPLATES]
     rows += [(f"`{one.name}`", "prompt", str(one.description)) for one in offers.PROMPTS]
     return table(("name", "kind", "what it gives"), rows)
+
+
+def http_routes() -> str:
+    """A table of the routes of `engram serve`."""
+    routes.load()
+    rows = [(f"`{one.method} {one.path}`", str(one.status), one.summary) for one in OPERATIONS]
+    return table(("route", "status", "what it does"), sorted(rows, key=lambda row: row[0].split()[::-1]))
 
 
 def commands() -> str:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from engram_py.capture.normalize import TOPIC_KEY_LIMIT_CHARS
+from engram_py.capture.transcripts import TURN_LIMIT_CHARS
+from engram_py.interfaces.hook import events as hook_events
+from engram_py.interfaces.hook import handlers as hook_handlers
+from engram_py.interfaces.hook import request as hook_request
 from engram_py.models.anchor import MOST_ANCHORS
 from engram_py.models.observation import (
     CONTENT_LIMIT_BYTES,
@@ -18,17 +22,24 @@ from engram_py.project.worktree import MAX_FILE
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS
 from engram_py.services import (
     candidates,
+    citations,
     context,
     context_cache,
+    costs,
     evaluation,
+    hook_log,
     intake,
+    ledger,
     prompts,
     providers,
     reading,
     relations,
     search,
+    session_memory,
     sessions,
+    spooling,
     trail,
+    transcripts,
 )
 from engram_py.store.connection import LOCK_PATIENCE_SECONDS
 from engram_py.store.erasing import MERGED_AT_ONCE
@@ -87,6 +98,32 @@ def rows() -> list[tuple[str, str, str]]:
         ("index cleaned of words at once after a hard delete", f"{MERGED_AT_ONCE:,} rows", "`engram reindex` does it"),
         ("candidates of a save", f"{candidates.LIMIT}", ""),
         ("the same text counts as a duplicate within", f"{DEDUPE_WINDOW_MINUTES} minutes", ""),
+        (
+            "a hook's answer, from its start",
+            ", ".join(f"{event} {limit / 1000:g} s" for event, limit in hook_events.LIMITS_MS.items()),
+            "empty answer, exit code 0, a line in `hooks.log`",
+        ),
+        ("what a hook reads of its input", f"{hook_request.MOST_INPUT_BYTES // 1024**2} MB", "empty answer, logged"),
+        ("context of a subagent", f"{hook_handlers.SUBAGENT_TOKENS} tokens", "cut"),
+        ("memories of a file before an edit", f"{session_memory.FILE_BYTES} bytes", "cut"),
+        (
+            "transcript seen for the first time",
+            f"the last {transcripts.FIRST_SIGHT_BYTES // 1024**2} MB",
+            "what is before is not read",
+        ),
+        ("transcript read by one hook", f"{transcripts.MOST_AT_ONCE // 1024**2} MB", "the next hook goes on"),
+        ("turn of a transcript", f"{TURN_LIMIT_CHARS:,} characters", "cut"),
+        ("turns kept", f"{transcripts.MOST_TURNS:,}", "the oldest are dropped"),
+        ("injections, citations kept", f"{citations.MOST_KEPT:,} each", "the oldest are dropped"),
+        (
+            "an answer is counted for `engram cost` after",
+            f"{ledger.LONGEST_WAIT_SECONDS:g} s or {ledger.MOST_WAITING} answers",
+            "what a killed process did not write is not counted",
+        ),
+        ("counters of `engram cost` kept", f"{ledger.MOST_ROWS:,} rows", "the oldest are dropped"),
+        ("days of `engram cost`", f"1 to {costs.MOST_DAYS:,}", "clamped"),
+        ("prompts that wait in the spool", f"{spooling.MOST_FILES:,}", "dropped, logged"),
+        ("`hooks.log`", f"{hook_log.MOST_BYTES // 1024} KB", "the older half is dropped"),
         ("review date", reviews, "other types have none"),
         ("`.engram.json`", f"{MAX_SIZE // 1024} KB", "ignored, said"),
         ("wait for another process's write", f"{LOCK_PATIENCE_SECONDS:.0f} s", "`store_busy`"),

@@ -7,6 +7,14 @@ import sys
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & set(sys.argv):
+        # An agent waits for its hooks: they pay for neither click nor anything a command line needs.
+        from engram_py.interfaces.hook.lean import install
+
+        install()
+        from engram_py.interfaces.hook.entry import main as hook
+
+        hook(sys.argv[2:])
     # Imports make objects that stay; looking through them for garbage again and again is a tenth of the start-up.
     gc.set_threshold(50_000, 20, 20)
     # Windows consoles and pipes speak a local code page unless told otherwise.

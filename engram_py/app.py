@@ -15,24 +15,26 @@ from engram_py.errors import StoreError
 from engram_py.project.locate import Locator
 from engram_py.services.journal import Journal
 from engram_py.services.projects import Projects
+from engram_py.services.shelf import Shelf
+from engram_py.services.spooling import drain_after_writes
 from engram_py.store.database import Store
 
 if TYPE_CHECKING:
     from engram_py.models.observation import Detail, Draft, Results, Saved
     from engram_py.services.anchors import Anchors
     from engram_py.services.backups import Backups
+    from engram_py.services.citations import Citations
     from engram_py.services.context import Contexts
     from engram_py.services.doctor import Doctor
     from engram_py.services.evaluation import Evaluations
-    from engram_py.services.merging import Merging
     from engram_py.services.observations import Observations
     from engram_py.services.prompts import Episodes, Prompts
-    from engram_py.services.reindex import Reindexing
-    from engram_py.services.relations import Relations
     from engram_py.services.search import Search
+    from engram_py.services.session_memory import SessionMemory
     from engram_py.services.sessions import SessionMode, Sessions
+    from engram_py.services.spool import Spool
     from engram_py.services.trail import Trail
-    from engram_py.services.transfer import Transfer
+    from engram_py.services.transcripts import Transcripts
     from engram_py.services.usage import Usage
     from engram_py.services.vectors import Vectors
 
@@ -41,7 +43,7 @@ logger = logging.getLogger(__name__)
 _CLOSING_SECONDS = 0.2
 
 
-class Engram:
+class Engram(Shelf):
     """An open memory and everything one can do with it. A context manager; ``close`` ends it.
 
     ``data_dir`` is where the database lives, by default the platform's data directory (``ENGRAM_DATA_DIR``).
@@ -67,16 +69,46 @@ class Engram:
             settings = replace(settings, data_dir=Path(data_dir))
         self.settings = settings
         self._closed = False
+        self._borrowed = False
         self.store = Store.open(settings.data_dir)
-        where = Path(directory) if directory else Path.cwd()
+        self._where = Path(directory) if directory else Path.cwd()
+        self._locator = Locator()
+        self._override = project or settings.project
         self.journal = Journal(self.store, settings.clock)
         self.projects = Projects(
-            self.store, self.journal, Locator(), directory=where, override=project or settings.project
+            self.store, self.journal, self._locator, directory=self._where, override=self._override
         )
         self._session_mode: SessionMode = session_mode
         self._agent = agent
+        if session_mode == "process":
+            drain_after_writes(self.store, lambda: self.spool)
         if settings.embedder and session_mode == "process":
             self.vectors.start()
+
+    def standing_in(
+        self,
+        directory: Path | None = None,
+        *,
+        project: str | None = None,
+        session_mode: SessionMode = "manual",
+        agent: str = "",
+    ) -> Engram:
+        """The same open memory for another caller: one with its own directory, project and session.
+
+        A server that many share gives each of them one. Closing it ends the sessions it opened by itself and leaves
+        the file open.
+        """
+        other = Engram.__new__(Engram)
+        other.settings, other.store, other.journal = self.settings, self.store, self.journal
+        other.usage, other.vectors, other.ledger = self.usage, self.vectors, self.ledger
+        other._closed, other._borrowed = False, True
+        other._where, other._locator = directory or self._where, self._locator
+        other._override = project or self._override
+        other.projects = Projects(
+            self.store, self.journal, self._locator, directory=other._where, override=other._override
+        )
+        other._session_mode, other._agent = session_mode, agent
+        return other
 
     # Each service is imported when it is first asked for: a command or a hook pays for what it uses.
 
@@ -134,6 +166,11 @@ class Engram:
 
         return Usage(self.store, self.journal)
 
+    def own_session(self) -> tuple[str, str]:
+        """The session and the project of a call that names none; empty where several projects are possible."""
+        project = self.projects.for_read().project
+        return (self.sessions.current_id(project) if project else "", project)
+
     @cached_property
     def trail(self) -> Trail:
         """The last searches, and what is learned from opening what they found."""
@@ -149,13 +186,6 @@ class Engram:
         from engram_py.services.evaluation import Evaluations
 
         return Evaluations(self.store, self.journal, self.projects, self.searches, trail=self.trail, usage=self.usage)
-
-    @cached_property
-    def reindexing(self) -> Reindexing:
-        """Rebuild what searches are answered from."""
-        from engram_py.services.reindex import Reindexing
-
-        return Reindexing(self.store)
 
     @cached_property
     def vectors(self) -> Vectors:
@@ -183,13 +213,6 @@ class Engram:
         )
 
     @cached_property
-    def relations(self) -> Relations:
-        """Verdicts on pairs of observations."""
-        from engram_py.services.relations import Relations
-
-        return Relations(self.store, self.journal, self.projects)
-
-    @cached_property
     def prompts(self) -> Prompts:
         """What users asked for."""
         from engram_py.services.prompts import Prompts
@@ -204,11 +227,40 @@ class Engram:
         return Episodes(self.store, self.observations, self.sessions, self.projects)
 
     @cached_property
-    def merging(self) -> Merging:
-        """Join projects, and give them aliases."""
-        from engram_py.services.merging import Merging
+    def citations(self) -> Citations:
+        """What sessions were shown unasked, and what of it they cited."""
+        from engram_py.services.citations import Citations
 
-        return Merging(self.store, self.journal)
+        return Citations(self.store, self.journal)
+
+    @cached_property
+    def transcripts(self) -> Transcripts:
+        """Buffer what was said in a session, as its transcript grows."""
+        from engram_py.services.transcripts import Transcripts
+
+        return Transcripts(self.store, self.journal, self.citations)
+
+    @cached_property
+    def session_memory(self) -> SessionMemory:
+        """What one session knows of itself, and what is known of a file."""
+        from engram_py.services.session_memory import SessionMemory
+
+        return SessionMemory(self.store, self.journal, self.projects, self.sessions, self.anchors)
+
+    @cached_property
+    def spool(self) -> Spool:
+        """Store what hooks could not store in time."""
+        from engram_py.services.spool import Spool
+
+        return Spool(
+            self.store,
+            self.journal,
+            self.projects,
+            self.sessions,
+            self.prompts,
+            lambda: self.episodes,
+            lambda: self.transcripts,
+        )
 
     @cached_property
     def backups(self) -> Backups:
@@ -223,13 +275,6 @@ class Engram:
         from engram_py.services.doctor import Doctor
 
         return Doctor(self.store, self.journal, self.backups, self.vectors)
-
-    @cached_property
-    def transfer(self) -> Transfer:
-        """Export and import."""
-        from engram_py.services.transfer import Transfer
-
-        return Transfer(self.store, self.journal, self.projects)
 
     # The verbs a program uses most, without the room they live in.
 
@@ -272,10 +317,17 @@ class Engram:
         if self._closed:
             return
         self._closed = True
+        if self._borrowed:
+            self.ledger.settle()
+            if "sessions" in self.__dict__:
+                self.sessions.end_own()
+            return
         if "vectors" in self.__dict__:
             self.vectors.close()
         try:
             self.store.hurry(_CLOSING_SECONDS)
+            if "ledger" in self.__dict__:
+                self.ledger.close()
             if "sessions" in self.__dict__:
                 self.sessions.end_own()
             if "usage" in self.__dict__:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ PROFILES = ("core", "agent", "admin", "all")
 GATES = ("heuristic", "off", "llm")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 SWITCH = ("on", "off")
+DEFAULT_PORT = 7437
+_MOST_PORT = 65_535
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,12 @@ SETTINGS = (
     Setting("log_level", "ENGRAM_LOG_LEVEL", "error", "What is logged to stderr: debug, info, warning or error."),
     Setting("learn", "ENGRAM_LEARN", "on", "Learn questions for `engram eval` from hits that are opened: on or off."),
     Setting("gate", "ENGRAM_GATE", "heuristic", "Which prompts get memory unasked: heuristic, or off (all of them)."),
+    Setting(
+        "hook_pretool",
+        "ENGRAM_HOOK_PRETOOL",
+        "off",
+        "Give an agent the memories of a file before it edits it (hook `pre-tool`): on or off.",
+    ),
     Setting("timezone", "ENGRAM_TIMEZONE", "the system's", "IANA name of the zone the command line shows times in."),
     Setting("embedder", "ENGRAM_EMBEDDER", "", "What makes vectors: model2vec:NAME, fastembed:NAME, openai:URL#MODEL."),
     Setting(
@@ -48,6 +56,9 @@ SETTINGS = (
         "",
         "Name of the variable that holds the endpoint's API key.",
     ),
+    Setting("", "ENGRAM_PORT", "7437", "The port of `engram serve`."),
+    Setting("", "ENGRAM_SOCKET", "", "A unix socket that `engram serve` listens on instead of a port."),
+    Setting("", "ENGRAM_HTTP_TOKEN", "", "Bearer token that `engram serve` asks for, on every route but `/health`."),
     Setting("", "ENGRAM_NOW", "", "A fixed time (RFC 3339) instead of the clock; for tests of what depends on dates."),
 )
 
@@ -62,9 +73,13 @@ class Settings:
     log_level: str = "error"
     learn: str = "on"
     gate: str = "heuristic"
+    hook_pretool: str = "off"
     timezone: str | None = None
     embedder: str = ""
     embedder_key_variable: str = ""
+    port: int = DEFAULT_PORT
+    socket: str = ""
+    http_token: str = field(default="", repr=False)
     clock: Clock = utc_now
     warnings: tuple[str, ...] = ()
 
@@ -82,7 +97,15 @@ def load_settings(environ: Mapping[str, str] | None = None, *, data_dir: Path | 
     for setting in SETTINGS:
         if setting.key and environ.get(setting.variable, "").strip():
             values[setting.key] = environ[setting.variable].strip()
-    settings = Settings(folder, clock=_clock(environ), warnings=warnings)
+    port, said = _port(environ)
+    settings = Settings(
+        folder,
+        port=port,
+        socket=environ.get("ENGRAM_SOCKET", "").strip(),
+        http_token=environ.get("ENGRAM_HTTP_TOKEN", "").strip(),
+        clock=_clock(environ),
+        warnings=(*warnings, *said),
+    )
     return replace(settings, **_checked(values, settings))
 
 
@@ -99,6 +122,13 @@ def _data_dir(environ: Mapping[str, str]) -> Path:
     if not path.is_absolute():
         raise DataDirError(named, "the path is relative")
     return path
+
+
+def _port(environ: Mapping[str, str]) -> tuple[int, tuple[str, ...]]:
+    given = environ.get("ENGRAM_PORT", "").strip()
+    if given.isascii() and given.isdecimal() and len(given) <= 5 and 1 <= int(given) <= _MOST_PORT:
+        return int(given), ()
+    return DEFAULT_PORT, ((f"ENGRAM_PORT {given[:20]!r} was ignored: it is a port number",) if given else ())
 
 
 def _clock(environ: Mapping[str, str]) -> Clock:
@@ -140,6 +170,10 @@ def _checked(values: dict[str, str], settings: Settings) -> dict[str, Any]:
     if learn not in SWITCH:
         warnings.append(f"learn {learn!r} was ignored: it is on or off")
     values["learn"] = learn if learn in SWITCH else "on"
+    pretool = values.get("hook_pretool", "off").lower()
+    if pretool not in SWITCH:
+        warnings.append(f"hook_pretool {pretool!r} was ignored: it is on or off")
+    values["hook_pretool"] = pretool if pretool in SWITCH else "off"
     gate = values.get("gate", "heuristic").lower()
     if gate not in GATES:
         warnings.append(f"gate {gate!r} was ignored: it is one of {', '.join(GATES)}")

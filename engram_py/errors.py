@@ -49,6 +49,14 @@ class EmbedderError(EngramError):
     code = "embedder_error"
 
 
+class ServeError(EngramError):
+    code = "serve_error"
+
+
+class SetupError(EngramError):
+    code = "setup_error"
+
+
 # --- what somebody passed ---------------------------------------------------------------------------------
 
 
@@ -194,6 +202,14 @@ class JudgmentNotFoundError(NotFoundError):
         )
 
 
+class RelationNotFoundError(NotFoundError):
+    code = "relation_not_found"
+
+    def __init__(self, relation_id: int) -> None:
+        self.relation_id = relation_id
+        super().__init__(f"no relation {relation_id}", hint="list those that wait for a verdict with `engram judge`")
+
+
 class QuestionNotFoundError(NotFoundError):
     code = "question_not_found"
 
@@ -212,6 +228,23 @@ class UnknownProjectError(NotFoundError):
 
     def details(self) -> dict[str, Any]:
         return super().details() | {"available_projects": self.similar}
+
+
+class TranscriptRefusedError(InvalidInputError):
+    code = "transcript_refused"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"the transcript was not read: {reason}", hint="the agent's hook names it; everything else was done"
+        )
+
+
+class TranscriptMissingError(TranscriptRefusedError):
+    code = "transcript_missing"
+
+    def __init__(self) -> None:
+        super().__init__("there is no such file")
 
 
 class UnknownToolError(InvalidInputError):
@@ -365,6 +398,17 @@ class InvalidExportError(TransferError):
         )
 
 
+class InvalidSourceError(TransferError):
+    code = "invalid_source"
+
+    def __init__(self, path: str, kind: str, reason: str) -> None:
+        self.path, self.kind, self.reason = path, kind, reason
+        super().__init__(
+            f"{path} cannot be imported as {kind}: {reason}",
+            hint="nothing was imported; `engram import --help` lists the kinds and where each is kept",
+        )
+
+
 class InvalidBackupError(TransferError):
     code = "invalid_backup"
 
@@ -382,6 +426,44 @@ class StoreForeignError(StoreError):
             f"{path} is a database of another program (tables {', '.join(tables)}); it was left untouched",
             hint="set ENGRAM_DATA_DIR to another directory; Engram's export can be read with `engram import`",
         )
+
+
+# --- what other programs' files hold ----------------------------------------------------------------------
+
+
+class SetupRefusedError(SetupError):
+    code = "setup_refused"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"{path} was left alone: {reason}", hint="correct it, then run the command again")
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"path": self.path}
+
+
+class UnknownAgentError(SetupError):
+    code = "unknown_agent"
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name, self.known = name[:80], list(known)
+        super().__init__(f"no agent is called {self.name!r}", hint=f"it is one of {', '.join(known)}")
+
+
+class ScopeUnavailableError(SetupError):
+    code = "scope_unavailable"
+
+    def __init__(self, agent: str) -> None:
+        self.agent = agent
+        super().__init__(f"{agent} reads no MCP servers from a project", hint="leave --scope out, or pass --scope user")
+
+
+class PluginFailedError(SetupError):
+    code = "plugin_failed"
+
+    def __init__(self, command: str, said: str) -> None:
+        self.command, self.said = command, said[:500]
+        super().__init__(f"`{command}` failed: {self.said}", hint="correct what it says, then run the command again")
 
 
 # --- what turns text into vectors ------------------------------------------------------------------------
@@ -426,3 +508,38 @@ class EmbedderFailedError(EmbedderError):
     @classmethod
     def running(cls, setting: str, cause: Exception) -> EmbedderFailedError:
         return cls(setting, f"the model failed: {cause or type(cause).__name__}", hint="run `engram doctor`")
+
+
+# --- where a server listens ------------------------------------------------------------------------------
+
+
+class AddressInUseError(ServeError):
+    code = "address_in_use"
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        super().__init__(
+            f"another program listens on {address}",
+            hint="it may be an engram that serves already; end it, or choose another: `engram serve PORT`",
+        )
+
+
+class AddressUnusableError(ServeError):
+    code = "address_unusable"
+
+    def __init__(self, address: str, reason: str) -> None:
+        self.address, self.reason = address, reason
+        super().__init__(
+            f"cannot listen on {address}: {reason}", hint="choose another port, --host or --socket of this machine"
+        )
+
+
+class TokenRequiredError(ServeError):
+    code = "token_required"
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        super().__init__(
+            f"{host} can be reached from other machines, and nothing would ask who they are",
+            hint="set ENGRAM_HTTP_TOKEN first, or serve on 127.0.0.1",
+        )

@@ -128,4 +128,11 @@ def test_every_setting_is_documented_and_has_its_own_variable() -> None:
     assert all(setting.help.endswith(".") and setting.variable.startswith("ENGRAM_") for setting in SETTINGS)
     assert len({setting.variable for setting in SETTINGS}) == len(SETTINGS)
     keys = {setting.key for setting in SETTINGS if setting.key}
-    assert keys == {field.name for field in fields(Settings)} - {"data_dir", "clock", "warnings"}
+    assert keys == {field.name for field in fields(Settings)} - {
+        "data_dir",
+        "port",
+        "socket",
+        "http_token",
+        "clock",
+        "warnings",
+    }

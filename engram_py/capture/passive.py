@@ -21,7 +21,8 @@ _HEADINGS = """
 """
 _NAMES = frozenset(name.strip() for line in _HEADINGS.split("\n") for name in line.split("|") if name.strip())
 
-_HEADING = r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$"
+# Of each place only one way to match: an expression that also took the closing marks was cubic in the blanks.
+_HEADING = r"^ {0,3}(#{1,6})[ \t]+(.*)$"
 _BOLD_LINE = r"^ {0,3}(\*\*|__)(?P<name>[^*_\n]{1,80})\1[ \t]*[:：]?[ \t]*$"
 _FENCE = r"^ {0,3}(`{3,}|~{3,})"
 _NUMBERED = r"^ {0,3}\d{1,3}[.)、．][ \t]*(?=\S)(.*)$"

@@ -6,7 +6,7 @@ import binascii
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engram_py.capture import secret_patterns as shapes
 from engram_py.capture.assignments import find_assignments
@@ -14,6 +14,7 @@ from engram_py.capture.compiled import compiled
 from engram_py.capture.secret_values import is_placeholder, looks_random
 
 PRIVATE = "[REDACTED]"
+CUT_MARGIN_CHARS = 8_192  # longer than any secret
 _PASSES = 8  # taking one secret out may uncover the edge of another
 
 Span = tuple[int, int, str]
@@ -48,6 +49,20 @@ def redact(text: str) -> Redacted:
         if text == before:
             break
     return Redacted(text, dict(kinds))
+
+
+def redact_head(text: str, limit: int) -> Redacted:
+    """``redact`` of the first ``limit`` characters. When there are more, the last 8,192 of them are dropped afterwards.
+
+    At the cut stands perhaps half of a secret, which nothing recognises, and what is taken out before it moves it to
+    where a caller that keeps less than the limit would keep it.
+    """
+    if len(text) <= limit:
+        return redact(text)
+    hidden = redact(text[:limit])
+    if hidden.text.endswith((PRIVATE, "[REDACTED:private_key]")):
+        return hidden  # what is never closed has hidden the cut
+    return replace(hidden, text=hidden.text[:-CUT_MARGIN_CHARS])
 
 
 def without_private(text: str) -> str:

@@ -25,7 +25,7 @@ from engram_py.models.times import ago, parse_time
 def text(value: object, now: datetime) -> str:
     """The words of a result; registered for each kind of observation below, for the rest in the modules beside."""
     # What a search never shows costs it nothing.
-    for name in ("wording_work", "wording_care", "wording_eval", "wording_anchors", "wording_vectors"):
+    for name in ("wording_work", "wording_care", "wording_eval", "wording_anchors", "wording_vectors", "wording_cost"):
         words = import_module(f"engram_py.interfaces.{name}").WORDS.get(type(value))
         if words is not None:
             return str(words(value, now))
@@ -86,6 +86,10 @@ def _detail(value: Detail, now: datetime) -> str:
     lines = [f"[#{row.id}] {row.title}", f"({' · '.join(marks)})"]
     facts = {"topic": row.topic_key, "aliases": row.aliases, "branch": row.git_branch, "session": row.session_id}
     lines.append(" ".join(f"{name}: {fact}" for name, fact in facts.items() if fact))
+    if value.anchors:
+        from engram_py.interfaces.wording_anchors import anchors
+
+        lines.append(f"files: {anchors(value.anchors)}")
     lines += [relation(note) for note in value.relations]
     lines += ["", row.content]
     if value.version_total and not value.versions:

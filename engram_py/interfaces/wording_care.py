@@ -18,9 +18,8 @@ def _report(value: Report, now: datetime) -> str:
 
 def _check(check: Check) -> Sequence[str]:
     line = f"{check.result:7} {check.check_id}: {check.message}" + (" (repaired)" if check.fixed else "")
-    return (
-        [line] if check.safe_next_step is None or check.result == "ok" else [line, f"        → {check.safe_next_step}"]
-    )
+    steps = [] if check.result == "ok" else (check.safe_next_step or "").splitlines()
+    return [line, *(f"        → {step}" for step in steps)]
 
 
 def _backup(value: Backup, now: datetime) -> str:

@@ -13,6 +13,7 @@ from engram_py.models.observation import Hit, Results
 COMPACT_PREVIEW_CHARS = 100
 _QUERY_CHARS, _WORD_CHARS = 200, 40
 _MOST_NAMED = 8
+_WHOLE = 0.999
 _MARKED = re.compile(r'(?<!\S)-?["“”„«]|(?<!\S)-\w')  # "a phrase", -word
 
 
@@ -21,9 +22,14 @@ def results(value: Results, *, now: datetime, full: bool = False) -> str:
     if not value.results:
         return "\n".join([*nothing(value), *notes(value.warnings)])
     count = len(value.results)
-    head = f"{count} found ({value.rung}), best first. mem_get_observation(id) opens one."
+    head = f"{count} found ({_rung(value)}), best first. mem_get_observation(id) opens one."
     lines = [head, *(line for hit in value.results for line in _hit(hit, value, now, full))]
     return "\n".join([*lines, *notes(value.warnings)])
+
+
+def _rung(value: Results) -> str:
+    whole = sum(hit.coverage > _WHOLE for hit in value.results)
+    return value.rung if value.rung != "all words" or whole == len(value.results) else f"all words in {whole}"
 
 
 def marks(hit: Hit) -> list[str]:
@@ -90,7 +96,7 @@ def _near(silence: Silence) -> str:
     if silence.filters and not silence.filtered:
         parts.append(f"Searched only {_named(silence.filters)}")
     if silence.nearest:
-        parts.append(f"Nearest: [#{silence.nearest}]")
+        parts.append(f"Nearest: [#{silence.nearest}] {silence.nearest_title}".rstrip())
     if silence.topics:
         parts.append(f"Nearest topics: {_named(silence.topics)}")
     return f"{'. '.join(parts)}." if parts else ""
@@ -107,6 +113,8 @@ def _next_step(value: Results, silence: Silence) -> str:
         return "Next: search without the quotes and the -words."
     if silence.nearest:
         return f"Next: open [#{silence.nearest}] if that may be it, or ask with fewer or other words."
+    if silence.foreign:
+        return f"Next: ask in the language the memories are written in{_elsewhere(value)}."
     return f"Next: try other words{_elsewhere(value)}."
 
 

@@ -56,7 +56,8 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Why nothing was answered: words this memory never saw, topics that are near, and what the filters took away."""
+    """Why nothing was answered: words this memory never saw, topics that are near, and what the filters took away.
+    ``foreign`` says that the question is not in English, as far as its small words tell."""
 
     unknown: tuple[str, ...]
     topics: tuple[str, ...]
@@ -64,3 +65,5 @@ class Silence:
     filters: tuple[str, ...]
     nearest: int
     reason: str
+    nearest_title: str = ""
+    foreign: bool = False

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 # A FIFO in place of a file would otherwise block the first open for ever.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -17,17 +18,26 @@ def read_bounded(path: Path | str, limit: int) -> bytes:
     Raises:
         OSError: it is missing, unreadable, not a regular file, or larger than ``limit`` bytes.
     """
-    try:
-        descriptor = os.open(path, _FLAGS)
-    except ValueError as exc:  # a NUL in the path
-        raise OSError(errno.EINVAL, "not a path") from exc
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file")
+    with open_regular(path) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
         raise OSError(errno.EFBIG, f"larger than {limit:,} bytes")
     return data
+
+
+def open_regular(path: Path | str) -> BinaryIO:
+    """The regular file ``path``, open for reading. Raises OSError: it is missing, unreadable, or another thing."""
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except ValueError as exc:  # a NUL in the path
+        raise OSError(errno.EINVAL, "not a path") from exc
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        return os.fdopen(descriptor, "rb")
+    except OSError:
+        os.close(descriptor)
+        raise
 
 
 def real_path(path: Path) -> Path:

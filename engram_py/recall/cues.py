@@ -32,7 +32,8 @@ LITERAL_TOGETHER = (
 # Why and how something came to be: decisions, fixes, conventions.
 REASON = """
 why did we|why do we|why are we|why have we|why don t we|why didn t we|why we chose|why we use|why we picked
-what was the reason|what s the reason we|what did we decide|did we decide|have we decided|how did we fix
+what was the reason|what is the reason|what s the reason we|what was the fix|what was the cause|what caused
+what did we decide|did we decide|have we decided|how did we fix
 how did we solve|how do we|how did we|did we already|have we already|did we ever|have we ever|what did we learn
 por que usamos|por que elegimos|por que decidimos|por que hicimos|por que tenemos|como arreglamos|como resolvimos
 que decidimos|warum haben wir|warum nutzen wir|warum verwenden wir|wie haben wir|was haben wir entschieden

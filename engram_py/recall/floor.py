@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,16 +26,24 @@ LEAST_EASE = 0.4
 # the words, what is known counts nearly as much as what is not.
 BACKGROUND = 100
 _LOOKED_AT = 10
+# A session of many things has the words of nearly every question somewhere: it counts for so much more than its best
+# passage alone (LoCoMo turns: foreign .169 without, .16 with; at 1.25 .14, but XQuAD loses a hundredth).
+SPREAD = 1.6
+# The index cuts the endings of English words alone. In Russian the same word is often another one to it.
+UNSTEMMED_EASE = 0.3
+_UNSTEMMED = re.compile("[\u0370-\u07ff\u0900-\u0dff\u10a0-\u10ff\u1e00-\u1fff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``coverage`` is 0..1: the mean of what the best passage and what the best session cover; ``told`` the sum of idf
-    of the best passage over that of a word seen once."""
+    """``coverage`` is 0..1: the mean of what the best passage and what the best session cover, at most 1.6 times the
+    passage; ``told`` the sum of idf of the best passage over that of a word seen once; ``unstemmed`` the share of
+    words in a script whose endings the index does not cut."""
 
     coverage: float
     told: float
     words: int = 0
+    unstemmed: float = 0.0
 
     def answers(self, floor: float) -> bool:
         return self.coverage >= floor * self.ease or self.told >= ENOUGH * floor
@@ -42,7 +52,10 @@ class Verdict:
     def ease(self) -> float:
         """How much of the floor a question of this length has to reach, 0.4..1: the share of its words that a text has
         by chance comes near to its mean as the words grow in number, with the root of it."""
-        return max(LEAST_EASE, min(1.0, (SHORT_WORDS / self.words) ** 0.5)) if self.words else 1.0
+        if not self.words:
+            return 1.0
+        length = max(LEAST_EASE, min(1.0, math.sqrt(SHORT_WORDS / self.words)))
+        return length * (1 - UNSTEMMED_EASE * self.unstemmed)
 
 
 def weights(terms: Sequence[Term], total: int) -> list[float]:
@@ -68,4 +81,6 @@ def judge(terms: Sequence[Term], scored: Sequence[Scored], sessions: Mapping[int
         together.setdefault(sessions.get(one.id, f"#{one.id}"), set()).update(one.passage)
     best = max(one.share for one in scored[:_LOOKED_AT])
     told = max(sum(terms[number].idf * terms[number].worth for number in one.passage) for one in scored[:_LOOKED_AT])
-    return Verdict((best + max(map(share, together.values()))) / 2, told / idf(0, total), len(terms))
+    unstemmed = sum(bool(_UNSTEMMED.match(term.text)) for term in terms) / len(terms)
+    coverage = min((best + max(map(share, together.values()))) / 2, best * SPREAD)
+    return Verdict(coverage, told / idf(0, total), len(terms), unstemmed)

@@ -11,7 +11,7 @@ from engram_py.recall.derive import pairs, segment_terms
 from engram_py.recall.filters import Filters, cut_filters
 from engram_py.recall.irregular import forms
 from engram_py.recall.segments import is_unspaced, segments
-from engram_py.recall.stopwords import STOP_WORDS
+from engram_py.recall.stopwords import said_nothing_by
 
 # A question has a handful of words; a pasted log has thousands, and each is one more list to merge.
 MAX_WORDS = 64
@@ -156,14 +156,16 @@ def _first_words(text: str) -> tuple[tuple[Word, ...], bool]:
 
 def _words(text: str) -> Iterator[Word]:
     framing = {word.lower() for frame in _FRAME.finditer(text) for word in frame.groups() if word}
-    for segment in segments(text):
+    runs = segments(text)
+    silent = said_nothing_by(runs)
+    for segment in runs:
         if is_unspaced(segment):
             # A whole question can be one run: its pairs are the words, as in the index.
             yield from (Word(pair, _pair_expression(pair), stop=False) for pair in pairs(segment))
         else:
             key = segment.lower()[:_MAX_WORD_CHARS]
             expression = _expression(segment[:_MAX_WORD_CHARS])
-            yield Word(key, expression, stop=key in STOP_WORDS or key in framing, forms=forms(key))
+            yield Word(key, expression, stop=key in silent or key in framing, forms=forms(key))
 
 
 def _pair_expression(pair: str) -> str:

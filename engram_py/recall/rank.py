@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from engram_py.models.observation import Observation
 from engram_py.models.times import parse_time
+from engram_py.recall.citations import citation_factor
 
 HALF_LIFE_DAYS = 30.0  # DESIGN.md, Rank; Osaurus and Martian use the same (spec/seed-capabilities.md 2.11)
 # Each factor is small beside a word more or less, so that they settle near ties. Engram's own are of this size
@@ -24,11 +25,13 @@ ELSEWHERE, BRANCH_GONE = 0.8, 0.7
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What else is known about a row: whether something replaced it, and where its branch is (``elsewhere``,
-    ``gone``)."""
+    """What else is known about a row: whether something replaced it, where its branch is (``elsewhere``, ``gone``),
+    and in how many sessions it was shown unasked and cited."""
 
     superseded: bool = False
     branch: str = ""
+    injected: int = 0
+    cited: int = 0
 
 
 def recency(row: Observation, now: datetime) -> float:
@@ -46,7 +49,8 @@ def factors(row: Observation, now: datetime, standing: Standing) -> Mapping[str,
     """What the relevance of a row is multiplied by, each by name; what changes nothing is left out.
 
     ``recency``: 1 + .06 r; ``pinned``: 1.10; ``salience``: 1 + .06 (2 s - 1), s in 0..1 with .5 in the middle;
-    ``use``: 1 + .04 n / (n + 4) after n times shown. ``superseded`` .5, ``archived`` .6, ``expired`` .7, ``overdue``
+    ``use``: 1 + .04 n / (n + 4) after n times shown; ``cited``: see recall/citations.py.
+    ``superseded`` .5, ``archived`` .6, ``expired`` .7, ``overdue``
     .9, ``branch`` .8 or .7.
     """
     found = {
@@ -54,6 +58,7 @@ def factors(row: Observation, now: datetime, standing: Standing) -> Mapping[str,
         "pinned": 1 + PINNED * row.pinned,
         "salience": 1 + SALIENCE * (2 * min(1.0, max(0.0, row.salience)) - 1),
         "use": 1 + USE * row.access_count / (row.access_count + _USED_OFTEN),
+        "cited": citation_factor(standing.injected, standing.cited),
         "superseded": SUPERSEDED if standing.superseded or row.lifecycle == "historical" else 1.0,
         "archived": ARCHIVED if row.lifecycle == "archived" else 1.0,
         "expired": EXPIRED if _past(row.expires_at, now) else 1.0,

@@ -12,6 +12,8 @@ K1 = 1.2
 # neighbours and session, .671 with; the figures around these differ by less than .01.
 LENT_FORWARD = 0.4  # to each of the two rows saved after one in its session
 LENT_BACK = 0.2  # to the one before
+# A row that has words of the question itself is not above one that has more of them for its neighbours' sake alone.
+LENT_MOST = 1.0
 SESSION_SHARE = 0.5
 SESSION_BEST = 3
 COVERAGE_SHARE = 0.4
@@ -120,6 +122,8 @@ def settle(found: Mapping[int, Scored], sessions: Mapping[int, str]) -> None:
     session that several words lead to is where the answer is.
     """
     for scored in found.values():
+        if scored.bm25:
+            scored.lent = min(scored.lent, LENT_MOST * scored.bm25)
         covered = (1 - COVERAGE_SHARE) + COVERAGE_SHARE * scored.covered_nearby
         scored.relevance = covered * (scored.bm25 + scored.lent) + scored.closeness
     by_session: dict[str, list[float]] = {}

@@ -2,27 +2,57 @@
 
 from __future__ import annotations
 
-# English, Spanish, German, French, Portuguese, Italian, Russian.
-_WORDS = """
-cuánto cuánta cuántos cuántas combien wieviel сколько
+from collections.abc import Collection, Sequence
+
+_ENGLISH = """
 a about after again all also am an and any are as at be because been before being between both but by can
 could d did do does doing don during each few for from further had has have having he her here hers him his
 how i if in into is it its just ll m me more most my no nor not now of off on once only or other our out over
 own re s same she should so some such t than that the their them then there these they this those through to
 too under until up us ve very was we were what when where which while who whom whose why will with would you
-your yours al algo como con cual cuál cuales cuáles cuando cuándo de del desde donde dónde el él ella en entre
-era es esa ese esta está este esto estos fue ha hay la las le les lo los más mi muy nos nuestra nuestro o para
-pero por porque que qué quien quién se ser si sí sin sobre son su sus también te tiene un una uno y ya aber
-als auch auf aus bei bin bis da das dass dem den der des die diese dieser dieses du ein eine einem einen einer
-eines er für gibt hat hatte ich ihr im ist kann mit nach nicht noch nur oder sein sich sie sind über um und
-uns unser vom von vor war warum welche welcher wenn wer werden wie wir wird wo zu zum zur au aux avec ce ces
-cet cette comment dans elle est et été être eu il ils je l leur lui ma mais mes mon n ne notre nous ou où par
-pas pour pourquoi qu quand quel quelle qui sa sans ses sont sur ta tes toi ton tu une vos votre vous ao aos às
-com dos e em essa esse foi isso já mas na nas não num numa pela pelo qual quais quando são seu sua tem uma
-você che chi ci come cosa dal dalla degli dei della di dove è gli ho nel nella non per perché più quale questa
-questo sono а без бы в во вот где для до его ее её если есть ещё же за и из или им их к как какая какие какой
-когда которая которые который кто ли мы на над не него нет но о об он она они оно от по под почему при с со
-так то только у уже чего чем что чтобы это этот я
+your yours
 """
 
-STOP_WORDS = frozenset(_WORDS.split())
+# Spanish, German, French, Portuguese, Italian, Russian.
+_FOREIGN = """
+cuánto cuánta cuántos cuántas combien wieviel сколько al algo como cómo con cual cuál cuales cuáles cuando cuándo
+de del desde donde dónde el él ella en entre era es esa ese esta está este esto estos fue ha hay la las le les
+lo los más mi muy nos nuestra nuestro o para pero por porque que qué quien quién se ser si sí sin sobre son su
+sus también te tiene un una uno y ya aber als auch auf aus bei bin bis da das dass dem den der des die diese
+dieser dieses du ein eine einem einen einer eines er für gibt hat hatte ich ihr im ist kann mit nach nicht
+noch nur oder sein sich sie sind über um und uns unser vom von vor war warum welche welcher wenn wer werden
+wie wir wird wo zu zum zur au aux avec ce ces cet cette comment dans elle est et été être eu il ils je l leur
+lui ma mais mes mon n ne notre nous ou où par pas pour pourquoi qu quand quel quelle qui sa sans ses sont sur
+ta tes toi ton tu une vos votre vous ao aos às com dos e em essa esse foi isso já mas na nas não num numa pela
+pelo qual quais quando são seu sua tem uma você che chi ci come cosa dal dalla degli dei della di dove è gli
+ho nel nella non per perché più quale questa questo sono а без бы в во вот где для до его ее её если есть ещё
+же за и из или им их к как какая какие какой когда которая которые который кто ли мы на над не него нет но о
+об он она они оно от по под почему при с со так то только у уже чего чем что чтобы это этот я
+"""
+
+ENGLISH = frozenset(_ENGLISH.split())
+FOREIGN = frozenset(_FOREIGN.split()) - ENGLISH
+STOP_WORDS = ENGLISH | FOREIGN
+
+# Typed as operators more often than as names.
+_OPERATORS = ("AND", "OR", "NOT")
+
+
+def said_nothing_by(words: Sequence[str]) -> Collection[str]:
+    """The lower-case words of a question, given as it was typed, that say nothing about what it asks.
+
+    A foreign word counts where the question is in a foreign language: two of them, and more than English ones. Else
+    `nas`, `war` and `come` are names and words. In capitals among others, a word is a name: `IT`, `WHO`.
+    """
+    mixed = any(not word.isupper() for word in words)
+    names = {word.lower() for word in words if mixed and len(word) > 1 and word.isupper() and word not in _OPERATORS}
+    plain = {word.lower() for word in words} - names
+    foreign, english = plain & FOREIGN, plain & ENGLISH
+    ascii_too = is_foreign(words)
+    return english | {word for word in foreign if ascii_too or not word.isascii()}
+
+
+def is_foreign(words: Sequence[str]) -> bool:
+    """Whether a question is in one of the languages known here other than English."""
+    plain = {word.lower() for word in words}
+    return len(plain & FOREIGN) > max(1, len(plain & ENGLISH))

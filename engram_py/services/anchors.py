@@ -142,9 +142,17 @@ class Anchors:
             found[row.id] = judge(row, repository, known, states, is_branch)
         return found
 
-    def of_file(self, path: str, *, limit: int = 100, projects: Sequence[str] | None = None) -> list[int]:
+    def of_file(
+        self,
+        path: str,
+        *,
+        limit: int = 100,
+        projects: Sequence[str] | None = None,
+        patience: float = TIMEOUT_SECONDS,
+    ) -> list[int]:
         """Ids of the live observations anchored to ``path``: relative to the repository, a part of it from a slash
-        on (``auth.py``), absolute, or a folder ending in ``/``. Exact paths first, then the newest.
+        on (``auth.py``), absolute, or a folder ending in ``/``. Exact paths first, then the newest, then those of a
+        file that got this name since; ``patience`` as in ``states``.
 
         ``projects`` are those to look into, all when it is None.
         """
@@ -159,7 +167,12 @@ class Anchors:
             wanted = placed.path
         if wanted.endswith("/"):
             return table.of_folder(self._store, wanted, projects=projects, limit=limit)
-        return table.of_file(self._store, wanted, projects=projects, limit=limit)
+        found = table.of_file(self._store, wanted, projects=projects, limit=limit)
+        from engram_py.services.anchor_moves import moved_to
+
+        states = partial(self.states, patience=patience)
+        moved = moved_to(self._store, wanted, self._here(), states, projects=projects, limit=limit)
+        return [*dict.fromkeys([*found, *moved])][:limit]
 
     def check(self, project: str | None = None) -> Checked:
         """Compare everything a project's observations are about with the working tree."""

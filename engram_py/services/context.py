@@ -92,6 +92,7 @@ class Contexts(Overview):
         mode: str | None = None,
         budget_tokens: int | None = None,
         unasked: bool = False,
+        all_projects: bool = False,
     ) -> Context:
         """Sections of the memory in the order of ``mode``; rendering keeps them within the budget.
 
@@ -103,7 +104,9 @@ class Contexts(Overview):
 
         Raises InvalidArgumentError for an unknown mode or scope, and for a mode that needs a query without one.
         """
-        ask, warnings = self._ask(project, scope, max_bytes, compact, session_id, query, mode, budget_tokens)
+        ask, warnings = self._ask(
+            project, scope, max_bytes, compact, session_id, query, mode, budget_tokens, all_projects
+        )
         place = ask.place
         wanted = (ask.mode, place.project, place.reads, place.source, ask.query[:SAME_PROMPT_CHARS], ask.max_bytes)
         key = (*wanted, ask.scope, compact, unasked, place.commit, place.branch)
@@ -125,11 +128,12 @@ class Contexts(Overview):
         query: str | None,
         mode: str | None,
         budget_tokens: int | None,
+        all_projects: bool,
     ) -> tuple[Ask, tuple[str, ...]]:
         wanted = clean_scope(scope)
         text = (query or "")[:MOST_QUERY_CHARS].replace("\0", " ").encode("utf-8", "replace").decode().strip()
         chosen = _mode(mode, text)
-        place = self._projects.for_read(project, session_id=session_id)
+        place = self._projects.for_read(project, session_id=session_id, all_projects=all_projects)
         limit, said = self._budget(chosen, max_bytes, budget_tokens)
         if text and chosen in ("session", "full"):
             said = (*said, f"mode {chosen} takes no query; mode query or cascade does")

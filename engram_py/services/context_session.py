@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engram_py.capture.orders import reads_like_an_order
 from engram_py.models.context import Section
 from engram_py.models.observation import Observation
 from engram_py.services.providers import LOOKED_THROUGH, SUMMARY, Draw, Providers, in_order
@@ -23,8 +24,10 @@ def session_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Se
     said = {row.id for row in overrides}
     pinned = table_rows(store, draw, limit=PINNED + len(said), pinned=True)
     pinned = [row for row in providers.vetted(draw, pinned) if row.id not in said][:PINNED]
-    sessions = session_table.recent(store, projects=ask.reads, limit=SESSIONS)
+    sessions = session_table.recent(store, projects=ask.reads, limit=SESSIONS, made_up=False)
     prompts = session_table.recent_prompts(store, projects=ask.reads, limit=PROMPTS)
+    if draw.unasked:  # an imported one may have been written for whoever reads it
+        prompts = [prompt for prompt in prompts if not reads_like_an_order(prompt.content)]
     return (
         Section("overrides", tuple(overrides)),
         Section("pinned", tuple(pinned)),

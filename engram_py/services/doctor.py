@@ -11,6 +11,7 @@ from pathlib import Path
 from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.models.health import Check, CheckResult, Report
 from engram_py.services.backups import Backups
+from engram_py.services.hook_check import hooks_check
 from engram_py.services.identities import Identities
 from engram_py.services.journal import Journal
 from engram_py.services.reindex import reindex_notes
@@ -51,6 +52,7 @@ class Doctor:
             "sync_queue": self._sync_queue,
             "clock": self._clock_check,
             "vectors": self._vectors_check,
+            "hooks": self._hooks,
         }
 
     def check_ids(self) -> tuple[str, ...]:
@@ -205,6 +207,9 @@ class Doctor:
             message = f"the newest change is dated {ahead / 86_400:.1f} days in the future"
             return Check("clock", "warning", message, {"seconds_ahead": round(ahead)}, step)
         return Check("clock", "ok", "no change is dated in the future")
+
+    def _hooks(self) -> Check:
+        return hooks_check(self._store.path.parent, self._journal.moment())
 
     def _vectors_check(self) -> Check:
         return examined(self._vectors)

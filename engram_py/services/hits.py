@@ -15,6 +15,7 @@ from engram_py.recall.score import Scored
 from engram_py.services.anchors import Anchors
 from engram_py.services.journal import Journal
 from engram_py.services.lookup import relation_notes
+from engram_py.store import citations
 from engram_py.store import observations as table
 from engram_py.store.database import Store
 
@@ -83,13 +84,16 @@ class Hits:
         known = [one for one in scored if one.id in rows][: limit + LOOKED_BEHIND]
         notes = relation_notes(self._store, [rows[one.id].sync_id for one in known])
         visible = self._anchors.visibility([rows[one.id] for one in known])
+        tallies = citations.tallies(self._store, [one.id for one in known])
         placed = []
         for one in known:
             row = rows[one.id]
             relations = notes.get(row.sync_id, ())
             seen = visible.get(row.id)
             branch = seen.state if seen is not None and seen.elsewhere else ""
-            by = factors(row, now, Standing(_superseded(relations), branch))
+            tally = tallies.get(row.id)
+            told = (tally.injected, tally.cited) if tally else (0, 0)
+            by = factors(row, now, Standing(_superseded(relations), branch, *told))
             place = Placed(row, one, one.relevance, by, relations)
             for factor in by.values():
                 place.score *= factor

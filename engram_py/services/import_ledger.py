@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from engram_py.models.interchange import ExportIn
 
 KINDS = ("sessions", "observations", "prompts", "relations")
-RECOVERED_SESSION = "(recovered-missing-session)"
+RECOVERED_SESSION = session_table.MADE_UP
 EPOCH = "1970-01-01T00:00:00.000Z"
 _UNKNOWN_PROJECT = "unknown"
 _MOST_WARNINGS = 20
@@ -105,11 +105,13 @@ class Ledger:
     def parent(self, session_id: str | None, project: str) -> str:
         """The session a row belongs to; one that neither side holds is made as a stub."""
         wanted = session_key(session_id)
-        if not wanted or self.buried("session", wanted):
+        of_nobody = not wanted or self.buried("session", wanted)
+        if of_nobody:
             wanted = f"import-{project}"
         if wanted not in self._sessions:
             if session_table.by_id(self.store, wanted) is None:
-                self.insert_session(wanted, project, {"directory": RECOVERED_SESSION, "started_at": EPOCH})
+                started_at = self.now if of_nobody else EPOCH
+                self.insert_session(wanted, project, {"directory": RECOVERED_SESSION, "started_at": started_at})
             self._sessions.add(wanted)
         return wanted
 

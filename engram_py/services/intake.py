@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engram_py.capture.normalize import check_text, content_hash, normalize_topic_key, truncate_utf8
 from engram_py.capture.paths import absolute_paths
-from engram_py.capture.redact import redact
+from engram_py.capture.redact import Redacted, redact, redact_head
 from engram_py.errors import EmptyFieldError, TextTooLongError
 from engram_py.models.observation import (
     CONTENT_LIMIT_BYTES,
@@ -24,9 +24,8 @@ SESSION_ID_LIMIT = 200
 MAX_ALIASES = 32
 
 # Redaction reads at most this much of a content, of which 50,000 bytes are kept: a gigabyte pasted by mistake
-# must not hold the server up. The last piece is dropped, so that no half of a secret stands at the cut.
+# must not hold the server up.
 READ_LIMIT_CHARS = 1_000_000
-_CUT_MARGIN_CHARS = 8_192
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ def clean_content(text: str, *, field: str = "content") -> tuple[str, Truncated 
     """A required text, redacted and cut to 50,000 bytes; what was cut, and how many secrets went."""
     check_text(field, text)
     original = len(text.encode())
-    hidden = redact(readable_part(text))
+    hidden = redact_readable(text)
     body = hidden.text.strip()
     if not body:
         raise EmptyFieldError(field)
@@ -115,9 +114,9 @@ def clean_content(text: str, *, field: str = "content") -> tuple[str, Truncated 
     return kept.text, Truncated(original, kept.stored_bytes, CONTENT_LIMIT_BYTES), hidden.count
 
 
-def readable_part(text: str) -> str:
-    """As much of a text as redaction reads, ending well before the cut."""
-    return text if len(text) <= READ_LIMIT_CHARS else text[: READ_LIMIT_CHARS - _CUT_MARGIN_CHARS]
+def redact_readable(text: str, limit: int = READ_LIMIT_CHARS) -> Redacted:
+    """As much of a text as redaction reads, redacted, without what stands at the cut."""
+    return redact_head(text, limit)
 
 
 def clean_topic_key(topic_key: str | None) -> tuple[str | None, int]:

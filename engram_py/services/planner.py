@@ -15,7 +15,7 @@ from engram_py.store.database import Store
 
 # Rows that a search may score, about a microsecond each. On the development sets 5,000 find nearly what 20,000 do
 # (LoCoMo, XQuAD and CoSQA recall at 5 unchanged to the third digit, DPDK .01 less).
-ROW_BUDGET = 2_000
+ROW_BUDGET = 3_000
 PRESENT_ROWS = 0
 # Without scoring a row costs a tenth: of a word that is everywhere, this many of its newest rows are candidates.
 NEWEST_ROWS = 2_000

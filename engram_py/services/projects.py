@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from engram_py.errors import AmbiguousProjectError, InvalidProjectError
+from engram_py.errors import AmbiguousProjectError, InvalidProjectError, UnknownProjectError
 from engram_py.models.project import CurrentProject, Place, ProjectLine
 from engram_py.project.locate import Location, Locator
 from engram_py.project.names import normalize_project, similar_projects
@@ -14,6 +14,8 @@ from engram_py.services.journal import Journal
 from engram_py.store import projects as table
 from engram_py.store import sessions as session_table
 from engram_py.store.database import Store
+
+_MOST_NAMED = 50  # names of other projects that a refusal lists
 
 
 class Projects:
@@ -33,6 +35,10 @@ class Projects:
     def enter(self, project: str | None) -> None:
         """Calls that name no project and no session belong to this one: the session the process was started into."""
         self._session_project = project
+
+    def without_override(self) -> Projects:
+        """The same for what another process left: what this one was told to use says nothing about that."""
+        return Projects(self._store, self._journal, self._locator, directory=self._directory)
 
     # --- resolving -------------------------------------------------------------------------------------
 
@@ -83,6 +89,17 @@ class Projects:
             warning = f'project "{named.project}" has no memory yet{hint}'
             return replace(named, warnings=(*named.warnings, warning))
         return named
+
+    def existing(self, project: str) -> str:
+        """The name that ``project`` goes by now.
+
+        Raises InvalidProjectError, and UnknownProjectError when nothing was ever kept for it.
+        """
+        name = self._identities.canonical(_checked_name(project))
+        if not table.exists(self._store, name):
+            known = table.names(self._store)
+            raise UnknownProjectError(name, similar_projects(name, known) or known[:_MOST_NAMED])
+        return name
 
     def current(self) -> CurrentProject:
         """Where this process stands. Never raises."""

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from engram_py.capture.normalize import TOPIC_KEY_LIMIT_CHARS, check_text, content_hash, normalize_topic_key
 from engram_py.capture.passive import learning_title, parse_learnings
-from engram_py.capture.redact import redact
 from engram_py.errors import EmptyQueryError, PromptNotFoundError
 from engram_py.models.observation import Draft, Saved
 from engram_py.models.session import Captured, Prompt, PromptSaved
 from engram_py.recall.derive import derived_terms
 from engram_py.recall.query import match_all, parse_query
-from engram_py.services.intake import clean_content, intake_notes, readable_part
+from engram_py.services.intake import clean_content, intake_notes, redact_readable
 from engram_py.services.journal import Journal, new_sync_id
 from engram_py.services.limits import clamp
 from engram_py.services.lookup import check_id, live_observation
-from engram_py.services.observations import Observations
 from engram_py.services.projects import Projects
 from engram_py.services.sessions import Sessions
 from engram_py.store import observations as observation_table
 from engram_py.store import sessions as table
 from engram_py.store.database import Store
 from engram_py.store.erasing import erase
+
+# A hook stores a prompt with a process of its own: it loads nothing of what saves observations.
+if TYPE_CHECKING:
+    from engram_py.services.observations import Observations
 
 PROMPTS_MOST = 200
 
@@ -131,13 +134,20 @@ class Episodes:
             warnings=tuple(dict.fromkeys((*saved.warnings, *place.warnings))),
         )
 
+    def _is_known(self, digest: str, project: str) -> bool:
+        live = observation_table.hash_exists(self._store, content_hash=digest, project=project)
+        return live is not None or observation_table.hash_was_deleted(self._store, content_hash=digest, project=project)
+
     def capture(
         self, content: str, *, session_id: str | None = None, source: str | None = None, project: str | None = None
     ) -> Captured:
-        """Keep the items of a text's last "Key Learnings" section; what the project knows already is not kept twice."""
+        """Keep the items of a text's last "Key Learnings" section; what the project knows already is not kept twice.
+
+        Nor is what was deleted there kept again: a transcript says it for as long as it is read.
+        """
         # Redacted before it is taken apart: a private passage can span several items.
         check_text("content", content)
-        hidden = redact(readable_part(content))
+        hidden = redact_readable(content)
         learnings = parse_learnings(hidden.text)
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id)
@@ -145,7 +155,7 @@ class Episodes:
             for learning in learnings:
                 text, _, _ = clean_content(learning)
                 digest = content_hash(text)
-                if observation_table.hash_exists(self._store, content_hash=digest, project=place.project) is None:
+                if not self._is_known(digest, place.project):
                     draft = Draft(learning_title(text), text, "passive", tool_name=source or "mcp-passive")
                     ids.append(self._observations.save(draft, project=place.project, session_id=session_id).id)
         saved = len(ids)

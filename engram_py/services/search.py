@@ -11,6 +11,7 @@ from engram_py.models.explain import Explain, Rung, Silence
 from engram_py.models.observation import Results
 from engram_py.recall.floor import FLOOR, Verdict
 from engram_py.recall.query import Query, parse_query
+from engram_py.recall.stopwords import is_foreign
 from engram_py.services.anchors import Anchors
 from engram_py.services.hits import Hits, Placed
 from engram_py.services.journal import Journal
@@ -92,7 +93,8 @@ class Search:
         # Whether a file changed is known only of what was looked at.
         hits = self._hits.shown(parsed, placed if sight.stale else placed[:limit], stale_only=sight.stale)[:limit]
         ids = [hit.id for hit in hits]
-        self._note_use(parsed, sight, ids, narrowed=bool(type or scope))
+        silence = None if hits else self._silence(parsed, found, sight, floor)
+        self._note_use(parsed, sight, ids, silence, narrowed=bool(type or scope))
         notes = [*said, *sight.notes, *place_notes, *_notes(parsed), *found.notes]
         return Results(
             query=parsed.text,
@@ -104,7 +106,7 @@ class Search:
             explain=self._explain(found, [one for one in placed if one.row.id in ids], floor, sight, started)
             if explain
             else None,
-            silence=None if hits else self._silence(parsed, found, sight, floor),
+            silence=silence,
         )
 
     def _sight(
@@ -192,10 +194,13 @@ class Search:
             ids
         )
 
-    def _note_use(self, parsed: Query, sight: Sight, ids: Sequence[int], *, narrowed: bool) -> None:
+    def _note_use(
+        self, parsed: Query, sight: Sight, ids: Sequence[int], silence: Silence | None, *, narrowed: bool
+    ) -> None:
         self._usage.surfaced(ids)
-        if not narrowed and not sight.filtered and parsed.words:
-            self._trail.searched(parsed.text, projects=sight.projects, ids=ids)
+        named = [silence.nearest] if silence and silence.nearest else ids
+        narrowed = narrowed or sight.filtered or not parsed.words
+        self._trail.searched(parsed.text, projects=sight.projects, ids=named, narrowed=narrowed)
 
     def _explain(self, found: Found, placed: list[Placed], floor: float, sight: Sight, started: float) -> Explain:
         below = len(found.scored) if not found.verdict.answers(floor) else 0
@@ -235,6 +240,8 @@ class Search:
             filtered=found.filtered_away,
             filters=sight.said,
             nearest=best.id if best is not None else 0,
+            nearest_title=found.rows[best.id].title if best is not None and best.id in found.rows else "",
+            foreign=is_foreign([word.text for word in parsed.words]),
             reason=reason,
         )
 

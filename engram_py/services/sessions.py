@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from engram_py.capture.redact import redact
-from engram_py.errors import SessionInUseError, SessionNotFoundError
+from engram_py.errors import InvalidArgumentError, SessionInUseError, SessionNotFoundError
 from engram_py.models.project import Place
 from engram_py.models.session import SESSION_COLUMNS, Session, SessionLine, SessionState
 from engram_py.project.files import readable_path
@@ -19,6 +19,7 @@ from engram_py.store import sessions as table
 from engram_py.store.database import Store
 
 SESSIONS_MOST = 200
+OWNERSHIP_MODES = ("shared", "project_owned")
 
 SessionMode = Literal["process", "manual"]
 
@@ -44,12 +45,28 @@ class Sessions:
         self._started: dict[str, str] = {}  # project → the session this process is in
         self._entered: str | None = None  # the session that decides the project of calls which name none
 
-    def start(self, session_id: str, *, directory: str | None = None, project: str | None = None) -> SessionState:
-        """Begin ``session_id``, or continue it: an ended one is opened again. Later saves of this process join it."""
+    def start(
+        self,
+        session_id: str,
+        *,
+        directory: str | None = None,
+        project: str | None = None,
+        ownership_mode: str = "shared",
+    ) -> SessionState:
+        """Begin ``session_id``, or continue it: an ended one is opened again. Later saves of this process join it.
+
+        ``ownership_mode`` is ``shared`` or ``project_owned``, and is kept as the session's first start said.
+        """
+        if ownership_mode not in OWNERSHIP_MODES:
+            raise InvalidArgumentError(
+                "ownership_mode", ownership_mode, expected=f"one of {', '.join(OWNERSHIP_MODES)}"
+            )
         session_id = clean_session_id(session_id)
         with self._store.transaction():
             place = self._projects.for_write(project, directory=directory)
-            state = self._ensure_row(session_id, place, directory or place.path)
+            state = self._ensure_row(session_id, place, directory or place.path, ownership_mode)
+            if state.event == "continued":  # a hook that was late does not end what goes on
+                self._store.update("sessions", {"id": session_id}, {"updated_at": self._journal.now()})
         before = self._started.get(place.project)
         if before is not None and before != session_id and before.startswith(OWN_PREFIX):
             self._end_if_there(before)
@@ -57,8 +74,8 @@ class Sessions:
         self._projects.enter(place.project)
         return replace(state, warnings=place.warnings)
 
-    def end(self, session_id: str, *, summary: str | None = None) -> SessionState:
-        """Close a session, keeping ``summary`` when there is one.
+    def end(self, session_id: str, *, summary: str | None = None, at: str | None = None) -> SessionState:
+        """Close a session, keeping ``summary`` when there is one; ``at`` is when it was over, unless just now.
 
         Raises:
             SessionNotFoundError: nothing was ever saved or started under this id.
@@ -69,7 +86,7 @@ class Sessions:
             session = table.by_id(self._store, session_id)
             if session is None:
                 raise SessionNotFoundError(session_id)
-            ended = replace(session, ended_at=self._journal.now(), summary=_both(session.summary, clean))
+            ended = replace(session, ended_at=at or self._journal.now(), summary=_both(session.summary, clean))
             self._write(ended)
         self._started = {project: known for project, known in self._started.items() if known != session_id}
         if self._entered == session_id:
@@ -148,7 +165,9 @@ class Sessions:
             self._store.execute("delete from sessions where id = :id", id=session_id)
             self._journal.removed("session", session_id, project=session.project, clock=self._journal.stamp())
 
-    def _ensure_row(self, session_id: str, place: Place, directory: str) -> SessionState:
+    def _ensure_row(
+        self, session_id: str, place: Place, directory: str, ownership_mode: str = "shared"
+    ) -> SessionState:
         session = table.by_id(self._store, session_id)
         if session is None:
             created = Session(
@@ -156,7 +175,7 @@ class Sessions:
                 place.project,
                 redact(readable_path(directory)).text,
                 self.agent,
-                "shared",
+                ownership_mode,
                 self._journal.now(),
                 None,
                 None,

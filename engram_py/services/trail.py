@@ -1,4 +1,4 @@
-"""The trail of the last searches: which of them led to opening a hit is learned as a question and its answer."""
+"""The trail of the last searches: which of them led to opening what it named is learned as question and answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ ANSWERS_MOST = 10
 
 @dataclass(slots=True)
 class _Searched:
-    """A search, and the ids it showed that were not opened yet. ``row`` is where it is kept, when it is."""
+    """A search, and the ids it named that were not opened yet. ``row`` is where it is kept, when it is.
+
+    An empty ``question`` is one that is not learned. It is kept all the same: what is opened after it is no answer to
+    the search before.
+    """
 
     question: str
     projects: tuple[str, ...] | None
@@ -58,15 +62,19 @@ class Trail:
         self._lock = threading.Lock()
         self._paused = threading.local()
 
-    def searched(self, question: str, *, projects: tuple[str, ...] | None, ids: Sequence[int]) -> None:
-        """Somebody searched ``projects`` (None: all of them) and was shown ``ids``.
+    def searched(
+        self, question: str, *, projects: tuple[str, ...] | None, ids: Sequence[int], narrowed: bool = False
+    ) -> None:
+        """Somebody searched ``projects`` (None: all of them) and was named ``ids``: the hits, or the nearest of none.
 
-        Not to be told of a search that arguments narrowed (type, scope): asked again without them, the question
-        would have another answer.
+        A search that was ``narrowed`` (by type, scope or a filter) teaches nothing: asked again without that, the
+        question would have another answer.
         """
-        if not self._learn or not ids or len(question) > QUESTION_LIMIT_CHARS or getattr(self._paused, "on", False):
+        if not self._learn or not ids or getattr(self._paused, "on", False):
             return
-        search = _Searched(" ".join(question.split()), projects, list(ids), self._journal.moment())
+        learnable = not narrowed and len(question) <= QUESTION_LIMIT_CHARS
+        asked = " ".join(question.split()) if learnable else ""
+        search = _Searched(asked, projects, list(ids), self._journal.moment())
         if self._durable:
             self._keep(search)
         else:
@@ -96,10 +104,10 @@ class Trail:
 
     def _keep(self, search: _Searched) -> None:
         # Loading the redaction costs more than the search, so what is not plain at a glance is not kept.
-        if not surely_plain(search.question) or not _is_text(search.question):
-            return
+        plain = surely_plain(search.question) and _is_text(search.question)
+        question = search.question if plain else ""
         projects = None if search.projects is None else json.dumps(search.projects)
-        values = {"question": search.question, "projects": projects, "ids": json.dumps(search.ids)}
+        values = {"question": question, "projects": projects, "ids": json.dumps(search.ids)}
         try:
             with at_once(self._store):
                 table.leave_trail(self._store, values | {"searched_at": to_text(search.at)}, most=REMEMBERED)
@@ -107,7 +115,7 @@ class Trail:
             logger.debug("the search leaves no trail: %s", exc.message)
 
     def _latest_showing(self, observation_id: int) -> _Searched | None:
-        """The newest search of the last ten minutes that showed it; from now on it shows it no more."""
+        """The newest search of the last ten minutes that named it; from now on it names it no more."""
         now = self._journal.moment()
         with self._lock:
             for search in self._kept() if self._durable else self._searches:

@@ -27,10 +27,11 @@ class Alarm(Protocol):
     def cancel(self) -> None: ...
 
 
-def _timer(seconds: float, call: Callable[[], object]) -> Alarm:
-    timer = threading.Timer(seconds, call)
-    timer.daemon = True
-    return timer
+def timer(seconds: float, call: Callable[[], object]) -> Alarm:
+    """An alarm whose thread keeps no process from ending."""
+    alarm = threading.Timer(seconds, call)
+    alarm.daemon = True
+    return alarm
 
 
 class Usage:
@@ -43,7 +44,7 @@ class Usage:
     """
 
     def __init__(
-        self, store: Store, journal: Journal, *, later: Callable[[float, Callable[[], object]], Alarm] = _timer
+        self, store: Store, journal: Journal, *, later: Callable[[float, Callable[[], object]], Alarm] = timer
     ) -> None:
         self._store = store
         self._journal = journal
@@ -61,6 +62,10 @@ class Usage:
         """Count each id once more. Never fails, and waits for nothing."""
         if getattr(self._hushed, "on", False):
             return
+        ids = tuple(ids)
+        heard: set[int] | None = getattr(self._hushed, "heard", None)
+        if heard is not None:
+            heard.update(ids)
         now = to_text(self._journal.moment())
         with self._lock:
             for row_id in ids:
@@ -100,6 +105,17 @@ class Usage:
             yield
         finally:
             self._hushed.on = before
+
+    @contextmanager
+    def heard(self) -> Iterator[set[int]]:
+        """The ids that are surfaced meanwhile on this thread: what one answer shows."""
+        before = getattr(self._hushed, "heard", None)
+        shown: set[int] = set()
+        self._hushed.heard = shown
+        try:
+            yield shown
+        finally:
+            self._hushed.heard = before
 
     def _after_write(self) -> None:
         if self._waiting:

@@ -55,6 +55,29 @@ order by updated_at desc, id desc
 limit :limit
 """
 
+# The paths that were recorded last: what moved lately is what is asked for by its new name.
+PATHS = """
+select anchors.path
+from anchors
+join observations on observations.id = anchors.observation_id
+where observations.project in (select value from json_each(:projects)) and observations.deleted_at is null
+group by anchors.path
+order by max(anchors.id) desc
+limit :limit
+"""
+
+AT_PATHS = f"""
+select {", ".join(f"observations.{name}" for name in OBSERVATION_COLUMNS)}
+from observations
+where id in (
+    select observation_id from anchors
+    where name in (select value from json_each(:names)) and path in (select value from json_each(:paths))
+)
+and project in (select value from json_each(:projects)) and deleted_at is null
+order by updated_at desc, id desc
+limit :limit
+"""
+
 # The `reason` stays: it is said in the words of the memory that reads the file.
 _EXPORTED = (
     "path", "start_line", "end_line", "origin", "digest", "probe", "copies", "ordinal", "file_digest", "blob",
@@ -94,6 +117,18 @@ def of_folder(store: Store, folder: str, *, projects: Sequence[str] | None, limi
     return [row[0] for row in rows]
 
 
+def paths(store: Store, projects: Sequence[str], *, limit: int) -> list[str]:
+    """The paths that live observations of the projects are anchored to, those recorded last first."""
+    return [row[0] for row in store.rows(PATHS, projects=json.dumps(list(projects)), limit=limit)]
+
+
+def at_paths(store: Store, paths: Sequence[str], *, projects: Sequence[str], limit: int) -> list[Observation]:
+    """The live observations of the projects that are anchored to exactly one of the paths, newest first."""
+    values = {"paths": json.dumps(list(paths)), "projects": json.dumps(list(projects)), "limit": limit}
+    names = json.dumps([_name(path) for path in paths])
+    return [Observation.from_row(row) for row in store.rows(AT_PATHS, names=names, **values)]
+
+
 def anchored(store: Store, project: str, *, limit: int) -> list[Observation]:
     """The live observations of a project that have anchors, newest first."""
     return [Observation.from_row(row) for row in store.rows(ANCHORED, project=project, limit=limit)]
@@ -111,5 +146,8 @@ def replace(store: Store, observation_id: int, anchors: Sequence[Mapping[str, An
     """Give an observation these anchors instead of those it has."""
     store.execute("delete from anchors where observation_id = :id", id=observation_id)
     for values in anchors:
-        name = str(values["path"]).rstrip("/").rsplit("/", 1)[-1]
-        store.insert("anchors", {"observation_id": observation_id, "name": name, **values})
+        store.insert("anchors", {"observation_id": observation_id, "name": _name(str(values["path"])), **values})
+
+
+def _name(path: str) -> str:
+    return path.rstrip("/").rsplit("/", 1)[-1]

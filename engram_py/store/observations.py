@@ -123,6 +123,18 @@ def equal_text(store: Store, **key: Any) -> Observation | None:
     return None if row is None else Observation.from_row(row)
 
 
+def hash_was_deleted(store: Store, *, content_hash: str, project: str) -> bool:
+    """Whether an observation of ``project`` with this text was deleted. Reads the whole table: no index holds these."""
+    return bool(
+        store.value(
+            "select exists (select 1 from observations where content_hash = :hash and project = :project "
+            "and deleted_at is not null)",
+            hash=content_hash,
+            project=project,
+        )
+    )
+
+
 def hash_exists(store: Store, *, content_hash: str, project: str) -> int | None:
     """The id of a live observation of ``project`` with this text, whatever its title or age."""
     found: int | None = store.value(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engram_py.models.session import SESSION_COLUMNS, Prompt, Session, SessionLine
 from engram_py.store.database import Row, Store
@@ -10,6 +10,8 @@ from engram_py.store.observations import projects_json
 
 COLUMNS = ", ".join(SESSION_COLUMNS)
 _POOL = 50
+# The directory of a session that nobody ran: an import made it up for rows whose own session is not known.
+MADE_UP = "(recovered-missing-session)"
 
 # The latest sessions are among those started last and those of the observations changed last: looking at these
 # alone keeps the cost at the limit, not at the size of the memory.
@@ -31,6 +33,7 @@ select
     ), started_at)) as active_at
 from sessions
 where id in (select id from candidates) and {sessions}
+  and (directory is not :without or summary is not null)
 order by active_at desc, id
 limit :limit
 """
@@ -48,6 +51,17 @@ PROMPTS_IN_PROJECT = _PROMPTS.format(where="project = :project")
 PROMPTS_ANYWHERE = _PROMPTS.format(where="true")
 PROMPTS_OF_SESSION = "select * from user_prompts where session_id = :session_id order by id"
 
+LAST_ACTIVE = """
+select max(
+    updated_at,
+    coalesce((select max(created_at) from user_prompts where session_id = :id), ''),
+    coalesce((select max(updated_at) from observations where session_id = :id), ''),
+    coalesce((select max(read_at) from turns where session_id = :id), '')
+)
+from sessions
+where id = :id
+"""
+
 SEARCH_PROMPTS = """
 select user_prompts.id, sync_id, session_id, project, user_prompts.content, created_at
 from prompts_fts
@@ -64,9 +78,14 @@ def by_id(store: Store, session_id: str) -> Session | None:
     return None if row is None else Session.from_row(row)
 
 
-def recent(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[SessionLine]:
-    """The sessions of the projects, the most recently active first."""
-    values = {"limit": limit, "pool": limit + _POOL}
+def last_active(store: Store, session_id: str) -> str:
+    """When anything of a session was last started, ended, asked, saved or read; empty for one that is not known."""
+    return str(store.value(LAST_ACTIVE, id=session_id) or "")
+
+
+def recent(store: Store, *, projects: Sequence[str] | None, limit: int, made_up: bool = True) -> list[SessionLine]:
+    """The sessions of the projects, the most recently active first; ``made_up``: also those that nobody ran."""
+    values = {"limit": limit, "pool": limit + _POOL, "without": None if made_up else MADE_UP}
     rows = _per_project(store, projects, RECENT_ANYWHERE, RECENT_IN_PROJECT, values)
     rows.sort(key=lambda row: row["id"])
     rows.sort(key=lambda row: str(row["active_at"]), reverse=True)
@@ -75,7 +94,7 @@ def recent(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[
 
 
 def _per_project(
-    store: Store, projects: Sequence[str] | None, anywhere: str, in_project: str, values: dict[str, int]
+    store: Store, projects: Sequence[str] | None, anywhere: str, in_project: str, values: Mapping[str, object]
 ) -> list[Row]:
     if projects is None:
         return store.rows(anywhere, **values)

@@ -38,7 +38,7 @@ _MOST_READ = 20_000
 _STEMS: dict[str, tuple[str, ...]] = {}
 _MOST_REMEMBERED = 4_096
 
-# The index counts a word by walking its rows, so what stands in many is counted again only when the memory grew by this.
+# The index counts a word by walking its rows: what stands in many is counted again when the memory grew by this.
 _COMMON_ROWS = 500
 _GROWN = 1.02
 

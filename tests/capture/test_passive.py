@@ -71,3 +71,9 @@ def test_a_long_learning_gets_a_title_cut_after_a_word() -> None:
 def test_parsing_never_fails(text: str) -> None:
     for item in parse_learnings("## Learnings\n" + text):
         assert len(learning_title(item)) <= 63
+
+
+@pytest.mark.parametrize("filler", [" ", "\t", "# ", " #", "\t# "])
+def test_a_heading_made_to_be_slow_is_read_all_the_same(filler: str) -> None:
+    """Half a million of them would take years where the work grew with the cube of their number."""
+    assert parse_learnings(f"## a{filler * 500_000}b\n## Learnings{filler * 500_000}\n- {FIRST}\n") == [FIRST]

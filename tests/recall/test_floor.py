@@ -8,8 +8,8 @@ from engram_py.recall.score import Scored, Term, idf
 TOTAL = 1000
 
 
-def term(rows: int = 1, *, in_sight: bool = True, worth: float = 1.0) -> Term:
-    return Term("word", '"word"', idf(rows, TOTAL), rows, in_sight=in_sight, worth=worth)
+def term(rows: int = 1, *, in_sight: bool = True, worth: float = 1.0, text: str = "word") -> Term:
+    return Term(text, f'"{text}"', idf(rows, TOTAL), rows, in_sight=in_sight, worth=worth)
 
 
 def row(number: int, *passage: int) -> Scored:
@@ -47,6 +47,18 @@ def test_rows_of_one_session_cover_together_half_of_the_way() -> None:
     apart = judge(words, [row(1, 0), row(2, 1)], {1: "s", 2: "t"}, TOTAL)
     together = judge(words, [row(1, 0), row(2, 1)], {1: "s", 2: "s"}, TOTAL)
     assert (apart.coverage, together.coverage) == (0.5, 0.75)
+
+
+def test_a_session_of_many_things_does_not_answer_what_none_of_them_answers() -> None:
+    words = [term() for _ in range(6)]
+    rows = [row(number, number) for number in range(6)]
+    assert not judge(words, rows, dict.fromkeys(range(6), "s"), TOTAL).answers(FLOOR)
+
+
+def test_words_whose_endings_the_index_does_not_cut_need_less_of_the_floor() -> None:
+    english = judge([term(), term(), term()], [row(1, 0)], {}, TOTAL)
+    russian = judge([term(text=word) for word in ("вода", "река", "озеро")], [row(1, 0)], {}, TOTAL)
+    assert (english.answers(FLOOR), russian.answers(FLOOR)) == (False, True)
 
 
 def test_only_the_first_ten_are_judged() -> None:

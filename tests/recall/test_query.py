@@ -43,6 +43,23 @@ def test_what_only_frames_a_question_is_not_asked_about(text: str, words: list[s
     assert [word.text for word in parse_query(text).content_words] == words
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("is it MIT or GPL", ["mit", "gpl"], id="names-in-capitals"),
+        pytest.param("what lives on the nas", ["lives", "nas"], id="a-word-of-another-language"),
+        pytest.param("where do the tables come from", ["tables", "come"], id="a-word-of-two-languages"),
+        pytest.param("wo ist die Wartung der Datenbank", ["wartung", "datenbank"], id="german"),
+        pytest.param("cómo se configura la base", ["configura", "base"], id="spanish"),
+        pytest.param("настройки в базе", ["настройки", "базе"], id="one-word-is-enough-in-another-script"),
+        pytest.param("cache AND NOT redis", ["cache", "redis"], id="operators-are-no-names"),
+        pytest.param("WHY IS THE QUEUE STUCK", ["queue", "stuck"], id="all-in-capitals"),
+    ],
+)
+def test_a_word_says_nothing_only_in_its_own_language(text: str, words: list[str]) -> None:
+    assert [word.text for word in parse_query(text).content_words] == words
+
+
 @pytest.mark.parametrize("name", ["mlx5", "i40e", "sha256sum"])
 def test_a_name_with_a_number_is_one_word(name: str) -> None:
     assert [word.expression for word in parse_query(name).words] == [f'"{name}"']

@@ -37,7 +37,9 @@ def test_slips_are_the_same_both_ways_and_never_counted_past_the_most(one: str, 
     assert found == min(distance(one, other, 20), most + 1)
 
 
-@pytest.mark.parametrize(("word", "slips"), [("abc", 0), ("abcd", 1), ("abcdefg", 1), ("abcdefgh", 2), ("0x7f3a9c", 0), ("release2", 0)])
+@pytest.mark.parametrize(
+    ("word", "slips"), [("abc", 0), ("abcd", 1), ("abcdefg", 1), ("abcdefgh", 2), ("0x7f3a9c", 0), ("release2", 0)]
+)
 def test_a_short_word_or_a_number_may_not_slip_and_a_long_word_twice(word: str, slips: int) -> None:
     assert slips_allowed(word) == slips
 

@@ -162,6 +162,34 @@ def test_a_renamed_file_takes_what_is_known_of_it_along(
     assert found.now_start == (10 if ":" in name else None)
 
 
+@pytest.mark.parametrize("name", [AUTH, f"{AUTH}:10-20"])
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_file_that_moved_is_asked_for_by_its_new_place(
+    here: Engram, root: Path, git: Git, name: str, changed: bool
+) -> None:
+    saved = about(here, name)
+    about(here, "src/login.py", title="Another")
+    (root / "lib").mkdir()
+    git(root, "mv", AUTH, "lib/auth.py")
+    if changed:
+        write(root, "lib/auth.py", [*lines("auth"), "# the end"])
+    commit(git, root, "rename")
+
+    for path in ("lib/auth.py", "auth.py", str(root / "lib/auth.py"), AUTH):
+        assert [hit.id for hit in here.search(f"file:{path}").results] == [saved.id]
+    assert here.search("file:other/auth.py").results == ()
+    assert here.anchors.of_file("auth.py", projects=("gadgets",)) == []
+
+
+def test_where_no_file_moved_nothing_is_compared_to_find_one(
+    here: Engram, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = about(here, AUTH)
+    monkeypatch.setattr("engram_py.services.anchors.local_states", lambda *_: pytest.fail("compared"))
+    assert here.anchors.of_file(AUTH) == [saved.id]
+    assert here.anchors.of_file("lib/auth.py") == []
+
+
 def test_lines_are_found_in_a_file_that_was_renamed_and_changed_elsewhere(here: Engram, root: Path, git: Git) -> None:
     saved = about(here, f"{AUTH}:10-20")
     git(root, "mv", AUTH, "src/identity.py")

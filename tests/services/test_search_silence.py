@@ -185,3 +185,9 @@ def test_a_search_sees_what_another_process_saved_just_now(app: Engram, data_dir
     with Engram(settings=Settings(data_dir), directory=folder) as other:
         saved = kept(other, QUEUE)
     assert ids(app, "retry queue") == [saved]
+
+
+def test_a_question_in_another_language_is_told_to_ask_in_the_memorys(app: Engram) -> None:
+    fill(app)
+    assert silence(app, "¿dónde están las copias de seguridad?").foreign
+    assert not silence(app, "where are the backups kept safe?").foreign

@@ -100,6 +100,39 @@ def test_of_two_searches_that_showed_it_the_later_led_there(app: Engram) -> None
     assert list(learned(app)) == ["how long does a token live"]
 
 
+def test_what_a_silent_search_named_answers_that_search_and_no_older_one(app: Engram) -> None:
+    one = app.save(draft("The retry queue drains on restart.", title="Consumers acknowledge too early")).id
+    searched(app, [one], "which queue is it")
+    asked = "Which restart of kubernetes ingress renews certificates?"
+    silence = app.search(asked).silence
+    assert silence is not None
+    assert silence.nearest == one
+    app.get(one)
+    assert learned(app) == {asked: [one]}
+
+
+@pytest.mark.parametrize(
+    ("query", "type"),
+    [
+        pytest.param("retry queue", "decision", id="argument"),
+        pytest.param("retry queue type:decision", None, id="filter"),
+        pytest.param("type:decision", None, id="only-a-filter"),
+        pytest.param("#1", None, id="number"),
+        pytest.param("retry queue " + "drains " * 100, None, id="a-pasted-log"),
+    ],
+)
+@pytest.mark.parametrize("durable", [False, True])
+def test_what_is_opened_after_a_search_that_teaches_nothing_is_no_answer_to_an_older_one(
+    data_dir: Path, folder: Path, clock: FakeClock, durable: bool, query: str, type: str | None
+) -> None:
+    with Engram(settings=Settings(data_dir, clock=clock), directory=folder, agent="cli" if durable else "mcp") as app:
+        one = app.save(draft("The retry queue drains on restart.", type="decision")).id
+        searched(app, [one], "an older question")
+        assert [hit.id for hit in app.search(query, type=type).results] == [one] == [1]
+        app.get(one)
+        assert learned(app) == {}
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -288,7 +321,7 @@ def test_a_query_that_may_hold_a_secret_never_reaches_the_file(
 ) -> None:
     with command(data_dir, folder, clock) as app:
         searched(app, saved(app), query)
-        assert app.store.value("select count(*) from search_trail") == 0
+        assert [row[0] for row in app.store.rows("select question from search_trail")] == [""]
 
 
 def test_while_another_process_writes_nothing_is_learned_and_nobody_waits(

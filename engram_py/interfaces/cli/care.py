@@ -22,6 +22,9 @@ from engram_py.interfaces.cli.support import (
 )
 
 _STREAM = Path("-")
+SOURCES = (
+    "claude-memory", "claude-transcripts", "instructions", "claude-mem", "server-memory", "basic-memory", "engram",
+)  # fmt: skip
 
 
 @click.command("version")
@@ -105,11 +108,26 @@ def export_command(file: Path | None, version: str, project: str | None, as_json
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(path_type=Path), help="The export; - reads standard input.")
+@click.argument("file", required=False, type=click.Path(path_type=Path), help="The export; - reads standard input.")
+@click.option("--from", "kind", type=click.Choice(SOURCES), help="What other programs kept; FILE is its path.")
+@click.option("--dry-run", is_flag=True, help="With --from: count, and write nothing.")
+@click.option("--project", help="With --from: file all of it under this project.")
 @json_option
 @refusing
-def import_command(file: Path, as_json: bool) -> None:
-    """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Twice changes nothing."""
+def import_command(file: Path | None, kind: str | None, dry_run: bool, project: str | None, as_json: bool) -> None:
+    """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Twice changes nothing.
+
+    With --from it reads what other programs kept, from FILE or from where that program keeps it: claude-memory and
+    claude-transcripts (~/.claude/projects), claude-mem (~/.claude-mem/claude-mem.db), basic-memory (~/basic-memory),
+    engram (~/.engram/engram.db), instructions (a CLAUDE.md or AGENTS.md, or a folder), server-memory (its file).
+    """
+    if kind is not None:
+        from engram_py.interfaces.cli.adopt import adopt
+
+        adopt(kind, file, project=project, dry_run=dry_run, as_json=as_json)
+        return
+    if file is None or dry_run or project is not None:
+        raise click.UsageError("name the export to read; --dry-run and --project go with --from")
     with memory() as app, progress("Importing") as report:
         imported = app.transfer.import_file(_standard_input() if file == _STREAM else here() / file, progress=report)
     show(imported, app, as_json=as_json)

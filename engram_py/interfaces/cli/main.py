@@ -14,7 +14,9 @@ from engram_py.version import __version__
 # command → (module, what `engram --help` says of it)
 COMMANDS: dict[str, tuple[str, str]] = {
     "mcp": ("serve", "Run the MCP server on stdin and stdout."),
+    "serve": ("serving", "Serve the memory over HTTP, on this machine only."),
     "demo": ("demo", "Show the whole story: two server processes, one memory."),
+    "hook": ("hook", "Answer an agent's hook; agents run this, people do not."),
     "init": ("project", "Write .engram.json: which project this folder is."),
     "save": ("memory", "Save an observation."),
     "search": ("memory", "Search by words, a question, a topic key or #id."),
@@ -33,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "judge": ("work", "List relations without a verdict, or give one."),
     "projects": ("project", "List, merge and alias projects."),
     "stats": ("care", "Count what is kept."),
+    "cost": ("cost", "Show what the memory takes of agents' context."),
     "eval": ("eval", "Run your own retrieval tests; add, list, remove them."),
     "reindex": ("reindex", "Rebuild the search index while others work."),
     "embed": ("embed", "Compute vectors, or say how far they are."),
@@ -41,6 +44,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "restore": ("care", "Put a backup in the database's place."),
     "export": ("care", "Write everything as JSON that Engram reads too."),
     "import": ("care", "Read an export of Engram or of this program."),
+    "setup": ("setup", "Put engram into coding agents: server, hooks, instructions."),
+    "unsetup": ("setup", "Take engram out of a coding agent, byte for byte."),
     "version": ("care", "Print the version."),
 }
 

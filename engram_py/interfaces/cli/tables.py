@@ -184,7 +184,7 @@ def _report(value: Report) -> Table:
     for check in value.checks:
         finding = _cell(check.message) + (" (repaired)" if check.fixed else "")
         if check.safe_next_step and check.result != "ok":
-            finding += f"\n→ {_cell(check.safe_next_step)}"
+            finding += "".join(f"\n→ {_cell(step)}" for step in check.safe_next_step.splitlines())
         colour = _COLOURS[check.result]
         table.add_row(_cell(check.check_id), f"[{colour}]{check.result}[/{colour}]", finding)
     if value.backup:

@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 # How long the end of the process waits for a call that is still at work, in seconds.
 CLOSING_SECONDS = 0.2
 
+# After these a call belongs to another session than before. They name the one they are about by `id`.
+OF_SESSIONS = ("mem_session_start", "mem_session_end")
+
 
 class Memory:
     """The memory of a server process: opened by the first call that needs it, and tried again after a failure."""
@@ -47,6 +50,11 @@ class Memory:
                 self._running -= 1
                 self._changed.notify_all()
 
+    @property
+    def opened(self) -> Engram | None:
+        """The memory, if it was opened."""
+        return self._app
+
     def close(self) -> None:
         """End this process's own sessions and close the file, unless a call still waits for another process."""
         if not self._changed.acquire(timeout=CLOSING_SECONDS):
@@ -63,6 +71,17 @@ class Memory:
 
 def run_tool(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str) -> CallToolResult:
     """The answer to a call. A refusal carries code, message and hint; a bug only says that it happened."""
+    shown: set[int] = set()
+    result = _answered(tool, arguments, memory, agent, shown)
+    try:
+        _count(memory, tool, arguments, result, shown)
+    except Exception:  # what is done is done, counted or not
+        logger.exception("an answer of %s was not counted", tool.name)
+    return result
+
+
+def _answered(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str, shown: set[int]) -> CallToolResult:
+    """The answer; ``shown`` is given the ids of the observations in it."""
     # Like the memory itself, its words are imported by the first call, not by the list of tools.
     from engram_py.interfaces import render
 
@@ -71,8 +90,12 @@ def run_tool(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str) 
     try:
         values, answer = tool.parse(arguments)
         with memory.use(agent) as app:
-            value = tool.function(app, **values)
+            if tool.name in OF_SESSIONS:
+                app.ledger.settle()
+            with app.usage.heard() as surfaced:
+                value = tool.function(app, **values)
             now = app.journal.moment()
+        shown |= surfaced
         if answer == "json":
             return _result(_json_answer(value, notes))
         return _result(render.with_notes(render.text(value, now=now, full=answer == "full"), notes))
@@ -90,6 +113,23 @@ class InternalError(EngramError):
 
     def __init__(self, tool: str) -> None:
         super().__init__(f"{tool} failed", hint="the server's log says why; `engram doctor` checks the memory")
+
+
+def _count(memory: Memory, tool: Tool, arguments: dict[str, Any], result: CallToolResult, shown: set[int]) -> None:
+    """Note what the answer costs, a refusal too. A memory that could not be opened counts nothing."""
+    app = memory.opened
+    if app is None:
+        return
+    session_id = arguments.get("id" if tool.name in OF_SESSIONS else "session_id")
+    size = sum(len(part.text.encode()) for part in result.content if isinstance(part, TextContent))
+    app.ledger.answered(
+        "mcp",
+        tool.name,
+        size,
+        standing=app.own_session,
+        session_id=session_id if isinstance(session_id, str) else None,
+        shown=shown,
+    )
 
 
 def _failure(error: EngramError, notes: list[str], *, wants_json: bool) -> CallToolResult:

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,25 +49,27 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Request = ServerRequestContext[Memory]
+MemoryOf = Callable[[Request], Memory]
 
 
 def build_server(
-    settings: Settings, *, tools: str | None = None, project: str | None = None, failure: EngramError | None = None
+    settings: Settings,
+    *,
+    tools: str | None = None,
+    project: str | None = None,
+    failure: EngramError | None = None,
+    memory_of: MemoryOf | None = None,
 ) -> Server[Memory]:
     """A server over one memory. Nothing is opened until the first call; ``failure`` is what every call then answers.
+
+    ``memory_of`` says which memory a call works on where one server has many connections.
 
     Raises UnknownToolError for a profile or tool that does not exist.
     """
     offered = {tool.name: tool for tool in select_tools(tools if tools is not None else settings.tools)}
     listed = ListToolsResult(tools=[tool.wire for tool in offered.values()])
 
-    @asynccontextmanager
-    async def lifespan(_: Server[Memory]) -> AsyncGenerator[Memory]:
-        memory = Memory(partial(_open, settings, project, failure))
-        try:
-            yield memory
-        finally:
-            memory.close()
+    memory_for = memory_of or _only_memory
 
     async def list_tools(_: Request, __: PaginatedRequestParams | None) -> ListToolsResult:
         return listed
@@ -77,29 +79,31 @@ def build_server(
         if tool is None:
             message = f"unknown tool {params.name[:80]!r}; this server offers {', '.join(offered)}"
             raise MCPError(code=INVALID_PARAMS, message=_sendable(message))
-        work = partial(run_tool, tool, dict(params.arguments or {}), ctx.lifespan_context, _client_name(ctx))
+        work = partial(run_tool, tool, dict(params.arguments or {}), memory_for(ctx), _client_name(ctx))
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
 
     async def list_templates(_: Request, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         return ListResourceTemplatesResult(resource_templates=offers.TEMPLATES)
 
     async def list_resources(ctx: Request, _: PaginatedRequestParams | None) -> ListResourcesResult:
-        return ListResourcesResult(resources=await _with_memory(ctx, offers.list_resources))
+        return ListResourcesResult(resources=await _with_memory(ctx, memory_for(ctx), offers.list_resources))
 
     async def read_resource(ctx: Request, params: ReadResourceRequestParams) -> ReadResourceResult:
-        return await _with_memory(ctx, lambda app: offers.read_resource(app, str(params.uri)))
+        return await _with_memory(ctx, memory_for(ctx), lambda app: offers.read_resource(app, str(params.uri)))
 
     async def list_prompts(_: Request, __: PaginatedRequestParams | None) -> ListPromptsResult:
         return ListPromptsResult(prompts=offers.PROMPTS)
 
     async def get_prompt(ctx: Request, params: GetPromptRequestParams) -> GetPromptResult:
-        return await _with_memory(ctx, lambda app: offers.get_prompt(app, params.name, params.arguments or {}))
+        return await _with_memory(
+            ctx, memory_for(ctx), lambda app: offers.get_prompt(app, params.name, params.arguments or {})
+        )
 
     return Server(
         "engram",
         version=__version__,
         instructions=INSTRUCTIONS,
-        lifespan=lifespan,
+        lifespan=_lifetime(partial(_open, settings, project, failure)),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -108,6 +112,22 @@ def build_server(
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
     )
+
+
+def _lifetime(opening: Callable[[str], Engram]) -> Callable[[Server[Memory]], AbstractAsyncContextManager[Memory]]:
+    @asynccontextmanager
+    async def lifespan(_: Server[Memory]) -> AsyncGenerator[Memory]:
+        memory = Memory(opening)
+        try:
+            yield memory
+        finally:
+            memory.close()
+
+    return lifespan
+
+
+def _only_memory(ctx: Request) -> Memory:
+    return ctx.lifespan_context
 
 
 def serve_stdio(
@@ -163,9 +183,9 @@ def _open(settings: Settings, project: str | None, failure: EngramError | None, 
     return Engram(settings=settings, directory=Path.cwd(), project=project, session_mode="process", agent=agent)
 
 
-async def _with_memory(ctx: Request, work: Callable[[Engram], T]) -> T:
+async def _with_memory(ctx: Request, memory: Memory, work: Callable[[Engram], T]) -> T:
     def run() -> T:
-        with ctx.lifespan_context.use(_client_name(ctx)) as app:
+        with memory.use(_client_name(ctx)) as app:
             return work(app)
 
     try:

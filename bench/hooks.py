@@ -1,0 +1,96 @@
+"""What a hook costs: the whole process beside a Python that imports sqlite3 and json, and as the memory grows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench.filling import fill
+from bench.report import Line, ratio
+from bench.wire import engram_command, environment
+from bench.workplace import Workplace
+
+PROMPT_RATIO = 8.0
+GROWTH_RATIO = 1.5
+SMALL = 100
+QUESTION = "why did we choose uv?"
+
+_PLAIN = [sys.executable, "-c", "import sqlite3, json"]
+
+
+def hooks(place: Workplace) -> list[Line]:
+    """``user-prompt`` that finds nothing (as most do), that is answered, and the others; then a large memory."""
+    small, large = (_filled(place, rows) for rows in (SMALL, place.rows))
+    return [*_whole(place, small), *_growth(place, small, large)]
+
+
+def _whole(place: Workplace, data_dir: Path) -> list[Line]:
+    kinds = {
+        "engram hook user-prompt, whole process": ("user-prompt", {"prompt": "Write a parser for the logs of {turn}"}),
+        "  of a prompt that is given memory": ("user-prompt", {"prompt": QUESTION}),
+        "  of one that only says yes": ("user-prompt", {"prompt": "yes"}),
+        "engram hook session-start": ("session-start", {}),
+        "engram hook stop": ("stop", {"last_assistant_message": "Done in {turn}."}),
+    }
+    ours: dict[str, list[float]] = {name: [] for name in kinds}
+    plain: dict[str, list[float]] = {name: [] for name in kinds}
+    for turn in range(place.rounds(25, 9) + 1):
+        for name, (event, fields) in kinds.items():
+            said = {key: text.format(turn=turn) for key, text in fields.items()}
+            before = _timed(_PLAIN, place, data_dir, b"")[0]
+            took, printed = _hook(place, data_dir, event, session_id=f"bench-{turn}", **said)
+            assert ("given memory" not in name) or b"Chose uv" in printed, "the question found its answer"
+            if turn:  # the first warms the file cache and the byte code
+                ours[name].append(took)
+                plain[name].append(before)
+    gated = next(iter(kinds))
+    return [
+        ratio(
+            name,
+            ours[name],
+            plain[name],
+            at_most=PROMPT_RATIO if "prompt" in kinds[name][0] else None,
+            gate=name == gated,
+        )
+        for name in kinds
+    ]
+
+
+def _growth(place: Workplace, small: Path, large: Path) -> list[Line]:
+    lines = []
+    for event, fields in (("session-start", {}), ("user-prompt", {"prompt": "Write a parser"})):
+        times: tuple[list[float], list[float]] = [], []
+        for turn in range(place.rounds(25, 9) + 1):
+            for data_dir, into in zip((large, small), times, strict=True):
+                took = _hook(place, data_dir, event, session_id=f"growth-{turn}", **fields)[0]
+                if turn:
+                    into.append(took)
+        what = f"  {event} on {place.rows:,} observations beside {SMALL}"
+        lines.append(ratio(what, *times, at_most=GROWTH_RATIO))
+    return lines
+
+
+def _filled(place: Workplace, rows: int) -> Path:
+    from engram_py import Draft, Engram
+
+    data_dir = place.data_dir(f"hooks-{rows}")
+    fill(data_dir, place.folder, place.corpus.many(rows - 2))
+    with Engram(data_dir, directory=place.folder) as app:
+        app.save(Draft("Chose uv for packages", "Fast, and it locks.", "decision"))
+    return data_dir
+
+
+def _hook(place: Workplace, data_dir: Path, event: str, **fields: str) -> tuple[float, bytes]:
+    said = json.dumps({"cwd": str(place.folder), **fields}).encode()
+    return _timed(engram_command("hook", event, "--agent=claude-code"), place, data_dir, said)
+
+
+def _timed(command: list[str], place: Workplace, data_dir: Path, said: bytes) -> tuple[float, bytes]:
+    started = time.perf_counter()
+    done = subprocess.run(
+        command, input=said, cwd=place.folder, env=environment(data_dir), check=True, capture_output=True
+    )
+    return time.perf_counter() - started, done.stdout

@@ -1,0 +1,62 @@
+"""``engram serve``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from engram_py.interfaces.cli.support import here, refusing, settings
+
+
+@click.command("serve")
+@click.argument("port", required=False, type=click.IntRange(0, 65_535), help="Default: ENGRAM_PORT, else 7437.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Elsewhere than on loopback it needs a token.")
+@click.option("--socket", "path", type=click.Path(path_type=Path), help="A unix socket instead of a port.")
+@click.option("--project", help="The project of every request that names none.")
+@click.option("--tools", help="What /mcp offers: core (default), agent, admin, all, or tool names.")
+@click.option("--unit", type=click.Choice(["systemd", "launchd"]), help="Print a unit file that starts it, and end.")
+@refusing
+def serve_command(
+    port: int | None, host: str, path: Path | None, project: str | None, tools: str | None, unit: str | None
+) -> None:
+    """Serve the memory over HTTP, on this machine only: Engram's routes, /openapi.json, and MCP at /mcp.
+
+    ENGRAM_HTTP_TOKEN makes every route but /health ask for it as a bearer token. SIGTERM and Ctrl-C end the server
+    after the requests it is working on.
+    """
+    if path is not None and port is not None:
+        raise click.UsageError("a socket and a port exclude each other")
+    loaded = settings()
+    if unit is not None:
+        click.echo(_unit(unit, port, host, path, project, tools), nl=False)
+        return
+    if path is None and port is None and loaded.socket:
+        path = Path(loaded.socket)
+    from engram_py.interfaces.http.serving import Address, serve
+
+    address = Address(host, loaded.port if port is None else port, here() / path if path else None)
+    serve(
+        loaded,
+        address,
+        directory=here(),
+        project=project,
+        tools=tools,
+        announce=lambda said: click.echo(said, err=True),
+    )
+
+
+def _unit(kind: str, port: int | None, host: str, path: Path | None, project: str | None, tools: str | None) -> str:
+    from engram_py.interfaces.http.units import launchd_unit, systemd_unit
+
+    command = [sys.executable, "-m", "engram_py", "serve"]
+    command += [str(port)] if port is not None else []
+    command += ["--host", host] if host != "127.0.0.1" else []
+    command += ["--socket", str(here() / path)] if path else []
+    command += ["--project", project] if project else []
+    command += ["--tools", tools] if tools else []
+    kept = ("ENGRAM_DATA_DIR", "ENGRAM_PORT", "ENGRAM_SOCKET", "ENGRAM_PROJECT", "ENGRAM_TOOLS")
+    environment = {name: os.environ[name] for name in kept if os.environ.get(name)}
+    return (systemd_unit if kind == "systemd" else launchd_unit)(command, environment)

@@ -1,0 +1,183 @@
+"""``engram setup`` and ``engram unsetup``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from engram_py.config import load_settings
+from engram_py.errors import EngramError
+from engram_py.interfaces.cli.support import here, json_option, printable, refusing, settings
+
+if TYPE_CHECKING:
+    from engram_py.interfaces.setup.agents import Agent
+    from engram_py.interfaces.setup.installing import Done, Setup
+
+_scope_option = click.option(
+    "--scope",
+    type=click.Choice(["user", "project"]),
+    default="user",
+    show_default=True,
+    help="For you everywhere, or for this folder.",
+)
+_dry_run_option = click.option("--dry-run", is_flag=True, help="Print the changes as a diff; write nothing.")
+_yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+@click.command("setup")
+@click.argument("agents", nargs=-1, help="Which agents, such as claude-code; none: shows which are here and asks.")
+@click.option("--all-detected", is_flag=True, help="Every agent that is installed here.")
+@_scope_option
+@click.option("--no-hooks", is_flag=True, help="Only the MCP server and the instructions.")
+@click.option("--no-instructions", is_flag=True, help="Leave AGENTS.md, CLAUDE.md and the like alone.")
+@click.option("--pre-tool", is_flag=True, help="Also a hook that shows what is kept about a file before it is edited.")
+@_dry_run_option
+@_yes_option
+@json_option
+@refusing
+def setup_command(
+    agents: tuple[str, ...],
+    all_detected: bool,
+    scope: Literal["user", "project"],
+    no_hooks: bool,
+    no_instructions: bool,
+    pre_tool: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Put engram into a coding agent: MCP server, hooks, instructions. Twice changes nothing.
+
+    Files are edited in place and kept before; `engram unsetup` brings them back byte for byte.
+    """
+    from engram_py.interfaces.setup.installing import agents_named
+    from engram_py.interfaces.setup.wanted import Parts
+
+    setup = _setup()
+    chosen = agents_named(agents)
+    if not chosen and dry_run:
+        chosen = setup.detected()
+    if not chosen:
+        chosen = _offer(setup, all_detected=all_detected, ask=not yes, as_json=as_json)
+    parts = Parts(hooks=not no_hooks, instructions=not no_instructions, pre_tool=pre_tool)
+    done, failures = [], []
+    for agent in chosen:
+        try:
+            done.append(setup.set_up(agent, scope, parts, dry_run=dry_run))
+        except EngramError as exc:  # one agent's broken file does not keep engram from the others
+            failures.append(exc)
+    changed = [] if as_json or dry_run else [one.title for one in done if one.changed]
+    restart = f"Restart {' and '.join(changed)}: what is new here is read at the start." if changed else ""
+    _report(done, failures, as_json=as_json, dry_run=dry_run, last=restart)
+
+
+@click.command("unsetup")
+@click.argument("agents", nargs=-1, help="Which agents.")
+@click.option("--all", "everything", is_flag=True, help="Every agent that was set up, here and for you everywhere.")
+@_scope_option
+@_dry_run_option
+@json_option
+@refusing
+def unsetup_command(
+    agents: tuple[str, ...], everything: bool, scope: Literal["user", "project"], dry_run: bool, as_json: bool
+) -> None:
+    """Take engram out of a coding agent: files are as they were, byte for byte. The memory stays.
+
+    Where somebody edited a file since, only our part of it goes.
+    """
+    from engram_py.interfaces.setup.agents import AGENTS
+    from engram_py.interfaces.setup.installing import agents_named
+
+    setup = _setup()
+    chosen = [(agent, scope) for agent in agents_named(agents)]
+    if everything:
+        chosen = [(AGENTS[name], where) for name, where in setup.in_use()]
+        if not chosen:
+            said = "Nothing to take out: no agent was set up for you or in this folder."
+            click.echo(json.dumps({"agents": [], "errors": [], "dry_run": dry_run}) if as_json else said)
+    elif not chosen:
+        used = ", ".join(f"{name} ({where})" for name, where in setup.in_use()) or "none"
+        raise click.UsageError(f"name an agent, or pass --all. Set up: {used}")
+    done, failures = [], []
+    for agent, where in chosen:
+        try:
+            done.append(setup.take_out(agent, where, dry_run=dry_run))
+        except EngramError as exc:
+            failures.append(exc)
+    _report(done, failures, as_json=as_json, dry_run=dry_run)
+
+
+def _setup() -> Setup:
+    from engram_py.interfaces.setup.installing import Setup
+    from engram_py.interfaces.setup.launcher import launcher
+    from engram_py.interfaces.setup.machine import this_machine
+
+    machine = this_machine(here())
+    data_dir = settings().data_dir
+    plain = {name: value for name, value in machine.environ.items() if name != "ENGRAM_DATA_DIR"}
+    # An agent started from a menu does not see the variables of this shell.
+    elsewhere = data_dir != load_settings(plain).data_dir
+    return Setup(machine, data_dir, launcher(machine, data_dir=data_dir if elsewhere else None))
+
+
+def _offer(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool) -> list[Agent]:
+    """The agents that are here, shown; those the user wants of them."""
+    from engram_py.interfaces.setup.agents import AGENTS
+
+    found = setup.detected()
+    if all_detected and not ask and found:
+        return found
+    used = {name for name, _ in setup.in_use()}
+    if as_json:
+        names = [agent.name for agent in found]
+        click.echo(json.dumps({"detected": names, "set_up": sorted(used), "known": list(AGENTS)}))
+        return []
+    for agent in found:
+        click.echo(f"{agent.name:<12} {agent.title}{' (set up)' if agent.name in used else ''}")
+    if not found:
+        click.echo(f"No coding agent was found here. Known: {', '.join(AGENTS)}.")
+        return []
+    if sys.stdin is None or not sys.stdin.isatty():
+        click.echo("Set one up with `engram setup NAME`, all of them with `engram setup --all-detected --yes`.")
+        return []
+    if all_detected:
+        return found if click.confirm(f"Set up {len(found)} agent(s)?") else []
+    return [agent for agent in found if click.confirm(f"Set up {agent.title}?", default=agent.name not in used)]
+
+
+def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry_run: bool, last: str = "") -> None:
+    from engram_py.interfaces.render import error_text
+
+    if as_json and (done or failures):
+        whole = {"agents": [asdict(one) for one in done], "errors": [one.details() for one in failures]}
+        click.echo(json.dumps(whole | {"dry_run": dry_run}, ensure_ascii=False, indent=2))
+    elif not as_json:
+        for one in done:
+            click.echo(printable(_words(one, dry_run=dry_run)))
+        if last:
+            click.echo(last)
+    for failure in failures:
+        click.echo(f"engram: {error_text(failure)}", err=True)
+    if failures:
+        sys.exit(1)
+
+
+def _words(done: Done, *, dry_run: bool) -> str:
+    lines = [f"{done.title} ({done.scope})" + ("" if done.changed else ": nothing to change")]
+    for step in done.steps:
+        if dry_run and step.diff:
+            lines.append(step.diff.rstrip("\n"))
+        elif done.changed:
+            lines.append(f"  {'would be ' if dry_run else ''}{step.kind}: {step.what}")
+        if step.replaces:
+            verb = "would replace" if dry_run else "replaced"
+            lines.append(f"  {verb} your server engram ({step.replaces}); unsetup brings it back")
+        if step.note:
+            lines.append(f"  {step.note}")
+    if done.changed and not dry_run and done.note:
+        lines.append(f"  {done.note}")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""``engram hook``: what an agent's program runs at the turns of a session."""

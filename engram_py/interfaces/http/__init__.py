@@ -1,0 +1,1 @@
+"""The HTTP server: Engram's routes, and the MCP endpoint."""

@@ -1,0 +1,202 @@
+"""The ASGI application of the routes: reads a request within bounds, runs its operation on a worker thread, answers."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+import anyio
+import anyio.to_thread
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from engram_py.app import Engram
+from engram_py.errors import EngramError
+from engram_py.interfaces.http import routes
+from engram_py.interfaces.http.counting import count
+from engram_py.interfaces.http.errors import (
+    BodyTooLargeError,
+    InvalidJsonError,
+    InvalidPathError,
+    MethodNotAllowedError,
+    RequestFailedError,
+    TokenNotSetError,
+    UnknownRouteError,
+    UnsupportedMediaTypeError,
+    payload,
+    status_of,
+)
+from engram_py.interfaces.http.operations import Operation, given_once, route
+from engram_py.interfaces.http.standing import standing
+
+logger = logging.getLogger(__name__)
+
+# SQLite takes one writer and this process has one connection: more threads would only wait.
+WORKERS = 8
+
+# `curl -d` says urlencoded whatever it sends, and Engram reads JSON whatever it is called.
+_JSON_TYPES = ("", "application/json", "text/json", "text/plain", "application/x-www-form-urlencoded")
+_PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    status: int
+    body: bytes
+    headers: dict[str, str]
+
+
+class Api:
+    """Answers every route over one open memory. ``token`` is what some routes are not served without."""
+
+    def __init__(self, app: Engram, *, token: str = "") -> None:
+        routes.load()
+        self._app = app
+        self._token = token
+        self._workers = anyio.CapacityLimiter(WORKERS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            outcome = await self._answered(request)
+        except ClientDisconnect:
+            return
+        except EngramError as exc:
+            outcome = refused(exc)
+        except Exception:
+            logger.exception("a request failed")
+            outcome = refused(RequestFailedError())
+        response = Response(b"" if request.method == "HEAD" else outcome.body, outcome.status)
+        response.headers.update({"Content-Type": "application/json", **_PRIVATE, **outcome.headers})
+        response.headers["Content-Length"] = str(len(outcome.body))
+        await response(scope, receive, send)
+
+    async def _answered(self, request: Request) -> Outcome:
+        found, path = self._found(request)
+        if found.guarded and not self._token:
+            raise TokenNotSetError
+        body = b""
+        if found.raw or found.takes("body"):
+            _check_media_type(request)
+            body = await _read(request, found.most_body)
+        query = request.scope.get("query_string", b"")
+        # A request whose client is gone, or whose server ends, runs on: its write is whole or not there at all.
+        work = partial(self._run, found, path, query, body)
+        return await anyio.to_thread.run_sync(work, limiter=self._workers, abandon_on_cancel=True)
+
+    def _found(self, request: Request) -> tuple[Operation, dict[str, str]]:
+        raw = request.scope.get("raw_path") or request.url.path.encode()
+        shown = raw.decode("ascii", "replace")
+        try:
+            segments = tuple(unquote(part, errors="strict") for part in shown.strip("/").split("/"))
+        except UnicodeDecodeError as exc:
+            raise InvalidPathError("not UTF-8") from exc
+        methods = route(segments) if not shown.startswith("//") else {}
+        if not methods:
+            raise UnknownRouteError(shown)
+        method = "GET" if request.method == "HEAD" else request.method
+        if method not in methods:
+            raise MethodNotAllowedError(request.method, shown, tuple(methods))
+        return methods[method]
+
+    def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes) -> Outcome:
+        arguments: dict[str, Any] = {}
+        try:
+            pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
+        except ValueError as exc:  # bytes that are not UTF-8, or a thousand fields
+            raise InvalidPathError("not one this server reads") from exc
+        if (model := found.model("query")) is not None:
+            arguments["query"] = found.parse("query", given_once(pairs, model))
+        if found.takes("path"):
+            arguments["path"] = found.parse("path", path)
+        if found.raw:
+            arguments["body"] = body
+        elif found.takes("body"):
+            arguments["body"] = found.parse("body", json_object(body))
+        with standing(self._app, dict(pairs).get("cwd")) as app:
+            with app.usage.heard() as shown:
+                value = found.function(app, **arguments)
+            answer = found.answer.dump_json(value, exclude_none=True)
+            count(app, found, arguments, len(answer), shown)
+        return Outcome(found.status, answer, dict(found.headers or {}))
+
+
+def refused(error: EngramError) -> Outcome:
+    headers = getattr(error, "headers", {})
+    return Outcome(status_of(error), encoded(payload(error)), headers)
+
+
+def encoded(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def same_token(given: str, token: str) -> bool:
+    """Compared in constant time."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode("utf-8", "replace"))
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """A JSON object; no body at all is an empty one. Raises InvalidJsonError."""
+    if not body.strip():
+        return {}
+    try:
+        value = json.loads(
+            body.decode("utf-8-sig"),
+            object_pairs_hook=_without_doubles,
+            parse_constant=_no_constant,
+        )
+    except RecursionError as exc:
+        raise InvalidJsonError("it is nested too deeply") from exc
+    except UnicodeDecodeError as exc:
+        raise InvalidJsonError("it is not UTF-8") from exc
+    except ValueError as exc:
+        raise InvalidJsonError(str(exc)[:200]) from exc
+    if not isinstance(value, dict):
+        raise InvalidJsonError("it is not an object")
+    return value
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"{twice[:80]!r} is there twice")
+    return values
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check_media_type(request: Request) -> None:
+    given = request.headers.get("content-type", "")
+    kind, _, parameters = given.partition(";")
+    kind = kind.strip().lower()
+    charset = parameters.lower().partition("charset=")[2].strip(' "')
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    known = kind in _JSON_TYPES or (kind.startswith("application/") and kind.endswith("+json"))
+    if not known or charset not in ("", "utf-8", "utf8", "us-ascii"):
+        raise UnsupportedMediaTypeError(given)
+    if encoding != "identity":
+        raise UnsupportedMediaTypeError(f"encoded as {encoding}")
+
+
+async def _read(request: Request, limit: int) -> bytes:
+    """The body, no more of it than ``limit``, whatever its length claims. Raises BodyTooLargeError."""
+    claimed = request.headers.get("content-length", "")
+    if claimed.isdecimal() and int(claimed[:20]) > limit:
+        raise BodyTooLargeError(limit)
+    pieces, size = [], 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > limit:
+            raise BodyTooLargeError(limit)
+        pieces.append(piece)
+    return b"".join(pieces)

@@ -1,0 +1,216 @@
+"""How a failure leaves this door: one JSON shape, and the status that goes with each error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from engram_py.errors import (
+    AmbiguousProjectError,
+    ConflictError,
+    EngramError,
+    InvalidInputError,
+    NotFoundError,
+    StoreBusyError,
+    StoreFullError,
+    TransferError,
+)
+
+
+class HttpError(EngramError):
+    """What is wrong with a request before it reaches the memory. ``headers`` go out with the answer."""
+
+    code = "http_error"
+    status: ClassVar[int] = 400
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {}
+
+
+class InvalidJsonError(HttpError):
+    code = "invalid_json"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"invalid json: {reason}", hint="send one JSON object, encoded as UTF-8")
+
+
+class InvalidPathError(HttpError):
+    code = "invalid_path"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the address is {reason}", hint="percent-encode it as UTF-8")
+
+
+class UnauthorizedError(HttpError):
+    code = "unauthorized"
+    status = 401
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this server asks for its token", hint="send the header `Authorization: Bearer` with ENGRAM_HTTP_TOKEN"
+        )
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"WWW-Authenticate": 'Bearer realm="engram"'}
+
+
+class ForeignOriginError(HttpError):
+    code = "foreign_origin"
+    status = 403
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a web page from elsewhere may not use this memory",
+            hint="call it from a program, or from a page that this machine serves",
+        )
+
+
+class UnknownRouteError(HttpError):
+    code = "unknown_route"
+    status = 404
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"nothing is at {path[:200]}", hint="GET /openapi.json lists the routes")
+
+
+class MethodNotAllowedError(HttpError):
+    code = "method_not_allowed"
+    status = 405
+
+    def __init__(self, method: str, path: str, allowed: Sequence[str]) -> None:
+        self.allowed = ", ".join(sorted({*allowed, *(["HEAD"] if "GET" in allowed else [])}))
+        super().__init__(f"{method[:20]} is not for {path[:200]}", hint=f"use {self.allowed}")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Allow": self.allowed}
+
+
+class BodyTooLargeError(HttpError):
+    code = "body_too_large"
+    status = 413
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        super().__init__(f"the body has more than {limit:,} bytes", hint="nothing was written; send less at a time")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Connection": "close"}  # the rest of the body is not read
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"limit_bytes": self.limit}
+
+
+class UnsupportedMediaTypeError(HttpError):
+    code = "unsupported_media_type"
+    status = 415
+
+    def __init__(self, given: str) -> None:
+        super().__init__(f"the body is {given[:80]!r}", hint="send JSON: `Content-Type: application/json`")
+
+
+class WrongHostError(HttpError):
+    code = "wrong_host"
+    status = 421
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            f"the Host {host[:80]!r} is not this server's", hint="use 127.0.0.1, localhost or [::1] with the port"
+        )
+
+
+class UnsupportedScopeError(HttpError):
+    code = "unsupported_project_scope"
+
+    def __init__(self) -> None:
+        super().__init__("all_projects is not supported for sync status", hint="leave it out, or name one project")
+
+
+class TokenNotSetError(HttpError):
+    code = "token_not_set"
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this route works only on a server that has a token", hint="set ENGRAM_HTTP_TOKEN and start it again"
+        )
+
+
+class ProjectMismatchError(HttpError):
+    code = "project_mismatch"
+    status = 409
+
+    def __init__(self, observation_id: int, owner: str, asked: str) -> None:
+        self.owner, self.asked = owner, asked
+        super().__init__(
+            f"observation #{observation_id} belongs to {owner}, not to {asked}",
+            hint="a project is never changed here; `engram projects merge` joins two",
+        )
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"owner_project": self.owner, "requested_project": self.asked}
+
+
+class SessionConflictError(HttpError):
+    code = "session_project_conflict"
+    status = 409
+
+    def __init__(self, session_id: str, owner: str, asked: str) -> None:
+        self.session_id, self.owner, self.asked = session_id[:80], owner, asked
+        super().__init__(
+            f"session {self.session_id!r} belongs to {owner}, not to {asked}",
+            hint="use another session id, or the ownership_mode shared",
+        )
+
+    def details(self) -> dict[str, Any]:
+        more = {"session_id": self.session_id, "owner_project": self.owner, "requested_project": self.asked}
+        return super().details() | more
+
+
+class SessionScopeError(HttpError):
+    code = "session_scope_conflict"
+    status = 409
+
+    def __init__(self, session_id: str, field: str, held: str, asked: str) -> None:
+        super().__init__(
+            f"session {session_id[:80]!r} has {field} {held[:200]!r}, not {asked[:200]!r}",
+            hint="name the project and the directory it was started with, or use POST /sessions/{id}/end",
+        )
+
+
+class RequestFailedError(HttpError):
+    """A bug. What it was stays in the log: an exception's text can hold what somebody saved."""
+
+    code = "request_failed"
+    status = 500
+
+    def __init__(self) -> None:
+        super().__init__("the request failed", hint="the server's log says why; `engram doctor` checks the memory")
+
+
+def status_of(error: EngramError) -> int:
+    """The status of a refusal: 4xx is the caller's to mend, 5xx the machine's."""
+    match error:
+        case HttpError():
+            return error.status
+        case AmbiguousProjectError() | ConflictError():
+            return 409
+        case InvalidInputError() | TransferError():
+            return 400
+        case NotFoundError():
+            return 404
+        case StoreBusyError():
+            return 503
+        case StoreFullError():
+            return 507
+    return 500
+
+
+def payload(error: EngramError) -> dict[str, Any]:
+    """Engram's shape, ``error`` for a reader and ``code`` for a program, with our next step in ``hint``."""
+    details = error.details()
+    code, message = details.pop("error_code"), details.pop("message")
+    return {"error": message, "code": code} | details

@@ -1,0 +1,134 @@
+"""The OpenAPI document, made from the operations: what they take, what they answer, how they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from engram_py.interfaces.http.operations import OPERATIONS, Operation
+from engram_py.version import __version__
+
+_REFERENCE = "#/components/schemas/{model}"
+
+ERROR = {
+    "type": "object",
+    "required": ["error", "code", "hint"],
+    "properties": {
+        "error": {"type": "string", "description": "What happened, for a reader."},
+        "code": {"type": "string", "description": "The same for a program; stable."},
+        "hint": {"type": "string", "description": "The next step."},
+        "available_projects": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+STATUSES = {
+    400: "Something in the request is not as it must be.",
+    401: "The server has a token, and the request does not carry it.",
+    403: "A web page from elsewhere asked.",
+    404: "There is no such thing.",
+    409: "It contradicts what is there, or nothing decides between several projects.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    421: "The Host is not this server's.",
+    500: "The database cannot be used, or a bug.",
+    503: "The database stayed locked, or the route needs a server with a token.",
+    507: "The disk is full.",
+}
+_ALWAYS = (400, 401, 403, 421, 500, 503)
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The document of all registered operations."""
+    names = {model.__name__: model for one in OPERATIONS for part in ("body",) if (model := one.model(part))}
+    _, definitions = models_json_schema([(model, "validation") for model in names.values()], ref_template=_REFERENCE)
+    schemas: dict[str, Any] = {"Error": ERROR, **definitions.get("$defs", {})}
+    for name, model in names.items():
+        _demand(schemas[name], getattr(model, "NEEDS", ()))
+    paths: dict[str, Any] = {}
+    for one in OPERATIONS:
+        paths.setdefault(one.path, {})[one.method.lower()] = _described(one, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "engram",
+            "version": __version__,
+            "description": "Memory for coding agents. Routes, bodies and statuses are those of Engram's server.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "ENGRAM_HTTP_TOKEN"}},
+        },
+    }
+
+
+def _described(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": one.name,
+        "summary": one.summary,
+        "parameters": [*_parameters(one, "path"), *_parameters(one, "query")],
+        "responses": _responses(one, schemas),
+        "security": [] if one.path == "/health" else [{"token": []}, {}],
+    }
+    body = one.model("body")
+    if one.raw:
+        described["requestBody"] = {"required": True, "content": _json({"type": "object"})}
+    elif body is not None:
+        needs = bool(getattr(body, "NEEDS", ()))
+        described["requestBody"] = {
+            "required": needs,
+            "content": _json({"$ref": _REFERENCE.format(model=body.__name__)}),
+        }
+    return described
+
+
+def _parameters(one: Operation, part: str) -> Iterator[dict[str, Any]]:
+    model = one.model(part)
+    if model is None:
+        return
+    schema = model.model_json_schema()
+    _demand(schema, getattr(model, "NEEDS", ()))
+    for name, field in schema.get("properties", {}).items():
+        described = {key: value for key, value in field.items() if key not in ("title", "description", "default")}
+        told: dict[str, Any] = {"name": name, "in": part, "schema": _plain(described)}
+        told["required"] = part == "path" or name in schema.get("required", ())
+        if "description" in field:
+            told["description"] = field["description"]
+        yield told
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a parameter, which is there or not and never null."""
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
+    return kinds[0] if len(kinds) == 1 else schema
+
+
+def _responses(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    answer = one.answer.json_schema(mode="serialization", ref_template=_REFERENCE)
+    schemas |= answer.pop("$defs", {})
+    told: dict[str, Any] = {str(one.status): {"description": "Done.", "content": _json(answer)}}
+    statuses = {*_ALWAYS, *one.errors, *((413, 415, 507) if one.raw or one.takes("body") else ())}
+    statuses |= {507} if one.method != "GET" else set()
+    for status in sorted(statuses):
+        told[str(status)] = {
+            "description": STATUSES[status],
+            "content": _json({"$ref": _REFERENCE.format(model="Error")}),
+        }
+    return told
+
+
+def _demand(schema: dict[str, Any], needs: tuple[str, ...]) -> None:
+    """Say which fields must be there: such a text has a visible character."""
+    for name in needs:
+        kind = _plain(schema["properties"][name])
+        schema["properties"][name] = kind | ({"pattern": r"\S"} if kind.get("type") == "string" else {})
+    if needs:
+        schema["required"] = [*schema.get("required", ()), *needs]
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}

@@ -1,0 +1,164 @@
+"""The memory as a whole: health, counts, diagnosis, export and import, and the description of these routes."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any, Literal
+
+from engram_py.app import Engram
+from engram_py.interfaces.http.operations import Answer, operation
+from engram_py.interfaces.http.standing import ProjectQuery, selected
+from engram_py.models.health import Counts
+from engram_py.version import __version__
+
+IMPORT_BODY = 50 * 1024 * 1024
+
+_SEVERITY = {"ok": "info", "warning": "warning", "error": "error"}
+
+
+class DoctorQuery(ProjectQuery):
+    check: str | None = None
+
+
+class HealthOut(Answer):
+    status: Literal["ok"]
+    service: Literal["engram"]
+    version: str
+    instance_id: str
+
+
+class StatsOut(Answer):
+    total_sessions: int
+    total_observations: int
+    total_prompts: int
+    total_relations: int
+    projects: list[str]
+    types: dict[str, int]
+    database_bytes: int
+
+
+class CheckOut(Answer):
+    check_id: str
+    result: str
+    severity: str
+    reason_code: str
+    message: str
+    evidence: dict[str, Any]
+    safe_next_step: str
+    requires_confirmation: bool
+
+
+class SummaryOut(Answer):
+    total: int
+    ok: int
+    warnings: int
+    blocked: int
+    errors: int
+
+
+class DoctorOut(Answer):
+    status: str
+    project: str
+    summary: SummaryOut
+    checks: list[CheckOut]
+
+
+class CountsOut(Answer):
+    new: int
+    newer: int
+    skipped: int
+    invalid: int
+
+
+class ImportedOut(Answer):
+    """`skipped_stale` are observations that were here already, as new or newer."""
+
+    sessions_imported: int
+    observations_imported: int
+    prompts_imported: int
+    relations_imported: int
+    skipped_stale: int
+    version: str
+    redacted: int
+    counts: dict[str, CountsOut]
+    warnings: list[str]
+
+
+@operation("GET", "/health")
+def health(app: Engram) -> HealthOut:
+    """Whether the database answers, and which database it is."""
+    return HealthOut(status="ok", service="engram", version=__version__, instance_id=app.browsing.instance())
+
+
+@operation("GET", "/stats", errors=(404, 409))
+def stats(app: Engram, query: ProjectQuery) -> StatsOut:
+    """Counts of what is kept."""
+    where = selected(app, query)
+    found = app.contexts.stats(None if where.all_projects else where.name)
+    names = ("total_sessions", "total_observations", "total_prompts", "total_relations", "types", "database_bytes")
+    return StatsOut(**{name: getattr(found, name) for name in names}, projects=list(found.projects))
+
+
+@operation("GET", "/doctor", errors=(404, 409))
+def doctor(app: Engram, query: DoctorQuery) -> DoctorOut:
+    """Diagnose the database; nothing is changed. `check` runs one check alone."""
+    where = selected(app, query)
+    report = app.doctor.examine(check=(query.check or "").strip() or None)
+    checks = [
+        CheckOut(
+            check_id=one.check_id,
+            result=one.result,
+            severity=_SEVERITY[one.result],
+            reason_code=one.check_id if one.result != "ok" else "",
+            message=one.message,
+            evidence=one.evidence,
+            safe_next_step=one.safe_next_step or "",
+            requires_confirmation=one.fixable,
+        )
+        for one in report.checks
+    ]
+    summary = SummaryOut(**report.summary, blocked=0)
+    return DoctorOut(status=report.status, project=where.name, summary=summary, checks=checks)
+
+
+@operation(
+    "GET",
+    "/export",
+    errors=(404, 409),
+    headers={"Content-Disposition": "attachment; filename=engram-export.json"},
+)
+def export(app: Engram, query: ProjectQuery) -> dict[str, Any]:
+    """A project, or with `all_projects` everything, in Engram's export format 0.2.0."""
+    where = selected(app, query)
+    if where.all_projects:
+        return app.transfer.document()
+    return app.transfer.document(project=app.projects.existing(where.name))
+
+
+@operation("POST", "/import", most_body=IMPORT_BODY, raw=True)
+def import_export(app: Engram, body: bytes) -> ImportedOut:
+    """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Twice changes nothing."""
+    done = app.transfer.import_file(BytesIO(body))
+    parts = {"sessions": done.sessions, "observations": done.observations, "prompts": done.prompts}
+    parts["relations"] = done.relations
+    taken = {f"{name}_imported": one.new + one.newer for name, one in parts.items()}
+    return ImportedOut(
+        **taken,
+        skipped_stale=done.observations.skipped,
+        version=done.version,
+        redacted=done.redacted,
+        counts={name: _counts(one) for name, one in parts.items()},
+        warnings=list(done.warnings),
+    )
+
+
+@operation("GET", "/openapi.json")
+def openapi(app: Engram) -> dict[str, Any]:
+    """This description."""
+    from engram_py.interfaces.http.openapi import document
+
+    return document()
+
+
+def _counts(one: Counts) -> CountsOut:
+    return CountsOut(new=one.new, newer=one.newer, skipped=one.skipped, invalid=one.invalid)

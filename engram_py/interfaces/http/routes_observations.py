@@ -1,0 +1,239 @@
+"""Observations: saved, listed, read, corrected, pinned and deleted."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from engram_py.app import Engram
+from engram_py.errors import InvalidArgumentError, InvalidProjectError
+from engram_py.interfaces.http.errors import ProjectMismatchError
+from engram_py.interfaces.http.operations import Answer, Body, Id, Path, Query, Switch, operation
+from engram_py.interfaces.http.routes_sessions import ListQuery, needed, or_default
+from engram_py.interfaces.http.shapes import ObservationOut, observation
+from engram_py.interfaces.http.standing import CwdQuery, selected
+from engram_py.models.observation import Change, Draft
+from engram_py.project.names import normalize_project
+
+NEWEST_FIRST = "created_at:desc"
+
+
+class ObservationPath(Path):
+    id: Id
+
+
+class RecentQuery(ListQuery):
+    scope: str | None = Field(default=None, description="project, personal or global.")
+
+
+class SortedQuery(RecentQuery):
+    sort: str | None = Field(default=None, description=f"{NEWEST_FIRST}, which is the only order there is.")
+
+
+class OwnerQuery(Query):
+    expected_project: str | None = Field(
+        default=None, description="Refuse when the observation belongs to another project."
+    )
+
+
+class DeleteQuery(OwnerQuery):
+    hard: Switch = Field(default=None, description="Destroy it and its history; otherwise it is hidden.")
+
+
+class ObservationBody(Body):
+    NEEDS = ("title", "content")
+
+    session_id: str | None = None
+    type: str | None = None
+    title: str | None = None
+    content: str | None = None
+    tool_name: str | None = None
+    project: str | None = None
+    scope: str | None = None
+    topic_key: str | None = None
+    operation_id: str | None = None
+    aliases: list[str] | None = None
+    files: list[str] | None = None
+
+
+class UpdateBody(Body):
+    title: str | None = None
+    content: str | None = None
+    type: str | None = None
+    project: str | None = None
+    scope: str | None = None
+    topic_key: str | None = None
+    find: str | None = None
+    replace: str | None = None
+
+
+class PassiveBody(Body):
+    content: str | None = None
+    session_id: str | None = None
+    project: str | None = None
+    source: str | None = None
+
+
+class CandidateOut(Answer):
+    id: int
+    sync_id: str
+    title: str
+    type: str
+    topic_key: str | None = None
+    score: float
+    judgment_id: str
+
+
+class SavedOut(Answer):
+    """`outcome` says what the save decided: added, updated or duplicate."""
+
+    id: int
+    status: str
+    outcome: str
+    sync_id: str
+    project: str
+    session_id: str
+    scope: str
+    topic_key: str | None = None
+    revision_count: int
+    duplicate_count: int
+    redacted: int
+    judgment_required: bool
+    candidates: list[CandidateOut]
+    warnings: list[str]
+
+
+class CapturedOut(Answer):
+    extracted: int
+    saved: int
+    duplicates: int
+    ids: list[int]
+    project: str
+    warnings: list[str]
+
+
+class DeletedOut(Answer):
+    id: int
+    status: str
+    hard_delete: bool
+
+
+class PinnedOut(Answer):
+    id: int
+    pinned: bool
+
+
+@operation("POST", "/observations", status=201, errors=(409,))
+def save_observation(app: Engram, query: CwdQuery, body: ObservationBody) -> SavedOut:
+    """Save an observation, or fold it into what says it already. A session that is not there is made."""
+    draft = Draft(
+        needed("title", body.title),
+        needed("content", body.content),
+        body.type or "manual",
+        scope=body.scope,
+        topic_key=body.topic_key,
+        aliases=tuple(body.aliases or ()),
+        tool_name=body.tool_name,
+        operation_id=body.operation_id or None,
+        files=tuple(body.files or ()),
+    )
+    saved = app.observations.save(draft, project=body.project or None, session_id=body.session_id)
+    names = ("id", "sync_id", "title", "type", "topic_key", "score", "judgment_id")
+    return SavedOut(
+        id=saved.id,
+        status="saved",
+        outcome=saved.outcome,
+        sync_id=saved.sync_id,
+        project=saved.project,
+        session_id=saved.session_id,
+        scope=saved.scope,
+        topic_key=saved.topic_key,
+        revision_count=saved.revision_count,
+        duplicate_count=saved.duplicate_count,
+        redacted=saved.redacted,
+        judgment_required=saved.judgment_required,
+        candidates=[CandidateOut(**{name: getattr(one, name) for name in names}) for one in saved.candidates],
+        warnings=list(saved.warnings),
+    )
+
+
+@operation("POST", "/observations/passive", errors=(409,))
+def capture_passive(app: Engram, query: CwdQuery, body: PassiveBody) -> CapturedOut:
+    """Keep the items of a text's Key Learnings section; a text without one saves nothing."""
+    done = app.episodes.capture(
+        body.content or "", session_id=body.session_id, source=body.source, project=body.project or None
+    )
+    return CapturedOut(
+        extracted=done.extracted,
+        saved=done.saved,
+        duplicates=done.duplicates,
+        ids=list(done.ids),
+        project=done.project,
+        warnings=list(done.warnings),
+    )
+
+
+@operation("GET", "/observations", errors=(404, 409))
+def list_observations(app: Engram, query: SortedQuery) -> list[ObservationOut]:
+    """The observations changed last, 20 unless `limit` says otherwise, at most 500."""
+    if query.sort not in (None, "", NEWEST_FIRST):
+        raise InvalidArgumentError("sort", query.sort, expected=NEWEST_FIRST)
+    return recent_observations(app, query)
+
+
+@operation("GET", "/observations/recent", errors=(404, 409))
+def recent_observations(app: Engram, query: RecentQuery) -> list[ObservationOut]:
+    """The observations changed last, 20 unless `limit` says otherwise, at most 500."""
+    where = selected(app, query)
+    rows = app.browsing.recent(
+        where.named, all_projects=where.all_projects, scope=query.scope, limit=or_default(query.limit, 20)
+    )
+    return [observation(row) for row in rows]
+
+
+@operation("GET", "/observations/{id}", errors=(404,))
+def get_observation(app: Engram, path: ObservationPath) -> ObservationOut:
+    """One observation whole."""
+    found = app.observations.get(path.id)
+    return observation(found.observation).model_copy(update={"state": found.state})
+
+
+@operation("PATCH", "/observations/{id}", errors=(404, 409))
+def update_observation(app: Engram, path: ObservationPath, query: OwnerQuery, body: UpdateBody) -> ObservationOut:
+    """Correct an observation; its old text stays in its history. The project never changes."""
+    check_owner(app, path.id, query.expected_project)
+    check_owner(app, path.id, body.project or None)
+    change = Change(body.title, body.content, body.type, body.scope, body.topic_key, body.find, body.replace)
+    app.observations.update(path.id, change)
+    return observation(app.browsing.whole([path.id])[0])
+
+
+@operation("DELETE", "/observations/{id}", errors=(404, 409))
+def delete_observation(app: Engram, path: ObservationPath, query: DeleteQuery) -> DeletedOut:
+    """Hide an observation, or destroy it with `hard`."""
+    check_owner(app, path.id, query.expected_project)
+    deleted = app.observations.delete(path.id, hard=bool(query.hard))
+    return DeletedOut(id=deleted.id, status="deleted", hard_delete=deleted.hard)
+
+
+@operation("PUT", "/observations/{id}/pin", errors=(404,))
+def pin_observation(app: Engram, path: ObservationPath) -> PinnedOut:
+    """Keep an observation on top of every context. Pinning twice changes nothing."""
+    return PinnedOut(id=app.observations.pin(path.id).id, pinned=True)
+
+
+@operation("DELETE", "/observations/{id}/pin", errors=(404,))
+def unpin_observation(app: Engram, path: ObservationPath) -> PinnedOut:
+    """Stop keeping an observation on top."""
+    return PinnedOut(id=app.observations.pin(path.id, pinned=False).id, pinned=False)
+
+
+def check_owner(app: Engram, observation_id: int, expected: str | None) -> None:
+    """Raises ProjectMismatchError when the observation is there and another project's, InvalidProjectError."""
+    if expected is None:
+        return
+    if not expected.strip():
+        raise InvalidProjectError(expected, "it is blank")
+    wanted = normalize_project(expected)
+    for row in app.browsing.whole([observation_id]):
+        if row.project != wanted:
+            raise ProjectMismatchError(observation_id, row.project, wanted)

@@ -1,0 +1,164 @@
+"""Projects, and what Engram's server says about them and about sync."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from engram_py.app import Engram
+from engram_py.errors import InvalidArgumentError
+from engram_py.interfaces.http.errors import UnsupportedScopeError
+from engram_py.interfaces.http.operations import Answer, Body, operation
+from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
+from engram_py.project.names import normalize_project
+
+RESCUE_BODY = 8 * 1024
+
+
+class RescueBody(Body):
+    NEEDS = ("target_project", "confirmed")
+
+    target_project: str | None = None
+    confirmed: bool | None = None
+    observation_ids: list[int] | None = None
+    session_ids: list[str] | None = None
+    prompt_ids: list[int] | None = None
+
+
+class CurrentOut(Answer):
+    project: str
+    project_source: str
+    project_path: str
+    cwd: str
+    available_projects: list[str]
+    warning: str | None = None
+    error_hint: str | None = None
+
+
+class ProjectOut(Answer):
+    name: str
+    observations: int
+    sessions: int
+    prompts: int
+    aliases: list[str]
+
+
+class ProjectsOut(Answer):
+    projects: list[ProjectOut]
+    count: int
+
+
+class SyncOut(Answer):
+    enabled: bool
+    message: str
+    phase: str
+    last_error: str
+    consecutive_failures: int
+    reason_code: str
+    reason_message: str
+    deferred_count: int
+    dead_count: int
+    upgrade: dict[str, str]
+
+
+class BlockedOut(Answer):
+    kind: str
+    id: str
+    reason: str
+    owned_by: str
+
+
+class RescueOut(Answer):
+    status: str
+    complete: bool
+    blocked: list[BlockedOut]
+    target_project: str
+    rescued_observations: int = 0
+    rescued_sessions: int = 0
+    rescued_prompts: int = 0
+    conflicting_records: int
+    skipped_records: int
+    journaled_local: bool = False
+    reconciliation_status: str = Field(default="nothing to reconcile: every record has an owner")
+
+
+@operation("GET", "/project/current")
+def current_project(app: Engram, query: CwdQuery) -> CurrentOut:
+    """Which project a directory belongs to. Several candidates are no error: the body says so."""
+    found = app.projects.current()
+    return CurrentOut(
+        project=found.project or "",
+        project_source=found.project_source,
+        project_path=found.project_path,
+        cwd=query.cwd or found.project_path,
+        available_projects=list(found.candidates),
+        warning="; ".join(found.warnings) or None,
+        error_hint=found.hint,
+    )
+
+
+@operation("GET", "/projects")
+def list_projects(app: Engram) -> ProjectsOut:
+    """All projects with memory, the most recently active first."""
+    lines = [
+        ProjectOut(
+            name=one.name,
+            observations=one.observations,
+            sessions=one.sessions,
+            prompts=one.prompts,
+            aliases=list(one.aliases),
+        )
+        for one in app.projects.list()
+    ]
+    return ProjectsOut(projects=lines, count=len(lines))
+
+
+@operation("GET", "/sync/status", errors=(404, 409))
+def sync_status(app: Engram, query: ProjectQuery) -> SyncOut:
+    """How sync with a server is: this program has none yet, so it is off."""
+    if selected(app, query).all_projects:
+        raise UnsupportedScopeError
+    return SyncOut(
+        enabled=False,
+        message="background sync is not configured",
+        phase="idle",
+        last_error="",
+        consecutive_failures=0,
+        reason_code="",
+        reason_message="",
+        deferred_count=0,
+        dead_count=0,
+        upgrade={"stage": "", "reason_code": "", "reason_message": ""},
+    )
+
+
+def _rescue(app: Engram, body: RescueBody) -> dict[str, Any]:
+    observations, sessions, prompts = body.observation_ids or [], body.session_ids or [], body.prompt_ids or []
+    target = body.target_project or ""
+    blocked = app.browsing.unowned(target, observations=observations, sessions=sessions, prompts=prompts)
+    if not body.confirmed:
+        raise InvalidArgumentError("confirmed", body.confirmed, expected="true")
+    names = ("kind", "id", "reason", "owned_by")
+    chosen = len({*observations}) + len({*sessions}) + len({*prompts})
+    return {
+        "status": "partially_rescued" if blocked else "rescued",
+        "complete": not blocked,
+        "blocked": [BlockedOut(**{name: getattr(one, name) for name in names}) for one in blocked],
+        "target_project": normalize_project(target),
+        "conflicting_records": len(blocked),
+        "skipped_records": chosen - len(blocked),
+    }
+
+
+@operation("POST", "/projects/rescue-ownership", most_body=RESCUE_BODY, guarded=True, errors=(503,))
+def rescue_ownership(app: Engram, body: RescueBody) -> RescueOut:
+    """Give records without an owner to a project. Here every record has one from its first moment, so nothing moves:
+    the answer says of each selected record whether it is the target's."""
+    return RescueOut(**_rescue(app, body))
+
+
+@operation("POST", "/projects/migrate", most_body=RESCUE_BODY, guarded=True, errors=(503,))
+def migrate_project(app: Engram, body: RescueBody) -> RescueOut:
+    """The older name of /projects/rescue-ownership."""
+    return RescueOut(**_rescue(app, body))

@@ -1,0 +1,246 @@
+"""Finding again: search, timeline, context, reviews, topic keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pydantic import Field
+
+from engram_py.app import Engram
+from engram_py.errors import (
+    EmptyFieldError,
+    EmptyQueryError,
+    InvalidArgumentError,
+    ObservationNotFoundError,
+    SessionNotFoundError,
+)
+from engram_py.interfaces import render
+from engram_py.interfaces.http.operations import Answer, Body, Id, Query, Switch, Whole, operation
+from engram_py.interfaces.http.routes_sessions import ListQuery, needed, or_default
+from engram_py.interfaces.http.shapes import (
+    ObservationOut,
+    SearchHit,
+    SessionOut,
+    TimelineEntry,
+    engram_time,
+    entry,
+    hit,
+    observation,
+    session,
+)
+from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
+from engram_py.models.context import Context, Section
+from engram_py.models.observation import Observation
+
+MOST_OF_A_SECTION = 500
+
+
+class SearchQuery(ListQuery):
+    NEEDS = ("q",)
+
+    q: str = Field(default="", description="Words, a question, a topic key or #id; phrases, -word, type: and file:.")
+    type: str | None = None
+    scope: str | None = Field(default=None, description="project, personal or global.")
+    match_mode: str | None = Field(default=None, description="all (the default) or any.")
+
+
+class TimelineQuery(CwdQuery):
+    observation_id: Id = Field(description="What to look around.")
+    before: Whole = Field(default=None, description="How many before it; default 5.")
+    after: Whole = Field(default=None, description="How many after it; default 5.")
+    project: str | None = Field(default=None, description="Refuse an observation of another project.")
+
+
+class ContextQuery(ProjectQuery):
+    scope: str | None = Field(default=None, description="project, personal or global.")
+    observations: Whole = Field(default=None, description="Most of them; below 0: none.")
+    prompts: Whole = Field(default=None, description="Most of them; below 0: none.")
+    sessions: Whole = Field(default=None, description="Most of them; below 0: none.")
+    pinned: Whole = Field(default=None, description="Most of them; below 0: none.")
+    compact: Switch = Field(default=None, description="Titles only.")
+    max_bytes: Whole = Field(default=None, description="Of the whole text; default: the project's budget.")
+    query: str | None = Field(default=None, description="A prompt: only what it needs.")
+    mode: str | None = Field(default=None, description="session, query, cascade or full.")
+
+
+class CompactionQuery(Query):
+    NEEDS = ("session_id",)
+
+    session_id: str = Field(default="", description="The session that goes on.")
+
+
+class ReviewBody(Body):
+    observation_id: int | None = None
+    id: int | None = None
+
+
+class TopicBody(Body):
+    type: str | None = None
+    title: str | None = None
+    content: str | None = None
+
+
+class TimelineOut(Answer):
+    focus: ObservationOut
+    before: list[TimelineEntry]
+    after: list[TimelineEntry]
+    session_info: SessionOut | None = None
+    total_in_range: int
+
+
+class ContextOut(Answer):
+    context: str
+
+
+class ReviewOut(Answer):
+    id: int
+    sync_id: str
+    title: str
+    type: str
+    state: str
+    project: str
+    review_after: str | None = None
+
+
+class ReviewList(Answer):
+    observations: list[ReviewOut]
+    count: int
+
+
+class TopicOut(Answer):
+    topic_key: str
+    existing_id: int | None = None
+    existing_title: str | None = None
+
+
+@operation("GET", "/search", errors=(404, 409))
+def search(app: Engram, query: SearchQuery) -> list[SearchHit]:
+    """The best matches, 10 unless `limit` says otherwise, at most 20; none when nothing here is about it."""
+    if not query.q.strip():
+        raise EmptyQueryError(query.q)
+    personal = (query.scope or "").strip().lower() == "personal" and query.project is None
+    where = selected(app, query.model_copy(update={"all_projects": True}) if personal else query)
+    found = app.searches.search(
+        query.q,
+        project=where.named,
+        all_projects=where.all_projects,
+        type=query.type or None,
+        scope=query.scope,
+        match_mode=query.match_mode or "all",
+        limit=or_default(query.limit, 10),
+    )
+    rows = {row.id: row for row in app.browsing.whole([one.id for one in found.results])}
+    return [hit(rows[one.id], one) for one in found.results if one.id in rows]
+
+
+@operation("GET", "/timeline", errors=(404,))
+def timeline(app: Engram, query: TimelineQuery) -> TimelineOut:
+    """What was saved around an observation in its session, oldest first."""
+    before, after = (5 if one is None else one for one in (query.before, query.after))
+    found = app.observations.timeline(query.observation_id, before=before, after=after)
+    if query.project is not None and found.focus.project != app.projects.existing(query.project):
+        raise ObservationNotFoundError(query.observation_id)
+    rows = {row.id: row for row in app.browsing.whole([one.id for one in (*found.before, *found.after)])}
+    return TimelineOut(
+        focus=observation(found.focus),
+        before=[entry(rows[one.id]) for one in found.before if one.id in rows],
+        after=[entry(rows[one.id]) for one in found.after if one.id in rows],
+        session_info=_session_of(app, found.session_id),
+        total_in_range=found.total_in_session,
+    )
+
+
+@operation("GET", "/context", errors=(404, 409))
+def context(app: Engram, query: ContextQuery) -> ContextOut:
+    """What a new session should know, as text; the empty text when there is nothing."""
+    where = selected(app, query)
+    made = app.contexts.assemble(
+        where.named,
+        all_projects=where.all_projects,
+        scope=query.scope,
+        max_bytes=query.max_bytes if query.max_bytes and query.max_bytes > 0 else None,
+        compact=bool(query.compact),
+        query=query.query,
+        mode=query.mode,
+    )
+    return ContextOut(context=_text(app, _limited(made, query)))
+
+
+@operation("GET", "/context/compaction", errors=(404,))
+def compaction_context(app: Engram, query: CompactionQuery) -> ContextOut:
+    """What one session has kept so far, for the same session after its host compacted it."""
+    session_id = needed("session_id", query.session_id)
+    return ContextOut(context=_text(app, app.session_memory.own(session_id)))
+
+
+@operation("GET", "/review", errors=(404, 409))
+def review(app: Engram, query: ListQuery) -> ReviewList:
+    """What is due for review, the longest overdue first, then what changed files stand behind."""
+    where, limit = selected(app, query), or_default(query.limit, 10)
+    due = app.observations.due_for_review(where.named, all_projects=where.all_projects, limit=limit)
+    rows = app.browsing.whole([one.id for one in due.items])
+    found = [_review(row, "needs_review") for row in rows]
+    return ReviewList(observations=found, count=len(found))
+
+
+@operation("POST", "/review/mark_reviewed", errors=(404,))
+def mark_reviewed(app: Engram, body: ReviewBody) -> ReviewOut:
+    """Confirm that an observation still holds; the next review date follows from its type."""
+    number = body.observation_id or body.id
+    if not number:
+        raise InvalidArgumentError("observation_id", number, expected="given")
+    app.observations.mark_reviewed(number)
+    [row] = app.browsing.whole([number])
+    return _review(row, row.state(app.journal.moment()))
+
+
+@operation("POST", "/topic-keys/suggest", errors=(409,))
+def suggest_topic_key(app: Engram, query: CwdQuery, body: TopicBody) -> TopicOut:
+    """A stable topic key for a text to come, and what holds it already."""
+    if not (body.title or "").strip() and not (body.content or "").strip():
+        raise EmptyFieldError("title")
+    made = app.contexts.suggest_topic(type=body.type or "", title=body.title or "", content=body.content or "")
+    return TopicOut(topic_key=made.topic_key, existing_id=made.existing_id, existing_title=made.existing_title)
+
+
+def _review(row: Observation, state: str) -> ReviewOut:
+    return ReviewOut(
+        id=row.id,
+        sync_id=row.sync_id,
+        title=row.title,
+        type=row.type,
+        state=state,
+        project=row.project,
+        review_after=engram_time(row.review_after),
+    )
+
+
+def _session_of(app: Engram, session_id: str) -> SessionOut | None:
+    try:
+        return session(app.sessions.get(session_id))
+    except SessionNotFoundError:
+        return None
+
+
+def _limited(made: Context, query: ContextQuery) -> Context:
+    """A context with each of Engram's sections as long as was asked for; below zero it is left out."""
+    asked = {
+        "recent": query.observations,
+        "prompts": query.prompts,
+        "sessions": query.sessions,
+        "pinned": query.pinned,
+    }
+    sections = (_cut(section, asked.get(section.name)) for section in made.sections)
+    return replace(made, sections=tuple(sections))
+
+
+def _cut(section: Section, most: int | None) -> Section:
+    if not most:
+        return section
+    return replace(section, items=section.items[: max(0, min(most, MOST_OF_A_SECTION))])
+
+
+def _text(app: Engram, made: Context) -> str:
+    if not any(section.items for section in made.sections):
+        return ""
+    return render.text(made, now=app.journal.moment())

@@ -1,0 +1,204 @@
+"""Sessions and user prompts."""
+
+from __future__ import annotations
+
+import os
+
+from pydantic import Field
+
+from engram_py.app import Engram
+from engram_py.errors import EmptyFieldError, EmptyQueryError, SessionNotFoundError
+from engram_py.interfaces.http.errors import SessionConflictError, SessionScopeError
+from engram_py.interfaces.http.operations import Answer, Body, Id, Path, Whole, operation
+from engram_py.interfaces.http.shapes import PromptOut, SessionOut, SessionSummary, prompt, session, session_line
+from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
+from engram_py.project.names import normalize_project
+
+OWNED = "project_owned"
+
+
+class SessionPath(Path):
+    id: str
+
+
+class PromptPath(Path):
+    id: Id
+
+
+class ListQuery(ProjectQuery):
+    limit: Whole = Field(default=None, description="Most results; what is no number means the default.")
+
+
+class PromptQuery(ListQuery):
+    NEEDS = ("q",)
+
+    q: str = Field(default="", description="Words that every prompt found must hold.")
+
+
+class SessionBody(Body):
+    NEEDS = ("id",)
+
+    id: str | None = None
+    project: str | None = None
+    directory: str | None = None
+    ownership_mode: str | None = None
+
+
+class EndBody(Body):
+    summary: str | None = None
+
+
+class RuntimeEndBody(Body):
+    NEEDS = ("id", "project", "directory")
+
+    id: str | None = None
+    project: str | None = None
+    directory: str | None = None
+    ownership_mode: str | None = None
+    summary: str | None = None
+
+
+class PromptBody(Body):
+    NEEDS = ("content",)
+
+    session_id: str | None = None
+    content: str | None = None
+    project: str | None = None
+
+
+class SessionDone(Answer):
+    id: str
+    status: str
+    warnings: list[str] | None = None
+
+
+class PromptSavedOut(Answer):
+    id: int
+    status: str
+    outcome: str
+    sync_id: str
+    project: str
+    warnings: list[str]
+
+
+class PromptDeleted(Answer):
+    id: int
+    status: str
+
+
+@operation("POST", "/sessions", status=201, errors=(409,))
+def create_session(app: Engram, query: CwdQuery, body: SessionBody) -> SessionDone:
+    """Start a session, or go on with it: an ended one is opened again."""
+    session_id = needed("id", body.id)
+    mode = body.ownership_mode or "shared"
+    if mode == OWNED and body.project:
+        _refuse_other_owner(app, session_id, body.project)
+    state = app.sessions.start(
+        session_id, directory=body.directory or None, project=body.project or None, ownership_mode=mode
+    )
+    return SessionDone(id=state.session.id, status="created", warnings=list(state.warnings) or None)
+
+
+@operation("POST", "/sessions/{id}/end")
+def end_session(app: Engram, path: SessionPath, body: EndBody) -> SessionDone:
+    """End a session. One that was never started is ended already, which `warnings` says."""
+    try:
+        state = app.sessions.end(path.id, summary=body.summary)
+    except SessionNotFoundError as exc:
+        return SessionDone(id=path.id, status="completed", warnings=[f"{exc.message}; nothing was written"])
+    return SessionDone(id=state.session.id, status="completed", warnings=list(state.warnings) or None)
+
+
+@operation("GET", "/sessions/recent", errors=(404, 409))
+def recent_sessions(app: Engram, query: ListQuery) -> list[SessionSummary]:
+    """The sessions that were active last, 5 unless `limit` says otherwise."""
+    where = selected(app, query)
+    rows = app.sessions.recent(where.named, all_projects=where.all_projects, limit=or_default(query.limit, 5))
+    return [session_line(row) for row in rows]
+
+
+@operation("GET", "/sessions/{id}", errors=(404,))
+def get_session(app: Engram, path: SessionPath) -> SessionOut:
+    """One session."""
+    return session(app.sessions.get(path.id))
+
+
+@operation("DELETE", "/sessions/{id}", errors=(404, 409))
+def delete_session(app: Engram, path: SessionPath) -> SessionDone:
+    """Delete a session and its prompts; one that still holds observations is refused."""
+    app.sessions.delete(path.id)
+    return SessionDone(id=path.id, status="deleted")
+
+
+@operation("POST", "/runtime-sessions/end", errors=(404, 409))
+def end_runtime_session(app: Engram, body: RuntimeEndBody) -> SessionDone:
+    """End a session of an agent that names the project and the directory it was started in."""
+    wanted = needed("id", body.id), needed("project", body.project), needed("directory", body.directory)
+    session_id, project, directory = wanted
+    held = app.sessions.get(session_id)
+    if held.project != normalize_project(project):
+        raise SessionScopeError(session_id, "project", held.project, project)
+    if held.directory and os.path.normpath(held.directory) != os.path.normpath(directory):
+        raise SessionScopeError(session_id, "directory", held.directory, directory)
+    state = app.sessions.end(session_id, summary=body.summary)
+    return SessionDone(id=state.session.id, status="ended", warnings=list(state.warnings) or None)
+
+
+@operation("POST", "/prompts", status=201, errors=(409,))
+def save_prompt(app: Engram, query: CwdQuery, body: PromptBody) -> PromptSavedOut:
+    """Keep what a user asked for; the same words in the same session are kept once."""
+    saved = app.prompts.save(needed("content", body.content), project=body.project or None, session_id=body.session_id)
+    return PromptSavedOut(
+        id=saved.id,
+        status="saved",
+        outcome=saved.outcome,
+        sync_id=saved.sync_id,
+        project=saved.project,
+        warnings=list(saved.warnings),
+    )
+
+
+@operation("GET", "/prompts/recent", errors=(404, 409))
+def recent_prompts(app: Engram, query: ListQuery) -> list[PromptOut]:
+    """The latest prompts, 20 unless `limit` says otherwise."""
+    where = selected(app, query)
+    rows = app.prompts.recent(where.named, all_projects=where.all_projects, limit=or_default(query.limit, 20))
+    return [prompt(row) for row in rows]
+
+
+@operation("GET", "/prompts/search", errors=(404, 409))
+def search_prompts(app: Engram, query: PromptQuery) -> list[PromptOut]:
+    """The prompts that hold every word of `q`, best first, 10 unless `limit` says otherwise."""
+    if not query.q.strip():
+        raise EmptyQueryError(query.q)
+    where, limit = selected(app, query), or_default(query.limit, 10)
+    rows = app.prompts.recent(where.named, query=query.q, all_projects=where.all_projects, limit=limit)
+    return [prompt(row) for row in rows]
+
+
+@operation("DELETE", "/prompts/{id}", errors=(404,))
+def delete_prompt(app: Engram, path: PromptPath) -> PromptDeleted:
+    """Delete a prompt for good."""
+    return PromptDeleted(id=app.prompts.delete(path.id).id, status="deleted")
+
+
+def needed(name: str, value: str | None) -> str:
+    """A text that must be there. Raises EmptyFieldError."""
+    if value is None or not value.strip():
+        raise EmptyFieldError(name)
+    return value
+
+
+def or_default(value: int | None, default: int) -> int:
+    """Engram's reading of a number: none, zero and less mean the default."""
+    return value if value is not None and value > 0 else default
+
+
+def _refuse_other_owner(app: Engram, session_id: str, project: str) -> None:
+    try:
+        held = app.sessions.get(session_id)
+    except SessionNotFoundError:
+        return
+    wanted = normalize_project(project)
+    if held.project and held.project != wanted:
+        raise SessionConflictError(session_id, held.project, wanted)

@@ -1,0 +1,142 @@
+"""The rows of a memory as Engram's server shows them: its names, its times, nothing for what is not there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engram_py.interfaces.http.operations import Answer
+from engram_py.models.observation import Hit, Observation
+from engram_py.models.session import Prompt, Session, SessionLine
+from engram_py.models.times import parse_time
+
+
+def engram_time(text: str | None) -> str | None:
+    """``YYYY-MM-DD HH:MM:SS`` in UTC, to the second, as Engram writes times."""
+    moment = parse_time(text)
+    return None if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def spoken(text: str) -> str:
+    """The same of a time that is always there."""
+    return engram_time(text) or text
+
+
+class ObservationOut(Answer):
+    id: int
+    sync_id: str
+    session_id: str
+    type: str
+    title: str
+    content: str
+    tool_name: str | None = None
+    project: str
+    scope: str
+    topic_key: str | None = None
+    revision_count: int
+    duplicate_count: int
+    last_seen_at: str | None = None
+    pinned: bool
+    state: str | None = None
+    review_after: str | None = None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None = None
+
+
+class SearchHit(ObservationOut):
+    """An observation that answers a question. The lower the rank, the better; ``score`` is 0 to 1."""
+
+    rank: float
+    score: float
+    snippet: str
+
+
+class TimelineEntry(ObservationOut):
+    is_focus: bool = False
+
+
+class SessionOut(Answer):
+    id: str
+    project: str
+    ownership_mode: str
+    directory: str
+    started_at: str
+    ended_at: str | None = None
+    summary: str | None = None
+
+
+class SessionSummary(Answer):
+    id: str
+    project: str
+    started_at: str
+    ended_at: str | None = None
+    summary: str | None = None
+    observation_count: int
+
+
+class PromptOut(Answer):
+    id: int
+    sync_id: str
+    session_id: str
+    content: str
+    project: str
+    created_at: str
+
+
+def observation(row: Observation) -> ObservationOut:
+    return ObservationOut(**_values(row))
+
+
+def entry(row: Observation) -> TimelineEntry:
+    return TimelineEntry(**_values(row))
+
+
+def hit(row: Observation, found: Hit) -> SearchHit:
+    values = {**_values(row), "state": found.state}
+    return SearchHit(**values, rank=-found.score, score=found.score, snippet=found.snippet)
+
+
+def session(row: Session) -> SessionOut:
+    return SessionOut(
+        id=row.id,
+        project=row.project,
+        ownership_mode=row.ownership_mode,
+        directory=row.directory,
+        started_at=spoken(row.started_at),
+        ended_at=engram_time(row.ended_at),
+        summary=row.summary,
+    )
+
+
+def session_line(row: SessionLine) -> SessionSummary:
+    return SessionSummary(
+        id=row.id,
+        project=row.project,
+        started_at=spoken(row.started_at),
+        ended_at=engram_time(row.ended_at),
+        summary=row.summary,
+        observation_count=row.observations,
+    )
+
+
+def prompt(row: Prompt) -> PromptOut:
+    return PromptOut(
+        id=row.id,
+        sync_id=row.sync_id,
+        session_id=row.session_id,
+        content=row.content,
+        project=row.project,
+        created_at=spoken(row.created_at),
+    )
+
+
+_AS_THEY_ARE = (
+    "id", "sync_id", "session_id", "type", "title", "content", "tool_name", "project", "scope", "topic_key",
+    "revision_count", "duplicate_count", "pinned",
+)  # fmt: skip
+_MOMENTS = ("last_seen_at", "review_after", "created_at", "updated_at", "deleted_at")
+
+
+def _values(row: Observation) -> dict[str, Any]:
+    values: dict[str, Any] = {name: getattr(row, name) for name in _AS_THEY_ARE}
+    return values | {name: engram_time(getattr(row, name)) for name in _MOMENTS}

@@ -1,0 +1,211 @@
+"""The agents there are, each a row: where it looks for MCP servers, hooks and instructions, and in which shape.
+
+Checked against the agents' own documentation in November 2026, and for Claude Code, Codex, Gemini CLI, OpenCode and
+Qwen Code by running them (tests/clients). Windsurf's and Cline's hooks cannot give the model anything to read, Kiro's
+belong to one custom agent, OpenCode's are JavaScript: those agents get the server and the instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from engram_py.interfaces.setup.edits import Format
+
+Scope = Literal["user", "project"]
+SCOPES: tuple[Scope, ...] = ("user", "project")
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Where MCP servers are registered: the first of ``paths`` that exists, and the object that holds them.
+
+    ``extra`` is what an entry holds besides its command.
+    """
+
+    paths: tuple[str, ...]
+    keys: tuple[str, ...] = ("mcpServers",)
+    shape: Literal["plain", "typed", "one-list"] = "plain"
+    format: Format = "json"
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Where hooks are registered. ``events``: ours → (the agent's name of it, its matcher).
+
+    ``shape``: ``grouped`` is Claude Code's list of matchers with hooks, ``flat`` a list of commands.
+    ``unit`` is what a timeout counts, 0 where nobody says.
+    """
+
+    path: str
+    events: Mapping[str, tuple[str, str | None]]
+    shape: Literal["grouped", "flat"] = "grouped"
+    unit: int = 1
+    version: bool = False
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """Where the agent reads standing instructions. ``head`` makes it a file of our own, which begins with it."""
+
+    path: str
+    head: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    name: str
+    title: str
+    signs: tuple[str, ...]
+    programs: tuple[str, ...]
+    servers: Mapping[Scope, Servers]
+    hooks: Mapping[Scope, Hooks] = field(default_factory=dict)
+    instructions: Mapping[Scope, Instructions] = field(default_factory=dict)
+    note: str = ""
+
+
+# Seconds an agent waits for a hook. The hook answers sooner by itself; this is for a machine that cannot even start it.
+TIMEOUTS = {"session-start": 15, "user-prompt": 10}
+TIMEOUT = 15
+
+_STARTS = "startup|resume|clear|compact"
+_CLAUDE_EVENTS: dict[str, tuple[str, str | None]] = {
+    "session-start": ("SessionStart", _STARTS),
+    "user-prompt": ("UserPromptSubmit", None),
+    "pre-compact": ("PreCompact", None),
+    "subagent-start": ("SubagentStart", None),
+    "subagent-stop": ("SubagentStop", None),
+    "stop": ("Stop", None),
+    "session-end": ("SessionEnd", None),
+}
+PRE_TOOL = ("PreToolUse", "Edit|Write|MultiEdit|NotebookEdit")
+_UNMATCHED = {event: (name, None) for event, (name, _) in _CLAUDE_EVENTS.items()}
+_CODEX_EVENTS = {event: one for event, one in _UNMATCHED.items() if event != "session-end"}
+_GEMINI_EVENTS: dict[str, tuple[str, str | None]] = {
+    "session-start": ("SessionStart", None),
+    "user-prompt": ("BeforeAgent", None),
+    "pre-compact": ("PreCompress", None),
+    "stop": ("AfterAgent", None),
+    "session-end": ("SessionEnd", None),
+}
+_CURSOR_EVENTS: dict[str, tuple[str, str | None]] = {
+    "session-start": ("sessionStart", None),
+    "user-prompt": ("beforeSubmitPrompt", None),
+    "pre-compact": ("preCompact", None),
+    "subagent-start": ("subagentStart", None),
+    "subagent-stop": ("subagentStop", None),
+    "stop": ("stop", None),
+    "session-end": ("sessionEnd", None),
+}
+
+# Claude Code 2.1 hides the tools of MCP servers behind a search for tools, and starts without waiting for a server.
+# A tool that has to be searched for is not used unasked, and ours cost less than 2,000 tokens together.
+ALWAYS_LOADED = {"alwaysLoad": True}
+
+_AGENTS_MD = Instructions("{project}/AGENTS.md")
+_APPLY_TO_ALL = "---\napplyTo: '**'\n---\n\n"
+_ALWAYS = "---\ndescription: How to use the engram memory\nalwaysApply: true\n---\n\n"
+_ALWAYS_ON = "---\ntrigger: always_on\n---\n\n"
+_INCLUDED = "---\ninclusion: always\n---\n\n"
+_CLINE_EXTENSION = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+
+AGENTS: dict[str, Agent] = {
+    agent.name: agent
+    for agent in (
+        Agent(
+            "claude-code", "Claude Code", ("{claude}",), ("claude",),
+            # Where the `claude` program is, `--scope user` installs the plugin instead of writing these.
+            {"user": Servers(("{claude_state}/.claude.json",), shape="typed", extra=ALWAYS_LOADED),
+             "project": Servers(("{project}/.mcp.json",), shape="typed", extra=ALWAYS_LOADED)},
+            {"user": Hooks("{claude}/settings.json", _CLAUDE_EVENTS),
+             "project": Hooks("{project}/.claude/settings.local.json", _CLAUDE_EVENTS)},
+            {"user": Instructions("{claude}/CLAUDE.md"), "project": Instructions("{project}/CLAUDE.md")},
+        ),
+        Agent(
+            "cursor", "Cursor", ("{home}/.cursor",), ("cursor", "cursor-agent"),
+            {"user": Servers(("{home}/.cursor/mcp.json",)), "project": Servers(("{project}/.cursor/mcp.json",))},
+            {"user": Hooks("{home}/.cursor/hooks.json", _CURSOR_EVENTS, shape="flat", version=True),
+             "project": Hooks("{project}/.cursor/hooks.json", _CURSOR_EVENTS, shape="flat", version=True)},
+            {"project": Instructions("{project}/.cursor/rules/engram.mdc", _ALWAYS)},
+        ),
+        Agent(
+            "codex", "Codex CLI", ("{codex}",), ("codex",),
+            {"user": Servers(("{codex}/config.toml",), ("mcp_servers",), format="toml"),
+             "project": Servers(("{project}/.codex/config.toml",), ("mcp_servers",), format="toml")},
+            {"user": Hooks("{codex}/hooks.json", _CODEX_EVENTS),
+             "project": Hooks("{project}/.codex/hooks.json", _CODEX_EVENTS)},
+            {"user": Instructions("{codex}/AGENTS.md"), "project": _AGENTS_MD},
+            note="Codex runs new hooks only after you have trusted them: type /hooks in it once.",
+        ),
+        Agent(
+            "gemini", "Gemini CLI", ("{home}/.gemini",), ("gemini",),
+            {"user": Servers(("{home}/.gemini/settings.json",)),
+             "project": Servers(("{project}/.gemini/settings.json",))},
+            {"user": Hooks("{home}/.gemini/settings.json", _GEMINI_EVENTS, unit=1000),
+             "project": Hooks("{project}/.gemini/settings.json", _GEMINI_EVENTS, unit=1000)},
+            {"user": Instructions("{home}/.gemini/GEMINI.md"), "project": Instructions("{project}/GEMINI.md")},
+        ),
+        Agent(
+            "opencode", "OpenCode", ("{config}/opencode",), ("opencode",),
+            {"user": Servers(("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc"),
+                             ("mcp",), "one-list"),
+             "project": Servers(("{project}/opencode.json", "{project}/opencode.jsonc"), ("mcp",), "one-list")},
+            instructions={"user": Instructions("{config}/opencode/AGENTS.md"), "project": _AGENTS_MD},
+        ),
+        Agent(
+            "vscode", "VS Code (Copilot)", ("{code}", "{code_insiders}"), ("code", "code-insiders"),
+            {"user": Servers(("{code}/mcp.json", "{code_insiders}/mcp.json"), ("servers",), "typed"),
+             "project": Servers(("{project}/.vscode/mcp.json",), ("servers",), "typed")},
+            {"user": Hooks("{home}/.copilot/hooks/engram.json", _UNMATCHED, shape="flat", own=True),
+             "project": Hooks("{project}/.github/hooks/engram.json", _UNMATCHED, shape="flat", own=True)},
+            {"user": Instructions("{code}/prompts/engram.instructions.md", _APPLY_TO_ALL),
+             "project": Instructions("{project}/.github/instructions/engram.instructions.md", _APPLY_TO_ALL)},
+        ),
+        Agent(
+            "windsurf", "Windsurf", ("{home}/.codeium/windsurf",), ("windsurf",),
+            {"user": Servers(("{home}/.codeium/windsurf/mcp_config.json",))},
+            instructions={"user": Instructions("{home}/.codeium/windsurf/memories/global_rules.md")},
+        ),
+        Agent(
+            "cline", "Cline", ("{home}/.cline", "{code}/globalStorage/saoudrizwan.claude-dev"), ("cline",),
+            {"user": Servers(("{home}/.cline/data/settings/cline_mcp_settings.json", f"{{code}}/{_CLINE_EXTENSION}"))},
+            instructions={"user": Instructions("{home}/.cline/rules/engram.md", "")},
+        ),
+        Agent(
+            "zed", "Zed", ("{zed}",), ("zed", "zeditor"),
+            {"user": Servers(("{zed}/settings.json",), ("context_servers",)),
+             "project": Servers(("{project}/.zed/settings.json",), ("context_servers",))},
+            instructions={"project": _AGENTS_MD},
+        ),
+        Agent(
+            "qwen", "Qwen Code", ("{home}/.qwen",), ("qwen",),
+            {"user": Servers(("{home}/.qwen/settings.json",)), "project": Servers(("{project}/.qwen/settings.json",))},
+            # Releases disagree on whether a timeout counts seconds or milliseconds; the hook has its own limit.
+            {"user": Hooks("{home}/.qwen/settings.json", _UNMATCHED, unit=0),
+             "project": Hooks("{project}/.qwen/settings.json", _UNMATCHED, unit=0)},
+            {"user": Instructions("{home}/.qwen/QWEN.md"), "project": Instructions("{project}/QWEN.md")},
+        ),
+        Agent(
+            "kiro", "Kiro", ("{home}/.kiro",), ("kiro", "kiro-cli"),
+            {"user": Servers(("{home}/.kiro/settings/mcp.json",)),
+             "project": Servers(("{project}/.kiro/settings/mcp.json",))},
+            instructions={"user": Instructions("{home}/.kiro/steering/engram.md", _INCLUDED),
+                          "project": Instructions("{project}/.kiro/steering/engram.md", _INCLUDED)},
+        ),
+    )
+}  # fmt: skip
+
+
+def entry(servers: Servers, command: list[str]) -> dict[str, Any]:
+    """What stands under our name among the servers."""
+    match servers.shape:
+        case "plain":
+            made: dict[str, Any] = {"command": command[0], "args": command[1:]}
+        case "typed":
+            made = {"type": "stdio", "command": command[0], "args": command[1:]}
+        case "one-list":
+            made = {"type": "local", "command": command, "enabled": True}
+    return {**made, **servers.extra}

@@ -1,0 +1,143 @@
+"""Reading and replacing other programs' files: nothing is followed, nothing is half written, nothing is guessed."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from engram_py.errors import SetupRefusedError
+
+_BOM = "\ufeff"
+# Where the read-only mark of a folder, which Python reports as its mode, says nothing about what may be written in it.
+WINDOWS = os.name == "nt"
+_MOST_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a path held: its bytes, None when there was no file, and its permissions."""
+
+    data: bytes | None
+    mode: int | None = None
+
+
+def look(path: Path) -> Found:
+    """What is at ``path``, if it is something setup may replace.
+
+    Raises SetupRefusedError: it is a symbolic link, a directory or the like, read-only, or too big.
+    """
+    try:
+        about = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        _check_folder(path)
+        return Found(None)
+    except OSError as exc:
+        raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc
+    if stat.S_ISLNK(about.st_mode):
+        raise SetupRefusedError(str(path), f"it is a symbolic link to {_target(path)}; edit that file yourself")
+    if not stat.S_ISREG(about.st_mode):
+        raise SetupRefusedError(str(path), "it is not a file")
+    if not about.st_mode & stat.S_IWUSR or not os.access(path, os.W_OK):
+        raise SetupRefusedError(str(path), "it is read-only")
+    if about.st_size > _MOST_BYTES:
+        raise SetupRefusedError(str(path), f"it has {about.st_size:,} bytes, which no configuration has")
+    try:
+        return Found(path.read_bytes(), stat.S_IMODE(about.st_mode))
+    except OSError as exc:
+        raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc
+
+
+def decoded(path: Path, data: bytes) -> tuple[str, str]:
+    """The text of a file and the byte order mark before it, if any.
+
+    Raises SetupRefusedError: it is not UTF-8 text.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise SetupRefusedError(str(path), "it is not UTF-8 text") from exc
+    if "\0" in text:
+        raise SetupRefusedError(str(path), "it holds NUL bytes, so it is not a text of this kind")
+    return (text.removeprefix(_BOM), _BOM) if text.startswith(_BOM) else (text, "")
+
+
+def replace(path: Path, data: bytes, *, found: Found) -> None:
+    """Give the file these bytes in one step, and the permissions it had.
+
+    Raises SetupRefusedError: it changed since ``found`` was read, or it cannot be written.
+    """
+    if look(path).data != found.data:
+        raise SetupRefusedError(str(path), "another program changed it just now; run the command again")
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".engram", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            # mkstemp's own mode is the owner's alone; a new file gets what the agent itself would give it.
+            Path(temporary).chmod(found.mode if found.mode is not None else 0o666 & ~_umask())
+            Path(temporary).replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
+            raise
+    except OSError as exc:
+        raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc
+
+
+def make_folders(path: Path) -> list[Path]:
+    """Make the folders above ``path`` that are missing; those that were made, outermost first."""
+    missing = [folder for folder in path.parents if not folder.exists()][::-1]
+    try:
+        for folder in missing:
+            folder.mkdir(exist_ok=True)
+    except OSError as exc:
+        raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc
+    return missing
+
+
+def remove(path: Path) -> None:
+    """Remove a file of ours."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as exc:
+        raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc
+
+
+def remove_empty(folders: list[Path]) -> None:
+    """Remove those of the folders that are empty, inner ones first."""
+    for folder in sorted(folders, key=lambda one: len(one.parts), reverse=True):
+        with contextlib.suppress(OSError):  # not empty: somebody else's by now
+            folder.rmdir()
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _check_folder(path: Path) -> None:
+    existing = next(folder for folder in path.parents if os.path.lexists(folder))
+    if not existing.is_dir():
+        raise SetupRefusedError(str(path), f"{existing} is not a directory")
+    marked = not WINDOWS and not existing.stat().st_mode & stat.S_IWUSR
+    if marked or not os.access(existing, os.W_OK | os.X_OK):
+        raise SetupRefusedError(str(path), f"{existing} is read-only")
+
+
+def _target(path: Path) -> str:
+    try:
+        return str(path.readlink())
+    except OSError:
+        return "nowhere"
+
+
+def _umask() -> int:
+    current = os.umask(0o077)
+    os.umask(current)
+    return current

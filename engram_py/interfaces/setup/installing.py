@@ -1,0 +1,169 @@
+"""What ``engram setup`` and ``engram unsetup`` do, for one agent at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engram_py.errors import SetupRefusedError, UnknownAgentError
+from engram_py.interfaces.setup.agents import AGENTS, Agent, Scope
+from engram_py.interfaces.setup.claude import Plugin, render
+from engram_py.interfaces.setup.edits import FileEdits
+from engram_py.interfaces.setup.launcher import Launcher
+from engram_py.interfaces.setup.machine import Machine
+from engram_py.interfaces.setup.manifest import Manifest, opened
+from engram_py.interfaces.setup.planning import Change, carry_out, plan_setup, plan_unsetup, take_back
+from engram_py.interfaces.setup.wanted import Parts, wanted
+from engram_py.project.files import real_path
+
+PLUGIN_USER = "claude-code@user"
+_TWICE = "A server called engram was registered by hand as well; `claude mcp remove engram` removes that one."
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that was, or would be, done: to a file, or to Claude Code's plugins.
+
+    ``replaces``: how the server of our name started that was there before.
+    """
+
+    what: str
+    kind: str
+    diff: str = ""
+    replaces: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of one agent."""
+
+    agent: str
+    title: str
+    scope: Scope
+    steps: tuple[Step, ...]
+    note: str = ""
+
+    @property
+    def changed(self) -> bool:
+        return any(step.kind not in ("unchanged", "kept") for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The agents of one machine. ``data_dir`` holds what unsetup needs to know."""
+
+    machine: Machine
+    data_dir: Path
+    start: Launcher
+
+    def detected(self) -> list[Agent]:
+        """The agents that are installed here, as far as their folders and programs tell."""
+        return [agent for agent in AGENTS.values() if self._is_here(agent)]
+
+    def in_use(self) -> list[tuple[str, Scope]]:
+        """The agents that were set up, for this user or in this project."""
+        with opened(self.data_dir, reading=True) as manifest:
+            users = {user for record in manifest.files.values() for user in record.users}
+            plugin = manifest.plugin is not None
+        found: list[tuple[str, Scope]] = []
+        for name in AGENTS:
+            if self._user(name, "user") in users or (plugin and name == "claude-code"):
+                found.append((name, "user"))
+            if self._user(name, "project") in users:
+                found.append((name, "project"))
+        return found
+
+    def set_up(self, agent: Agent, scope: Scope, parts: Parts, *, dry_run: bool = False) -> Done:
+        """Register server, hooks and instructions; a second time changes nothing.
+
+        Raises SetupError: something stands in the way. A file that could not be edited is as it was.
+        """
+        user = self._user(agent.name, scope)
+        with opened(self.data_dir, reading=dry_run) as manifest:
+            if self._by_plugin(agent, scope, parts):
+                return self._install_plugin(agent, scope, parts, manifest, dry_run=dry_run)
+            files = self._wanted(agent, scope, parts)
+            changes = plan_setup(files, manifest)
+            if not dry_run and user == PLUGIN_USER and manifest.plugin is not None:
+                self._plugin().uninstall(manifest)  # plugin and plain registration would be two servers
+                changes = plan_setup(files, manifest)
+            if not dry_run:
+                carry_out(changes, manifest, user)
+        return Done(agent.name, agent.title, scope, _steps(changes), agent.note if parts.hooks else "")
+
+    def take_out(self, agent: Agent, scope: Scope, *, dry_run: bool = False) -> Done:
+        """Put back what was there before, and take our part out of what somebody edited since."""
+        user = self._user(agent.name, scope)
+        with opened(self.data_dir, reading=dry_run) as manifest:
+            plugin = user == PLUGIN_USER and manifest.plugin is not None
+            changes = [] if plugin and not _used(manifest, user) else self._plan_take_out(agent, scope, manifest)
+            if plugin and not dry_run:
+                self._plugin().uninstall(manifest)
+            if not dry_run:
+                take_back(changes, manifest, user)
+        steps = (Step("the plugin engram", "removed"),) if plugin else ()
+        return Done(agent.name, agent.title, scope, (*steps, *_steps(changes)))
+
+    def _wanted(self, agent: Agent, scope: Scope, parts: Parts) -> list[FileEdits]:
+        """What the agent's files should hold. Raises SetupRefusedError: a folder of the project leads out of it."""
+        files = wanted(agent, scope, self.machine, self.start, parts)
+        project = real_path(self.machine.project)
+        for one in files if scope == "project" else ():
+            folder = real_path(one.path.parent)
+            if not folder.is_relative_to(project):
+                raise SetupRefusedError(str(one.path), f"its folder is a link out of the project, to {folder}")
+        return files
+
+    def _plan_take_out(self, agent: Agent, scope: Scope, manifest: Manifest) -> list[Change]:
+        files = self._wanted(agent, scope, Parts(pre_tool=True))
+        return plan_unsetup(files, manifest, self._user(agent.name, scope))
+
+    def _install_plugin(self, agent: Agent, scope: Scope, parts: Parts, manifest: Manifest, *, dry_run: bool) -> Done:
+        plugin = self._plugin()
+        files = render(self.start, pre_tool=parts.pre_tool)
+        current = plugin.is_current(files, manifest)
+        kind = "unchanged" if current else "installed"
+        if not dry_run and _used(manifest, PLUGIN_USER):  # registered by hand until now; both would be two servers
+            take_back(self._plan_take_out(agent, scope, manifest), manifest, PLUGIN_USER)
+        if not (current or dry_run):
+            plugin.install(files, manifest)
+        will = "" if current else "".join(f"+ {line}\n" for line in plugin.commands())
+        note = _TWICE if plugin.is_also_registered() else ""
+        return Done(agent.name, agent.title, scope, (Step("the plugin engram", kind, will),), note)
+
+    def _by_plugin(self, agent: Agent, scope: Scope, parts: Parts) -> bool:
+        """Whether Claude Code installs it itself. Without hooks it is a plain MCP server."""
+        return agent.name == "claude-code" and scope == "user" and parts.hooks and self._plugin().program is not None
+
+    def _plugin(self) -> Plugin:
+        return Plugin(self.machine, self.data_dir / "setup" / "claude-plugin", self.machine.program("claude"))
+
+    def _user(self, name: str, scope: Scope) -> str:
+        """Who a file is edited for; in a project, that of this folder."""
+        return f"{name}@{self.machine.project}" if scope == "project" else f"{name}@user"
+
+    def _is_here(self, agent: Agent) -> bool:
+        return any(self.machine.place(sign).is_dir() for sign in agent.signs) or any(
+            self.machine.program(name) for name in agent.programs
+        )
+
+
+def _used(manifest: Manifest, user: str) -> bool:
+    return any(user in record.users for record in manifest.files.values())
+
+
+def agents_named(names: Sequence[str]) -> list[Agent]:
+    """The agents of these names, each once.
+
+    Raises UnknownAgentError.
+    """
+    for name in names:
+        if name not in AGENTS:
+            raise UnknownAgentError(name, list(AGENTS))
+    return [AGENTS[name] for name in dict.fromkeys(names)]
+
+
+def _steps(changes: list[Change]) -> tuple[Step, ...]:
+    return tuple(Step(str(change.path), change.kind, change.diff(), change.replaces, change.note) for change in changes)

@@ -1,0 +1,229 @@
+"""Setting an agent's files up and back: first the whole plan, refused as a whole, then one file after the other."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engram_py.errors import SetupRefusedError
+from engram_py.interfaces.setup.edits import Edit, FileEdits, Member, altered, applied, replaced, withdrawn
+from engram_py.interfaces.setup.files import Found, decoded, digest, look, make_folders, remove, replace
+from engram_py.interfaces.setup.jsonc import MISSING, UnreadableTextError
+from engram_py.interfaces.setup.manifest import Manifest, Record
+
+_COMMAND_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of one file. ``after`` None: it goes. ``original``: what is kept as the state before us.
+
+    ``replaces`` says how a server started that somebody else had registered under our name. ``copy``: what is there
+    now was edited in our part, and is kept as well. ``note`` is for people to read.
+    """
+
+    path: Path
+    found: Found
+    after: bytes | None
+    original: bytes | None = None
+    replaces: str = ""
+    copy: bool = False
+    note: str = ""
+
+    @property
+    def kind(self) -> str:
+        if self.found.data == self.after:
+            return "unchanged"
+        if self.after is None:
+            return "removed"
+        return "created" if self.found.data is None else "changed"
+
+    def diff(self) -> str:
+        """The change as a unified diff, empty where there is none."""
+        before, after = ((data or b"").decode("utf-8", "replace") for data in (self.found.data, self.after))
+        lines = difflib.unified_diff(
+            before.splitlines(keepends=True), after.splitlines(keepends=True), str(self.path), str(self.path), n=2
+        )
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def plan_setup(files: list[FileEdits], manifest: Manifest) -> list[Change]:
+    """What setup would change. Nothing is written.
+
+    Raises SetupRefusedError: one of the files cannot be edited.
+    """
+    return [_plan_setup(wanted, manifest) for wanted in files]
+
+
+def plan_unsetup(files: list[FileEdits], manifest: Manifest, user: str) -> list[Change]:
+    """What unsetup would change: back to the bytes from before where only setup wrote the file since.
+
+    Raises SetupRefusedError: somebody edited a file meanwhile, and it cannot be parsed now.
+    """
+    changes = []
+    planned = {str(wanted.path) for wanted in files}
+    others = [path for path, record in manifest.files.items() if user in record.users and path not in planned]
+    # Files of an earlier version or another setting of CODEX_HOME: what they held is known all the same.
+    for wanted in [*files, *(FileEdits(Path(path), "text", ()) for path in others)]:
+        record = manifest.files.get(str(wanted.path))
+        shared = record is not None and [one for one in record.users if one != user]
+        if not (shared and wanted.format in ("text", "own")):  # another agent still reads those lines
+            changes.append(_plan_unsetup(wanted, manifest, record, last=not shared))
+    return changes
+
+
+def carry_out(changes: list[Change], manifest: Manifest, user: str) -> None:
+    """Write what setup planned. What was there is kept, and recorded, before each file is touched."""
+    for change in changes:
+        key = str(change.path)
+        earlier = manifest.files.get(key)
+        if change.after is None or (earlier is None and change.kind == "unchanged"):
+            continue
+        original = None if change.original is None else manifest.keep(change.original)
+        users = [*(earlier.users if earlier else []), user]
+        record = Record(original, digest(change.after), list(dict.fromkeys(users)))
+        manifest.files[key] = record
+        manifest.save()
+        made = [str(folder) for folder in make_folders(change.path)]
+        if made:
+            manifest.folders += made
+            manifest.save()
+        if change.kind != "unchanged":
+            _keep_copy(change, manifest)
+            replace(change.path, change.after, found=change.found)
+
+
+def take_back(changes: list[Change], manifest: Manifest, user: str) -> None:
+    """Write what unsetup planned, and forget about each file when it is done."""
+    for change in changes:
+        _keep_copy(change, manifest)
+        if change.after is None:
+            if change.found.data is not None and look(change.path).data != change.found.data:
+                raise SetupRefusedError(str(change.path), "another program changed it just now; run the command again")
+            remove(change.path)
+        elif change.kind != "unchanged":
+            replace(change.path, change.after, found=change.found)
+    for path, record in list(manifest.files.items()):
+        left = [one for one in record.users if one != user]
+        if user in record.users and left:
+            record.users = left
+            changed = [one for one in changes if str(one.path) == path and one.after is not None]
+            record.written = digest(changed[0].after or b"") if changed else record.written
+        elif user in record.users:
+            del manifest.files[path]
+    manifest.remove_empty_folders()
+    manifest.save()
+
+
+def _keep_copy(change: Change, manifest: Manifest) -> None:
+    if change.copy and change.found.data is not None:
+        manifest.keep_copy(change.path, change.found.data)
+
+
+def _plan_setup(wanted: FileEdits, manifest: Manifest) -> Change:
+    found = look(wanted.path)
+    record = manifest.files.get(str(wanted.path))
+    ours = record is not None and found.data is not None and digest(found.data) == record.written
+    after = _edited(wanted, found)
+    if _edited(wanted, Found(after)) != after:  # then setup would add to the file each time
+        raise SetupRefusedError(str(wanted.path), "an entry of ours would not be found again in it")
+    if wanted.format == "own" and found.data not in (None, after) and not ours:
+        raise SetupRefusedError(str(wanted.path), "there is another file of this name, or this one was edited")
+    original = found.data
+    if record is not None:
+        original = manifest.original(record) if ours else _without_us(wanted, found, manifest, record)
+    # Where setup was before, what stands there is ours: of an earlier version, say.
+    theirs = MISSING if record is not None else replaced(decoded(wanted.path, found.data or b"")[0], wanted)
+    edited = record is not None and not ours and _is_altered(wanted, found)
+    return Change(
+        wanted.path,
+        found,
+        after,
+        original,
+        "" if theirs is MISSING else _started_by(theirs),
+        copy=edited,
+        note=_copy_note(found, manifest) if edited else "",
+    )
+
+
+def _started_by(server: Any) -> str:
+    """How a server starts, for people to know it by; never its environment, which holds secrets."""
+    if not isinstance(server, dict):
+        return "of another form"
+    command, args = server.get("command"), server.get("args")
+    words = command if isinstance(command, list) else [command, *(args if isinstance(args, list) else ())]
+    line = " ".join(" ".join(word.split()) for word in words if isinstance(word, str))
+    line = line or str(server.get("url") or server.get("httpUrl") or "no command")
+    return line if len(line) <= _COMMAND_CHARS else f"{line[:_COMMAND_CHARS]}…"
+
+
+def _plan_unsetup(wanted: FileEdits, manifest: Manifest, record: Record | None, *, last: bool) -> Change:
+    found = look(wanted.path)
+    if found.data is None:
+        return Change(wanted.path, found, None)
+    if record is not None and last and digest(found.data) == record.written:
+        return Change(wanted.path, found, manifest.original(record))
+    if record is not None and record.original == digest(found.data):  # setup was cut off before it wrote the file
+        return Change(wanted.path, found, found.data)
+    if wanted.format == "own" and (record is None or digest(found.data) != record.written):
+        ours = "".join(getattr(one, "body", "") for one in wanted.edits).encode()
+        return Change(wanted.path, found, None if found.data == ours else found.data)
+    if record is None:
+        return _plan_unrecorded(wanted, found, manifest)
+    edited = _is_altered(wanted, found)
+    note = _copy_note(found, manifest) if edited else ""
+    return Change(wanted.path, found, _without_us(wanted, found, manifest, record), copy=edited, note=note)
+
+
+def _plan_unrecorded(wanted: FileEdits, found: Found, manifest: Manifest) -> Change:
+    """Of a file that setup knows nothing about, only what it would itself have written may be taken."""
+    theirs = _checked(wanted, replaced, decoded(wanted.path, found.data or b"")[0])
+    note = ""
+    if theirs is not MISSING:
+        wanted = FileEdits(wanted.path, wanted.format, tuple(one for one in wanted.edits if not _is_server(one)))
+        note = f"left: the server engram ({_started_by(theirs)}), which setup did not write; remove it by hand"
+    return Change(wanted.path, found, _without_us(wanted, found, manifest, None), note=note)
+
+
+def _is_server(edit: Edit) -> bool:
+    return isinstance(edit, Member) and not edit.lasting
+
+
+def _is_altered(wanted: FileEdits, found: Found) -> bool:
+    return bool(_checked(wanted, altered, decoded(wanted.path, found.data or b"")[0]))
+
+
+def _copy_note(found: Found, manifest: Manifest) -> str:
+    return f"our part was edited; the file as it was is kept as {manifest.original_path(digest(found.data or b''))}"
+
+
+def _checked(wanted: FileEdits, look_for: Callable[[str, FileEdits], Any], text: str) -> Any:
+    try:
+        return look_for(text, wanted)
+    except UnreadableTextError as exc:
+        raise SetupRefusedError(str(wanted.path), str(exc)) from exc
+
+
+def _edited(wanted: FileEdits, found: Found) -> bytes:
+    text, mark = decoded(wanted.path, found.data or b"")
+    try:
+        return (mark + applied(text, wanted)).encode()
+    except UnreadableTextError as exc:
+        raise SetupRefusedError(str(wanted.path), str(exc)) from exc
+
+
+def _without_us(wanted: FileEdits, found: Found, manifest: Manifest, record: Record | None) -> bytes | None:
+    """The file as it is now, less what setup put there."""
+    if found.data is None:
+        return None
+    kept = manifest.original(record) if record else None
+    text, mark = decoded(wanted.path, found.data)
+    original = None if kept is None else decoded(wanted.path, kept)[0]
+    try:
+        less = withdrawn(text, wanted, original)
+    except UnreadableTextError as exc:
+        raise SetupRefusedError(str(wanted.path), str(exc)) from exc
+    return None if less is None else (mark + less).encode()

@@ -1,0 +1,152 @@
+"""Takes over what other programs kept: each row labelled with its origin, none of it twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engram_py.capture.normalize import content_hash
+from engram_py.errors import EngramError, InvalidArgumentError, InvalidProjectError, InvalidSourceError
+from engram_py.models.health import Imported
+from engram_py.project.names import normalize_project
+from engram_py.services.identities import Identities
+from engram_py.services.import_ledger import session_key, without_nul
+from engram_py.services.intake import clean_content
+from engram_py.services.journal import Journal
+from engram_py.store import observations as table
+from engram_py.store import sessions as session_table
+from engram_py.store.database import Store
+
+if TYPE_CHECKING:
+    from engram_py.models.interchange import ExportIn, ObservationIn, PromptIn
+    from engram_py.services.import_sources.draft import Source
+
+Progress = Callable[[int, int], None]
+
+# kind → (where its program keeps it, below the home directory; what it is)
+KINDS: dict[str, tuple[str, str]] = {
+    "claude-memory": (".claude/projects", "Claude Code's own memory files"),
+    "claude-transcripts": (".claude/projects", "Claude Code's transcripts: prompts and key learnings"),
+    "instructions": ("", "sections of CLAUDE.md, AGENTS.md and their like"),
+    "claude-mem": (".claude-mem/claude-mem.db", "claude-mem's database"),
+    "server-memory": ("", "the reference server-memory's JSON lines"),
+    "basic-memory": ("basic-memory", "basic-memory's Markdown notes"),
+    "engram": (".engram/engram.db", "Engram's database"),
+}
+
+
+class _DryRunEnded(Exception):
+    """Rolls a dry run back."""
+
+
+class Adopting:
+    """Imports from sources of other programs. Reading them again adds only what is new in them."""
+
+    def __init__(self, store: Store, journal: Journal) -> None:
+        self._store = store
+        self._journal = journal
+        self._identities = Identities(store, journal)
+
+    def adopt(
+        self,
+        kind: str,
+        path: Path,
+        *,
+        project: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Imported:
+        """Import all of a source, or nothing. ``project`` files all of it there; otherwise each row says where it was.
+
+        A text that a project has already is skipped, wherever it came from. ``dry_run`` counts and writes nothing.
+
+        Raises InvalidArgumentError, InvalidProjectError, InvalidSourceError.
+        """
+        from engram_py.services.import_run import run_import
+
+        source = _read(kind, path, normalize_project(project) if project else None)
+        document = source.document()
+        warnings = list(source.notes)
+        try:
+            with self._store.transaction():
+                known = self._without_known(document)
+                known_prompts = self._without_known_prompts(document)
+                ledger = run_import(self._store, self._journal, document, progress)
+                if dry_run:
+                    raise _DryRunEnded
+        except _DryRunEnded:
+            warnings.insert(0, "dry run: nothing was written")
+        ledger.counts["observations"].skipped += known
+        ledger.counts["prompts"].skipped += known_prompts
+        return Imported(
+            str(path), kind, **ledger.counts, redacted=ledger.redacted, warnings=(*warnings, *ledger.warnings)
+        )
+
+    def _without_known(self, document: ExportIn) -> int:
+        """Take out the observations whose text their project has; how many there were."""
+        seen: set[tuple[str, str]] = set()
+        fresh = [row for row in document.observations if not self._is_known(row, seen)]
+        known = len(document.observations) - len(fresh)
+        document.observations = fresh
+        return known
+
+    def _is_known(self, row: ObservationIn, seen: set[tuple[str, str]]) -> bool:
+        try:
+            digest = content_hash(clean_content(without_nul(row.content))[0])
+            project = self._identities.canonical(normalize_project(row.project or "unknown"))
+        except (EngramError, InvalidProjectError):
+            return False  # the import says what is wrong with it
+        if (project, digest) in seen:
+            return True
+        seen.add((project, digest))
+        return table.hash_exists(self._store, content_hash=digest, project=project) is not None
+
+    def _without_known_prompts(self, document: ExportIn) -> int:
+        """Take out the prompts that their session has in the same words; how many there were."""
+        seen: set[tuple[str, str]] = set()
+        fresh = [row for row in document.prompts if not self._is_known_prompt(row, seen)]
+        known = len(document.prompts) - len(fresh)
+        document.prompts = fresh
+        return known
+
+    def _is_known_prompt(self, row: PromptIn, seen: set[tuple[str, str]]) -> bool:
+        session_id = session_key(row.session_id)
+        if not session_id:
+            return False
+        try:
+            text = clean_content(without_nul(row.content))[0]
+            project = self._identities.canonical(normalize_project(row.project or "unknown"))
+        except (EngramError, InvalidProjectError):
+            return False  # the import says what is wrong with it
+        if (session_id, text) in seen:
+            return True
+        seen.add((session_id, text))
+        session = session_table.by_id(self._store, session_id)
+        projects = {project, session.project} if session is not None else {project}
+        return any(
+            session_table.equal_prompt(self._store, session_id=session_id, project=one, content=text)
+            for one in projects
+        )
+
+
+def _read(kind: str, path: Path, project: str | None) -> Source:
+    from engram_py.services.import_sources import databases, files, transcripts
+    from engram_py.services.import_sources.draft import Source
+
+    readers = {
+        "claude-memory": files.read_memory_folder,
+        "claude-transcripts": transcripts.read_transcripts,
+        "instructions": files.read_instructions,
+        "claude-mem": databases.read_claude_mem,
+        "server-memory": files.read_server_memory,
+        "basic-memory": files.read_basic_memory,
+        "engram": databases.read_engram,
+    }
+    if kind not in readers:
+        raise InvalidArgumentError("from", kind, expected=f"one of {', '.join(KINDS)}")
+    if not path.exists():
+        raise InvalidSourceError(str(path), kind, "it is not there")
+    source = Source(kind, path, project)
+    readers[kind](source)
+    return source

@@ -1,0 +1,33 @@
+"""Tells cheaply that a prompt deserves no memory: assembling a context loads more than most prompts are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from engram_py.recall.gate import gate, mentions, name_key
+from engram_py.recall.names import names_of
+from engram_py.recall.query import quote
+from engram_py.store import context as table
+from engram_py.store import observations as observation_table
+from engram_py.store.database import Store
+
+# What services/context_query.py makes its names of; more names than it finds do no harm here, fewer would.
+_NAMED_BY, _MOST_ENTITIES, _ENTITY, _SUMMARY = 100, 500, "entity", "session_summary"
+
+
+def surely_nothing(store: Store, prompt: str, projects: Sequence[str] | None, today: date) -> bool:
+    """Whether the relevance gate hears no cue in ``prompt``, whatever this memory holds; False when it may."""
+    known = _names(store, projects)
+    spelt = {name: name_key(name) for name in mentions(prompt)}
+    known |= {key for name, key in spelt.items() if key and table.mentioned(store, quote(name))}
+    return not gate(prompt, known, today=today)
+
+
+def _names(store: Store, projects: Sequence[str] | None) -> set[str]:
+    entities = table.of_family(store, _ENTITY, projects=projects, limit=_MOST_ENTITIES)
+    newest = observation_table.recent(store, projects=projects, limit=_NAMED_BY, without=[_SUMMARY])
+    names: set[str] = set()
+    for row in (*entities, *newest):
+        names |= names_of(row.title, row.topic_key, row.aliases, families=frozenset())
+    return names

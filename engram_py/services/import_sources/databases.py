@@ -1,0 +1,137 @@
+"""Sources that are SQLite files: claude-mem's and Engram's own. Columns that a version lacks are done without."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+
+from engram_py.errors import InvalidSourceError
+from engram_py.models.interchange import ObservationIn, PromptIn, RelationIn, SessionIn
+from engram_py.services.import_sources.draft import Source, joined, moment, text_of
+from engram_py.store.foreign import ForeignDatabase, open_foreign
+
+_SAID = ("id", "memory_session_id", "sdk_session_id", "project", "created_at", "created_at_epoch")
+_OBSERVATION = (
+    *_SAID, "type", "title", "subtitle", "narrative", "text", "facts", "concepts", "files_read", "files_modified",
+)  # fmt: skip
+_SUMMARY = (*_SAID, "request", "investigated", "learned", "completed", "next_steps", "notes")
+_PROMPT = ("id", "content_session_id", "claude_session_id", "prompt_text", "created_at", "created_at_epoch")
+_SESSION = ("content_session_id", "claude_session_id", "project", "started_at", "started_at_epoch", "completed_at")
+
+
+def read_claude_mem(source: Source) -> None:
+    """claude-mem's database, ``~/.claude-mem/claude-mem.db``: observations, session summaries and prompts."""
+    _read(source, {"observations", "session_summaries"}, _claude_mem)
+
+
+def read_engram(source: Source) -> None:
+    """The database of Engram itself, ``~/.engram/engram.db``; it goes on being used."""
+    _read(source, {"sessions", "observations", "user_prompts"}, _engram)
+
+
+def _read(source: Source, needed: set[str], take: Callable[[Source, ForeignDatabase], None]) -> None:
+    try:
+        with open_foreign(source.path) as db:
+            missing = needed - db.tables()
+            if missing:
+                raise InvalidSourceError(str(source.path), source.kind, f"it has no table {', '.join(sorted(missing))}")
+            take(source, db)
+    except (sqlite3.Error, OSError) as exc:
+        raise InvalidSourceError(str(source.path), source.kind, str(exc)) from exc
+
+
+def _claude_mem(source: Source, db: ForeignDatabase) -> None:
+    projects = {}
+    for row in db.rows("sdk_sessions", _SESSION):
+        ours = text_of(row.get("content_session_id") or row.get("claude_session_id"))
+        if ours:
+            projects[ours] = text_of(row.get("project")) or None
+            started = _when(row, "started_at")
+            source.session(ours, project=projects[ours], started_at=started, ended_at=moment(row.get("completed_at")))
+    for row in db.rows("observations", _OBSERVATION):
+        _claude_mem_observation(source, row)
+    for row in db.rows("session_summaries", _SUMMARY):
+        names = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+        parts = [(name.replace("_", " ").capitalize(), text_of(row.get(name))) for name in names]
+        _keep(source, row, "summary", title=text_of(row.get("request")), content=joined(parts), type="session_summary")
+    for row in db.rows("user_prompts", _PROMPT):
+        session_id = text_of(row.get("content_session_id") or row.get("claude_session_id"))
+        source.prompt(
+            session_id,
+            row.get("id"),
+            content=text_of(row.get("prompt_text")),
+            session_id=session_id,
+            project=projects.get(session_id),
+            said_at=_when(row, "created_at"),
+        )
+
+
+def _claude_mem_observation(source: Source, row: dict[str, Any]) -> None:
+    facts = "\n".join(f"- {one}" for one in _list(row.get("facts")))
+    where = ", ".join(dict.fromkeys((*_list(row.get("files_modified")), *_list(row.get("files_read")))))
+    body = text_of(row.get("narrative") or row.get("text"))
+    parts = [("", text_of(row.get("subtitle"))), ("", body), ("", facts), ("Where", where)]
+    parts.append(("Concepts", ", ".join(_list(row.get("concepts")))))
+    _keep(source, row, "observation", title=text_of(row.get("title")), content=joined(parts), type=row.get("type"))
+
+
+def _keep(source: Source, row: dict[str, Any], part: str, *, title: str, content: str, type: object) -> None:
+    said_at = _when(row, "created_at")
+    source.observation(
+        part,
+        row.get("id"),
+        said_at,
+        title=title,
+        content=content,
+        type=text_of(type) or "manual",
+        project=text_of(row.get("project")) or None,
+        session_id=text_of(row.get("memory_session_id") or row.get("sdk_session_id")) or None,
+        created_at=said_at,
+        updated_at=said_at,
+    )
+
+
+def _when(row: dict[str, Any], name: str) -> str | None:
+    return moment(row.get(f"{name}_epoch")) or moment(row.get(name))
+
+
+def _list(value: object) -> list[str]:
+    """A list that is kept as JSON text."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else None
+    except (ValueError, RecursionError):
+        return []
+    return [text_of(one) for one in found if one] if isinstance(found, list) else []
+
+
+def _engram(source: Source, db: ForeignDatabase) -> None:
+    for row in db.rows("sessions", tuple(SessionIn.model_fields)):
+        if (one := _valid(source, SessionIn, row)) is not None:
+            source.sessions[one.id] = one
+    for row in db.rows("observations", tuple(ObservationIn.model_fields)):
+        row["pinned"] = bool(row.get("pinned"))
+        if (found := _valid(source, ObservationIn, row)) is not None:
+            source.observations.append(found)
+    for row in db.rows("user_prompts", tuple(PromptIn.model_fields)):
+        if (prompt := _valid(source, PromptIn, row)) is not None:
+            source.prompts.append(prompt)
+    for row in db.rows("memory_relations", tuple(RelationIn.model_fields)):
+        if (relation := _valid(source, RelationIn, row)) is not None:
+            source.relations.append(relation)
+    if source.project:
+        rows: list[Any] = [*source.sessions.values(), *source.observations, *source.prompts]
+        for changed in rows:
+            changed.project = source.project
+
+
+def _valid(source: Source, model: Any, row: dict[str, Any]) -> Any:
+    try:
+        return model.model_validate(row)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False)[0]
+        source.note(f"a row was left out: {'.'.join(map(str, first['loc']))}: {first['msg']}")
+        return None

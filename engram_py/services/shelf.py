@@ -1,0 +1,91 @@
+"""The services that most calls do without, each made when it is first asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engram_py.services.adopting import Adopting
+    from engram_py.services.browsing import Browsing
+    from engram_py.services.conflicts import Conflicts
+    from engram_py.services.costs import Costs
+    from engram_py.services.journal import Journal
+    from engram_py.services.ledger import Ledger
+    from engram_py.services.merging import Merging
+    from engram_py.services.projects import Projects
+    from engram_py.services.reindex import Reindexing
+    from engram_py.services.relations import Relations
+    from engram_py.services.transfer import Transfer
+    from engram_py.store.database import Store
+
+
+class Shelf:
+    """What of an open memory needs its file, its clock and its projects, and nothing else."""
+
+    store: Store
+    journal: Journal
+    projects: Projects
+
+    @cached_property
+    def adopting(self) -> Adopting:
+        """Take over what other programs kept."""
+        from engram_py.services.adopting import Adopting
+
+        return Adopting(self.store, self.journal)
+
+    @cached_property
+    def relations(self) -> Relations:
+        """Verdicts on pairs of observations."""
+        from engram_py.services.relations import Relations
+
+        return Relations(self.store, self.journal, self.projects)
+
+    @cached_property
+    def merging(self) -> Merging:
+        """Join projects, and give them aliases."""
+        from engram_py.services.merging import Merging
+
+        return Merging(self.store, self.journal)
+
+    @cached_property
+    def reindexing(self) -> Reindexing:
+        """Rebuild what searches are answered from."""
+        from engram_py.services.reindex import Reindexing
+
+        return Reindexing(self.store)
+
+    @cached_property
+    def transfer(self) -> Transfer:
+        """Export and import."""
+        from engram_py.services.transfer import Transfer
+
+        return Transfer(self.store, self.journal, self.projects)
+
+    @cached_property
+    def browsing(self) -> Browsing:
+        """Look through what is kept, row by row."""
+        from engram_py.services.browsing import Browsing
+
+        return Browsing(self.store, self.journal, self.projects)
+
+    @cached_property
+    def conflicts(self) -> Conflicts:
+        """List and count relations, and look for pairs that nobody compared yet."""
+        from engram_py.services.conflicts import Conflicts
+
+        return Conflicts(self.store, self.journal, self.projects)
+
+    @cached_property
+    def costs(self) -> Costs:
+        """What answers cost so far, and what of it was of use."""
+        from engram_py.services.costs import Costs
+
+        return Costs(self.store, self.journal, self.projects)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """Count what answers and injections cost."""
+        from engram_py.services.ledger import Ledger
+
+        return Ledger(self.store, self.journal)

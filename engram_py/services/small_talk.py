@@ -1,0 +1,41 @@
+"""What a prompt or a message is not worth looking at for: told without opening the memory."""
+
+from __future__ import annotations
+
+from engram_py.capture.synthetic import is_synthetic
+
+# What somebody types to keep an agent going. It is no prompt worth keeping, nor one that asks for anything.
+_GOING_ON = """
+y yes yep yeah ok okay k sure fine good great perfect thanks thx ty no n nope stop wait continue go next proceed retry
+again done undo lgtm ja nein weiter danke si sí vale oui non merci sim não はい いいえ 续 继续 好 好的 是 да нет
+"""
+_GOING_ON_TOGETHER = """
+go on|go ahead|do it|do that|keep going|carry on|thank you|yes please|please continue|please proceed|try again
+sounds good|looks good|ok go|ok continue|yes continue|yes do it|yes go ahead
+"""
+TRIVIAL = frozenset(_GOING_ON.split()) | {
+    phrase.strip() for line in _GOING_ON_TOGETHER.split("\n") for phrase in line.split("|") if phrase.strip()
+}
+LEAST_CHARS = 3
+_LONGEST = 40
+
+
+def is_trivial(prompt: str) -> bool:
+    """Whether a prompt only keeps an agent going, is a command of its own, or was written by a program."""
+    text = prompt[: 10 * _LONGEST].strip()
+    if is_synthetic(text):
+        return True
+    if text.startswith("/") and "\n" not in text and "/" not in text[1:].partition(" ")[0]:
+        return True  # "/clear"; not "/home/ada/x.py fails"
+    return len(text) <= _LONGEST and (text.rstrip(".!… ").lower() in TRIVIAL or _is_short(text))
+
+
+def _is_short(text: str) -> bool:
+    return len(text) < LEAST_CHARS and text.isascii()
+
+
+def may_teach(text: str) -> bool:
+    """Whether a message lists learnings, as ``capture/passive.py`` reads them."""
+    from engram_py.capture.passive import parse_learnings
+
+    return bool(parse_learnings(text))

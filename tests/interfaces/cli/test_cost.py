@@ -1,0 +1,243 @@
+"""``engram cost``: what agents were given through each door, as somebody asks for it afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram_py import Engram
+from engram_py.config import Settings
+from engram_py.interfaces.http.application import build_application
+from engram_py.interfaces.mcp.calls import Memory, run_tool
+from engram_py.interfaces.mcp.tooling import TOOLS
+from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.hook.conftest import locked
+from tests.interfaces.http.asking import PORT, Asker
+from tests.interfaces.mcp.agent import exchange, tool_call
+
+
+@pytest.fixture
+def server(data_dir: Path, here: Path) -> Iterator[Engram]:
+    """The memory of an MCP server in this process."""
+    with Engram(settings=Settings(data_dir), directory=here, session_mode="process", agent="test") as app:
+        yield app
+
+
+def call(app: Engram, tool: str, **arguments: Any) -> str:
+    result = run_tool(TOOLS[tool], arguments, Memory(lambda _: app), "test")
+    [part] = result.content
+    return str(getattr(part, "text", ""))
+
+
+def counted(run: Run, *words: str) -> dict[str, tuple[int, int]]:
+    values = answer(run("cost", *words, "--json"))
+    return {f"{one['door']} {one['name']}": (one["calls"], one["bytes"]) for one in values["doors"]}
+
+
+def hook(start: Start, event: str, **fields: Any) -> str:
+    # Time enough on a busy machine: a hook that is too late counts nothing.
+    done = start(
+        "hook",
+        event,
+        "--agent=claude-code",
+        "--limit-ms=60000",
+        stdin=json.dumps({"session_id": "h1", **fields}).encode(),
+    )
+    assert (done.code, done.stderr) == (0, "")
+    return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]) if done.stdout else ""
+
+
+# --- what is counted ------------------------------------------------------------------------------------------
+
+
+def test_a_server_counts_each_answer_and_what_it_showed(here: Path, run: Run) -> None:
+    lines = [
+        tool_call(1, "mem_save", title="Chose uv, été", content="It resolves fast."),
+        tool_call(2, "mem_search", query="uv"),
+        tool_call(3, "mem_get_observation", id=1),
+        tool_call(4, "mem_get_observation", id=99),
+    ]
+    told = exchange(here, lines)
+
+    sizes = {number: len(told.text(number).encode()) for number in range(1, 5)}
+    assert counted(run) == {
+        "mcp mem_save": (1, sizes[1]),
+        "mcp mem_search": (1, sizes[2]),
+        "mcp mem_get_observation": (2, sizes[3] + sizes[4]),
+    }
+    [session] = answer(run("cost", "--json"))["sessions"]
+    assert session["id"].startswith("mcp-")
+    assert (session["project"], session["calls"]) == ("widgets", 4)
+    assert run("cost", "--session", session["id"]).exit_code == 0
+
+
+def test_a_session_that_only_asked_is_counted_and_leaves_no_row(here: Path, run: Run, server: Engram) -> None:
+    run("save", "Chose uv", "It resolves fast.")
+    text = call(server, "mem_search", query="uv")
+    server.close()
+
+    assert counted(run, "--project", "widgets") == {"mcp mem_search": (1, len(text.encode()))}
+    assert answer(run("cost", "--json"))["recalled"] == {
+        "observations": 1, "bytes": len(text.encode()), "tokens": -(-len(text.encode()) // 4),
+    }  # fmt: skip
+    assert [one["id"] for one in answer(run("sessions", "--json"))["sessions"]] == ["manual-save-widgets"]
+
+
+def test_a_search_is_answered_without_a_write_on_its_way(server: Engram) -> None:
+    call(server, "mem_save", title="Chose uv", content="It resolves fast.")
+    server.ledger.flush()
+    ran: list[str] = []
+    with server.store.connection() as connection:
+        connection.set_trace_callback(ran.append)
+        call(server, "mem_search", query="uv")
+        connection.set_trace_callback(None)
+
+    assert ran
+    assert not [one for one in ran if one.lstrip().lower().startswith(("begin", "insert", "update", "delete"))]
+
+
+def test_a_search_before_and_after_the_start_of_a_session_belongs_to_two(server: Engram, run: Run) -> None:
+    call(server, "mem_search", query="one")
+    call(server, "mem_session_start", id="s1")
+    call(server, "mem_search", query="two")
+    call(server, "mem_session_end", id="s1")
+    call(server, "mem_search", query="three")
+    server.close()
+
+    assert set(counted(run, "--session", "s1")) == {
+        "mcp mem_session_start", "mcp mem_search", "mcp mem_session_end",
+    }  # fmt: skip
+    calls = {one["id"]: one["calls"] for one in answer(run("cost", "--json"))["sessions"]}
+    assert calls.pop("s1") == 3
+    assert list(calls.values()) == [1, 1]
+
+
+def test_a_fault_in_counting_fails_no_answer(server: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(server.ledger, "answered", broken)
+    assert call(server, "mem_save", title="Chose uv", content="It resolves fast.").startswith("Saved [#1]")
+    assert Asker(build_application(server, port=PORT)).ok("GET", "/search?q=uv")
+
+
+def test_routes_are_counted_for_the_session_that_is_named_and_programs_are_not(app: Engram, run: Run) -> None:
+    ask = Asker(build_application(app, port=PORT))
+    begun = ask("POST", "/sessions", {"id": "s1", "project": "widgets"})
+    body = {"session_id": "s1", "title": "Chose uv", "content": "It resolves fast.", "type": "decision"}
+    saved = ask("POST", "/observations", body)
+    found = ask("GET", "/search?q=uv")
+    for path in ("/health", "/export", "/openapi.json"):
+        ask("GET", path)
+    app.ledger.flush()
+
+    assert counted(run, "--session", "s1") == {
+        "http POST /sessions": (1, len(begun.body)),
+        "http POST /observations": (1, len(saved.body)),
+    }
+    everything = counted(run)
+    assert everything["http GET /search"] == (1, len(found.body))
+    assert set(everything) == {"http POST /sessions", "http POST /observations", "http GET /search"}
+    assert answer(run("cost", "--json"))["recalled"]["observations"] == 1
+
+
+def test_what_a_hook_injects_is_counted_whole_and_silence_is_not(start: Start, run: Run) -> None:
+    run("save", "Chose uv for packages", "Fast, and it locks.", "--type", "decision")
+    first = hook(start, "session-start", source="startup")
+    again = hook(start, "session-start", source="compact")
+    asked = hook(start, "user-prompt", prompt="why did we choose uv?", session_id="h2")
+    assert not hook(start, "user-prompt", prompt="Write a parser for JSON.")
+
+    assert first
+    assert again
+    assert asked
+    assert counted(run, "--session", "h1") == {
+        "hook session-start": (2, len(first.encode()) + len(again.encode())),
+    }
+    assert counted(run, "--session", "h2") == {"hook user-prompt": (1, len(asked.encode()))}
+    assert answer(run("cost", "--json"))["injected"]["observations"] == 1
+
+
+def test_a_hook_answers_though_nothing_can_be_counted(start: Start, run: Run, data_dir: Path) -> None:
+    run("save", "Chose uv for packages", "Fast, and it locks.", "--type", "decision")
+    with locked(data_dir):
+        assert hook(start, "user-prompt", prompt="why did we choose uv?")
+    assert counted(run) == {}
+
+
+def test_the_command_line_is_not_counted(run: Run) -> None:
+    run("save", "Chose uv", "It resolves fast.")
+    run("search", "uv")
+    run("context")
+    assert counted(run) == {}
+
+
+# --- what is said ---------------------------------------------------------------------------------------------
+
+
+def test_nothing_counted_is_said_with_what_will_be(run: Run) -> None:
+    told = run("cost")
+
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert "Nothing was counted: agents' hooks, MCP tools and HTTP routes are, from their next answer on" in told.stdout
+    assert "never used" in told.stdout
+    assert "`engram setup` adds the hooks" in told.stdout
+
+
+def test_a_table_says_what_was_shown_cited_and_never_used(run: Run, app: Engram) -> None:
+    one, two = (
+        answer(run("save", title, f"{title} to keep.", "--json"))["id"] for title in ("One thing", "Two things")
+    )
+    app.sessions.start("s1", project="widgets")
+    app.citations.inject("s1", {one: 400, two: 1_000}, "session")
+    app.ledger.answered("mcp", "mem_search", 6_000, standing=lambda: ("s1", "widgets"), shown=[two])
+    app.ledger.flush()
+    app.citations.cite("s1", [one])
+
+    told = run("cost", "--session", "s1", "--days", "7").stdout
+    rows = [line.split() for line in told.splitlines()]
+
+    assert told.startswith("Cost of session s1 since ")
+    assert ["mcp", "mem_search", "1", "1,500"] in rows
+    assert ["all", "1", "1,500"] in rows
+    assert ["injected", "unasked", "2", "350"] in rows
+    assert ["recalled", "by", "tools", "1", "1,500"] in rows
+    assert ["cited", "1", "100"] in rows
+    assert ["never", "used", "1", "1,750"] in rows
+    assert [row[:3] for row in rows if row[:1] == ["profile"]] == [
+        ["profile", "core", "10"], ["profile", "agent", "19"], ["profile", "admin", "4"], ["profile", "all", "23"],
+    ]  # fmt: skip
+
+
+def test_json_holds_every_figure(run: Run) -> None:
+    values = answer(run("cost", "--json"))
+
+    assert set(values) == {
+        "session_id", "project", "since", "doors", "sessions", "session_count", "injected", "recalled", "cited",
+        "never_used", "profiles", "warnings",
+    }  # fmt: skip
+    assert (values["cited"], values["never_used"]) == (None, None)
+    for one in values["profiles"]:
+        assert one["tokens"] == -(-(one["schema_bytes"] + one["instruction_bytes"]) // 4)
+
+
+def test_a_session_and_a_project_that_do_not_exist_are_refused(run: Run) -> None:
+    for words, code in ((["--session", "s1"], "session_not_found"), (["--project", "nowhere"], "unknown_project")):
+        refused = run("cost", *words)
+        assert (refused.exit_code, refused.stdout) == (1, "")
+        assert refused.stderr.startswith(f"engram: {code}: ")
+        assert "hint: " in refused.stderr
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "many", "1.5"])
+def test_days_that_are_no_number_of_days_are_wrong_usage(run: Run, days: str) -> None:
+    assert run("cost", "--days", days).exit_code == 2
+
+
+@pytest.mark.parametrize("session", ["", " ", "a\x1b[2Jb", "x" * 100_000])
+def test_a_hostile_session_is_refused_in_words(run: Run, session: str) -> None:
+    assert run("cost", "--session", session).exit_code == 1

@@ -1,0 +1,223 @@
+"""``engram setup`` and ``engram unsetup`` as somebody types them, in a home of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engram_py.interfaces.setup.agents import AGENTS
+from tests.interfaces.cli.conftest import Run, answer
+from tests.interfaces.setup.conftest import tree
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with Cursor and Codex in it, and no program on the PATH but the system's own."""
+    home = tmp_path / "home"
+    (home / ".cursor").mkdir(parents=True)
+    (home / ".codex").mkdir()
+    (home / ".cursor" / "mcp.json").write_text('{\n  "mcpServers": {} // none yet\n}\n')
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    monkeypatch.setenv("PATH", str(tmp_path / "no-programs"))
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "APPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+def test_setup_alone_shows_what_is_here_and_how_to_go_on(run: Run, home: Path, data_dir: Path) -> None:
+    before = tree(home)
+    shown = run("setup").stdout
+    assert [line.split()[0] for line in shown.splitlines()[:-1]] == ["cursor", "codex"]
+    assert "engram setup --all-detected --yes" in shown
+    assert tree(home) == before
+    assert not data_dir.exists()
+
+
+def test_all_detected_is_not_done_unasked_where_nobody_can_answer(run: Run, home: Path) -> None:
+    before = tree(home)
+    assert "--yes" in run("setup", "--all-detected").stdout
+    assert tree(home) == before
+
+
+def test_all_detected_sets_up_every_agent_that_is_here_and_all_takes_them_out(run: Run, home: Path) -> None:
+    before = tree(home)
+    done = answer(run("setup", "--all-detected", "--yes", "--json"))
+    assert [(one["agent"], {step["kind"] for step in one["steps"]}) for one in done["agents"]] == [
+        ("cursor", {"changed", "created"}),
+        ("codex", {"created"}),
+    ]
+    assert "set up" in run("setup").stdout
+    taken = answer(run("unsetup", "--all", "--json"))
+    assert [one["agent"] for one in taken["agents"]] == ["cursor", "codex"]
+    assert tree(home) == before
+
+
+def test_a_dry_run_prints_the_difference_and_writes_nothing(run: Run, home: Path, data_dir: Path) -> None:
+    before = tree(home)
+    shown = run("setup", "cursor", "--dry-run").stdout
+    assert '+    "engram": {' in shown
+    assert "none yet" in shown
+    assert tree(home) == before
+    assert not data_dir.exists()
+    run("setup", "cursor")
+    after = tree(home)
+    assert '-    "engram": {' in run("unsetup", "cursor", "--dry-run").stdout
+    assert tree(home) == after
+
+
+def test_a_dry_run_without_a_name_shows_the_difference_of_every_agent_and_asks_nothing(
+    run: Run, home: Path, data_dir: Path
+) -> None:
+    before = tree(home)
+    for words in (("setup", "--dry-run"), ("setup", "--all-detected", "--dry-run")):
+        shown = run(*words).stdout
+        for part in ("Cursor (user)", "Codex CLI (user)", '+    "engram": {', "+[mcp_servers.engram]"):
+            assert part in shown
+        assert "Restart" not in shown
+    assert [one["agent"] for one in answer(run("setup", "--dry-run", "--json"))["agents"]] == ["cursor", "codex"]
+    assert tree(home) == before
+    assert not data_dir.exists()
+
+
+def test_the_difference_says_where_a_file_ends_without_a_line_end(run: Run, home: Path) -> None:
+    (home / ".cursor" / "mcp.json").write_text('{\n  "mcpServers": {}\n}')
+    shown = run("setup", "cursor", "--dry-run").stdout
+    assert "\n }\n\\ No newline at end of file\n" in shown
+
+
+@pytest.mark.parametrize("words", [("--dry-run",), ("--all-detected", "--yes"), ()])
+def test_where_no_agent_is_setup_says_so(run: Run, home: Path, words: tuple[str, ...]) -> None:
+    (home / ".cursor" / "mcp.json").unlink()
+    (home / ".cursor").rmdir()
+    (home / ".codex").rmdir()
+    assert run("setup", *words).stdout.startswith("No coding agent was found here. Known: ")
+
+
+def test_the_agents_to_restart_are_named_once_at_the_end(run: Run, home: Path) -> None:
+    lines = run("setup", "--all-detected", "--yes").stdout.splitlines()
+    assert lines[-1].startswith("Restart Cursor and Codex CLI: ")
+    assert sum("Restart" in line for line in lines) == 1
+    assert "Restart" not in run("setup", "--all-detected", "--yes").stdout
+
+
+MINE = {"command": "old-engram", "args": ["mcp"], "env": {"TOKEN": "a-secret"}}
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        pytest.param(MINE, "old-engram mcp", id="command"),
+        pytest.param({"command": ["old", "mcp"]}, "old mcp", id="one-list"),
+        pytest.param({"url": "https://x.test/mcp"}, "https://x.test/mcp", id="url"),
+        pytest.param({"command": 7, "args": 8}, "no command", id="numbers"),
+        pytest.param("text", "of another form", id="text"),
+        pytest.param({"command": "x" * 200 + "\n\u001b[2J"}, "x" * 80 + "…", id="long"),
+    ],
+)
+def test_a_server_of_our_name_that_was_there_is_said_to_be_replaced_and_comes_back(
+    run: Run, home: Path, server: object, said: str
+) -> None:
+    (home / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"engram": server}}))
+    before = tree(home)
+    assert f"would replace your server engram ({said})" in run("setup", "cursor", "--dry-run").stdout
+    shown = run("setup", "cursor").stdout
+    assert f"\n  replaced your server engram ({said}); unsetup brings it back\n" in shown
+    assert "a-secret" not in shown
+    run("unsetup", "cursor")
+    assert tree(home) == before
+
+
+def test_a_server_of_ours_is_not_said_to_be_yours(run: Run, home: Path, data_dir: Path) -> None:
+    run("setup", "cursor")
+    path = home / ".cursor" / "mcp.json"
+    path.write_text(path.read_text().replace('"mcp"', '"mcp", "--profile", "all"'))
+    assert "your server" not in run("setup", "cursor").stdout
+
+
+def test_with_nothing_to_take_out_unsetup_says_so(run: Run, home: Path) -> None:
+    assert run("unsetup", "--all").stdout == "Nothing to take out: no agent was set up for you or in this folder.\n"
+    assert answer(run("unsetup", "--all", "--json"))["agents"] == []
+
+
+def test_the_second_time_there_is_nothing_to_change(run: Run, home: Path) -> None:
+    assert "changed: " in run("setup", "cursor").stdout
+    assert run("setup", "cursor").stdout == "Cursor (user): nothing to change\n"
+
+
+def test_project_scope_writes_to_this_folder_alone(run: Run, home: Path, here: Path) -> None:
+    before = tree(home)
+    run("setup", "cursor", "--scope", "project")
+    assert tree(home) == before
+    server = json.loads((here / ".cursor" / "mcp.json").read_text())["mcpServers"]["engram"]
+    assert Path(server["command"]).is_absolute()
+    assert answer(run("unsetup", "--all", "--json"))["agents"][0]["scope"] == "project"
+    assert list(here.iterdir()) == []
+
+
+def test_one_broken_file_does_not_keep_engram_from_the_other_agents(run: Run, home: Path) -> None:
+    (home / ".cursor" / "mcp.json").write_text('{"mcpServers": ')
+    result = run("setup", "--all-detected", "--yes")
+    assert result.exit_code == 1
+    assert "mcp.json was left alone" in result.stderr
+    assert (home / ".cursor" / "mcp.json").read_text() == '{"mcpServers": '
+    assert "engram" in (home / ".codex" / "config.toml").read_text()
+
+
+def test_an_agent_nobody_knows_is_answered_with_those_there_are(run: Run, home: Path) -> None:
+    result = run("setup", "emacs")
+    assert result.exit_code == 1
+    assert all(name in result.stderr for name in AGENTS)
+
+
+def test_unsetup_without_a_name_says_what_is_set_up(run: Run, home: Path) -> None:
+    run("setup", "cursor")
+    result = run("unsetup")
+    assert result.exit_code == 2
+    assert "Set up: cursor (user)" in result.stderr
+
+
+def test_the_registered_server_and_hook_start_from_a_folder_that_shadows_python_modules(
+    run: Run, home: Path, here: Path
+) -> None:
+    run("setup", "cursor")
+    for name in ("json.py", "click.py", "engram_py.py"):
+        (here / name).write_text("raise SystemExit('taken over')\n")
+    server = json.loads((home / ".cursor" / "mcp.json").read_text().replace("// none yet", ""))["mcpServers"]["engram"]
+    hook = json.loads((home / ".cursor" / "hooks.json").read_text())["hooks"]["sessionStart"][0]["command"]
+
+    initialize = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+    for command in ([server["command"], *server["args"]], ["/bin/sh", "-c", hook]):
+        done = subprocess.run(command, cwd=here, input=initialize, capture_output=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        assert b"taken over" not in done.stdout + done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_on_a_terminal_setup_asks_about_each_agent(run: Run, home: Path, here: Path) -> None:
+    import pty
+
+    terminal, other_end = pty.openpty()
+    os.write(terminal, b"n\ny\n")
+    with subprocess.Popen(
+        [str(Path(sys.executable).with_name("engram")), "setup"],
+        stdin=other_end, stdout=other_end, stderr=other_end, cwd=here,
+    ) as process:  # fmt: skip
+        os.close(other_end)
+        written = b""
+        try:
+            while chunk := os.read(terminal, 65_536):
+                written += chunk
+        except OSError:  # Linux: the command has closed its end
+            pass
+    os.close(terminal)
+
+    assert process.returncode == 0, written
+    assert b"Set up Cursor?" in written
+    assert "engram" not in (home / ".cursor" / "mcp.json").read_text()
+    assert "engram" in (home / ".codex" / "config.toml").read_text()

@@ -1,0 +1,250 @@
+"""What a wrong request gets: the right status, one shape, and nothing written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram_py import Engram
+from engram_py.errors import StoreBusyError, StoreDamagedError, StoreFullError
+from engram_py.interfaces.http.operations import MOST_BODY
+from tests.interfaces.http.asking import Asker
+
+GOOD = {"title": "Chose uv", "content": "Fast."}
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        pytest.param(b"not json", "invalid_json", id="no-json"),
+        pytest.param(b'{"title": "x"', "invalid_json", id="cut-off"),
+        pytest.param(b"[1]", "invalid_json", id="a-list"),
+        pytest.param(b"null", "invalid_json", id="null"),
+        pytest.param(b'{"title": "a", "title": "b", "content": "c"}', "invalid_json", id="a-name-twice"),
+        pytest.param(b'{"title": NaN}', "invalid_json", id="nan"),
+        pytest.param(b'{"title": -Infinity}', "invalid_json", id="infinity"),
+        pytest.param(b'{"a": ' + b"9" * 5_000 + b"}", "invalid_json", id="a-number-of-5000-digits"),
+        pytest.param(b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "invalid_json", id="deep"),
+        pytest.param(b"\xff\xfe{}", "invalid_json", id="not-utf-8"),
+        pytest.param(b'{"title": "\\ud800", "content": "x"}', "invalid_text", id="half-a-character"),
+        pytest.param(b'{"title": "x", "\\ud800": "x"}', "invalid_text", id="half-a-character-in-a-name"),
+        pytest.param(b'{"title": "x", "content": "a\\u0000b"}', "invalid_text", id="nul"),
+        pytest.param(b'{"title": 7, "content": "x"}', "invalid_argument", id="a-number-for-text"),
+        pytest.param(b'{"title": ["x"], "content": "x"}', "invalid_argument", id="a-list-for-text"),
+        pytest.param(b'{"title": " ", "content": "x"}', "empty_field", id="blank-title"),
+        pytest.param(b'{"content": "x"}', "empty_field", id="no-title"),
+        pytest.param(b'{"title": "x"}', "empty_field", id="no-content"),
+        pytest.param(b"", "empty_field", id="no-body"),
+        pytest.param(b'{"title": "x", "content": "y", "scope": "galaxy"}', "invalid_argument", id="scope"),
+        pytest.param(b'{"title": "x", "content": "y", "project": "a/../b"}', "invalid_project", id="path"),
+        pytest.param(json.dumps({"title": "x" * 5_000, "content": "y"}).encode(), "text_too_long", id="long-title"),
+    ],
+)  # fmt: skip
+def test_a_body_that_cannot_be_saved_is_refused_and_nothing_is_written(
+    ask: Asker, app: Engram, body: bytes, code: str
+) -> None:
+    refused = ask("POST", "/observations", body)
+    assert (refused.status, refused.code) == (400, code)
+    assert app.store.value("select count(*) from observations") == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "body"),
+    [
+        ("/review/mark_reviewed", {"observation_id": 2**70}),
+        ("/review/mark_reviewed", {"observation_id": -1}),
+        ("/review/mark_reviewed", {"observation_id": "1"}),
+        ("/review/mark_reviewed", {"observation_id": True}),
+        ("/conflicts/compare", {"memory_id_a": 2**70, "memory_id_b": 1, "relation": "related", "confidence": 1,
+                                "reasoning": "x"}),
+        ("/conflicts/compare", {"memory_id_a": 1, "memory_id_b": True, "relation": "related", "confidence": 1,
+                                "reasoning": "x"}),
+        ("/conflicts/compare", {"memory_id_a": 1, "memory_id_b": 1, "relation": "related", "confidence": True,
+                                "reasoning": "x"}),
+        ("/conflicts/judge", {"judgment_id": "rel-1", "relation": "loves"}),
+        ("/conflicts/judge", {"judgment_id": "a\0b", "relation": "related"}),
+        ("/conflicts/scan", {"cursor": 2**70}),
+        ("/conflicts/scan", {"cursor": -1}),
+        ("/conflicts/scan", {"limit": 0}),
+        ("/conflicts/scan", {"since": "soon"}),
+        ("/sessions", {"id": "x" * 1_000, "project": "widgets"}),
+        ("/sessions", {"id": "a\0b", "project": "widgets"}),
+        ("/sessions", {"project": "widgets"}),
+        ("/prompts", {"content": " "}),
+    ],
+    ids=lambda value: str(value)[:60],
+)  # fmt: skip
+def test_what_a_body_says_is_checked_before_anything_is_done(ask: Asker, target: str, body: dict[str, Any]) -> None:
+    ask.ok("POST", "/observations", GOOD)
+    refused = ask("POST", target, body)
+    assert (refused.status, bool(refused.code)) == (400, True)
+
+
+@pytest.mark.parametrize("target", ["/sessions/a%0Ab/end", "/sessions/b%0d%0a/end", "/sessions/%1a/end"])
+def test_a_line_break_in_an_address_is_part_of_a_name(ask: Asker, target: str) -> None:
+    assert ask("POST", target).status == 200
+
+
+def test_null_is_the_same_as_nothing_and_unknown_names_are_ignored(ask: Asker) -> None:
+    body = GOOD | {"project": None, "topic_key": None, "session_id": None, "colour": "blue", "deep": {"a": [None]}}
+    assert ask("POST", "/observations", body).status == 201
+
+
+def test_a_megabyte_is_kept_as_far_as_a_content_goes(ask: Asker) -> None:
+    saved = ask.ok("POST", "/observations", {"title": "Log", "content": "line of text\n" * 80_000})
+    assert "content cut" in saved["warnings"][0]
+    assert len(ask.ok("GET", "/observations/1")["content"].encode()) <= 50_000
+
+
+@pytest.mark.parametrize("claim", [None, "5", str(MOST_BODY + 1), "9" * 400], ids=["chunked", "less", "more", "absurd"])
+def test_a_body_is_read_no_further_than_its_limit(ask: Asker, claim: str | None) -> None:
+    pieces = [b" " * (1 << 20) for _ in range(9)]
+    refused = ask.pieces("POST", "/observations", pieces, {"content-length": claim} if claim else {})
+    assert (refused.status, refused.code) == (413, "body_too_large")
+    assert refused.value["limit_bytes"] == MOST_BODY
+    assert refused.headers["connection"] == "close"
+
+
+def test_a_body_that_says_it_is_too_long_is_refused_before_it_is_read(ask: Asker) -> None:
+    refused = ask.pieces("POST", "/observations", [b"{}"], {"content-length": str(MOST_BODY + 1)})
+    assert refused.code == "body_too_large"
+
+
+@pytest.mark.parametrize("kind", ["", "application/json", "application/json; charset=utf-8", "text/plain",
+                                  "application/x-www-form-urlencoded", "application/merge-patch+json"])  # fmt: skip
+def test_json_is_json_whatever_a_script_calls_it(ask: Asker, kind: str) -> None:
+    assert ask("POST", "/observations", GOOD, {"content-type": kind}).status == 201
+
+
+@pytest.mark.parametrize("headers", [
+    {"content-type": "multipart/form-data; boundary=x"},
+    {"content-type": "application/xml"},
+    {"content-type": "application/json; charset=utf-16"},
+    {"content-type": "application/json", "content-encoding": "gzip"},
+], ids=["form", "xml", "utf-16", "gzip"])  # fmt: skip
+def test_a_body_of_another_kind_is_refused(ask: Asker, headers: dict[str, str]) -> None:
+    refused = ask("POST", "/observations", GOOD, headers)
+    assert (refused.status, refused.code) == (415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("/", 404),
+        ("//observations/1", 404),
+        ("/observations//1", 404),
+        ("/observations/1/", 200),
+        ("/observations/%31", 200),
+        ("/observations/..%2f..%2fhealth", 400),
+        ("/%2e%2e/health", 404),
+        ("/observations/../health", 404),
+        ("/sessions/%ff", 400),
+        ("/sessions/a%00b", 400),
+        ("/sessions/%2e%2e", 404),
+        ("/observations/1%00", 400),
+        ("/Observations/1", 404),
+        ("/observations/0", 400),
+        ("/observations/-1", 400),
+        ("/observations/1e3", 400),
+        ("/observations/9223372036854775807", 404),
+        ("/observations/9223372036854775808", 400),
+        ("/observations/" + "9" * 5_000, 400),
+        ("/observations/1?x=%ff", 400),
+        ("/observations/1?" + "&".join("a=1" for _ in range(500)), 400),
+        ("/search?q=%ff", 400),
+        ("/search?q=a%00b", 200),
+        ("/search?q=" + "x" * 20_000, 200),
+        ("/search?q=x&match_mode=some", 400),
+        ("/search?q=x&scope=galaxy", 400),
+        ("/search?q=x&limit=99999999999999999999999", 200),
+        ("/search?q=x&limit=-5", 200),
+        ("/timeline?observation_id=abc", 400),
+        ("/timeline?observation_id=1&before=99999999999999999999", 200),
+        ("/observations?offset=1&cwd=/%00", 400),
+        ("/conflicts?since=yesterday", 400),
+        ("/conflicts?since=9999-12-31T23:59:59-23:59", 400),
+        ("/conflicts?offset=99999999999999999999&limit=0", 200),
+        ("/context?mode=psychic", 400),
+        ("/doctor?check=nothing", 400),
+        ("/mcp2", 404),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_an_address_is_taken_at_its_word(ask: Asker, target: str, status: int) -> None:
+    ask.ok("POST", "/observations", GOOD)
+    reply = ask("GET", target)
+    assert reply.status == status, reply.body
+    if status != 200:
+        assert reply.code
+
+
+def test_a_method_that_is_not_for_a_path_is_told_which_are(ask: Asker) -> None:
+    for method, target, allowed in (
+        ("POST", "/health", "GET, HEAD"),
+        ("GET", "/sessions", "POST"),
+        ("PUT", "/observations/1", "DELETE, GET, HEAD, PATCH"),
+        ("TRACE", "/import", "POST"),
+        ("OPTIONS", "/search", "GET, HEAD"),
+        ("BREW", "/search", "GET, HEAD"),
+    ):
+        refused = ask(method, target)
+        assert (refused.status, refused.code, refused.headers["allow"]) == (405, "method_not_allowed", allowed)
+
+
+def test_a_session_may_be_called_recent(ask: Asker) -> None:
+    ask.ok("POST", "/sessions", {"id": "recent", "project": "widgets"})
+    assert ask.ok("DELETE", "/sessions/recent")["id"] == "recent"
+
+
+def test_head_answers_as_get_without_a_body(ask: Asker) -> None:
+    head, get = ask("HEAD", "/project/current"), ask("GET", "/project/current")
+    assert (head.status, head.body) == (200, b"")
+    assert head.headers["content-length"] == get.headers["content-length"] == str(len(get.body))
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"version": "9.9"}', b'{"observations": [{"title": 7}]}',
+                                  b'{"observations": {"a": 1}}', b"\x00" * 100], ids=range(7))  # fmt: skip
+def test_an_import_that_is_none_is_refused_whole(ask: Asker, app: Engram, body: bytes) -> None:
+    refused = ask("POST", "/import", body)
+    assert (refused.status, refused.code) == (400, "invalid_export")
+    assert app.store.value("select count(*) from observations") == 0
+
+
+def test_answers_are_not_kept_by_anybody_on_the_way(ask: Asker) -> None:
+    for reply in (ask("GET", "/health"), ask("GET", "/nowhere")):
+        assert reply.headers["cache-control"] == "no-store"
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in reply.headers
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (StoreBusyError("engram.db", 30.0), 503),
+        (StoreFullError("engram.db"), 507),
+        (StoreDamagedError("engram.db", "malformed"), 500),
+        (ZeroDivisionError("what somebody saved"), 500),
+    ],
+    ids=["busy", "full", "damaged", "bug"],
+)
+def test_what_fails_behind_the_door_has_the_same_shape_and_gives_nothing_away(
+    ask: Asker, app: Engram, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("engram_py.services.browsing.Browsing.instance", fail)
+    refused = ask("GET", "/health")
+    assert (refused.status, bool(refused.code)) == (status, True)
+    assert b"what somebody saved" not in refused.body
+
+
+def test_a_directory_that_is_gone_or_a_loop_decides_nothing(ask: Asker, tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert ask("GET", f"/project/current?cwd={loop}").status == 200
+    assert ask("GET", f"/project/current?cwd={tmp_path / 'gone'}").status == 200
+    assert ask("GET", "/project/current?cwd=" + "/x" * 3_000).status == 400

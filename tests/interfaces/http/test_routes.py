@@ -1,0 +1,421 @@
+"""Every route of Engram's server, as a script that was written for it calls them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram_py import Draft, Engram
+from tests.interfaces.http.asking import Asker
+
+OBSERVATION = {
+    "id", "sync_id", "session_id", "type", "title", "content", "project", "scope", "revision_count",
+    "duplicate_count", "pinned", "created_at", "updated_at", "last_seen_at",
+}  # fmt: skip
+
+
+def saved(ask: Asker, title: str = "Chose uv", content: str = "Installs are fast.", **more: Any) -> int:
+    return int(ask.ok("POST", "/observations", {"title": title, "content": content, **more})["id"])
+
+
+def test_a_session_is_started_listed_read_and_ended(ask: Asker, folder: Path) -> None:
+    body = {"id": "s-1", "project": "widgets", "directory": str(folder)}
+    created = ask("POST", "/sessions", body)
+    assert (created.status, created.value["id"], created.value["status"]) == (201, "s-1", "created")
+
+    saved(ask, session_id="s-1")
+    [line] = ask.ok("GET", "/sessions/recent")
+    assert (line["id"], line["project"], line["observation_count"]) == ("s-1", "widgets", 1)
+    assert "ended_at" not in line
+
+    assert ask.ok("POST", "/sessions/s-1/end", {"summary": "All done."}) == {"id": "s-1", "status": "completed"}
+    whole = ask.ok("GET", "/sessions/s-1")
+    assert (whole["summary"], whole["ownership_mode"], whole["directory"]) == ("All done.", "shared", str(folder))
+    assert len(whole["ended_at"]) == len("2026-01-02 03:04:05")
+
+
+def test_an_ended_session_is_opened_again_and_never_refused(ask: Asker) -> None:
+    ask.ok("POST", "/sessions", {"id": "s-1", "project": "widgets"})
+    ask.ok("POST", "/sessions/s-1/end")
+    assert ask("POST", "/sessions", {"id": "s-1", "project": "widgets"}).status == 201
+    assert "ended_at" not in ask.ok("GET", "/sessions/s-1")
+
+
+def test_ending_what_was_never_started_succeeds_and_says_that_nothing_was_written(ask: Asker) -> None:
+    answer = ask.ok("POST", "/sessions/nobody/end", {"summary": "lost"})
+    assert answer["status"] == "completed"
+    assert "nothing was written" in answer["warnings"][0]
+    assert ask("GET", "/sessions/nobody").status == 404
+
+
+def test_a_session_id_may_hold_a_slash(ask: Asker) -> None:
+    ask.ok("POST", "/sessions", {"id": "run/2?x", "project": "widgets"})
+    assert ask.ok("GET", "/sessions/run%2F2%3Fx")["id"] == "run/2?x"
+
+
+def test_a_session_that_one_project_owns_is_not_given_to_another(ask: Asker) -> None:
+    owned = {"id": "s-1", "project": "widgets", "ownership_mode": "project_owned"}
+    ask.ok("POST", "/sessions", owned)
+    assert ask.ok("GET", "/sessions/s-1")["ownership_mode"] == "project_owned"
+
+    refused = ask("POST", "/sessions", owned | {"project": "gadgets"})
+    assert (refused.status, refused.code) == (409, "session_project_conflict")
+    assert refused.value["owner_project"] == "widgets"
+    assert ask("POST", "/sessions", {"id": "x", "project": "w", "ownership_mode": "mine"}).status == 400
+
+
+def test_a_session_with_observations_is_not_deleted_and_an_empty_one_is(ask: Asker) -> None:
+    ask.ok("POST", "/sessions", {"id": "s-1", "project": "widgets"})
+    ask.ok("POST", "/sessions", {"id": "s-2", "project": "widgets"})
+    saved(ask, session_id="s-1")
+
+    assert ask("DELETE", "/sessions/s-1").status == 409
+    assert ask.ok("DELETE", "/sessions/s-2") == {"id": "s-2", "status": "deleted"}
+    assert ask("DELETE", "/sessions/s-2").status == 404
+
+
+def test_a_runtime_session_is_ended_only_by_the_place_that_started_it(ask: Asker, folder: Path) -> None:
+    body = {"id": "s-1", "project": "widgets", "directory": str(folder)}
+    assert ask("POST", "/runtime-sessions/end", body).status == 404
+    ask.ok("POST", "/sessions", body)
+
+    assert ask("POST", "/runtime-sessions/end", body | {"project": "gadgets"}).status == 409
+    assert ask("POST", "/runtime-sessions/end", body | {"directory": "/elsewhere"}).status == 409
+    assert ask.ok("POST", "/runtime-sessions/end", body) == {"id": "s-1", "status": "ended"}
+
+
+def test_an_observation_is_saved_read_corrected_and_deleted(ask: Asker) -> None:
+    body = {"session_id": "s-1", "type": "decision", "title": "Chose uv", "content": "Installs are fast."}
+    created = ask("POST", "/observations", body | {"topic_key": "decision/installer", "tool_name": "script"})
+    assert created.status == 201
+    assert {name: created.value[name] for name in ("id", "status", "outcome")} == {
+        "id": 1,
+        "status": "saved",
+        "outcome": "added",
+    }
+
+    row = ask.ok("GET", "/observations/1")
+    assert row.keys() >= OBSERVATION
+    assert (row["topic_key"], row["tool_name"], row["state"]) == ("decision/installer", "script", "active")
+    assert "deleted_at" not in row
+
+    changed = ask.ok("PATCH", "/observations/1", {"find": "fast", "replace": "quick"})
+    assert (changed["content"], changed["revision_count"]) == ("Installs are quick.", 2)
+    assert ask.ok("DELETE", "/observations/1") == {"id": 1, "status": "deleted", "hard_delete": False}
+    assert ask("GET", "/observations/1").status == 404
+    assert ask.ok("DELETE", "/observations/1?hard=true")["hard_delete"] is True
+
+
+def test_the_project_of_an_observation_never_changes_and_can_be_insisted_on(ask: Asker) -> None:
+    saved(ask)
+    for target, body in (("?expected_project=gadgets", {"title": "x"}), ("", {"title": "x", "project": "gadgets"})):
+        refused = ask("PATCH", f"/observations/1{target}", body)
+        assert (refused.status, refused.code) == (409, "project_mismatch")
+    assert ask("DELETE", "/observations/1?expected_project=gadgets&hard=1").status == 409
+    assert ask("DELETE", "/observations/1?expected_project=%20").status == 400
+    assert ask.ok("PATCH", "/observations/1?expected_project=Widgets", {"title": "y"})["title"] == "y"
+
+
+def test_a_repeated_save_answers_what_the_first_one_did(ask: Asker) -> None:
+    body = {"title": "Chose uv", "content": "Fast.", "operation_id": "op-1"}
+    first, again = ask("POST", "/observations", body), ask("POST", "/observations", body)
+    assert (first.status, again.status, first.value["id"]) == (201, 201, again.value["id"])
+    assert ask("POST", "/observations", body | {"content": "Slow."}).status == 409
+
+
+def test_a_save_into_an_unknown_session_or_without_one_succeeds(ask: Asker) -> None:
+    assert saved(ask, session_id="never-started", project="gadgets") == 1
+    assert ask.ok("GET", "/sessions/never-started")["project"] == "gadgets"
+    assert saved(ask, title="Other", content="Other text.") == 2
+    assert ask.ok("GET", "/observations/2")["session_id"] == "manual-save-widgets"
+
+
+def test_one_callers_session_does_not_decide_for_another(ask: Asker) -> None:
+    ask.ok("POST", "/sessions", {"id": "s-1", "project": "gadgets"})
+    saved(ask)
+    assert ask.ok("GET", "/observations/1")["project"] == "widgets"
+
+
+def test_the_newest_observations_come_first_and_only_as_many_as_were_asked_for(ask: Asker) -> None:
+    for number in range(25):
+        saved(ask, title=f"Fact {number}", content=f"Body {number}.")
+    saved(ask, title="Elsewhere", content="Other.", project="gadgets")
+
+    assert [row["id"] for row in ask.ok("GET", "/observations?limit=3&sort=created_at:desc")] == [25, 24, 23]
+    assert len(ask.ok("GET", "/observations/recent")) == 20
+    assert len(ask.ok("GET", "/observations/recent?limit=100")) == 25
+    assert len(ask.ok("GET", "/observations/recent?limit=100&all_projects=true")) == 26
+    assert [row["project"] for row in ask.ok("GET", "/observations?project=gadgets")] == ["gadgets"]
+    assert len(ask.ok("GET", "/observations/recent?limit=undefined")) == 20
+    assert ask("GET", "/observations?sort=title").status == 400
+
+
+def test_a_pin_is_put_and_taken_away_as_often_as_one_likes(ask: Asker) -> None:
+    saved(ask)
+    before = ask.ok("GET", "/observations/1")["updated_at"]
+    for _ in range(2):
+        assert ask.ok("PUT", "/observations/1/pin") == {"id": 1, "pinned": True}
+    assert ask.ok("GET", "/observations/1")["pinned"] is True
+    assert ask.ok("DELETE", "/observations/1/pin") == {"id": 1, "pinned": False}
+    assert ask.ok("GET", "/observations/1")["updated_at"] == before
+    assert ask("PUT", "/observations/7/pin").status == 404
+
+
+def test_learnings_are_kept_from_a_text_that_lists_them(ask: Asker) -> None:
+    text = "## Key Learnings\n1. The cache must be warmed before the first request comes in.\n"
+    first = ask.ok("POST", "/observations/passive", {"session_id": "s-1", "content": text, "source": "subagent-stop"})
+    assert (first["extracted"], first["saved"], first["duplicates"]) == (1, 1, 0)
+    again = ask.ok("POST", "/observations/passive", {"session_id": "s-1", "content": text})
+    assert (again["saved"], again["duplicates"]) == (0, 1)
+    assert ask.ok("POST", "/observations/passive", {"content": "nothing"})["extracted"] == 0
+
+
+def test_a_search_answers_whole_observations_best_first_and_an_empty_list_for_nothing(ask: Asker) -> None:
+    saved(ask, content="Installs are fast.", type="decision")
+    saved(ask, title="Chose ruff", content="Lint is fast, and installs come with it.")
+    saved(ask, title="Elsewhere", content="Installs are slow.", project="gadgets")
+
+    found = ask.ok("GET", "/search?q=how+fast+are+installs")
+    assert [row["id"] for row in found] == [1, 2]
+    assert found[0].keys() >= OBSERVATION | {"rank"}
+    assert found[0]["rank"] <= found[1]["rank"]
+    assert found[0]["content"] == "Installs are fast."
+    assert [row["id"] for row in ask.ok("GET", "/search?q=installs&type=decision")] == [1]
+    assert {row["id"] for row in ask.ok("GET", "/search?q=installs&all_projects=true")} == {1, 2, 3}
+    assert len(ask.ok("GET", "/search?q=installs&limit=1")) == 1
+    assert [row["id"] for row in ask.ok("GET", "/search?q=%22lint+is+fast%22+-slow")] == [2]
+    assert ask.ok("GET", "/search?q=xylophone") == []
+
+
+def test_a_timeline_has_whole_neighbours_on_both_sides(ask: Asker) -> None:
+    for number in range(1, 6):
+        saved(ask, title=f"Fact {number}", content=f"Body {number}.", session_id="s-1")
+    found = ask.ok("GET", "/timeline?observation_id=3&before=1&after=5")
+    assert [found["focus"]["id"], *(row["id"] for row in (*found["before"], *found["after"]))] == [3, 2, 4, 5]
+    assert found["before"][0]["content"] == "Body 2."
+    assert (found["session_info"]["id"], found["total_in_range"]) == ("s-1", 5)
+    assert ask("GET", "/timeline?observation_id=3&project=widgets").status == 200
+    saved(ask, title="Elsewhere", content="Other.", project="gadgets")
+    assert ask("GET", "/timeline?observation_id=3&project=gadgets").status == 404
+    assert ask("GET", "/timeline").status == 400
+
+
+def test_prompts_are_kept_listed_found_and_deleted(ask: Asker) -> None:
+    created = ask("POST", "/prompts", {"session_id": "s-1", "content": "Make the login faster"})
+    assert (created.status, created.value["id"], created.value["status"]) == (201, 1, "saved")
+    ask.ok("POST", "/prompts", {"session_id": "s-1", "content": "Write the docs"})
+
+    assert [row["content"] for row in ask.ok("GET", "/prompts/recent")] == ["Write the docs", "Make the login faster"]
+    assert [row["id"] for row in ask.ok("GET", "/prompts/search?q=login")] == [1]
+    assert ask.ok("DELETE", "/prompts/1") == {"id": 1, "status": "deleted"}
+    assert ask("DELETE", "/prompts/1").status == 404
+    assert ask("GET", "/prompts/search?q=").status == 400
+
+
+def test_the_context_is_text_and_empty_when_there_is_nothing(ask: Asker) -> None:
+    assert ask.ok("GET", "/context") == {"context": ""}
+    saved(ask)
+    ask.ok("POST", "/prompts", {"session_id": "s-1", "content": "Make it faster"})
+
+    text = ask.ok("GET", "/context")["context"]
+    assert "Chose uv" in text
+    assert "Make it faster" in text
+    assert "Make it faster" not in ask.ok("GET", "/context?prompts=-1")["context"]
+    assert "Installs are fast" not in ask.ok("GET", "/context?compact=true")["context"]
+    assert len(ask.ok("GET", "/context?max_bytes=700")["context"].encode()) <= 700
+    assert "Chose uv" in ask.ok("GET", "/context?max_bytes=garbage&compact=perhaps")["context"]
+
+
+def test_after_a_compaction_a_session_gets_its_own_memory_alone(ask: Asker) -> None:
+    saved(ask, session_id="s-1")
+    saved(ask, title="Chose ruff", content="Lint.", session_id="s-2")
+
+    text = ask.ok("GET", "/context/compaction?session_id=s-1")["context"]
+    assert "Chose uv" in text
+    assert "Chose ruff" not in text
+    assert ask("GET", "/context/compaction?session_id=nobody").status == 404
+    assert ask("GET", "/context/compaction").status == 400
+
+
+def test_what_is_due_is_listed_until_it_is_confirmed(ask: Asker, app: Engram) -> None:
+    saved(ask, type="decision")
+    with app.store.transaction():
+        app.store.update("observations", {"id": 1}, {"review_after": "2020-01-01T00:00:00.000Z"})
+
+    listed = ask.ok("GET", "/review")
+    assert (listed["count"], listed["observations"][0]["state"]) == (1, "needs_review")
+    confirmed = ask.ok("POST", "/review/mark_reviewed", {"id": 1})
+    assert (confirmed["id"], confirmed["state"]) == (1, "active")
+    assert confirmed["review_after"] > "2026"
+    assert ask.ok("GET", "/review") == {"observations": [], "count": 0}
+    assert ask("POST", "/review/mark_reviewed", {}).status == 400
+    assert ask("POST", "/review/mark_reviewed", {"observation_id": 9}).status == 404
+
+
+def test_a_topic_key_is_suggested_for_a_text(ask: Asker) -> None:
+    assert ask.ok("POST", "/topic-keys/suggest", {"type": "bugfix", "title": "Login race"}) == {
+        "topic_key": "bug/login-race"
+    }
+    assert ask("POST", "/topic-keys/suggest", {"type": "bugfix"}).status == 400
+
+
+def test_an_export_is_imported_again_without_a_change(ask: Asker) -> None:
+    saved(ask, topic_key="decision/installer")
+    saved(ask, title="Elsewhere", content="Other.", project="gadgets")
+
+    one, everything = ask("GET", "/export"), ask("GET", "/export?all_projects=true")
+    assert one.headers["content-disposition"].startswith("attachment")
+    assert [row["project"] for row in one.value["observations"]] == ["widgets"]
+    assert len(everything.value["observations"]) == 2
+    assert everything.value["observations"][0]["deleted_at"] is None
+
+    done = ask.ok("POST", "/import", everything.body)
+    assert (done["observations_imported"], done["skipped_stale"]) == (0, 2)
+    moved = everything.value | {"engram_py": {}}
+    moved["observations"] = [
+        row | {"sync_id": f"obs-{row['id']:016x}", "topic_key": None} for row in moved["observations"]
+    ]
+    assert ask.ok("POST", "/import", moved)["observations_imported"] == 2
+
+
+def test_an_export_of_a_project_that_has_no_memory_is_refused_and_not_everything(ask: Asker) -> None:
+    saved(ask, project="gadgets")
+    assert (ask("GET", "/export").status, ask("GET", "/export").code) == (404, "unknown_project")
+
+
+def test_counts_diagnosis_and_health_are_those_of_the_other_doors(ask: Asker, app: Engram) -> None:
+    saved(ask)
+    stats = ask.ok("GET", "/stats")
+    assert (stats["total_observations"], stats["projects"]) == (1, ["widgets"])
+    report = ask.ok("GET", "/doctor")
+    assert [one["check_id"] for one in report["checks"]] == list(app.doctor.check_ids())
+    assert report["summary"]["total"] == len(report["checks"])
+    assert report["checks"][0].keys() >= {"result", "severity", "evidence", "safe_next_step", "requires_confirmation"}
+    assert [one["check_id"] for one in ask.ok("GET", "/doctor?check=clock")["checks"]] == ["clock"]
+    health = ask.ok("GET", "/health")
+    assert (health["status"], health["service"]) == ("ok", "engram")
+    assert health["instance_id"] == ask.ok("GET", "/health")["instance_id"] == app.journal.device()
+
+
+def test_the_project_of_a_directory_is_found_and_never_an_error(ask: Asker, tmp_path: Path) -> None:
+    here = ask.ok("GET", "/project/current")
+    assert (here["project"], here["project_source"], here["available_projects"]) == ("widgets", "dir_basename", [])
+    (tmp_path / "gadgets").mkdir()
+    assert ask.ok("GET", f"/project/current?cwd={tmp_path / 'gadgets'}")["project"] == "gadgets"
+    nowhere = ask.ok("GET", "/project/current?cwd=/")
+    assert (nowhere["project"], bool(nowhere["error_hint"])) == ("", True)
+
+
+def test_a_request_may_stand_in_another_directory(ask: Asker, tmp_path: Path) -> None:
+    (tmp_path / "gadgets").mkdir()
+    created = ask.ok("POST", f"/observations?cwd={tmp_path / 'gadgets'}", {"title": "Chose uv", "content": "Fast."})
+    assert created["project"] == "gadgets"
+    assert ask.ok("GET", "/search?q=uv") == []
+    assert len(ask.ok("GET", f"/search?q=uv&cwd={tmp_path / 'gadgets'}")) == 1
+
+
+READS = """
+/search?q=x& /context? /stats? /export? /review? /conflicts? /conflicts/stats? /observations? /observations/recent?
+/sessions/recent? /prompts/recent? /prompts/search?q=x& /doctor? /sync/status?
+"""
+
+
+@pytest.mark.parametrize("path", READS.split())
+def test_a_read_says_which_projects_it_could_have_meant(ask: Asker, path: str) -> None:
+    saved(ask)
+    for query, status, code in (
+        ("project=nobody", 404, "unknown_project"),
+        ("project=", 400, "invalid_project"),
+        ("project=widgets&project=gadgets", 400, "invalid_argument"),
+        ("project=widgets&all_projects=true", 400, "invalid_project"),
+        ("all_projects=perhaps", 400, "invalid_argument"),
+        ("cwd=/", 409, "ambiguous_project"),
+        ("cwd=not/absolute", 400, "invalid_argument"),
+    ):
+        refused = ask("GET", path + query)
+        assert (refused.status, refused.code) == (status, code), query
+        if status in (404, 409):
+            assert refused.value["available_projects"] == ["widgets"]
+
+
+def test_relations_are_listed_judged_counted_and_compared(ask: Asker) -> None:
+    saved(ask, title="Tokens live one hour", content="One hour.")
+    second = ask.ok("POST", "/observations", {"title": "Tokens live two hours", "content": "Two hours."})
+    [candidate] = second["candidates"]
+    assert second["judgment_required"] is True
+
+    listed = ask.ok("GET", "/conflicts?status=pending")
+    assert (listed["total"], listed["limit"], listed["offset"]) == (1, 50, 0)
+    assert listed["relations"][0]["source_title"] == "Tokens live two hours"
+    body = {"judgment_id": candidate["judgment_id"], "relation": "supersedes", "confidence": 1, "reason": "Newer."}
+    judged = ask.ok("POST", "/conflicts/judge", body)["relation"]
+    assert (judged["judgment_status"], judged["relation"]) == ("judged", "supersedes")
+    assert ask.ok("GET", "/conflicts/1")["source_snippet"] == "Tokens live two hours"
+    assert ask.ok("GET", "/conflicts/stats")["by_relation"] == {"supersedes": 1}
+
+    pair = {"memory_id_a": 1, "memory_id_b": 2, "relation": "not_conflict", "confidence": 0.9, "reasoning": "Both."}
+    assert ask.ok("POST", "/conflicts/compare", pair)["sync_id"] == candidate["judgment_id"]
+    assert ask.ok("GET", "/conflicts")["total"] == 0
+    assert ask("GET", "/conflicts/9").status == 404
+    assert ask("POST", "/conflicts/judge", body | {"judgment_id": "rel-nobody"}).status == 404
+    assert ask("POST", "/conflicts/compare", pair | {"confidence": 2}).status == 400
+
+
+def test_a_scan_finds_pairs_that_nobody_compared_and_keeps_them_only_when_told(ask: Asker, app: Engram) -> None:
+    saved(ask, title="Tokens live one hour", content="One hour.")
+    saved(ask, title="Tokens live two hours", content="Two hours.")
+    with app.store.transaction():
+        app.store.execute("delete from memory_relations")
+
+    dry = ask.ok("POST", "/conflicts/scan", {"project": "widgets"})
+    assert (dry["inspected"], dry["candidates_found"], dry["inserted"], dry["dry_run"]) == (2, 1, 0, True)
+    assert ask.ok("GET", "/conflicts")["total"] == 0
+    kept = ask.ok("POST", "/conflicts/scan", {"apply": True})
+    assert (kept["inserted"], kept["already_related"]) == (1, 0)
+    again = ask.ok("POST", "/conflicts/scan", {"apply": True})
+    assert (again["inserted"], again["already_related"]) == (0, 1)
+    first = ask.ok("POST", "/conflicts/scan", {"limit": 1})
+    assert ask.ok("POST", "/conflicts/scan", {"limit": 1, "cursor": first["next_cursor"]})["inspected"] == 1
+    assert ask("POST", "/conflicts/scan", {"semantic": True}).status == 400
+    assert ask("POST", "/conflicts/scan", {"limit": 101}).status == 400
+
+
+def test_what_is_not_there_yet_says_so_in_the_same_shape(ask: Asker) -> None:
+    assert ask.ok("GET", "/conflicts/deferred") == {"total": 0, "limit": 50, "rows": []}
+    assert ask.ok("POST", "/conflicts/deferred/replay") == {"retried": 0, "succeeded": 0, "failed": 0, "dead": 0}
+    status = ask.ok("GET", "/sync/status")
+    assert (status["enabled"], status["deferred_count"]) == (False, 0)
+    assert ask("GET", "/sync/status?all_projects=true").code == "unsupported_project_scope"
+
+
+def test_a_rescue_moves_nothing_that_has_an_owner_and_needs_a_token(ask: Asker, guarded: Asker) -> None:
+    saved(ask, session_id="s-1")
+    saved(ask, title="Elsewhere", content="Other.", project="gadgets")
+    body = {"target_project": "widgets", "confirmed": True, "observation_ids": [1, 2, 9], "session_ids": ["s-1"]}
+    assert (ask("POST", "/projects/migrate", body).status, ask("POST", "/projects/migrate", body).code) == (
+        503,
+        "token_not_set",
+    )
+
+    bearer = {"Authorization": "Bearer swordfish"}
+    reply = guarded("POST", "/projects/rescue-ownership", body, bearer)
+    assert (reply.status, reply.value["status"], reply.value["complete"]) == (200, "partially_rescued", False)
+    assert [(one["id"], one["reason"], one["owned_by"]) for one in reply.value["blocked"]] == [
+        ("2", "owned_by_other_project", "gadgets"),
+        ("9", "missing", ""),
+    ]
+    assert reply.value["rescued_observations"] == 0
+    assert guarded("POST", "/projects/migrate", {**body, "confirmed": False}, bearer).status == 400
+    large = json.dumps(body | {"prompt_ids": [1] * 9_000}).encode()
+    assert guarded("POST", "/projects/migrate", large, bearer).status == 413
+
+
+def test_every_door_says_the_same(ask: Asker, app: Engram) -> None:
+    """A row saved by another door is what this one answers, and the other way round."""
+    app.save(Draft("Chose uv", "Installs are fast.", "decision"))
+    assert ask.ok("GET", "/observations/1")["title"] == "Chose uv"
+    saved(ask, title="Chose ruff", content="Lint.")
+    assert app.get(2).observation.title == "Chose ruff"

@@ -1,0 +1,292 @@
+"""The Claude Code plugin: what it holds, and that installing and removing it leaves no trace."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from engram_py.errors import PluginFailedError
+from engram_py.interfaces.mcp.profiles import PROFILES
+from engram_py.interfaces.setup.agents import AGENTS
+from engram_py.interfaces.setup.claude import MARKETPLACE, PLUGIN, render
+from engram_py.interfaces.setup.installing import Setup
+from engram_py.interfaces.setup.launcher import Launcher
+from engram_py.interfaces.setup.machine import Machine
+from engram_py.interfaces.setup.wanted import Parts
+
+from .conftest import tree
+
+CLAUDE = AGENTS["claude-code"]
+PACKAGED = Path(str(resources.files("engram_py") / "plugin"))
+SETTINGS = '{\n    "model": "opus",\n  "enabledPlugins": {"other@shop": true}, "env": {}\n}'
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """A machine with a ``claude`` on its PATH."""
+    home, program = tmp_path / "home", tmp_path / "bin" / "claude"
+    (home / ".claude").mkdir(parents=True)
+    (home / "widgets").mkdir()
+    program.parent.mkdir()
+    stand_in = Path(__file__).with_name("claude_stand_in.py")
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{stand_in}" "$@"\n')
+    program.chmod(0o755)
+    environ = {"PATH": f"{program.parent}:/usr/bin:/bin", "HOME": str(home)}
+    return Machine("linux", home, environ, home / "widgets")
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Path:
+    """The commands ``claude`` was run with, a line each."""
+    return tmp_path / "claude-was-asked"
+
+
+def installed(setup: Setup) -> dict[str, object]:
+    return dict(
+        json.loads((setup.machine.home / ".claude" / "plugins" / "installed_plugins.json").read_text())["plugins"]
+    )
+
+
+# --- what is in it ---------------------------------------------------------------------------------------
+
+
+def test_the_packaged_files_are_what_is_installed_but_for_command_and_version() -> None:
+    rendered = render(Launcher(("engram",)))
+    for name, data in rendered.items():
+        packaged = (PACKAGED / name).read_bytes()
+        if name == ".claude-plugin/plugin.json":
+            assert json.loads(packaged).keys() == json.loads(data).keys()
+        else:
+            assert data == packaged, f"write {name} again"
+
+
+def test_the_installed_plugin_runs_this_installation() -> None:
+    rendered = render(Launcher(("/opt/e n/engram",), ("--data-dir", "/d")))
+    server = json.loads(rendered[".mcp.json"])["mcpServers"]["engram"]
+    assert (server["command"], server["args"]) == ("/opt/e n/engram", ["--data-dir", "/d", "mcp"])
+    assert server["alwaysLoad"] is True
+    hooks = json.loads(rendered["hooks/hooks.json"])["hooks"]
+    assert hooks["SessionStart"] == [
+        {
+            "matcher": "startup|resume|clear|compact",
+            "hooks": [
+                {
+                    "type": "command",
+                    "command": "'/opt/e n/engram' hook session-start --agent claude-code --data-dir /d",
+                    "timeout": 15,
+                }
+            ],
+        }
+    ]
+    assert "PreToolUse" not in hooks
+    assert "PreToolUse" in json.loads(render(Launcher(("engram",)), pre_tool=True)["hooks/hooks.json"])["hooks"]
+
+
+def test_another_command_is_another_version() -> None:
+    versions = {
+        json.loads(render(Launcher((word,)))[".claude-plugin/plugin.json"])["version"] for word in ("/a", "/b", "/a")
+    }
+    assert len(versions) == 2
+
+
+def test_the_skill_costs_less_than_600_tokens_and_what_is_always_shown_less_than_60() -> None:
+    skill = (PACKAGED / "skills" / "engram-memory" / "SKILL.md").read_text(encoding="utf-8")
+    described = re.findall(r"^description: (.*)$", skill, re.MULTILINE)[0]
+    assert len(skill.encode()) / 4 < 600
+    assert len(described.encode()) / 4 < 60
+
+
+def test_skill_and_commands_name_only_tools_that_exist() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in PACKAGED.rglob("*.md")]
+    named = {name for text in texts for name in re.findall(r"\bmem_[a-z_]+", text)}
+    assert {"mem_search", "mem_save", "mem_delete"} <= named
+    assert named <= set(PROFILES["core"])
+    assert {path.stem for path in (PACKAGED / "commands").iterdir()} == {"recall", "save", "forget"}
+
+
+# --- installing it ---------------------------------------------------------------------------------------
+
+
+def test_setup_has_claude_install_the_plugin_and_unsetup_brings_every_byte_back(setup: Setup, asked: Path) -> None:
+    (setup.machine.home / ".claude" / "settings.json").write_text(SETTINGS)
+    before = tree(setup.machine.home)
+
+    done = setup.set_up(CLAUDE, "user", Parts())
+
+    assert [step.kind for step in done.steps] == ["installed"]
+    assert list(installed(setup)) == [PLUGIN]
+    assert asked.read_text().splitlines() == [
+        f"plugin marketplace add {setup.data_dir / 'setup' / 'claude-plugin'}",
+        f"plugin install {PLUGIN}",
+    ]
+    setup.take_out(CLAUDE, "user")
+    assert tree(setup.machine.home) == before
+    assert not (setup.data_dir / "setup" / "claude-plugin").exists()
+
+
+def test_with_an_empty_home_nothing_of_the_plugin_is_left(setup: Setup) -> None:
+    (setup.machine.home / ".claude").rmdir()
+    before = tree(setup.machine.home)
+    setup.set_up(CLAUDE, "user", Parts())
+    setup.take_out(CLAUDE, "user")
+    assert tree(setup.machine.home) == before
+
+
+def test_a_second_setup_does_not_ask_claude_again(setup: Setup, asked: Path) -> None:
+    setup.set_up(CLAUDE, "user", Parts())
+    commands = asked.read_text()
+    assert not setup.set_up(CLAUDE, "user", Parts()).changed
+    assert asked.read_text() == commands
+
+
+def test_another_installation_replaces_the_plugin_and_the_first_state_comes_back(
+    setup: Setup, machine: Machine
+) -> None:
+    (machine.home / ".claude" / "settings.json").write_text(SETTINGS)
+    before = tree(machine.home)
+    setup.set_up(CLAUDE, "user", Parts())
+    moved = Setup(machine, setup.data_dir, Launcher(("/elsewhere/engram",)))
+    assert moved.set_up(CLAUDE, "user", Parts()).changed
+
+    copy = next((machine.home / ".claude" / "plugins" / "cache" / MARKETPLACE).rglob(".mcp.json"))
+    assert "/elsewhere/engram" in copy.read_text()
+    moved.take_out(CLAUDE, "user")
+    assert tree(machine.home) == before
+
+
+def test_settings_that_somebody_changed_since_keep_the_change_and_lose_the_plugin(setup: Setup) -> None:
+    path = setup.machine.home / ".claude" / "settings.json"
+    path.write_text(SETTINGS)
+    setup.set_up(CLAUDE, "user", Parts())
+    path.write_text(path.read_text().replace("opus", "sonnet"))
+
+    setup.take_out(CLAUDE, "user")
+
+    assert json.loads(path.read_text()) == {**json.loads(SETTINGS), "model": "sonnet"}
+
+
+def test_what_a_session_was_granted_while_claude_installed_stays(setup: Setup, tmp_path: Path) -> None:
+    path = setup.machine.home / ".claude" / "settings.json"
+    path.write_text(SETTINGS)
+    program = tmp_path / "bin" / "claude"
+    granting = f"sed -i.bak s/opus/sonnet/ '{path}' && rm '{path}.bak'"
+    program.write_text(program.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\n{granting}\n"))
+    setup.set_up(CLAUDE, "user", Parts())
+
+    setup.take_out(CLAUDE, "user")
+
+    assert json.loads(path.read_text()) == {**json.loads(SETTINGS), "model": "sonnet"}
+
+
+def test_what_somebody_set_between_two_versions_of_the_plugin_stays(setup: Setup, machine: Machine) -> None:
+    path = machine.home / ".claude" / "settings.json"
+    path.write_text(SETTINGS)
+    setup.set_up(CLAUDE, "user", Parts())
+    path.write_text(path.read_text().replace("opus", "sonnet"))
+    moved = Setup(machine, setup.data_dir, Launcher(("/elsewhere/engram",)))
+    moved.set_up(CLAUDE, "user", Parts())
+    moved.take_out(CLAUDE, "user")
+    assert json.loads(path.read_text()) == {**json.loads(SETTINGS), "model": "sonnet"}
+
+
+def test_setup_works_from_within_a_session_of_claude_code(setup: Setup, machine: Machine) -> None:
+    within = Machine("linux", machine.home, {**machine.environ, "CLAUDECODE": "1"}, machine.project)
+    assert Setup(within, setup.data_dir, setup.start).set_up(CLAUDE, "user", Parts()).changed
+
+
+def test_settings_that_were_only_written_again_come_back_as_they_were_spelled(setup: Setup) -> None:
+    path = setup.machine.home / ".claude" / "settings.json"
+    path.write_text(SETTINGS)
+    setup.set_up(CLAUDE, "user", Parts())
+    path.write_text(json.dumps(json.loads(path.read_text())))
+    setup.take_out(CLAUDE, "user")
+    assert path.read_text() == SETTINGS
+
+
+def test_files_that_claude_made_and_wrote_again_go_when_nothing_else_is_in_them(setup: Setup) -> None:
+    before = tree(setup.machine.home)
+    setup.set_up(CLAUDE, "user", Parts())
+    for path in (setup.machine.home / ".claude").rglob("*.json"):
+        path.write_text(json.dumps(json.loads(path.read_text())))
+    setup.take_out(CLAUDE, "user")
+    assert tree(setup.machine.home) == before
+
+
+def test_other_plugins_that_came_meanwhile_stay(setup: Setup) -> None:
+    setup.set_up(CLAUDE, "user", Parts())
+    plugins = setup.machine.home / ".claude" / "plugins"
+    for name, member in (
+        ("installed_plugins.json", {"plugins": {"new@shop": []}}),
+        ("known_marketplaces.json", {"shop": 1}),
+    ):
+        whole = json.loads((plugins / name).read_text())
+        for key, value in member.items():
+            whole[key] = {**whole.get(key, {}), **value} if isinstance(value, dict) else value
+        (plugins / name).write_text(json.dumps(whole))
+
+    setup.take_out(CLAUDE, "user")
+
+    assert installed(setup) == {"new@shop": []}
+    assert json.loads((plugins / "known_marketplaces.json").read_text()) == {"shop": 1}
+
+
+def test_the_plugin_is_removed_even_when_claude_is_gone(setup: Setup, machine: Machine, tmp_path: Path) -> None:
+    (machine.home / ".claude" / "settings.json").write_text(SETTINGS)
+    before = tree(machine.home)
+    setup.set_up(CLAUDE, "user", Parts())
+    (tmp_path / "bin" / "claude").unlink()
+    setup.take_out(CLAUDE, "user")
+    assert tree(machine.home) == before
+
+
+def test_when_claude_refuses_its_words_are_passed_on_and_nothing_is_left(setup: Setup, machine: Machine) -> None:
+    (machine.home / ".claude" / "settings.json").write_text(SETTINGS)
+    before = tree(machine.home)
+    refusing = Setup(
+        Machine("linux", machine.home, {**machine.environ, "STAND_IN_REFUSES": "1"}, machine.project),
+        setup.data_dir,
+        setup.start,
+    )
+    with pytest.raises(PluginFailedError, match="Failed to update settings"):
+        refusing.set_up(CLAUDE, "user", Parts())
+    assert tree(machine.home) == before
+
+
+def test_what_was_registered_by_hand_makes_room_for_the_plugin_and_the_other_way_round(
+    setup: Setup, machine: Machine
+) -> None:
+    without = Machine("linux", machine.home, {"HOME": str(machine.home), "PATH": ""}, machine.project)
+    before = tree(machine.home)
+    Setup(without, setup.data_dir, setup.start).set_up(CLAUDE, "user", Parts())
+    assert "engram" in (machine.home / ".claude.json").read_text()
+
+    setup.set_up(CLAUDE, "user", Parts())
+    assert "engram" not in (machine.home / ".claude.json").read_text()
+    assert list(installed(setup)) == [PLUGIN]
+
+    setup.set_up(CLAUDE, "user", Parts(hooks=False))
+    assert not (machine.home / ".claude" / "plugins").exists()
+    assert "engram" in (machine.home / ".claude.json").read_text()
+    setup.take_out(CLAUDE, "user")
+    assert tree(machine.home) == before
+
+
+def test_the_folder_of_claude_config_dir_is_used(setup: Setup, machine: Machine, tmp_path: Path) -> None:
+    other = tmp_path / "claude-config"
+    moved = Machine("linux", machine.home, {**machine.environ, "CLAUDE_CONFIG_DIR": str(other)}, machine.project)
+    before = tree(machine.home)
+    Setup(moved, setup.data_dir, setup.start).set_up(CLAUDE, "user", Parts())
+    assert PLUGIN in (other / "settings.json").read_text()
+    assert tree(machine.home) == before
+
+
+def test_a_server_that_was_registered_by_hand_is_left_and_mentioned(setup: Setup) -> None:
+    state = setup.machine.home / ".claude.json"
+    state.write_text('{"mcpServers": {"engram": {"command": "engram", "args": ["mcp"]}}}')
+    assert "claude mcp remove engram" in setup.set_up(CLAUDE, "user", Parts()).note
+    assert "engram" in state.read_text()

@@ -1,0 +1,167 @@
+"""JSON with comments keeps every byte that nobody asked to change."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engram_py.interfaces.setup.jsonc import MISSING, JsonDocument, UnreadableTextError
+
+SERVER = {"command": "/opt/engram", "args": ["mcp"]}
+PATH = ("mcpServers", "engram")
+
+TEXTS = {
+    "comments-and-trailing-commas": '// top\n{\n  // one\n  "a": 1, // about a\n  "mcpServers": {\n'
+    '    "x": {"command": "y",}, /* keep */\n  },\n}\n// end\n',
+    "tabs": '{\n\t"a": [1, 2],\n\t"mcpServers": {\n\t\t"x": {}\n\t}\n}',
+    "crlf": '{\r\n    "mcpServers": {\r\n        "x": {"command": "y"} // keep\r\n    }\r\n}\r\n',
+    "one-line": '{"mcpServers": {"x": {"command": "y"}}, "n": -0.0, "e": 1e3}',
+    "escapes": '{"\\u00e9": "\\ud83d\\ude00 \\/ tab\\t", "mcpServers": {"x": {}}}',
+    "blank-lines": '\n\n{\n\n  "mcpServers": {\n\n    "x": {}\n\n  }\n\n}\n\n\n',
+    "mixed-line-ends": '{\r\n  "a": 1, // x\r\n  "mcpServers": {\n    "x": 1\n  }\n}\n',
+    "comment-before-the-brace": '{"mcpServers": {"x": 1 // why\n}}',
+}
+
+
+def changed(text: str) -> JsonDocument:
+    document = JsonDocument(text)
+    document.set(PATH, SERVER)
+    return document
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_adding_a_member_and_removing_it_gives_the_same_bytes(text: str) -> None:
+    document = JsonDocument(changed(text).text())
+    document.remove(PATH)
+    assert document.text() == text
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_all_lines_that_were_there_stay_in_their_order(text: str) -> None:
+    lines = iter(changed(text).text().replace(",", "").splitlines())
+    kept = [line for line in text.replace(",", "").splitlines() if "{" not in line]
+    assert all(line in lines for line in kept)
+    assert JsonDocument(changed(text).text()).get(PATH) == SERVER
+
+
+def test_a_new_member_is_written_as_its_neighbours_are() -> None:
+    text = '{\n\t"mcpServers": {\n\t\t"x": {}, // keep\n\t},\n}\n'
+    assert changed(text).text() == (
+        '{\n\t"mcpServers": {\n\t\t"x": {}, // keep\n\t\t"engram": {\n\t\t\t"command": "/opt/engram",\n'
+        '\t\t\t"args": [\n\t\t\t\t"mcp"\n\t\t\t]\n\t\t},\n\t},\n}\n'
+    )
+
+
+def test_new_lines_end_as_the_others_do() -> None:
+    text = changed(TEXTS["crlf"]).text()
+    assert text.count("\n") == text.count("\r\n") == len(text.splitlines()) > 8
+    assert "\r\r" not in text
+
+
+def test_a_file_on_one_line_stays_on_one_line() -> None:
+    assert changed('{"mcpServers": {}}').text() == (
+        '{"mcpServers": {"engram": {"command": "/opt/engram", "args": ["mcp"]}}}'
+    )
+
+
+@pytest.mark.parametrize("text", ["", " \n", "{}", "{\n}\n", '{"mcpServers": {}}'])
+def test_what_is_empty_gets_the_objects_it_lacks(text: str) -> None:
+    assert json.loads(changed(text).text()) == {"mcpServers": {"engram": SERVER}}
+
+
+def test_setting_an_equal_value_keeps_its_spelling() -> None:
+    text = '{"mcpServers": {"engram": { "command" : "/opt/engram", "args": ["mcp",] }}}'
+    assert changed(text).text() == text
+
+
+def test_of_two_members_with_one_name_the_later_is_the_one_that_counts() -> None:
+    document = changed('{"mcpServers": {"engram": 1}, "mcpServers": {"engram": 2}}')
+    assert document.text().startswith('{"mcpServers": {"engram": 1}')
+    assert json.loads(document.text())["mcpServers"]["engram"] == SERVER
+
+
+def test_items_come_to_the_end_of_a_list_and_go_again() -> None:
+    text = '{\n  "hooks": {"Stop": [\n    {"k": 1}, // first\n  ]}\n}\n'
+    document = JsonDocument(text)
+    document.append(("hooks", "Stop"), {"ours": True})
+    assert document.get(("hooks", "Stop")) == [{"k": 1}, {"ours": True}]
+    again = JsonDocument(document.text())
+    again.remove_items(("hooks", "Stop"), lambda item: "ours" in item)
+    assert again.text() == text
+
+
+def test_removing_the_first_or_the_middle_member_leaves_the_comments_of_the_others() -> None:
+    document = JsonDocument('{\n  "a": 1,\n  // about b\n  "b": 2,\n  "c": 3, // about c\n  "d": 4\n}\n')
+    document.remove(("a",))
+    document.remove(("c",))
+    assert document.text() == '{\n  // about b\n  "b": 2, // about c\n  "d": 4\n}\n'
+
+
+def test_a_big_file_is_edited_without_reading_what_nobody_asked_for() -> None:
+    # 300 KB: json-five alone would need more than ten seconds.
+    whole = {"projects": {f"/p{n}": {"history": ["x" * 20] * 3} for n in range(3000)}, "mcpServers": {"x": {}}, "z": 1}
+    text = json.dumps(whole, indent=2)
+    document = JsonDocument(text, touching=frozenset({"mcpServers"}))
+    document.set(PATH, SERVER)
+    assert json.loads(document.text()) == whole | {"mcpServers": {"x": {}, "engram": SERVER}}
+    document.remove(PATH)
+    assert document.text() == text
+
+
+def test_a_big_file_that_holds_the_mark_of_what_is_set_aside_is_still_edited_right() -> None:
+    whole = {"\u241eengram 0\u241e": 1, "z": ["y" * 20] * 1000, "mcpServers": {}}
+    document = JsonDocument(json.dumps(whole, ensure_ascii=False), touching=frozenset({"mcpServers"}))
+    document.set(PATH, SERVER)
+    assert json.loads(document.text()) == whole | {"mcpServers": {"engram": SERVER}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('{"a": 1', id="cut-off"),
+        pytest.param('{"a" 1}', id="no-colon"),
+        pytest.param('{"a": 1} more', id="more-behind-it"),
+        pytest.param("[1, 2]", id="a-list"),
+        pytest.param('"text"', id="a-string"),
+        pytest.param("<xml/>", id="xml"),
+        pytest.param("// nothing but a comment\n", id="only-a-comment"),
+        pytest.param('{"a":' + "[" * 5000 + "]" * 5000 + "}", id="too-deep"),
+        pytest.param('{"a": 1, // ' + "x" * 1_000_000 + "\n}", id="a-megabyte-with-comments"),
+    ],
+)
+def test_what_cannot_be_parsed_is_refused(text: str) -> None:
+    with pytest.raises(UnreadableTextError):
+        JsonDocument(text)
+
+
+@pytest.mark.parametrize("text", ['{"mcpServers": []}', '{"mcpServers": "x"}', '{"mcpServers": null}'])
+def test_something_else_where_the_servers_belong_is_refused(text: str) -> None:
+    with pytest.raises(UnreadableTextError, match="mcpServers is not an object"):
+        changed(text)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.dictionaries(st.text(max_size=4), VALUES, max_size=4),
+    st.sampled_from([None, 1, 2, "\t"]),
+    st.sampled_from(["engram", "é", ""]),
+)
+def test_any_object_takes_a_member_and_gives_it_back(whole: dict[str, Any], indent: Any, name: str) -> None:
+    text = json.dumps(whole, indent=indent, ensure_ascii=False)
+    document = JsonDocument(text)
+    if document.get(("a-new-name",)) is MISSING:
+        document.set(("a-new-name",), {name: [1]})
+        assert json.loads(document.text()) == whole | {"a-new-name": {name: [1]}}
+        document.remove(("a-new-name",))
+        assert json.loads(document.text()) == whole
+        assert document.text() == text or not whole

@@ -1,0 +1,130 @@
+"""Where agents keep their files on each system, and which command they are given."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engram_py.interfaces.setup.agents import AGENTS
+from engram_py.interfaces.setup.installing import Setup
+from engram_py.interfaces.setup.launcher import Launcher, launcher
+from engram_py.interfaces.setup.machine import Machine, System
+from engram_py.interfaces.setup.wanted import Parts
+
+from .conftest import MachineOf, tree
+
+
+@pytest.mark.parametrize(
+    ("system", "template", "path"),
+    [
+        ("linux", "{code}/mcp.json", ".config/Code/User/mcp.json"),
+        ("darwin", "{code}/mcp.json", "Library/Application Support/Code/User/mcp.json"),
+        ("windows", "{code}/mcp.json", "AppData/Roaming/Code/User/mcp.json"),
+        ("linux", "{zed}/settings.json", ".config/zed/settings.json"),
+        ("darwin", "{zed}/settings.json", ".config/zed/settings.json"),
+        ("windows", "{zed}/settings.json", "AppData/Roaming/Zed/settings.json"),
+        ("windows", "{claude_state}/.claude.json", ".claude.json"),
+    ],
+)
+def test_each_system_has_its_places(machine_of: MachineOf, system: System, template: str, path: str) -> None:
+    machine = machine_of(system)
+    assert machine.place(template) == machine.home / path
+
+
+def test_variables_move_the_places(machine_of: MachineOf, tmp_path: Path) -> None:
+    windows = machine_of("windows", APPDATA=str(tmp_path / "Roaming"), CLAUDE_CONFIG_DIR=str(tmp_path / "claude"))
+    assert windows.place("{code}") == tmp_path / "Roaming" / "Code" / "User"
+    assert windows.place("{claude}/settings.json") == tmp_path / "claude" / "settings.json"
+    assert windows.place("{claude_state}/.claude.json") == tmp_path / "claude" / ".claude.json"
+    linux = machine_of("linux", XDG_CONFIG_HOME=str(tmp_path / "xdg"), CODEX_HOME=str(tmp_path / "codex"))
+    assert linux.place("{config}/opencode/opencode.json") == tmp_path / "xdg/opencode/opencode.json"
+    assert linux.place("{codex}/config.toml") == tmp_path / "codex/config.toml"
+
+
+@pytest.mark.parametrize("value", ["", "  ", "relative/path"])
+def test_a_variable_that_is_no_absolute_path_is_ignored(machine_of: MachineOf, value: str) -> None:
+    machine = machine_of("linux", XDG_CONFIG_HOME=value)
+    assert machine.place("{config}") == machine.home / ".config"
+
+
+def test_an_agent_is_found_by_its_folder_or_its_program(machine_of: MachineOf, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "codex"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    machine = machine_of("linux", PATH=str(program.parent))
+    (machine.home / ".config" / "zed").mkdir(parents=True)
+    found = Setup(machine, tmp_path / "data", Launcher(("engram",))).detected()
+    assert [agent.name for agent in found] == ["codex", "zed"]
+
+
+def test_on_windows_files_go_to_appdata_and_hooks_name_programs_as_every_shell_there_can(
+    machine_of: MachineOf, data_dir: Path
+) -> None:
+    machine = machine_of("windows", APPDATA=str(machine_of().home / "Roaming"))
+    python = r"C:\Users\Jo Doe\engram\Scripts\python.exe"
+    setup = Setup(machine, data_dir, launcher(machine, executable=python, prefix=r"C:\Users\Jo Doe\engram"))
+    before = tree(machine.home)
+
+    setup.set_up(AGENTS["vscode"], "user", Parts())
+
+    server = json.loads((machine.home / "Roaming" / "Code" / "User" / "mcp.json").read_text())["servers"]["engram"]
+    assert server == {"type": "stdio", "command": python, "args": ["-P", "-m", "engram_py", "mcp"]}
+    hooks = json.loads((machine.home / ".copilot" / "hooks" / "engram.json").read_text())["hooks"]
+    assert hooks["Stop"][0]["command"] == (
+        '"C:/Users/Jo Doe/engram/Scripts/python.exe" -P -m engram_py hook stop --agent vscode'
+    )
+    setup.take_out(AGENTS["vscode"], "user")
+    assert tree(machine.home) == before
+
+
+def test_the_program_beside_the_interpreter_is_what_agents_start(machine: Machine, tmp_path: Path) -> None:
+    script = tmp_path / "venv" / "bin" / "engram"
+    script.parent.mkdir(parents=True)
+    script.write_text("#!/bin/sh\n")
+    start = launcher(machine, executable="/usr/bin/python3", prefix=str(tmp_path / "venv"))
+    assert start.server() == [str(script), "mcp"]
+
+
+def test_without_a_script_the_interpreter_ignores_the_folder_it_is_started_in(machine: Machine, tmp_path: Path) -> None:
+    start = launcher(machine, executable="/usr/bin/python3", prefix=str(tmp_path))
+    assert start.server() == ["/usr/bin/python3", "-P", "-m", "engram_py", "mcp"]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "runner", "words"),
+    [
+        ("/home/jo/.cache/uv/archive-v0/x1y2", "uvx", ["--from", "engram-py", "engram", "mcp"]),
+        ("/home/jo/.local/pipx/.cache/ab12", "pipx", ["run", "--spec", "engram-py", "engram", "mcp"]),
+    ],
+)
+def test_from_an_environment_that_will_not_stay_its_runner_is_registered(
+    machine_of: MachineOf, tmp_path: Path, prefix: str, runner: str, words: list[str]
+) -> None:
+    program = tmp_path / runner
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    machine = machine_of("linux", PATH=str(tmp_path))
+    assert launcher(machine, executable=f"{prefix}/bin/python", prefix=prefix).server() == [str(program), *words]
+
+
+def test_another_data_directory_is_part_of_every_command(machine: Machine, tmp_path: Path) -> None:
+    folder = tmp_path / "a b"
+    start = launcher(machine, data_dir=folder, executable="/p", prefix=str(tmp_path))
+    assert start.server()[-3:] == ["--data-dir", str(folder), "mcp"]
+    assert start.hook("stop", "codex").endswith(f"hook stop --agent codex --data-dir '{folder}'")
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_the_table_names_only_places_that_exist(machine_of: MachineOf, name: str) -> None:
+    agent = AGENTS[name]
+    for system in ("linux", "darwin", "windows"):
+        machine = machine_of(system)
+        for scope in agent.servers:
+            rows = [*agent.servers[scope].paths]
+            rows += [agent.hooks[scope].path] if scope in agent.hooks else []
+            rows += [agent.instructions[scope].path] if scope in agent.instructions else []
+            below = machine.project if scope == "project" else machine.home
+            assert all(machine.place(row).is_relative_to(below) for row in rows)

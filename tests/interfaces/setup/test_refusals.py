@@ -1,0 +1,233 @@
+"""What setup will not touch: it says why, and leaves every byte where it was."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engram_py.errors import ScopeUnavailableError, SetupRefusedError, UnknownAgentError
+from engram_py.interfaces.setup import files
+from engram_py.interfaces.setup.agents import AGENTS
+from engram_py.interfaces.setup.files import Found, replace
+from engram_py.interfaces.setup.installing import Setup, agents_named
+from engram_py.interfaces.setup.manifest import opened
+from engram_py.interfaces.setup.wanted import Parts
+
+from .conftest import tree
+
+
+def put(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+@pytest.fixture
+def servers(setup: Setup) -> Path:
+    """The file of Cursor's servers, in a folder that is there."""
+    folder = setup.machine.home / ".cursor"
+    folder.mkdir()
+    return folder / "mcp.json"
+
+
+def refusal(setup: Setup, name: str = "cursor") -> SetupRefusedError:
+    before = tree(setup.machine.home)
+    with pytest.raises(SetupRefusedError) as caught:
+        setup.set_up(AGENTS[name], "user", Parts())
+    assert tree(setup.machine.home) == before
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        pytest.param(b'{"mcpServers": {', "Unexpected EOF", id="cut-off"),
+        pytest.param(b"[]", "it does not hold a JSON object", id="a-list"),
+        pytest.param(b'{"mcpServers": []}', "mcpServers is not an object", id="servers-are-a-list"),
+        pytest.param(b'{"a": "\xff"}', "it is not UTF-8 text", id="latin-1"),
+        pytest.param('{"a": 1}'.encode("utf-16"), "it is not UTF-8 text", id="utf-16"),
+        pytest.param(b'{"a": "\0"}', "NUL", id="nul"),
+        pytest.param(b"SQLite format 3\0", "NUL", id="a-database"),
+        pytest.param(b"mcpServers:\n  engram: x\n", "", id="yaml"),
+        pytest.param(b'{"a":' + b"[" * 9000 + b"]" * 9000 + b"}", "nested too deeply", id="too-deep"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_left_alone_with_the_reason(
+    setup: Setup, servers: Path, data: bytes, reason: str
+) -> None:
+    put(servers, data)
+    refused = refusal(setup)
+    assert refused.path == str(servers)
+    assert reason in refused.reason
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        pytest.param(b"[mcp_servers\n", "Expected", id="broken"),
+        pytest.param(b"a = 1\na = 2\n", "", id="twice"),
+        pytest.param(b"mcp_servers = 3\n", "mcp_servers is not a table", id="a-number"),
+    ],
+)
+def test_toml_that_cannot_be_read_is_left_alone(setup: Setup, data: bytes, reason: str) -> None:
+    put(setup.machine.home / ".codex" / "config.toml", data)
+    assert reason in refusal(setup, "codex").reason
+
+
+def test_hooks_of_another_form_are_left_alone(setup: Setup) -> None:
+    put(setup.machine.home / ".cursor" / "hooks.json", b'{"version": 1, "hooks": {"stop": "say done"}}')
+    assert "hooks.stop is not a list" in refusal(setup).reason
+
+
+def test_one_file_in_the_way_means_that_no_file_is_written(setup: Setup) -> None:
+    put(setup.machine.home / ".codex" / "config.toml", b"model = 1\n")
+    put(setup.machine.home / ".codex" / "AGENTS.md", b"<!-- engram:end -->\n")
+    assert "do not form one pair" in refusal(setup, "codex").reason
+
+
+def test_a_symbolic_link_is_refused_with_where_it_leads(setup: Setup, servers: Path, tmp_path: Path) -> None:
+    target = put(tmp_path / "dotfiles" / "mcp.json", b"{}")
+    servers.symlink_to(target)
+    assert f"it is a symbolic link to {target}" in refusal(setup).reason
+    assert target.read_bytes() == b"{}"
+
+
+def test_in_a_project_a_folder_that_is_a_link_out_of_it_is_refused(setup: Setup) -> None:
+    theirs = put(setup.machine.home / ".gemini" / "settings.json", b'{"theme": "x"}')
+    (setup.machine.project / ".gemini").symlink_to(theirs.parent, target_is_directory=True)
+    before = tree(setup.machine.home, setup.machine.project)
+    with pytest.raises(SetupRefusedError, match="out of the project") as refused:
+        setup.set_up(AGENTS["gemini"], "project", Parts())
+    assert refused.value.path == str(setup.machine.project / ".gemini" / "settings.json")
+    with pytest.raises(SetupRefusedError, match="out of the project"):
+        setup.take_out(AGENTS["gemini"], "project")
+    assert tree(setup.machine.home, setup.machine.project) == before
+
+
+def test_in_a_project_a_link_to_another_of_its_folders_is_followed(setup: Setup) -> None:
+    (setup.machine.project / "config").mkdir()
+    (setup.machine.project / ".gemini").symlink_to("config", target_is_directory=True)
+    assert setup.set_up(AGENTS["gemini"], "project", Parts()).changed
+    assert (setup.machine.project / "config" / "settings.json").is_file()
+
+
+def test_a_link_to_itself_is_refused(setup: Setup, servers: Path) -> None:
+    servers.symlink_to(servers)
+    assert "symbolic link" in refusal(setup).reason
+
+
+def test_a_directory_and_a_pipe_are_refused(setup: Setup, servers: Path) -> None:
+    servers.mkdir()
+    assert refusal(setup).reason == "it is not a file"
+    servers.rmdir()
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(servers)
+        with pytest.raises(SetupRefusedError, match="it is not a file"):
+            setup.set_up(AGENTS["cursor"], "user", Parts())
+
+
+def test_a_read_only_file_or_folder_is_refused(setup: Setup, servers: Path) -> None:
+    put(servers, b"{}").chmod(0o444)
+    assert refusal(setup).reason == "it is read-only"
+    servers.chmod(0o644)
+    servers.unlink()
+    servers.parent.chmod(0o555)
+    try:
+        assert "is read-only" in refusal(setup).reason
+    finally:
+        servers.parent.chmod(0o755)
+
+
+def test_on_windows_a_folder_that_is_marked_read_only_can_be_written(
+    setup: Setup, servers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "WINDOWS", True)
+    monkeypatch.setattr("engram_py.interfaces.setup.files.os.access", lambda *_: True)
+    servers.parent.chmod(0o555)
+    try:
+        assert files.look(servers) == Found(None)
+    finally:
+        servers.parent.chmod(0o755)
+
+
+def test_a_file_where_a_folder_belongs_is_refused(setup: Setup) -> None:
+    put(setup.machine.home / ".cursor", b"")
+    assert "is not a directory" in refusal(setup).reason
+
+
+def test_a_file_of_our_name_that_is_not_ours_is_refused(setup: Setup) -> None:
+    path = put(setup.machine.home / ".kiro" / "steering" / "engram.md", b"mine\n")
+    assert refusal(setup, "kiro").path == str(path)
+
+
+def test_a_file_of_ours_that_somebody_edited_is_neither_rewritten_nor_removed(setup: Setup) -> None:
+    setup.set_up(AGENTS["kiro"], "user", Parts())
+    path = setup.machine.home / ".kiro" / "steering" / "engram.md"
+    path.write_text("mine now\n")
+
+    assert "was edited" in refusal(setup, "kiro").reason
+    setup.take_out(AGENTS["kiro"], "user")
+    assert path.read_text() == "mine now\n"
+
+
+def test_a_file_that_changes_between_reading_and_writing_is_not_overwritten(servers: Path) -> None:
+    put(servers, b"new")
+    with pytest.raises(SetupRefusedError, match="another program changed it just now"):
+        replace(servers, b"ours", found=Found(b"old"))
+    assert servers.read_bytes() == b"new"
+    assert [path.name for path in servers.parent.iterdir()] == ["mcp.json"]
+
+
+def test_unsetup_refuses_what_became_unreadable_and_says_so(setup: Setup, servers: Path) -> None:
+    setup.set_up(AGENTS["cursor"], "user", Parts())
+    put(servers, b'{"mcpServers": {"engram": ')
+    with pytest.raises(SetupRefusedError) as caught:
+        setup.take_out(AGENTS["cursor"], "user")
+    assert caught.value.path == str(servers)
+
+
+def test_a_backup_that_was_tampered_with_is_not_put_back(setup: Setup, servers: Path, data_dir: Path) -> None:
+    put(servers, b"{}")
+    setup.set_up(AGENTS["cursor"], "user", Parts())
+    for kept in (data_dir / "setup" / "originals").iterdir():
+        kept.write_bytes(b'{"mcpServers": {"evil": {"command": "sh"}}}')
+    with pytest.raises(SetupRefusedError, match="not what setup kept there"):
+        setup.take_out(AGENTS["cursor"], "user")
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"version": 99}', b'{"version": 1, "files": {"/x": 3}}'])
+def test_a_manifest_that_cannot_be_read_stops_setup(setup: Setup, data_dir: Path, data: bytes) -> None:
+    put(data_dir / "setup" / "manifest.json", data)
+    with pytest.raises(SetupRefusedError, match="it cannot be read"):
+        setup.set_up(AGENTS["cursor"], "user", Parts())
+
+
+def test_a_scope_an_agent_does_not_have_and_an_agent_nobody_knows_are_named(setup: Setup) -> None:
+    with pytest.raises(ScopeUnavailableError, match="Windsurf"):
+        setup.set_up(AGENTS["windsurf"], "project", Parts())
+    with pytest.raises(UnknownAgentError, match="'emacs'"):
+        agents_named(["cursor", "emacs"])
+
+
+def test_a_second_process_is_told_that_a_setup_is_running(setup: Setup) -> None:
+    with opened(setup.data_dir):
+        told = _in_another_process(_try, setup)
+    assert told == "another setup is running"
+    assert _in_another_process(_try, setup) == ""
+
+
+def _try(setup: Setup) -> str:
+    try:
+        setup.set_up(AGENTS["cursor"], "user", Parts())
+    except SetupRefusedError as exc:
+        return exc.reason
+    return ""
+
+
+def _in_another_process(function: Callable[[Setup], str], setup: Setup) -> str:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, (setup,))

@@ -1,0 +1,329 @@
+"""What setup writes, unsetup takes away again: byte for byte, for every agent."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from engram_py.interfaces.setup.agents import AGENTS, Scope
+from engram_py.interfaces.setup.installing import Setup
+from engram_py.interfaces.setup.jsonc import JsonDocument
+from engram_py.interfaces.setup.launcher import Launcher
+from engram_py.interfaces.setup.machine import Machine
+from engram_py.interfaces.setup.wanted import Parts, chosen
+
+from .conftest import EVERYWHERE, furnish, tree
+
+ALL = Parts(pre_tool=True)
+
+
+def everything(setup: Setup) -> dict[str, object]:
+    return tree(setup.machine.home, setup.machine.project)
+
+
+@pytest.mark.parametrize(("name", "scope"), EVERYWHERE)
+@pytest.mark.parametrize(
+    ("newline", "mark"),
+    [pytest.param("\n", "", id="lf"), pytest.param("\r\n", "", id="crlf"), pytest.param("\n", "\ufeff", id="bom")],
+)
+def test_files_with_other_servers_and_comments_come_back_byte_for_byte(
+    setup: Setup, name: str, scope: Scope, newline: str, mark: str
+) -> None:
+    if mark and AGENTS[name].servers[scope].format == "toml":
+        pytest.skip("TOML has no byte order mark")
+    furnish(setup.machine, name, scope, newline=newline, mark=mark)
+    before = everything(setup)
+
+    assert setup.set_up(AGENTS[name], scope, ALL).changed
+    assert everything(setup) != before
+    setup.take_out(AGENTS[name], scope)
+
+    assert everything(setup) == before
+
+
+@pytest.mark.parametrize(("name", "scope"), EVERYWHERE)
+def test_where_there_was_nothing_nothing_is_left(setup: Setup, name: str, scope: Scope) -> None:
+    before = everything(setup)
+    setup.set_up(AGENTS[name], scope, ALL)
+    setup.take_out(AGENTS[name], scope)
+    assert everything(setup) == before
+
+
+@pytest.mark.parametrize(("name", "scope"), EVERYWHERE)
+def test_a_second_setup_changes_nothing(setup: Setup, name: str, scope: Scope) -> None:
+    furnish(setup.machine, name, scope)
+    setup.set_up(AGENTS[name], scope, ALL)
+    before = everything(setup)
+
+    again = setup.set_up(AGENTS[name], scope, ALL)
+
+    assert not again.changed
+    assert everything(setup) == before
+
+
+@pytest.mark.parametrize(("name", "scope"), EVERYWHERE)
+def test_the_server_is_registered_beside_the_others_with_an_absolute_command(
+    setup: Setup, name: str, scope: Scope
+) -> None:
+    furnish(setup.machine, name, scope)
+    setup.set_up(AGENTS[name], scope, Parts())
+
+    row = AGENTS[name].servers[scope]
+    text = chosen(row.paths, setup.machine).read_text(encoding="utf-8")
+    whole = tomllib.loads(text) if row.format == "toml" else JsonDocument(text).get(())
+    servers = whole[row.keys[0]]
+
+    assert set(servers) == {"other", "engram"}
+    command = servers["engram"]["command"]
+    words = command if isinstance(command, list) else [command, *servers["engram"]["args"]]
+    assert words == ["/opt/engram/bin/engram", "mcp"]
+
+
+@pytest.mark.parametrize(("name", "scope"), EVERYWHERE)
+def test_what_somebody_wrote_since_stays_and_only_our_part_goes(setup: Setup, name: str, scope: Scope) -> None:
+    furnish(setup.machine, name, scope)
+    before = everything(setup)
+    setup.set_up(AGENTS[name], scope, ALL)
+    edited = []
+    for path in [Path(one) for one in everything(setup)]:
+        if path.is_file() and str(path) in before:
+            text = path.read_bytes()
+            path.write_bytes(
+                text.replace(b"night", b"day").replace(b"the big one", b"cheap").replace(b"rhyme", b"prose")
+            )
+            edited += [path] if path.read_bytes() != text else []
+
+    setup.take_out(AGENTS[name], scope)
+
+    assert edited
+    for path in edited:
+        text = path.read_bytes()
+        assert b"engram" not in text
+        original = before[str(path)][0]  # type: ignore[index]
+        assert text == original.replace(b"night", b"day").replace(b"the big one", b"cheap").replace(b"rhyme", b"prose")
+
+
+def test_a_server_of_our_name_that_was_there_is_replaced_and_comes_back(setup: Setup) -> None:
+    path = setup.machine.home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    theirs = {"command": "/usr/local/bin/engram", "args": ["mcp", "--tools=agent"]}
+    path.write_text(json.dumps({"mcpServers": {"engram": theirs}}, indent=2))
+    setup.set_up(AGENTS["cursor"], "user", Parts())
+    path.write_text(path.read_text().replace('"mcpServers"', '"x": 1,\n  "mcpServers"'))
+
+    setup.take_out(AGENTS["cursor"], "user")
+
+    assert json.loads(path.read_text()) == {"x": 1, "mcpServers": {"engram": theirs}}
+
+
+def test_a_file_of_nothing_but_a_byte_order_mark_is_edited_and_comes_back(setup: Setup) -> None:
+    path = setup.machine.home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_bytes(b"\xef\xbb\xbf")
+    setup.set_up(AGENTS["cursor"], "user", Parts())
+    assert "engram" in json.loads(path.read_text(encoding="utf-8-sig"))["mcpServers"]
+    setup.take_out(AGENTS["cursor"], "user")
+    assert path.read_bytes() == b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        pytest.param('{"a": 1}', {"a": 2}, id="no-servers-before"),
+        pytest.param('{"a": 1, "mcpServers": {}}', {"a": 2, "mcpServers": {}}, id="empty-before"),
+    ],
+)
+def test_an_object_that_was_made_for_our_entry_goes_with_it(setup: Setup, text: str, left: object) -> None:
+    path = setup.machine.home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text(text)
+    setup.set_up(AGENTS["cursor"], "user", Parts())
+    path.write_text(path.read_text().replace('"a": 1', '"a": 2'))
+    setup.take_out(AGENTS["cursor"], "user")
+    assert json.loads(path.read_text()) == left
+
+
+def test_two_agents_share_an_instructions_file_until_the_last_one_goes(setup: Setup) -> None:
+    shared = setup.machine.project / "AGENTS.md"
+    shared.write_text("# Ours\n")
+    setup.set_up(AGENTS["codex"], "project", Parts())
+    setup.set_up(AGENTS["opencode"], "project", Parts())
+    both = shared.read_bytes()
+
+    setup.take_out(AGENTS["codex"], "project")
+    assert shared.read_bytes() == both
+    setup.take_out(AGENTS["opencode"], "project")
+    assert shared.read_bytes() == b"# Ours\n"
+
+
+def test_another_installation_replaces_the_entries_and_the_first_state_comes_back(
+    setup: Setup, machine: Machine
+) -> None:
+    furnish(machine, "codex", "user")
+    before = everything(setup)
+    setup.set_up(AGENTS["codex"], "user", Parts())
+    moved = Setup(machine, setup.data_dir, Launcher(("/home/jo/.local/bin/engram",)))
+    moved.set_up(AGENTS["codex"], "user", Parts())
+
+    texts = [(machine.home / ".codex" / name).read_text() for name in ("config.toml", "hooks.json")]
+    assert all("/home/jo/.local/bin/engram" in text and "/opt" not in text for text in texts)
+    moved.take_out(AGENTS["codex"], "user")
+    assert everything(setup) == before
+
+
+def test_files_in_a_place_that_moved_are_still_put_back(setup: Setup, data_dir: Path, machine: Machine) -> None:
+    elsewhere = machine.home / "codex"
+    other = Setup(
+        Machine("linux", machine.home, {"CODEX_HOME": str(elsewhere)}, machine.project), data_dir, setup.start
+    )
+    other.set_up(AGENTS["codex"], "user", Parts())
+    assert (elsewhere / "config.toml").is_file()
+
+    setup.take_out(AGENTS["codex"], "user")
+
+    assert not elsewhere.exists()
+
+
+def test_a_setup_that_was_cut_off_can_be_taken_back(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    furnish(setup.machine, "codex", "user")
+    before = everything(setup)
+
+    def cut(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("engram_py.interfaces.setup.planning.replace", cut)
+        with pytest.raises(KeyboardInterrupt):
+            setup.set_up(AGENTS["codex"], "user", Parts())
+    assert everything(setup) == before
+    setup.take_out(AGENTS["codex"], "user")
+    assert everything(setup) == before
+
+
+def test_unsetup_without_a_manifest_takes_our_entries_out_all_the_same(
+    setup: Setup, machine: Machine, tmp_path: Path
+) -> None:
+    furnish(machine, "gemini", "user")
+    before = everything(setup)
+    setup.set_up(AGENTS["gemini"], "user", Parts())
+    forgetful = Setup(machine, tmp_path / "other-data", setup.start)
+
+    forgetful.take_out(AGENTS["gemini"], "user")
+
+    assert everything(setup) == before
+
+
+@pytest.mark.parametrize("name", ["cursor", "codex"])
+def test_unsetup_without_any_setup_leaves_somebody_elses_server_of_our_name(setup: Setup, name: str) -> None:
+    furnish(setup.machine, name, "user")
+    path = setup.machine.place(AGENTS[name].servers["user"].paths[0])
+    theirs = '\n[mcp_servers.engram]\ncommand = "/srv/engram"\n'
+    if name == "cursor":
+        theirs = '{"mcpServers": {"engram": {"command": "/srv/engram", "env": {"A": "B"}}, "x": {"command": "x"}}}'
+    path.write_text(theirs)
+    before = everything(setup)
+
+    done = setup.take_out(AGENTS[name], "user")
+
+    assert everything(setup) == before
+    assert not done.changed
+    assert [step.note for step in done.steps if step.note] == [
+        "left: the server engram (/srv/engram), which setup did not write; remove it by hand"
+    ]
+
+
+@pytest.mark.parametrize("again", ["setup", "unsetup"])
+@pytest.mark.parametrize(
+    ("file", "ours", "edited"),
+    [
+        pytest.param("config.toml", 'args = ["mcp"]', 'args = ["mcp", "--tools", "all"]', id="server"),
+        pytest.param("AGENTS.md", "## Memory", "## Memory\n\nNever push to main.", id="text"),
+        pytest.param("hooks.json", '"timeout": 15', '"timeout": 99', id="hook"),
+    ],
+)
+def test_what_somebody_edited_in_our_part_is_kept_before_it_goes(
+    setup: Setup, again: str, file: str, ours: str, edited: str
+) -> None:
+    setup.set_up(AGENTS["codex"], "user", Parts())
+    path = setup.machine.home / ".codex" / file
+    assert ours in path.read_text()
+    path.write_text(path.read_text().replace(ours, edited))
+    text = path.read_text()
+
+    one = AGENTS["codex"]
+    done = setup.set_up(one, "user", Parts()) if again == "setup" else setup.take_out(one, "user")
+    [note] = [step.note for step in done.steps if step.note]
+    setup.take_out(one, "user")
+
+    assert not path.exists() or edited not in path.read_text()
+    assert "our part was edited" in note
+    assert Path(note.rpartition(" kept as ")[2]).read_text() == text
+
+
+def test_of_what_was_edited_the_latest_copies_are_kept(setup: Setup, data_dir: Path) -> None:
+    setup.set_up(AGENTS["codex"], "user", Parts())
+    path = setup.machine.home / ".codex" / "config.toml"
+    ours = path.read_text()
+    for number in range(25):
+        path.write_text(ours.replace('"mcp"]', f'"mcp", "{number}"]'))
+        setup.set_up(AGENTS["codex"], "user", Parts())
+    setup.take_out(AGENTS["codex"], "user")
+    kept = [one.read_text() for one in (data_dir / "setup" / "originals").iterdir()]
+    assert len(kept) == 20
+    assert any('"24"' in text for text in kept)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("before", ["", 'model = "o4"\n', '[mcp_servers.first]\ncommand = "a"\n'])
+@pytest.mark.parametrize("table", ["", '[mcp_servers.other]\ncommand = "x"\n', '[other]\nx = """\n# no comment\n"""\n'])
+def test_a_comment_below_our_table_stays(setup: Setup, before: str, table: str, newline: str) -> None:
+    path = setup.machine.home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_bytes(before.replace("\n", newline).encode())
+    setup.set_up(AGENTS["codex"], "user", Parts())
+    theirs = f"# keep: rotate it monthly\n# and tell Ada\n\n{table}".replace("\n", newline).encode()
+    path.write_bytes(path.read_bytes() + newline.encode() + theirs)
+
+    setup.take_out(AGENTS["codex"], "user")
+
+    left = path.read_bytes()
+    assert left.endswith(theirs)
+    assert left.removesuffix(theirs).strip() == before.replace("\n", newline).strip().encode()
+    tomllib.loads(left.decode())
+
+
+def test_hooks_and_instructions_can_be_left_out(setup: Setup) -> None:
+    setup.set_up(AGENTS["codex"], "user", Parts(hooks=False, instructions=False))
+    assert [path.name for path in (setup.machine.home / ".codex").iterdir()] == ["config.toml"]
+
+
+def test_permissions_of_a_file_stay(setup: Setup) -> None:
+    path = setup.machine.home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text("{}")
+    path.chmod(0o640)
+    setup.set_up(AGENTS["cursor"], "user", Parts())
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_what_was_there_is_kept_for_its_owner_alone_and_only_as_long_as_needed(setup: Setup, data_dir: Path) -> None:
+    furnish(setup.machine, "codex", "user")
+    setup.set_up(AGENTS["codex"], "user", Parts())
+    kept = list((data_dir / "setup" / "originals").iterdir())
+
+    assert sorted(path.read_bytes() for path in kept) == sorted(
+        value[0] for value in _furnished(setup.machine).values()
+    )
+    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+    setup.take_out(AGENTS["codex"], "user")
+    assert list((data_dir / "setup" / "originals").iterdir()) == []
+
+
+def _furnished(machine: Machine) -> dict[str, tuple[bytes, int]]:
+    """What ``furnish`` writes for Codex, written elsewhere."""
+    other = Machine("linux", machine.home.parent / "twin", {}, machine.project)
+    furnish(other, "codex", "user")
+    return {name: value for name, value in tree(other.home).items() if value != "folder"}
