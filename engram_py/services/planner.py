@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime, time, tzinfo
+from datetime import UTC, datetime, time
 
 from engram_py.models.times import to_text
 from engram_py.recall.dates import dates_in
@@ -13,10 +13,9 @@ from engram_py.recall.score import Term, idf
 from engram_py.store import search, vocabulary
 from engram_py.store.database import Store
 
-# Rows that a search may score, about a microsecond each. On the development sets 5,000 find nearly what 20,000 do
-# (LoCoMo, XQuAD and CoSQA recall at 5 unchanged to the third digit, DPDK .01 less).
+# Rows that a search may score, about a microsecond each. Of 2,000 and 5,000 the
+# development sets find the same, but for DPDK (recall at 5 .264 and .273); 3,000 is between them.
 ROW_BUDGET = 3_000
-PRESENT_ROWS = 0
 # Without scoring a row costs a tenth: of a word that is everywhere, this many of its newest rows are candidates.
 NEWEST_ROWS = 2_000
 _COMMON_SHARE = 0.4
@@ -44,11 +43,10 @@ def rarest(store: Store, words: Sequence[Word], *, row_budget: int) -> list[Word
     return chosen
 
 
-def weigh(store: Store, words: Sequence[Word]) -> list[Term]:
-    """Each word as this memory knows it: its stems, how many rows hold it, and its idf. Costs a look-up a word."""
+def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
+    """Each word as this memory of ``size`` rows knows it: its stems, how many rows hold it, and its idf."""
     stems = vocabulary.stems(store, [form for word in words for form in (word.text, *word.forms)])
-    rows = vocabulary.rows_with(store, [stem for found in stems.values() for stem in found])
-    total = search.highest_id(store)
+    rows = vocabulary.rows_with(store, [stem for found in stems.values() for stem in found], size=size)
     terms = []
     asked: set[tuple[str, ...]] = set()
     for word in words:
@@ -62,26 +60,25 @@ def weigh(store: Store, words: Sequence[Word]) -> list[Term]:
         expression = f"({' OR '.join((word.expression, *map(quote, others)))})" if others else word.expression
         if "(" in expression or expression.endswith("*"):  # forms, parts, beginnings: the index counts them
             held = search.frequency(store, expression, cap=ROW_BUDGET + 1)
-        terms.append(Term(word.text, expression, idf(held, total), held, found))
+        terms.append(Term(word.text, expression, idf(held, size), held, found))
     return terms
 
 
-def weigh_dates(store: Store, terms: list[Term], text: str, zone: tzinfo | None) -> list[Term]:
+def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int) -> list[Term]:
     """The terms, with one for each date that ``text`` names in the place of the words that name it.
 
-    What changed on that day is about it as much as what says so: both have the term.
+    What changed on that day is about it as much as what says so: both have the term. Days are those of UTC.
     """
-    total = search.highest_id(store)
     for dated in dates_in(text):
         words = {word.lower() for word in dated.words}
         naming = [term for term in terms if term.text in words]
-        since, until = (to_text(datetime.combine(day, time(), zone or UTC)) for day in (dated.start, dated.end))
+        since, until = (to_text(datetime.combine(day, time(), UTC)) for day in (dated.start, dated.end))
         then = search.changed_between(store, since, until, limit=NEWEST_ROWS)
         said = [term.expression for term in naming if not _is_year(term.text)]
         expression = " AND ".join(said) if said else ""
         saying = search.newest(store, expression, limit=NEWEST_ROWS) if said else []
         rows = dict.fromkeys([*then, *saying])
-        worth = idf(len(rows), total)
+        worth = idf(len(rows), size)
         date = Term(dated.name, expression, worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
         terms = [date, *(term for term in terms if term not in naming)]
     return terms
@@ -91,7 +88,9 @@ def _is_year(text: str) -> bool:
     return len(text) == 4 and text.isdigit()
 
 
-def look_up(store: Store, query: Query, terms: Sequence[Term], *, row_budget: int = ROW_BUDGET) -> list[Term]:
+def look_up(
+    store: Store, query: Query, terms: Sequence[Term], *, size: int, row_budget: int = ROW_BUDGET
+) -> list[Term]:
     """Fill ``scores`` of the rarest terms that fit the budget; the ones that were looked up, rarest first.
 
     When even the rarest is over the budget, its newest rows are candidates without a score of their own, first those
@@ -101,15 +100,11 @@ def look_up(store: Store, query: Query, terms: Sequence[Term], *, row_budget: in
     known = sorted((term for term in terms if term.rows and not term.scores), key=lambda term: term.rows)
     spent = 0
     for term in known:
-        if spent + term.rows > row_budget + PRESENT_ROWS:
+        if spent + term.rows > row_budget:
             break
         spent += term.rows
-        if spent <= row_budget:
-            term.scores = search.scores(store, query.restricted(term.expression), floor=0)
-            _lift(store, term)
-        else:
-            rows = search.newest(store, query.restricted(term.expression), limit=term.rows)
-            term.scores = dict.fromkeys(rows, term.idf)
+        term.scores = search.scores(store, query.restricted(term.expression))
+        _lift(store, term, size)
         term.looked_up = True
         used.append(term)
     if known and not used:
@@ -118,11 +113,11 @@ def look_up(store: Store, query: Query, terms: Sequence[Term], *, row_budget: in
     return used
 
 
-def _lift(store: Store, term: Term) -> None:
+def _lift(store: Store, term: Term, size: int) -> None:
     """Give a word that half of the rows hold its weight here: FTS5 lets its idf fall to a millionth, and in a memory of
     five rows that is every word."""
     several = "(" in term.expression  # each with an idf of its own
-    if several or term.rows < _COMMON_SHARE * search.highest_id(store):
+    if several or term.rows < _COMMON_SHARE * size:
         return
     total = search.count_indexed(store)
     given = math.log((total - term.rows + 0.5) / (term.rows + 0.5)) if total > term.rows else 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engram_py.models.explain import Rung, WordNote
@@ -79,10 +78,10 @@ def _belongs(one: Scored, floor: float, best: float) -> bool:
 
 def retrieve(store: Store, query: Query, sight: Sight, *, limit: int) -> Found:
     """Every rung that looks words up: all of them, any of them, and what resembles those that nobody ever saw."""
-    found = Found(
-        terms=weigh_dates(store, weigh(store, query.content_words), query.asked, None), total=index.highest_id(store)
-    )
-    used = look_up(store, query, found.terms)
+    size = index.highest_id(store)
+    terms = weigh_dates(store, weigh(store, query.content_words, size=size), query.asked, size=size)
+    found = Found(terms=terms, total=size)
+    used = look_up(store, query, found.terms, size=size)
     if not used:
         found.rungs.append(Rung("any word", 0, "no word of the query is known here"))
     heads = _heads(store, used, sight, found)
@@ -124,7 +123,7 @@ def _resembling(store: Store, query: Query, sight: Sight, found: Found, missing:
     if not replaced:
         found.rungs.append(Rung("prefix and near spelling", 0, "nothing resembles the unknown words"))
         return
-    used = look_up(store, query, found.terms)
+    used = look_up(store, query, found.terms, size=found.total)
     before = {scored.id for scored in found.scored}
     found.scored = _scored(store, query, found, _heads(store, used, sight, found), sight)
     said = ", ".join(f"{term.text} as {' or '.join(term.stands_for)}" for term in replaced)
@@ -216,6 +215,6 @@ def _use(term: Term) -> str:
     return "looked up" if term.looked_up else "too common: only ranks"
 
 
-def _why_any(terms: Mapping[str, Term] | list[Term]) -> str:
-    common = [term.text for term in terms if isinstance(term, Term) and term.rows and not term.looked_up]
+def _why_any(terms: list[Term]) -> str:
+    common = [term.text for term in terms if term.rows and not term.looked_up]
     return f"too common to look up: {', '.join(common)}" if common else "every known word was looked up"

@@ -18,7 +18,7 @@ WEIGHTS = "6.0, 4.0, 2.0, 1.0, 0.5"
 SCORES = f"""
 select rowid as id, -bm25(observations_fts, {WEIGHTS}) as score
 from observations_fts
-where observations_fts match :match and rowid >= :floor
+where observations_fts match :match
 """
 
 # Without scoring: what everything is about is found by its newest mentions.
@@ -107,9 +107,9 @@ limit :limit
 """
 
 
-def scores(store: Store, match: str, *, floor: int) -> dict[int, float]:
-    """The BM25 of every row from id ``floor`` on that matches; larger is better."""
-    return {row[0]: row[1] for row in store.rows(SCORES, match=match, floor=floor)}
+def scores(store: Store, match: str) -> dict[int, float]:
+    """The BM25 of every row that matches; larger is better."""
+    return {row[0]: row[1] for row in store.rows(SCORES, match=match)}
 
 
 def newest(store: Store, match: str, *, limit: int) -> list[int]:

@@ -75,9 +75,8 @@ def spelt(store: Store, terms: Sequence[str]) -> dict[str, str]:
     return {term: next((word for word in tried if held[word] == (term,)), term) for term, tried in words.items()}
 
 
-def rows_with(store: Store, terms: Sequence[str]) -> dict[str, int]:
-    """In how many live rows each term of the index stands."""
-    size = int(store.value("select coalesce(max(id), 0) from observations"))
+def rows_with(store: Store, terms: Sequence[str], *, size: int) -> dict[str, int]:
+    """In how many live rows each term of the index stands; ``size`` is the highest id there is."""
     known = {term: store.common_words[term] for term in terms if term in store.common_words}
     counts = {term: rows for term, (rows, at) in known.items() if at <= size <= at * _GROWN}
     for row in store.rows(ROWS_WITH, terms=json.dumps([term for term in terms if term not in counts])):

@@ -108,7 +108,6 @@ ALWAYS_LOADED = {"alwaysLoad": True}
 _AGENTS_MD = Instructions("{project}/AGENTS.md")
 _APPLY_TO_ALL = "---\napplyTo: '**'\n---\n\n"
 _ALWAYS = "---\ndescription: How to use the engram memory\nalwaysApply: true\n---\n\n"
-_ALWAYS_ON = "---\ntrigger: always_on\n---\n\n"
 _INCLUDED = "---\ninclusion: always\n---\n\n"
 _CLINE_EXTENSION = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
 
