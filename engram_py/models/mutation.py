@@ -1,0 +1,84 @@
+"""What replicas tell each other: one row as it is now, or that it is gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Op = Literal["upsert", "delete"]
+
+# Where a payload keeps what Engram has no place for. Its importer ignores the block.
+OWN_BLOCK = "engram_py"
+
+# The kinds this program writes. A row of another kind, from a newer one, is kept and passed on untouched.
+KINDS = ("project", "alias", "session", "observation", "version", "prompt", "relation")
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A row of ``entity`` as one machine had it at ``clock`` (``upsert``), or the end of it (``delete``).
+
+    ``entity_key`` is the same on every machine. ``payload`` is Engram's JSON of the row, with our columns in its block
+    ``engram_py``. ``occurred_at`` is UTC text. ``seq`` is the place in the sender's queue, 0 when unknown.
+    """
+
+    entity: str
+    entity_key: str
+    op: Op
+    project: str
+    payload: dict[str, Any]
+    clock: str
+    occurred_at: str = ""
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A batch of what changed here. ``upto`` is the cursor to ask on from; ``more``: there is something after it."""
+
+    mutations: tuple[Mutation, ...]
+    upto: int
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An entry that was not taken: its place in what was offered, what it is, and why, in words for a person."""
+
+    index: int
+    entity: str
+    entity_key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of a batch that arrived.
+
+    ``applied`` changed something here; ``unchanged`` was known, or older than what is here; ``deferred`` waits for
+    what it depends on; ``refused`` could not be read. ``ahead`` counts rows dated too far in the future to set the
+    clock by. The numbers but ``ahead`` add up to the size of the batch.
+    """
+
+    applied: int = 0
+    unchanged: int = 0
+    deferred: int = 0
+    refused: tuple[Refused, ...] = ()
+    ahead: int = 0
+
+    def __add__(self, other: Applied) -> Applied:
+        return Applied(
+            self.applied + other.applied,
+            self.unchanged + other.unchanged,
+            self.deferred + other.deferred,
+            self.refused + other.refused,
+            self.ahead + other.ahead,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What two replicas compare: ``value`` is equal exactly when their shared rows are; ``counts`` by kind."""
+
+    value: str
+    counts: dict[str, int] = field(default_factory=dict)

@@ -1,0 +1,128 @@
+"""Mutations as JSON: the entries of Engram's push and pull, and of the ``mutations`` of its chunks. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+from engram_py.models.mutation import OWN_BLOCK, Mutation
+from engram_py.models.times import parse_time
+from engram_py.sync.clock import Stamp, parse_stamp
+
+KEY_LIMIT_CHARS = 400
+PROJECT_LIMIT_CHARS = 200
+# An observation is at most 50,000 bytes of content, which JSON may write six times as long.
+PAYLOAD_LIMIT_BYTES = 1_000_000
+
+_ENTITY = re.compile(r"[a-z][a-z_]{0,31}")
+_TIMES = ("updated_at", "deleted_at", "ended_at", "started_at", "created_at")
+
+# What Engram's server asks of each kind (spec/engram-behaviour.md 6.5). A session's directory may be empty here:
+# their refusal of it is what filled queues (#1104).
+_REQUIRED = {
+    "observation": ("sync_id", "session_id", "type", "title", "content", "scope"),
+    "prompt": ("sync_id", "session_id", "content"),
+    "session": ("id",),
+    "relation": ("sync_id", "source_id", "target_id", "relation", "judgment_status"),
+}
+
+
+class InvalidEntryError(ValueError):
+    """An entry that is no mutation; the text says why."""
+
+
+def entry_of(mutation: Mutation) -> dict[str, Any]:
+    """The JSON object that travels. Its clock is in the payload's block ``engram_py``."""
+    own = {"format": 1, **mutation.payload.get(OWN_BLOCK, {}), "clock": mutation.clock}
+    return {
+        "project": mutation.project,
+        "entity": mutation.entity,
+        "entity_key": mutation.entity_key,
+        "op": mutation.op,
+        "payload": {**mutation.payload, OWN_BLOCK: own},
+        "occurred_at": mutation.occurred_at,
+    }
+
+
+def mutation_of(entry: object, *, seq: int = 0) -> Mutation:
+    """Read an entry; what its kind may hold beyond the required fields is checked where it is applied.
+
+    Raises InvalidEntryError with the field and the reason.
+    """
+    if not isinstance(entry, dict):
+        raise InvalidEntryError("not a JSON object")
+    entity = _text(entry, "entity", limit=32)
+    if not _ENTITY.fullmatch(entity):
+        raise InvalidEntryError("entity: not a name of a kind (small letters and _)")
+    key = _text(entry, "entity_key", limit=KEY_LIMIT_CHARS)
+    op = entry.get("op")
+    if op not in ("upsert", "delete"):
+        raise InvalidEntryError("op: neither upsert nor delete")
+    payload = entry.get("payload")
+    if isinstance(payload, str):  # Engram's queue holds its payloads as text
+        payload = _parsed(payload)
+    if payload is None and op == "delete":
+        payload = {}
+    if not isinstance(payload, dict):
+        raise InvalidEntryError("payload: not a JSON object")
+    project = _text(entry, "project", limit=PROJECT_LIMIT_CHARS)
+    if project != project.strip():
+        raise InvalidEntryError("project: blanks around the name")
+    if op == "upsert":
+        _check_required(entity, payload)
+    occurred = entry.get("occurred_at")
+    occurred_at = occurred if isinstance(occurred, str) else ""
+    return Mutation(entity, key, op, project, payload, clock_of(payload, occurred_at), occurred_at, seq)
+
+
+def clock_of(payload: dict[str, Any], occurred_at: str = "") -> str:
+    """The clock a payload carries, or one made of its latest time and its text: the same on every machine.
+
+    Raises InvalidEntryError when it carries something that is no clock.
+    """
+    own = payload.get(OWN_BLOCK)
+    if own is not None and not isinstance(own, dict):
+        raise InvalidEntryError(f"payload.{OWN_BLOCK}: not a JSON object")
+    stamp = (own or {}).get("clock")
+    if stamp is not None:
+        try:
+            return str(parse_stamp(stamp if isinstance(stamp, str) else ""))
+        except ValueError as exc:
+            raise InvalidEntryError(f"payload.{OWN_BLOCK}.clock: {exc}"[:200]) from None
+    texts = (*(payload.get(name) for name in _TIMES), occurred_at)
+    moments = [parse_time(text) for text in texts if isinstance(text, str)]
+    latest = max((int(moment.timestamp() * 1000) for moment in moments if moment is not None), default=0)
+    return str(Stamp(max(0, latest), 0, fingerprint(payload)[:16]))
+
+
+def fingerprint(payload: dict[str, Any]) -> str:
+    """64 hex digits of the payload's content, whatever the order of its keys."""
+    text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_required(entity: str, payload: dict[str, Any]) -> None:
+    for name in _REQUIRED.get(entity, ()):
+        value = payload.get(name)
+        if not isinstance(value, str) or not value.strip():
+            raise InvalidEntryError(f"payload.{name}: missing or empty")
+
+
+def _text(entry: dict[str, Any], name: str, *, limit: int) -> str:
+    value = entry.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidEntryError(f"{name}: missing or empty")
+    if len(value) > limit:
+        raise InvalidEntryError(f"{name}: longer than {limit} characters")
+    if "\0" in value or not value.isprintable():
+        raise InvalidEntryError(f"{name}: holds a control character")
+    return value
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidEntryError("payload: text that is no JSON") from None
