@@ -98,6 +98,7 @@ class OwnObservation(_Lenient):
     updated_at: str | None = None
     last_seen_at: str | None = None
     deleted_at: str | None = None
+    review_after: str | None = None
 
 
 class OwnSession(_Lenient):

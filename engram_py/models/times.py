@@ -49,6 +49,12 @@ def canonical(text: str | None) -> str | None:
     return None if moment is None else to_text(moment)
 
 
+def to_engram(text: str | None) -> str | None:
+    """A time as Engram writes it: ``YYYY-MM-DD HH:MM:SS`` in UTC; None when ``text`` is none."""
+    moment = parse_time(text)
+    return None if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
 def add_months(moment: datetime, months: int) -> datetime:
     """``moment`` moved by calendar months, held at the last day of a shorter month."""
     index = moment.year * 12 + moment.month - 1 + months

@@ -10,7 +10,7 @@ from typing import Any, Literal, TextIO
 
 from engram_py.errors import InvalidArgumentError, UnknownProjectError
 from engram_py.models.health import Exported
-from engram_py.models.times import parse_time
+from engram_py.models.times import to_engram
 from engram_py.project.names import similar_projects
 from engram_py.services.journal import Journal
 from engram_py.services.projects import Projects
@@ -118,7 +118,7 @@ class Exporting:
                 "sync_id": row["entity_key"],
                 "session_id": row["session_id"],
                 "project": row["project"],
-                "deleted_at": engram_time(row["deleted_at"]),
+                "deleted_at": to_engram(row["deleted_at"]),
             }
             for row in self._store.rows(sql, projects=reads)
         ]
@@ -153,14 +153,8 @@ class Exporting:
         }
 
 
-def engram_time(text: str | None) -> str | None:
-    """A time as Engram writes it: ``YYYY-MM-DD HH:MM:SS`` in UTC."""
-    moment = parse_time(text)
-    return None if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
-
-
 def _pick(row: Row, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: engram_time(row[name]) if name in _TIMES else row[name] for name in names}
+    return {name: to_engram(row[name]) if name in _TIMES else row[name] for name in names}
 
 
 def _session(row: Row, version: str) -> dict[str, Any]:
@@ -171,7 +165,7 @@ def _session(row: Row, version: str) -> dict[str, Any]:
 def _observation(row: Row, version: str) -> dict[str, Any]:
     values = _pick(row, _OBSERVATION)
     if version != "0.1.0":
-        values |= {"pinned": bool(row["pinned"]), "review_after": engram_time(row["review_after"])}
+        values |= {"pinned": bool(row["pinned"]), "review_after": to_engram(row["review_after"])}
     return values
 
 

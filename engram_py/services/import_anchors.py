@@ -24,7 +24,7 @@ _PROBE = re.compile(r"\d{1,7}\.\d{1,7}\.\d{1,10}")
 def import_anchors(ledger: Ledger, row_id: int, sync_id: str) -> None:
     """Give an imported observation the anchors it came with; one with an impossible path is left out."""
     offered = ledger.own.anchors.get(sync_id, ())[:MOST_ANCHORS]
-    usable = [values for one in offered if (values := _values(ledger, one))]
+    usable = [values for one in offered if (values := anchor_values(one, ledger.now))]
     if len(usable) < len(offered):
         ledger.warn(
             f"{len(offered) - len(usable)} file(s) of observation {sync_id[:80]!r} left out: no path in a project"
@@ -33,7 +33,11 @@ def import_anchors(ledger: Ledger, row_id: int, sync_id: str) -> None:
         table.replace(ledger.store, row_id, usable)
 
 
-def _values(ledger: Ledger, anchor: OwnAnchor) -> dict[str, Any] | None:
+def anchor_values(anchor: OwnAnchor, now: str) -> dict[str, Any] | None:
+    """The columns of an anchor that came from elsewhere, None when its path is no path in a project.
+
+    ``now`` is when it was recorded if it does not say.
+    """
     path = anchor.path.rstrip("/")
     if not is_relative(path) or redact(path).count:
         return None
@@ -58,7 +62,7 @@ def _values(ledger: Ledger, anchor: OwnAnchor) -> dict[str, Any] | None:
         "blob": _matching(_OBJECT, anchor.blob),
         "git_commit": _matching(_OBJECT, anchor.git_commit),
         "reason": None if digest else NOT_READ,
-        "recorded_at": moment_of(anchor.recorded_at) or ledger.now,
+        "recorded_at": moment_of(anchor.recorded_at) or now,
     }
 
 

@@ -50,8 +50,16 @@ def _bury(ledger: Ledger, entity: str, key: str, stone: PromptTombstoneIn | OwnT
         return
     ledger.bury(entity, key)
     project, deleted_at = stone.project or "", moment_of(stone.deleted_at) or ledger.now
+    journal_table.bury(
+        ledger.store,
+        entity=entity,
+        entity_key=key,
+        project=project,
+        session_id=stone.session_id,
+        deleted_at=deleted_at,
+        clock=ledger.clock,
+    )
     names = {"entity": entity, "entity_key": key, "project": project, "clock": ledger.clock}
-    journal_table.bury(ledger.store, **names, session_id=stone.session_id, deleted_at=deleted_at)
     journal_table.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
 
 

@@ -8,9 +8,10 @@ from datetime import datetime
 from engram_py.models.times import Clock, to_text
 from engram_py.store import journal
 from engram_py.store.database import Store
-from engram_py.sync.clock import new_device_id, next_stamp
+from engram_py.sync.clock import just_after, new_device_id, next_stamp
 
 _CLOCK, _DEVICE = "clock", "device_id"
+_NATURAL = frozenset({"session", "project", "alias"})
 
 
 class Journal:
@@ -44,10 +45,13 @@ class Journal:
 
     def changed(self, entity: str, key: str, *, project: str, clock: str) -> None:
         """Queue "this row is as the table has it now"."""
-        self._enqueue(entity, key, "upsert", project, clock)
+        if entity in _NATURAL:  # made again under a name that was deleted
+            journal.unbury(self._store, entity, key)
+        self._enqueue(entity, key, "upsert", project, self._outrun(entity, key, clock))
 
     def removed(self, entity: str, key: str, *, project: str, clock: str, session_id: str | None = None) -> None:
         """Leave a tombstone for a hard delete and queue it."""
+        clock = self._outrun(entity, key, clock)
         journal.bury(
             self._store,
             entity=entity,
@@ -58,6 +62,15 @@ class Journal:
             clock=clock,
         )
         self._enqueue(entity, key, "delete", project, clock)
+
+    def _outrun(self, entity: str, key: str, clock: str) -> str:
+        """The clock of a change to a row that another machine dated far ahead: later yet, or it would be lost there."""
+        ahead = journal.ahead_of(self._store, entity, key)
+        if ahead is None or ahead < clock:
+            return clock
+        later = just_after(ahead, device=self.device())
+        journal.outrun(self._store, entity, key, later)
+        return later
 
     def _enqueue(self, entity: str, key: str, op: str, project: str, clock: str) -> None:
         journal.enqueue(

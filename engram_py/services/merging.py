@@ -116,7 +116,7 @@ def fold_topic(store: Store, journal: Journal, one: Observation, other: Observat
     """
     earlier, later = sorted((one, other), key=lambda row: (row.updated_at, row.sync_id))
     clock, now = journal.stamp(), journal.now()
-    observation_table.move_versions(store, of=earlier.id, to=later.id)
+    observation_table.copy_versions(store, of=earlier.id, to=later.id)
     observation_table.keep_version(store, earlier, of=later.id, clock=clock)
     count = later.revision_count + 1
     store.update(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from engram_py.services.projects import Projects
     from engram_py.services.reindex import Reindexing
     from engram_py.services.relations import Relations
+    from engram_py.services.replica.replica import Replica
     from engram_py.services.transfer import Transfer
     from engram_py.store.database import Store
 
@@ -75,6 +76,13 @@ class Shelf:
         from engram_py.services.conflicts import Conflicts
 
         return Conflicts(self.store, self.journal, self.projects)
+
+    @cached_property
+    def replica(self) -> Replica:
+        """What changed here, and taking over what changed on other machines."""
+        from engram_py.services.replica.replica import Replica
+
+        return Replica(self.store, self.journal)
 
     @cached_property
     def costs(self) -> Costs:

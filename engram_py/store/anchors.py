@@ -142,6 +142,14 @@ def exported(store: Store, projects: str | None) -> dict[str, list[dict[str, Any
     return found
 
 
+def exported_of(store: Store, ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+    """The anchors of these observations, as they are exported, by id."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    for row in store.rows(OF_OBSERVATIONS, ids=json.dumps(list(ids))):
+        found.setdefault(row["observation_id"], []).append({name: row[name] for name in _EXPORTED})
+    return found
+
+
 def replace(store: Store, observation_id: int, anchors: Sequence[Mapping[str, Any]]) -> None:
     """Give an observation these anchors instead of those it has."""
     store.execute("delete from anchors where observation_id = :id", id=observation_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engram_py.store.database import Store
+from engram_py.store.replica import TABLES
 
 
 def get_meta(store: Store, key: str) -> str | None:
@@ -36,7 +37,15 @@ def enqueue(store: Store, *, entity: str, entity_key: str, op: str, project: str
 
 
 def bury(
-    store: Store, *, entity: str, entity_key: str, project: str, session_id: str | None, deleted_at: str, clock: str
+    store: Store,
+    *,
+    entity: str,
+    entity_key: str,
+    project: str,
+    session_id: str | None,
+    deleted_at: str,
+    clock: str,
+    final: bool = True,
 ) -> None:
     store.insert(
         "tombstones",
@@ -47,9 +56,28 @@ def bury(
             "session_id": session_id,
             "deleted_at": deleted_at,
             "clock": clock,
+            "final": int(final),
         },
         replace=True,
     )
+
+
+def unbury(store: Store, entity: str, key: str) -> None:
+    store.execute("delete from tombstones where entity = :entity and entity_key = :key", entity=entity, key=key)
+
+
+def ahead_of(store: Store, entity: str, key: str) -> str | None:
+    """The clock of a row that is dated so far ahead that this machine's clock did not follow it."""
+    sql = "select clock from sync_ahead where entity = :entity and entity_key = :key"
+    found: str | None = store.value(sql, entity=entity, key=key)
+    return found
+
+
+def outrun(store: Store, entity: str, key: str, clock: str) -> None:
+    """Date such a row anew."""
+    table, column = TABLES[entity]
+    store.update(table, {column: key}, {"clock": clock})
+    store.insert("sync_ahead", {"entity": entity, "entity_key": key, "clock": clock}, replace=True)
 
 
 def queue_size(store: Store) -> int:

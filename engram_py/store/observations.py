@@ -231,14 +231,14 @@ def keep_version(store: Store, observation: Observation, *, clock: str, of: int 
     )
 
 
-def move_versions(store: Store, *, of: int, to: int) -> None:
-    """Give the older texts of one observation to another, after those it has."""
+def copy_versions(store: Store, *, of: int, to: int) -> None:
+    """Give the older texts of one observation to another as well, after those it has."""
     store.execute(
         """
-        update observation_versions
-        set observation_id = :to,
-            version = version + (select coalesce(max(version), 0) from observation_versions where observation_id = :to)
-        where observation_id = :of
+        insert into observation_versions (observation_id, version, title, content, created_at, clock)
+        select :to, version + (select coalesce(max(version), 0) from observation_versions where observation_id = :to),
+            title, content, created_at, clock
+        from observation_versions where observation_id = :of order by version
         """,
         of=of,
         to=to,

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 
 ZERO = "000000000000-0000-"
 _MAX_COUNTER = 0xFFFF
-_SHAPE = re.compile(r"([0-9a-f]{12})-([0-9a-f]{4})-([0-9a-f]*)\Z")
+_SHAPE = re.compile(r"([0-9a-f]{12})-([0-9a-f]{4})-([0-9a-f]{0,64})\Z")
+
+# How far another machine's clock may run ahead before ours stops following it: a day is a wrong time zone, more is a
+# clock that was never set. The paper bounds the drift in the same way, by what the machines' clocks can be trusted for.
+MOST_AHEAD_MILLISECONDS = 24 * 60 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,6 +45,24 @@ def next_stamp(last: str, *, now_milliseconds: int, device: str) -> str:
     if seen.counter < _MAX_COUNTER:
         return str(Stamp(seen.milliseconds, seen.counter + 1, device))
     return str(Stamp(seen.milliseconds + 1, 0, device))
+
+
+def is_ahead(stamp: str, *, now_milliseconds: int) -> bool:
+    """Whether a stamp lies so far in the future that a clock must not be set by it."""
+    return parse_stamp(stamp).milliseconds > now_milliseconds + MOST_AHEAD_MILLISECONDS
+
+
+def just_after(stamp: str, *, device: str) -> str:
+    """The first stamp of ``device`` after ``stamp``, whatever the time is."""
+    return next_stamp(stamp, now_milliseconds=0, device=device)
+
+
+def consequence(stamp: str) -> str:
+    """The stamp of what follows from the change at ``stamp`` on every machine alike: right after it, before any other.
+
+    Its device is one digit longer than the one it follows from, so no machine gives such a stamp by itself.
+    """
+    return f"{stamp}0"
 
 
 def new_device_id() -> str:

@@ -22,7 +22,6 @@ from engram_py.interfaces.http.shapes import (
     SearchHit,
     SessionOut,
     TimelineEntry,
-    engram_time,
     entry,
     hit,
     observation,
@@ -31,6 +30,7 @@ from engram_py.interfaces.http.shapes import (
 from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
 from engram_py.models.context import Context, Section
 from engram_py.models.observation import Observation
+from engram_py.models.times import to_engram
 
 MOST_OF_A_SECTION = 500
 
@@ -211,7 +211,7 @@ def _review(row: Observation, state: str) -> ReviewOut:
         type=row.type,
         state=state,
         project=row.project,
-        review_after=engram_time(row.review_after),
+        review_after=to_engram(row.review_after),
     )
 
 

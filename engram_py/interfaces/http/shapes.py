@@ -7,18 +7,12 @@ from typing import Any
 from engram_py.interfaces.http.operations import Answer
 from engram_py.models.observation import Hit, Observation
 from engram_py.models.session import Prompt, Session, SessionLine
-from engram_py.models.times import parse_time
-
-
-def engram_time(text: str | None) -> str | None:
-    """``YYYY-MM-DD HH:MM:SS`` in UTC, to the second, as Engram writes times."""
-    moment = parse_time(text)
-    return None if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
+from engram_py.models.times import to_engram
 
 
 def spoken(text: str) -> str:
     """The same of a time that is always there."""
-    return engram_time(text) or text
+    return to_engram(text) or text
 
 
 class ObservationOut(Answer):
@@ -103,7 +97,7 @@ def session(row: Session) -> SessionOut:
         ownership_mode=row.ownership_mode,
         directory=row.directory,
         started_at=spoken(row.started_at),
-        ended_at=engram_time(row.ended_at),
+        ended_at=to_engram(row.ended_at),
         summary=row.summary,
     )
 
@@ -113,7 +107,7 @@ def session_line(row: SessionLine) -> SessionSummary:
         id=row.id,
         project=row.project,
         started_at=spoken(row.started_at),
-        ended_at=engram_time(row.ended_at),
+        ended_at=to_engram(row.ended_at),
         summary=row.summary,
         observation_count=row.observations,
     )
@@ -139,4 +133,4 @@ _MOMENTS = ("last_seen_at", "review_after", "created_at", "updated_at", "deleted
 
 def _values(row: Observation) -> dict[str, Any]:
     values: dict[str, Any] = {name: getattr(row, name) for name in _AS_THEY_ARE}
-    return values | {name: engram_time(getattr(row, name)) for name in _MOMENTS}
+    return values | {name: to_engram(getattr(row, name)) for name in _MOMENTS}

@@ -1,0 +1,86 @@
+"""What of two states of a row lives, and what names mean once everybody's aliases are known. Pure.
+
+A row is a last-writer-wins register (Shapiro et al., "A comprehensive study of Convergent and Commutative Replicated
+Data Types", 2011, 3.2.1), its older texts are a grow-only set (3.3.1). Both joins are commutative, associative and
+idempotent, so replicas that saw the same changes agree, in whatever order and however often they saw them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engram_py.sync.wire import fingerprint
+
+
+def wins(clock: str, columns: Mapping[str, Any], over_clock: str, over: Mapping[str, Any]) -> bool:
+    """Whether a state that arrived replaces the one that is here; equal states do not.
+
+    Of one clock with two contents (a copied database, a broken device) the larger fingerprint wins everywhere.
+    """
+    if clock != over_clock:
+        return clock > over_clock
+    return columns != over and fingerprint(dict(columns)) > fingerprint(dict(over))
+
+
+def version_digest(created_at: str, title: str, content: str) -> str:
+    """The name of an older text among those of its observation: 32 hex digits."""
+    joined = "".join(f"{len(part)}:{part}" for part in (created_at, title, content))
+    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def version_key(sync_id: str, digest: str) -> str:
+    return f"{sync_id}/{digest}"
+
+
+def version_owner(key: str) -> tuple[str, str]:
+    """The observation and the digest in a version's key; the digest is empty when it is no such key."""
+    sync_id, _, digest = key.rpartition("/")
+    return sync_id, digest
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One of the live observations that hold the same topic."""
+
+    id: int
+    sync_id: str
+    updated_at: str
+    clock: str
+
+    @property
+    def order(self) -> tuple[str, str, str]:
+        return (self.updated_at, self.clock, self.sync_id)
+
+
+def topic_holder(contenders: Iterable[Contender]) -> Contender:
+    """The one that stays live: the text written last."""
+    return max(contenders, key=lambda one: one.order)
+
+
+class Names:
+    """Projects by all their names.
+
+    Aliases are taken in the order of their clocks; one that would close a circle (two machines merged two projects
+    into each other) is passed over, so that every name ends in one project, the same on every machine.
+    """
+
+    def __init__(self, aliases: Iterable[tuple[str, str, str]]) -> None:
+        """``aliases`` are (alias, project, clock)."""
+        self._parent: dict[str, str] = {}
+        for alias, project, _ in sorted(aliases, key=lambda one: (one[2], one[0])):
+            root = self.canonical(project)
+            if root != alias and alias not in self._parent:
+                self._parent[alias] = root
+
+    def canonical(self, name: str) -> str:
+        while name in self._parent:
+            name = self._parent[name]
+        return name
+
+    @property
+    def moved(self) -> dict[str, str]:
+        """Every name that is another project now, with that project."""
+        return {name: self.canonical(name) for name in self._parent}
