@@ -16,6 +16,7 @@ from engram_py.models.observation import (
     Reviewed,
     Saved,
     Timeline,
+    Undeleted,
     Updated,
 )
 from engram_py.models.times import ago, parse_time
@@ -25,8 +26,8 @@ from engram_py.models.times import ago, parse_time
 def text(value: object, now: datetime) -> str:
     """The words of a result; registered for each kind of observation below, for the rest in the modules beside."""
     # What a search never shows costs it nothing.
-    for name in ("wording_work", "wording_care", "wording_eval", "wording_anchors", "wording_vectors", "wording_cost"):
-        words = import_module(f"engram_py.interfaces.{name}").WORDS.get(type(value))
+    for name in ("work", "care", "eval", "anchors", "vectors", "cost", "cloud"):
+        words = import_module(f"engram_py.interfaces.wording_{name}").WORDS.get(type(value))
         if words is not None:
             return str(words(value, now))
     raise TypeError(f"nothing says {type(value).__name__}")
@@ -124,6 +125,11 @@ def _timeline(value: Timeline, now: datetime) -> str:
 
 def _neighbour(row: Neighbour, now: datetime) -> str:
     return f"[#{row.id}] {clock(row.created_at, now, '%H:%M')} [{row.type}] {row.title}"
+
+
+@text.register
+def _undeleted(value: Undeleted, now: datetime) -> str:
+    return f'Back again: [#{value.id}] "{value.title}" in {value.project}'
 
 
 @text.register

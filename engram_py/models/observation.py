@@ -237,6 +237,13 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
+class Undeleted:
+    id: int
+    title: str
+    project: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pinned:
     id: int
     pinned: bool

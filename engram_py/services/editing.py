@@ -23,6 +23,7 @@ from engram_py.models.observation import (
     Pinned,
     Reviewed,
     Truncated,
+    Undeleted,
     Updated,
 )
 from engram_py.models.times import add_months, to_text
@@ -207,6 +208,23 @@ class Editing:
         if hard:
             erase(self._store, "observations_fts")
         return deleted
+
+    def undelete(self, observation_id: int) -> Undeleted:
+        """Bring back an observation that was deleted, but not destroyed; one that is live stays as it is.
+
+        Raises:
+            ObservationNotFoundError: it was never there, or it was destroyed.
+            TopicTakenError: its topic is another observation now.
+        """
+        with self._store.transaction():
+            found = table.by_id(self._store, check_id(observation_id))
+            if found is None:
+                raise ObservationNotFoundError(observation_id)
+            if found.deleted_at:
+                self._check_topic(found, {"topic_key": found.topic_key})
+                clock = self._journal.stamp()
+                self._write(found, {"deleted_at": None, "updated_at": self._journal.now(), "clock": clock}, clock)
+        return Undeleted(found.id, found.title, found.project)
 
     def _hide(self, found: Observation) -> Deleted:
         now, clock = self._journal.now(), self._journal.stamp()

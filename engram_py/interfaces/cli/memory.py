@@ -223,6 +223,16 @@ def delete_command(observation_id: int, hard: bool, as_json: bool) -> None:
         show(app.observations.delete(observation_id, hard=hard), app, as_json=as_json)
 
 
+@click.command("undelete")
+@id_argument
+@json_option
+@refusing
+def undelete_command(observation_id: int, as_json: bool) -> None:
+    """Bring back an observation that was deleted without --hard."""
+    with memory() as app:
+        show(app.observations.undelete(observation_id), app, as_json=as_json)
+
+
 @click.command("pin")
 @id_argument
 @json_option

@@ -215,6 +215,13 @@ def delete_observation(app: Engram, path: ObservationPath, query: DeleteQuery) -
     return DeletedOut(id=deleted.id, status="deleted", hard_delete=deleted.hard)
 
 
+@operation("POST", "/observations/{id}/undelete", errors=(404, 409))
+def undelete_observation(app: Engram, path: ObservationPath) -> ObservationOut:
+    """Bring back an observation that was deleted, but not destroyed. Doing it twice changes nothing."""
+    app.observations.undelete(path.id)
+    return observation(app.browsing.whole([path.id])[0])
+
+
 @operation("PUT", "/observations/{id}/pin", errors=(404,))
 def pin_observation(app: Engram, path: ObservationPath) -> PinnedOut:
     """Keep an observation on top of every context. Pinning twice changes nothing."""

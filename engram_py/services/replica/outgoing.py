@@ -103,7 +103,9 @@ class Outgoing:
         hidden = table.with_personal_ends(self._store, keys) if entity == "relation" else set()
         found: dict[str, Mutation] = {}
         for key, row in rows.items():
-            if key in hidden or row["clock"] == table.MADE_UP or _is_question(entity, row):
+            if row["clock"] == table.MADE_UP:
+                continue  # a stand-in; where the session was deleted, that is what there is to say
+            if key in hidden or _is_question(entity, row):
                 found[key] = _NOTHING
                 continue
             names, own = {
@@ -120,8 +122,8 @@ class Outgoing:
             names = ("alias", "project", "created_at") if entity == "alias" else _PROJECT
             payload: dict[str, Any] = {name: row[name] for name in names} | {OWN_BLOCK: {}}
             project = row["project"] if entity == "alias" else row["name"]
-            shown = row["clock"] != table.MADE_UP
-            found[key] = Mutation(entity, key, "upsert", project, payload, row["clock"]) if shown else _NOTHING
+            if row["clock"] != table.MADE_UP:
+                found[key] = Mutation(entity, key, "upsert", project, payload, row["clock"])
         return found
 
     def _carried(self, entity: str, keys: Sequence[str]) -> dict[str, Mutation]:
