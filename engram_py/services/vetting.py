@@ -12,6 +12,7 @@ from engram_py.models.observation import Hit, Observation
 from engram_py.services.anchors import Anchors
 from engram_py.services.journal import Journal
 from engram_py.services.lookup import relation_notes
+from engram_py.store import observations as table
 from engram_py.store.database import Store
 
 
@@ -28,8 +29,9 @@ class Vetting:
     """Leaves out what must not be shown, and remarks on the rest.
 
     Gone are rows that are not current: deleted, historical, archived, expired, or replaced (a pinned one stays and
-    says by what). Imported text that reads like an order is withheld. A row of a branch that is not in the history
-    of HEAD sinks behind the others and is labelled; ``unasked``, it and what was replaced are left out.
+    says by what). Text that was imported or came from another machine, and reads like an order, is withheld. A row of
+    a branch that is not in the history of HEAD sinks behind the others and is labelled; ``unasked``, it and what was
+    replaced are left out.
     """
 
     def __init__(self, store: Store, journal: Journal, anchors: Anchors) -> None:
@@ -51,7 +53,9 @@ class Vetting:
         """
         now = self._journal.now()
         current = [row for row in rows if _is_current(row, now)]
-        harmful = {row.id for row in current if row.origin == "import" and reads_like_an_order(row.title, row.content)}
+        foreign = table.made_elsewhere(self._store, [row.id for row in current])
+        brought = [row for row in current if row.origin == "import" or row.id in foreign]
+        harmful = {row.id for row in brought if reads_like_an_order(row.title, row.content)}
         findings.withheld |= harmful
         replaced = self._replaced([row for row in current if row.id not in harmful], hits)
         kept = [row for row in current if row.id not in harmful and _survives(row, replaced, unasked=unasked)]

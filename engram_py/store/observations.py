@@ -81,6 +81,13 @@ order by id
 limit :limit
 """
 
+# The device of a clock stands after 12 digits of time and 4 of counter.
+MADE_ELSEWHERE = """
+select id from observations
+where id in (select value from json_each(:ids))
+  and substr(clock, 19) <> (select value from meta where key = 'device_id')
+"""
+
 VERSIONS = """
 select version, title, content, created_at
 from observation_versions
@@ -149,6 +156,12 @@ def by_ids(store: Store, ids: Sequence[int]) -> dict[int, Observation]:
     sql = f"select {COLUMNS} from observations where id in (select value from json_each(:ids))"
     rows = store.rows(sql, ids=json.dumps(list(ids)))
     return {row["id"]: Observation.from_row(row) for row in rows}
+
+
+def made_elsewhere(store: Store, ids: Sequence[int]) -> set[int]:
+    """Which of the observations another machine changed last."""
+    rows = store.rows(MADE_ELSEWHERE, ids=json.dumps(list(ids)))
+    return {row[0] for row in rows}
 
 
 def recent(

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from engram_py.capture.normalize import content_hash
 from engram_py.capture.redact import redact
 from engram_py.errors import EngramError
 from engram_py.models.anchor import MOST_ANCHORS
@@ -69,8 +68,10 @@ def read_observation(mutation: Mutation) -> Read:
     new = _cleaned(lambda: _prepared(row, own))
     at = _clock_time(mutation)
     updated = _moment(own.updated_at, row.updated_at, own.created_at, row.created_at) or at
+    text = new.columns
+    derived = {name: text.pop(name) for name in ("terms", "content_hash")}
     columns = {
-        **{name: value for name, value in new.columns.items() if name not in ("terms", "content_hash")},
+        **text,
         "session_id": session_key(row.session_id),
         "scope": new.scope or "project",
         "pinned": int(row.pinned),
@@ -90,7 +91,6 @@ def read_observation(mutation: Mutation) -> Read:
     }
     if columns["scope"] == "personal":
         raise UnreadableError("payload.scope: a personal row of another machine does not belong here")
-    derived = {"terms": new.terms, "content_hash": content_hash(new.content)}
     return Read(_project(mutation, row.project), columns, derived, _anchors(block, updated), own=block is not None)
 
 

@@ -76,6 +76,7 @@ class Replica:
             return Applied()
         numbered = sorted(enumerate(mutations), key=lambda one: order_of(one[1]))
         with self._store.transaction():
+            self._journal.device()  # made by now, or nothing here could be told from what others wrote
             batch = self._prepare(source)
             total = Applied()
             for index, mutation in numbered:
