@@ -92,6 +92,14 @@ when old.scope = 'personal' and new.scope <> 'personal' begin
     where judgment_status <> 'pending' and (source_id = new.sync_id or target_id = new.sync_id);
 end;
 
+-- What was said of a row that is destroyed goes with it; the queue stays bounded by the memory.
+create trigger observations_end after delete on observations begin
+    delete from sync_mutations
+    where entity = 'version' and entity_key >= old.sync_id || '/' and entity_key < old.sync_id || '0';
+    delete from sync_withdrawn where sync_id = old.sync_id;
+    delete from sync_renamed where entity = 'observation' and entity_key = old.sync_id;
+end;
+
 create trigger observations_move after update of project on observations
 when old.project <> new.project begin
     update observation_versions set digest = null where observation_id = new.id;

@@ -48,11 +48,12 @@ class Candidates:
             return ()
 
     def _find(self, observation: Observation) -> tuple[Candidate, ...]:
-        clock = self._journal.stamp()
+        clock = ""
         found: list[Candidate] = []
         for score, row in self._similar(observation):
             # What was saved a moment ago cannot have been asked about.
             if observation.revision_count == 1 or self._unasked(observation, row["sync_id"]):
+                clock = clock or self._journal.stamp()
                 judgment = self._ask(observation, row["sync_id"], clock)
                 names = ("id", "sync_id", "title", "type", "topic_key")
                 facts = {name: row[name] for name in names}

@@ -87,6 +87,10 @@ class Batch:
         if mutation.op == "upsert":
             sql = "delete from tombstones where entity = :entity and entity_key = :key"
             self.store.execute(sql, entity=entity, key=key)
+        self.saw(entity, key, clock)
+
+    def saw(self, entity: str, key: str, clock: str) -> None:
+        """Set our clock by the clock of a row; where it lies too far ahead, only what becomes of that row will."""
         if is_ahead(clock, now_milliseconds=self.now_milliseconds):
             self.ahead += 1
             row = {"entity": entity, "entity_key": key, "clock": clock}

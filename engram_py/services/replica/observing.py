@@ -166,4 +166,5 @@ def _stay_personal(batch: Batch, mutation: Mutation, here: Row) -> bool:
     row = {"sync_id": here["sync_id"], "project": here["project"], "clock": clock}
     batch.store.insert("sync_withdrawn", row, replace=True)
     batch.queue("observation", here["sync_id"], "upsert", project=here["project"], clock=clock)
+    batch.saw("observation", here["sync_id"], clock)  # sharing it again has to come after that
     return True

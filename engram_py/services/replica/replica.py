@@ -105,16 +105,17 @@ class Replica:
     def digest(self, *, projects: Sequence[str] | None = None) -> Digest:
         """A value that two replicas share exactly when their shared rows, texts and verdicts are equal.
 
-        Reads every shared row. What is of one machine alone has no part in it: personal rows, unanswered questions,
-        how often something was read, numbers of rows, names of projects without rows.
+        Reads every shared row; true of a moment only while nobody writes. What is of one machine alone has no part in
+        it: personal rows, unanswered questions, how often something was read, numbers of rows, projects without rows.
         """
         with self._store.transaction():
             self._prepare()
-            total, counts = 0, dict.fromkeys((*table.PAGES, "version", "alias", "deleted"), 0)
-            for mutation in self._everything(projects):
-                total += _number(mutation)
-                kind = "deleted" if mutation.op == "delete" else mutation.entity
-                counts[kind] = counts.get(kind, 0) + 1
+        # Outside of it: reading a large memory takes seconds, for which nobody should have to wait.
+        total, counts = 0, dict.fromkeys((*table.PAGES, "version", "alias", "deleted"), 0)
+        for mutation in self._everything(projects):
+            total += _number(mutation)
+            kind = "deleted" if mutation.op == "delete" else mutation.entity
+            counts[kind] = counts.get(kind, 0) + 1
         return Digest(f"{total % 2**256:064x}", counts)
 
     # --- the parts ---------------------------------------------------------------------------------------

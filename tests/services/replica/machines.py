@@ -21,14 +21,14 @@ START = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
 
 
 class SkewedClock:
-    """Runs a little at every look, from a start of its own, and is coarse, so that machines share moments."""
+    """Runs a little at every look, from a start of its own, and shows whole seconds, so that machines share moments."""
 
     def __init__(self, skew: timedelta = timedelta()) -> None:
         self.now = START + skew
 
     def __call__(self) -> datetime:
         self.now += timedelta(milliseconds=1)
-        return self.now - timedelta(microseconds=self.now.microsecond % 40_000)
+        return self.now.replace(microsecond=0)
 
 
 @dataclass

@@ -333,3 +333,36 @@ def test_only_the_projects_asked_for_are_told(desk: net.Machine) -> None:
 
     assert {one.project for one in changes.mutations} == {"ours"}
     assert not desk.app.replica.changes(projects=["ours"], after=changes.upto).mutations
+
+
+def test_a_row_made_personal_here_stays_so_when_it_is_changed_elsewhere_and_can_be_shared_again(
+    desk: net.Machine, laptop: net.Machine
+) -> None:
+    saved = desk.app.save(Draft("Use WAL", "because"))
+    pass_on(desk, laptop)
+    desk.app.observations.update(saved.id, Change(scope="personal"))
+    laptop.app.observations.update(laptop.ids()[0], Change(content="changed on the laptop, later"))
+
+    net.exchange_all([desk, laptop])
+
+    assert desk.app.observations.get(saved.id).observation.content == "because"
+    assert titles(laptop) == []
+
+    desk.app.observations.update(saved.id, Change(scope="project"))
+    net.exchange_all([desk, laptop])
+
+    assert titles(laptop) == ["Use WAL"]
+    assert net.contents(laptop) == net.contents(desk)
+
+
+def test_the_queue_is_bounded_by_the_memory(desk: net.Machine) -> None:
+    saved = desk.app.save(Draft("Use WAL", "first", topic_key="db/wal"))
+    for number in range(20):
+        desk.app.save(Draft("Use WAL", f"text {number}", topic_key="db/wal"))
+        desk.app.replica.changes()
+    held = desk.app.store.value("select count(*) from sync_mutations")
+    assert held == 3 + 20  # the project, the session, the observation; its versions
+
+    desk.app.observations.delete(saved.id, hard=True)
+
+    assert desk.app.store.value("select count(*) from sync_mutations") == 3
