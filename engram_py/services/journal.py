@@ -9,9 +9,9 @@ from engram_py.models.times import Clock, to_text
 from engram_py.store import journal
 from engram_py.store.database import Store
 from engram_py.sync.clock import just_after, new_device_id, next_stamp
+from engram_py.sync.wire import NATURAL
 
 _CLOCK, _DEVICE = "clock", "device_id"
-_NATURAL = frozenset({"session", "project", "alias"})
 
 
 class Journal:
@@ -45,7 +45,7 @@ class Journal:
 
     def changed(self, entity: str, key: str, *, project: str, clock: str) -> None:
         """Queue "this row is as the table has it now"."""
-        if entity in _NATURAL:  # made again under a name that was deleted
+        if entity in NATURAL:  # made again under a name that was deleted
             journal.unbury(self._store, entity, key)
         self._enqueue(entity, key, "upsert", project, self._outrun(entity, key, clock))
 

@@ -16,6 +16,9 @@ PROJECT_LIMIT_CHARS = 200
 # An observation is at most 50,000 bytes of content, which JSON may write six times as long.
 PAYLOAD_LIMIT_BYTES = 1_000_000
 
+# Kinds whose keys people choose.
+NATURAL = frozenset({"session", "project", "alias"})
+
 _ENTITY = re.compile(r"[a-z][a-z_]{0,31}")
 _TIMES = ("updated_at", "deleted_at", "ended_at", "started_at", "created_at")
 
@@ -95,6 +98,22 @@ def clock_of(payload: dict[str, Any], occurred_at: str = "") -> str:
     moments = [parse_time(text) for text in texts if isinstance(text, str)]
     latest = max((int(moment.timestamp() * 1000) for moment in moments if moment is not None), default=0)
     return str(Stamp(max(0, latest), 0, fingerprint(payload)[:16]))
+
+
+def is_final(mutation: Mutation) -> bool:
+    """Whether a mutation destroys a row for good, whatever was changed elsewhere: a hard delete of what has a random
+    key. Sessions, projects and aliases come back when somebody makes them again; so does what was only withdrawn."""
+    if mutation.op != "delete" or mutation.entity in NATURAL:
+        return False
+    own = mutation.payload.get(OWN_BLOCK)
+    if isinstance(own, dict) and own.get("withdrawn") is True:
+        return False
+    return own is not None or mutation.payload.get("hard_delete") is True
+
+
+def rank(mutation: Mutation) -> str:
+    """What a keeper of single rows compares, as text: the clock, and above every clock a deletion that is final."""
+    return f"~{mutation.clock}" if is_final(mutation) else mutation.clock
 
 
 def fingerprint(payload: dict[str, Any]) -> str:

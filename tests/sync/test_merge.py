@@ -8,8 +8,10 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engram_py.models.mutation import Mutation
 from engram_py.sync.clock import consequence, is_ahead, just_after, next_stamp, parse_stamp
 from engram_py.sync.merge import Contender, Names, topic_holder, version_digest, version_key, version_owner, wins
+from engram_py.sync.wire import rank
 
 _CLOCKS = st.sampled_from(["a", "b", "c"])
 _STATES = st.tuples(_CLOCKS, st.fixed_dictionaries({"title": st.sampled_from(["x", "y", "z"])}))
@@ -91,3 +93,15 @@ def test_a_clock_that_is_a_day_ahead_is_followed_and_one_of_next_year_is_not() -
     assert not is_ahead(ahead, now_milliseconds=0)
     assert is_ahead(far, now_milliseconds=0)
     assert just_after(far, device="cd") > far
+
+
+def test_a_final_deletion_ranks_above_every_change_and_a_withdrawal_does_not() -> None:
+    early, late = "000000000001-0000-aa", "000000000002-0000-aa"
+    gone = Mutation("observation", "obs-1", "delete", "p", {"hard_delete": True}, early)
+    taken_back = Mutation("observation", "obs-1", "delete", "p", {"engram_py": {"withdrawn": True}}, early)
+    hidden = Mutation("observation", "obs-1", "delete", "p", {"deleted": True}, early)
+    session = Mutation("session", "s", "delete", "p", {"hard_delete": True}, early)
+    changed = Mutation("observation", "obs-1", "upsert", "p", {}, late)
+
+    assert rank(gone) > rank(changed)
+    assert all(rank(one) < rank(changed) for one in (taken_back, hidden, session))

@@ -20,9 +20,8 @@ from engram_py.services.replica.reading import (
 from engram_py.store import replica as table
 from engram_py.store.database import Row
 from engram_py.sync.merge import version_owner, wins
+from engram_py.sync.wire import NATURAL
 
-# A kind whose keys people choose comes back when it is made again; the others have random keys and do not.
-_NATURAL = frozenset({"session", "project", "alias"})
 _READERS = {"session": read_session, "prompt": read_prompt, "relation": read_relation}
 _CARRIED_LIMIT_BYTES = 1_000_000
 
@@ -65,7 +64,7 @@ def take(batch: Batch, mutation: Mutation) -> bool | None:
 def _take_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
     entity, key = mutation.entity, mutation.entity_key
     stone = batch.stone(entity, key)
-    if stone is not None and (entity not in _NATURAL or stone["clock"] >= mutation.clock):
+    if stone is not None and (entity not in NATURAL or stone["clock"] >= mutation.clock):
         return False
     if entity == "relation" and (missing := _missing_end(batch, read)):
         batch.wait(mutation, waits_for=missing, reason="one of its ends is not here")
@@ -167,7 +166,7 @@ def _remove(batch: Batch, mutation: Mutation) -> bool:
     old = batch.stone(entity, key)
     if old is not None and old["clock"] >= mutation.clock:
         return False
-    if entity in _NATURAL or entity not in table.TABLES:
+    if entity in NATURAL or entity not in table.TABLES:
         name, column = table.TABLES.get(entity, ("sync_carried", "entity_key"))
         here = batch.store.row(f"select clock from {name} where {column} = :key", key=key)
         if here is not None and here["clock"] >= mutation.clock and here["clock"] != table.MADE_UP:

@@ -13,6 +13,7 @@ from engram_py.store import replica as table
 from engram_py.store.database import Row
 from engram_py.sync.clock import just_after
 from engram_py.sync.merge import version_digest, version_key, wins
+from engram_py.sync.wire import is_final
 
 # What a row of Engram itself does not say: the row here keeps its own.
 _OURS = ("pinned", "aliases", "origin", "lifecycle", "salience", "expires_at", "git_branch", "git_commit")
@@ -123,7 +124,7 @@ def remove_observation(batch: Batch, mutation: Mutation) -> bool:
     block = mutation.payload.get(OWN_BLOCK) or {}
     here = batch.row("observation", mutation.entity_key)
     withdrawn = block.get("withdrawn") is True
-    if not withdrawn and mutation.payload.get("hard_delete") is not True and OWN_BLOCK not in mutation.payload:
+    if not withdrawn and not is_final(mutation):
         return here is not None and _hide(batch, mutation, here)
     old = batch.stone("observation", mutation.entity_key)
     if old is not None and (old["final"] or withdrawn) and old["clock"] >= mutation.clock:
