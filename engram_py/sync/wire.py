@@ -16,7 +16,8 @@ PROJECT_LIMIT_CHARS = 200
 # An observation is at most 50,000 bytes of content, which JSON may write six times as long.
 PAYLOAD_LIMIT_BYTES = 1_000_000
 
-# Kinds whose keys people choose.
+# Kinds whose keys people choose, and those whose deletion is for good. Of other kinds nothing is known.
+_DESTROYED = frozenset({"observation", "version", "prompt", "relation"})
 NATURAL = frozenset({"session", "project", "alias"})
 
 _ENTITY = re.compile(r"[a-z][a-z_]{0,31}")
@@ -103,7 +104,7 @@ def clock_of(payload: dict[str, Any], occurred_at: str = "") -> str:
 def is_final(mutation: Mutation) -> bool:
     """Whether a mutation destroys a row for good, whatever was changed elsewhere: a hard delete of what has a random
     key. Sessions, projects and aliases come back when somebody makes them again; so does what was only withdrawn."""
-    if mutation.op != "delete" or mutation.entity in NATURAL:
+    if mutation.op != "delete" or mutation.entity not in _DESTROYED:
         return False
     own = mutation.payload.get(OWN_BLOCK)
     if isinstance(own, dict) and own.get("withdrawn") is True:

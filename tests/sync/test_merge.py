@@ -101,7 +101,8 @@ def test_a_final_deletion_ranks_above_every_change_and_a_withdrawal_does_not() -
     taken_back = Mutation("observation", "obs-1", "delete", "p", {"engram_py": {"withdrawn": True}}, early)
     hidden = Mutation("observation", "obs-1", "delete", "p", {"deleted": True}, early)
     session = Mutation("session", "s", "delete", "p", {"hard_delete": True}, early)
+    unknown = Mutation("hologram", "h", "delete", "p", {"engram_py": {}}, early)
     changed = Mutation("observation", "obs-1", "upsert", "p", {}, late)
 
     assert rank(gone) > rank(changed)
-    assert all(rank(one) < rank(changed) for one in (taken_back, hidden, session))
+    assert all(rank(one) < rank(changed) for one in (taken_back, hidden, session, unknown))
