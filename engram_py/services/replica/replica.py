@@ -198,7 +198,9 @@ def _number(mutation: Mutation) -> int:
     """A row as a number of 256 bits; their sum does not depend on the order."""
     parts = [mutation.entity, mutation.entity_key]
     if mutation.entity != "version":  # the clock of a version says who kept it, not what it is
-        parts += [mutation.clock, fingerprint(mutation.payload) if mutation.op == "upsert" else "deleted"]
+        # The project it belongs to, by whatever name it was given.
+        content = fingerprint({**mutation.payload, "project": mutation.project})
+        parts += [mutation.clock, content if mutation.op == "upsert" else "deleted"]
     return int.from_bytes(hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest(), "big")
 
 
