@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import anchors, calling, hooks, imports, rooms, starting
+from bench import anchors, calling, hooks, imports, rooms, starting, sync
 from bench.report import OVER, Line, as_json, table
 from bench.wire import ServerDied
 from bench.workplace import Workplace, workplace
@@ -29,6 +29,7 @@ MEASURES: dict[str, Callable[[Workplace], list[Line]]] = {
     "anchors": anchors.anchors,
     "redaction": rooms.redaction,
     "transfer": rooms.transfer,
+    "sync": sync.sync,
     "imports": imports.imports,
 }
 QUICK = [name for name in MEASURES if name != "imports"]
