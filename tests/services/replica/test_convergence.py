@@ -103,6 +103,42 @@ class Replicas(RuleBasedStateMachine):
 
     # --- what the network does ---------------------------------------------------------------------------
 
+    @rule(sender=_PICK, receiver=_PICK)
+    def tell(self, sender: int, receiver: int) -> None:
+        """One tells another all it has, and nothing goes wrong: without this few rows are ever known to two."""
+        one, other = self._machine(sender), self._machine(receiver)
+        if one is not other:
+            packet = net.send(one, other)
+            net.receive(other, packet)
+            one.cursors[other.name] = packet.upto
+
+    @rule(data=st.lists(_PICK, min_size=2, max_size=2))
+    def meet(self, data: list[int]) -> None:
+        self.tell(*data)
+        self.tell(*reversed(data))
+
+    @rule(which=_PICK, first=_TEXTS, second=_TEXTS, delete=st.sampled_from([None, None, False, True]))
+    def disagree(self, which: int, first: str, second: str, delete: bool | None) -> None:
+        """Two change one memory that both hold, before either hears of the other."""
+        one, other = self.machines[:2]
+        self.tell(0, 1)
+        ids = one.ids()
+        if not ids:
+            return
+        row = one.app.store.row("select id, sync_id from observations where id = :id", id=ids[which % len(ids)])
+        assert row is not None
+        there = other.app.store.value("select id from observations where sync_id = :key", key=row["sync_id"])
+        self._change(one, row["id"], first, None)
+        if there is not None:
+            self._change(other, there, second, delete)
+
+    def _change(self, machine: net.Machine, row: int, text: str, delete: bool | None) -> None:
+        if delete is not None:
+            machine.attempt(lambda: machine.app.observations.delete(row, hard=delete))
+            return
+        text = self._unique(text)
+        self._note(machine.attempt(lambda: machine.app.observations.update(row, Change(content=text))), text)
+
     @rule(sender=_PICK, receiver=_PICK, rows=st.sampled_from([1, 3, 500]))
     def send(self, sender: int, receiver: int, rows: int) -> None:
         one, other = self._machine(sender), self._machine(receiver)
