@@ -32,6 +32,12 @@ def prepare(store: Store, batch: Batch) -> None:
         """
     )
     batch.names = known_names(store)
+    _name_versions(batch)
+
+
+def _name_versions(batch: Batch) -> None:
+    """Give the versions that have none their digest, and tell the others of them."""
+    store = batch.store
     rows = store.rows(
         """
         select v.*, observations.sync_id, observations.project, observations.scope
@@ -62,6 +68,7 @@ def settle(batch: Batch) -> None:
         holders = batch.store.rows(table.HOLDERS, **values)
         if len(holders) > 1:
             _settle_topic(batch, holders)
+    _name_versions(batch)  # those of observations that moved just now
     for row_id in sorted(batch.renumbered):
         table.renumber(batch.store, row_id)
 

@@ -119,7 +119,7 @@ class Replicas(RuleBasedStateMachine):
 
     @rule(which=_PICK, first=_TEXTS, second=_TEXTS, delete=st.sampled_from([None, None, False, True]))
     def disagree(self, which: int, first: str, second: str, delete: bool | None) -> None:
-        """Two change one memory that both hold, before either hears of the other."""
+        """Two change one memory that both hold before either hears of the other, and what they say crosses."""
         one, other = self.machines[:2]
         self.tell(0, 1)
         ids = one.ids()
@@ -131,6 +131,10 @@ class Replicas(RuleBasedStateMachine):
         self._change(one, row["id"], first, None)
         if there is not None:
             self._change(other, there, second, delete)
+        packets = [(other, net.send(one, other)), (one, net.send(other, one))]
+        for receiver, packet in packets:
+            net.receive(receiver, packet)
+            self._named(packet.sender).cursors[receiver.name] = packet.upto
 
     def _change(self, machine: net.Machine, row: int, text: str, delete: bool | None) -> None:
         if delete is not None:

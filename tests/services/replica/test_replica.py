@@ -366,3 +366,18 @@ def test_the_queue_is_bounded_by_the_memory(desk: net.Machine) -> None:
     desk.app.observations.delete(saved.id, hard=True)
 
     assert desk.app.store.value("select count(*) from sync_mutations") == 3
+
+
+def test_versions_of_one_moment_keep_their_numbers_apart_when_their_project_is_renamed(
+    desk: net.Machine, laptop: net.Machine
+) -> None:
+    for number in range(6):
+        desk.app.save(Draft("Use WAL", f"text {number}", topic_key="db/wal"), project="shop")
+    pass_on(desk, laptop)
+    laptop.app.merging.merge(["shop"], "webshop")
+    desk.app.save(Draft("Use WAL", "text 6", topic_key="db/wal"), project="shop")
+    laptop.app.observations.update(laptop.ids()[0], Change(content="of the laptop"))
+
+    net.exchange_all([desk, laptop])
+
+    assert net.contents(laptop) == net.contents(desk)
