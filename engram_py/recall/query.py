@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engram_py.recall.derive import pairs, segment_terms
 from engram_py.recall.filters import Filters, cut_filters
@@ -69,6 +69,13 @@ class Query:
         """``expression`` held to the rows that have the phrases and none of the excluded words."""
         required = " AND ".join([f"({expression})", *self.phrases])
         return f"({required}) NOT ({' OR '.join(self.excluded)})" if self.excluded else required
+
+    def unquoted(self) -> Query | None:
+        """The same question with its phrases as words, or None where it asks for nothing besides them."""
+        quoted = {word for phrase in self.phrases for word in segments(phrase)}
+        if not quoted or all(word.text in quoted for word in self.content_words):
+            return None
+        return replace(self, phrases=())
 
 
 def parse_query(text: str, *, filters: bool = False) -> Query:

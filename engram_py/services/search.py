@@ -158,7 +158,7 @@ class Search:
             return Found(rungs=[Rung("exact", 1, "an id names one observation")]), self._hits.exact(exact)
         if not parsed.words:
             return self._listed(parsed, sight, limit)
-        found = retrieve(self._store, parsed, sight, limit=limit)
+        found = self._retrieved(parsed, sight, limit)
         if exact:
             found.rungs.insert(0, Rung("exact", len(exact), "a topic key; words follow"))
         if self._vectors.enabled:
@@ -171,6 +171,18 @@ class Search:
         wanted = STALE_READ if sight.stale else limit
         placed = self._hits.placed(answers, found.rows, whole_first=whole_first, limit=wanted)
         return found, [*self._hits.exact(exact), *placed]
+
+    def _retrieved(self, parsed: Query, sight: Sight, limit: int) -> Found:
+        """A question that quotes what nothing says word for word is asked again without the quotes, and says so."""
+        found = retrieve(self._store, parsed, sight, limit=limit)
+        looser = None if found.scored else parsed.unquoted()
+        if looser is not None and (other := retrieve(self._store, looser, sight, limit=limit)).scored:
+            other.rungs[:0] = found.rungs
+            other.notes = (
+                "nothing here has what is quoted word for word; its words were looked up without the quotes",
+            )
+            return other
+        return found
 
     def _exact(self, query: Query, sight: Sight, limit: int) -> list[int]:
         """``#id``, then a topic key spelt out."""

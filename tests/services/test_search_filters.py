@@ -34,6 +34,15 @@ def test_a_phrase_of_a_script_without_blanks_is_required(app: Engram) -> None:
     assert ids(app, '"用户登录"') == [both]
 
 
+def test_a_question_that_quotes_what_nothing_says_is_asked_without_the_quotes(app: Engram) -> None:
+    fill(app)
+    drains = kept(app, "The worker drains the queue to retry.")
+    found = app.searches.search('why does the worker drain the "retry queue"')
+    assert [hit.id for hit in found.results] == [drains]
+    assert "without the quotes" in " ".join(found.warnings)
+    assert ids(app, '"retry queue"') == []  # nothing else is asked for
+
+
 def test_a_neighbour_without_the_phrase_or_with_the_excluded_word_does_not_slip_in(app: Engram) -> None:
     fill(app)
     good = kept(app, "The retry queue drains.", session="day")
