@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engram_py.recall.score import Term
-from engram_py.recall.segments import is_unspaced
+from engram_py.recall.segments import is_unspaced, segment_spans
+from engram_py.recall.stopwords import STOP_WORDS
 
 # Two words of the query within this many characters of each other, about eight words, are a pair.
 PAIR_CHARS = 48
@@ -79,6 +80,19 @@ def read(text: str, lens: Lens, terms: Sequence[Term]) -> Reading:
         before, one = at, other
     closeness = PAIR_SHARE * sum(sorted(pairs.values(), reverse=True)[:MOST_PAIRS])
     return Reading(frozenset(number for _, number in found), _passage(found, terms), closeness)
+
+
+def unasked(title: str, content: str, lens: Lens) -> int:
+    """How many words of a title the query does not ask for; none where the content begins with the title, which then
+    only repeats it. Stop words and scripts without blanks are not counted."""
+    opening = title.rstrip(". …")
+    if not opening or content.startswith(opening):
+        return 0
+    text = _folded(title.lower())
+    return sum(
+        text[start:end] not in STOP_WORDS and not is_unspaced(text[start]) and not lens.pattern.match(text, start)
+        for start, end in segment_spans(text)
+    )
 
 
 def _rest_pattern(stem: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from engram_py.models.explain import Rung, WordNote
 from engram_py.models.observation import Observation
-from engram_py.recall.closeness import lens, read
+from engram_py.recall.closeness import lens, read, unasked
 from engram_py.recall.floor import Verdict, judge
 from engram_py.recall.query import Query, quote
 from engram_py.recall.score import Neighbours, Scored, Term, idf, lend, own_scores, settle
@@ -192,6 +192,7 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
         label = read(" ".join((row.title, row.topic_key or "", row.aliases)), glass, found.terms)
         body = read(row.content, glass, found.terms)
         one.closeness = label.closeness + body.closeness * short
+        one.unasked = unasked(row.title, row.content, glass)
         held = {number for number, term in enumerate(found.terms) if one.id in term.scores}
         held |= label.seen | body.seen
         # What the index finds by parts of a word stands in no text; a passage has it too.

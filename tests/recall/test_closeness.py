@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.closeness import PAIR_SHARE, Reading, lens, read
+from engram_py.recall.closeness import PAIR_SHARE, Reading, lens, read, unasked
 from engram_py.recall.score import Term
 
 
@@ -89,3 +89,25 @@ def test_any_stem_is_looked_for_as_it_is_written(text: str, stems: list[str]) ->
     found = reading(text, *(term(stem) for stem in stems))
     assert found.passage <= found.seen <= set(range(len(stems)))
     assert found.closeness >= 0
+
+
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [
+        pytest.param("The queue", 0, id="stop-words-are-not-counted"),
+        pytest.param("Queues of the mail worker", 2, id="words-that-nobody-asked-for"),
+        pytest.param("queue_size", 1, id="parts-of-a-name"),
+        pytest.param("", 0, id="no-title"),
+        pytest.param("邮件 queue", 0, id="no-words-in-a-script-without-blanks"),
+    ],
+)
+def test_a_title_says_so_many_words_besides(title: str, words: int) -> None:
+    glass = lens([term("queue")])
+    assert glass is not None
+    assert unasked(title, "It drains.", glass) == words
+
+
+def test_a_title_that_only_repeats_the_beginning_says_nothing_besides() -> None:
+    glass = lens([term("queue")])
+    assert glass is not None
+    assert unasked("The worker of the mail…", "The worker of the mail queue drains.", glass) == 0

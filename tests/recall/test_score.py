@@ -62,6 +62,14 @@ def test_relevance_is_made_of_its_numbers() -> None:
     assert one.relevance == pytest.approx((0.6 + 0.4 * 0.5) * 4.0 + 0.5)
 
 
+def test_what_a_title_says_besides_lowers_a_row_up_to_eight_words() -> None:
+    rows = {number: Scored(number, bm25=2.0, covered_nearby=1.0, unasked=number) for number in (0, 5, 8, 30)}
+    settle(rows, {})
+    assert rows[0].relevance == pytest.approx(2.0)
+    assert rows[5].relevance == pytest.approx(2.0 / 1.6)
+    assert rows[30].relevance == rows[8].relevance < rows[5].relevance
+
+
 def test_a_session_to_which_several_words_lead_lifts_its_rows() -> None:
     rows = {number: Scored(number, bm25=2.0, covered_nearby=1.0) for number in range(1, 6)}
     settle(rows, {1: "full", 2: "full", 3: "full", 4: "full", 5: "lonely"})
