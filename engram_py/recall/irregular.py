@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from engram_py.recall.doubles import EITHER, SHORT
+
 # Forms that Porter's stemmer already joins are left out, and so are those that mean something else more often
 # (`left`, `found`, `bound`, `lit`).
 _GROUPS = """
@@ -24,18 +26,22 @@ bad worse worst|good better best|index indices|vertex vertices|matrix matrices|d
 
 
 def forms(word: str) -> tuple[str, ...]:
-    """The other forms of a lower-case word, none for a regular one."""
+    """The other forms and names of a lower-case word, none for most."""
     return tuple(other for other in _table().get(word, ()) if other != word)
 
 
 @cache
 def _table() -> dict[str, tuple[str, ...]]:
-    groups = [tuple(group.split()) for line in _GROUPS.strip().splitlines() for group in line.split("|")]
     found: dict[str, tuple[str, ...]] = {}
-    for group in groups:
+    for group in _groups(_GROUPS, SHORT, EITHER):
         for form in group:
-            found[form] = group
-        base = group[0]
-        for ending in ("s", "ing"):  # choosing, builds: what Porter folds into the base
-            found.setdefault((base[:-1] if ending == "ing" and base.endswith("e") else base) + ending, group)
+            found[form] = (*found.get(form, ()), *(other for other in group if other not in found.get(form, ())))
+    for form, group in list(found.items()):
+        for ending in ("s", "ing", "ed"):  # choosing, builds, removed: what Porter folds into the base
+            base = form[:-1] if ending != "s" and form.endswith("e") else form
+            found.setdefault(base + ending, group)
     return found
+
+
+def _groups(*lists: str) -> list[tuple[str, ...]]:
+    return [tuple(group.split()) for lines in lists for line in lines.split("\n") for group in line.split("|") if group]

@@ -30,7 +30,8 @@ class Term:
     ``rows`` is how many rows hold it (0: never seen), ``stems`` how the index writes it, ``scores`` the BM25 of each
     row it was looked up in, larger is better. ``looked_up`` says whether all rows that hold it are in ``scores``;
     what is too common is only counted in rows that other words found. ``stands_for`` is set for a near spelling.
-    ``in_sight`` is false when only rows out of sight hold it.
+    ``partly`` is set where only the word itself was, its other names being too common. ``in_sight`` is false when only
+    rows out of sight hold it.
     """
 
     text: str
@@ -40,6 +41,7 @@ class Term:
     stems: tuple[str, ...] = ()
     scores: dict[int, float] = field(default_factory=dict)
     looked_up: bool = False
+    partly: bool = False
     stands_for: tuple[str, ...] = ()
     worth: float = 1.0
     in_sight: bool = True

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, time
 from engram_py.models.times import to_text
 from engram_py.recall.dates import dates_in
 from engram_py.recall.query import Query, Word, quote
-from engram_py.recall.score import Term, idf
+from engram_py.recall.score import K1, Term, idf
 from engram_py.store import search, vocabulary
 from engram_py.store.database import Store
 
@@ -54,13 +54,19 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
             continue
         asked.add(stems[word.text])
         found = tuple(dict.fromkeys(stem for form in (word.text, *word.forms) for stem in stems[form]))
-        held = min((rows[stem] for stem in found), default=0)
+        held = told = min((rows[stem] for stem in stems[word.text]), default=0)
         # `sent` is another word to the index than `sending`, `send` is not: asked for twice, it would count twice.
         others = [form for form in word.forms if stems[form] != stems[word.text]]
+        together = min(size, sum(rows[stem] for stem in found))
+        partly = 0 < held <= ROW_BUDGET < together
+        if partly:  # what is too common to look up only ranks, under any name
+            told, others = together, []
         expression = f"({' OR '.join((word.expression, *map(quote, others)))})" if others else word.expression
-        if "(" in expression or expression.endswith("*"):  # forms, parts, beginnings: the index counts them
-            held = search.frequency(store, expression, cap=ROW_BUDGET + 1)
-        terms.append(Term(word.text, expression, idf(held, size), held, found))
+        if "(" in word.expression or expression.endswith("*"):  # parts, beginnings: the index counts them
+            held = told = search.frequency(store, expression, cap=ROW_BUDGET + 1)
+        elif others:  # as if no row held two of them: to count those that do costs as much as to score them
+            held = told = together
+        terms.append(Term(word.text, expression, idf(told, size), held, found, partly=partly))
     return terms
 
 
@@ -116,8 +122,12 @@ def look_up(
 def _lift(store: Store, term: Term, size: int) -> None:
     """Give a word that half of the rows hold its weight here: FTS5 lets its idf fall to a millionth, and in a memory of
     five rows that is every word."""
-    several = "(" in term.expression  # each with an idf of its own
-    if several or term.rows < _COMMON_SHARE * size:
+    if term.partly or "(" in term.expression:
+        # Forms and parts, each with an idf of its own that FTS5 adds up: together they tell no more than one word.
+        most = (K1 + 1) * term.idf
+        term.scores = {row: min(score, most) for row, score in term.scores.items()}
+        return
+    if term.rows < _COMMON_SHARE * size:
         return
     total = search.count_indexed(store)
     given = math.log((total - term.rows + 0.5) / (term.rows + 0.5)) if total > term.rows else 0.0

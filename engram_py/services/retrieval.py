@@ -200,7 +200,7 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
         for number in held:
             term = found.terms[number]
             term.in_sight = True
-            if not term.looked_up and one.id not in term.scores:
+            if (term.partly or not term.looked_up) and one.id not in term.scores:
                 share = term.idf * term.worth / whole
                 one.bm25 += term.idf * term.worth
                 one.covered += share

@@ -1,0 +1,31 @@
+"""Words that have two names: who asks for the *authentication* finds what says *auth*, who asks for *kids* children."""
+
+from __future__ import annotations
+
+# What programmers write short. Short forms of several things (`res`, `sub`, `org`) are left out.
+SHORT = """
+addr address|admin administrator|algo algorithm|alloc allocate|app application|arg args argument|arr array
+async asynchronous|attr attribute|auth authentication authorization|avg average|bool boolean|buf buffer|calc calculate
+cert certificate|cfg conf config configuration|char character|cmd command|cnt count|col column|conn connection
+coord coordinate|ctrl control|ctx context|db database|del delete|deps dependency|desc description descriptor
+dest dst destination|dev device development|dict dictionary|diff difference|dir directory|doc document documentation
+env environment|err error|eval evaluate|exec execute|expr expression|ext extension|fmt format|freq frequency
+fn func function|gen generate|hex hexadecimal|idx index|img image|impl implementation|info information
+init initialize initialise|int integer|iter iterate|js javascript|k8s kubernetes|lang language|len length|lib library
+loc location|max maximum|mem memory|mgmt management|min minimum|msg message|num number|obj object|op operation
+param parameter|perf performance|perm permission|pg postgres postgresql|pkg package|pkt packet|pos position
+prev previous|proc process|prod production|prop property|proto protocol|ptr pointer|pwd password|rand random
+ref reference|reg register|repo repository|req request|ret return|rx receive|sec second|spec specification
+src source|stats statistics|std standard|str string|svc service|sync synchronize|temp tmp temporary|ts typescript
+tx transmit|txt text|usr user|util utility|val value|var variable|vec vector|ver version
+"""
+
+# What is said either way, at work and at home.
+EITHER = """
+ad advertisement|begin start|bike bicycle|buy purchase|car automobile|concat concatenate join|convert transform
+dad father|delete remove|error exception|exam examination|fetch retrieve|folder directory|fridge refrigerator
+grandma grandmother|grandpa grandfather|hobby pastime|job career|kid child children|lab laboratory
+lowercase lower|mom mum mother|movie film|phone telephone|photo picture photograph|plane airplane|present gift
+quick fast|repair fix|select choose pick|spouse husband wife|trip travel journey|tv television|uppercase upper
+vet veterinarian|verify validate
+"""

@@ -1,0 +1,62 @@
+"""Words with two names, through a search: short and long, and what is said either way."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram_py import Engram
+from engram_py.recall.query import parse_query
+from engram_py.recall.score import K1
+from engram_py.services import planner
+from tests.services.searching import fill, ids, kept
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("authentication", "The auth module signs cookies."),
+        ("auth", "Authentication signs cookies."),
+        ("deleted directories", "It removes the folder."),
+        ("pictures of the kids", "A photo of two children."),
+        ("int to str", "From an integer to a string."),
+    ],
+)
+def test_a_word_is_found_by_its_other_name(app: Engram, question: str, text: str) -> None:
+    fill(app)
+    saved = kept(app, text)
+    assert ids(app, question) == [saved]
+
+
+def test_a_short_word_of_several_things_has_no_other_name() -> None:
+    assert [word.forms for word in parse_query("res sub org").words] == [(), (), ()]
+
+
+def test_a_title_that_says_more_than_was_asked_comes_after_one_that_says_just_that(app: Engram) -> None:
+    fill(app)
+    plain = kept(app, "The code is long, and it was long for as many years as we know of.", title="Retry queue")
+    other = kept(app, "The code is long.", title="Retry queue metrics dashboard panel colours")
+    assert ids(app, "retry queue") == [plain, other]
+
+
+def test_names_together_tell_no_more_than_one_word(app: Engram) -> None:
+    fill(app)
+    both = kept(app, "An int, an integer.", title="Int integer")
+    store = app.store
+    terms = planner.weigh(store, parse_query("integer").words, size=10)
+    planner.look_up(store, parse_query("integer"), terms, size=10)
+    assert 0 < terms[0].scores[both] <= (K1 + 1) * terms[0].idf
+
+
+def test_a_rare_word_is_looked_up_even_where_its_other_name_is_everywhere(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        kept(app, f"Error {number}.")
+    rare = kept(app, "An exception.")
+    monkeypatch.setattr(planner, "ROW_BUDGET", 3)
+    question = parse_query("exception")
+    (term,) = planner.weigh(app.store, question.words, size=7)
+    planner.look_up(app.store, question, [term], size=7, row_budget=3)
+    assert list(term.scores) == [rare]
+    assert term.partly
+    assert term.rows == 1
