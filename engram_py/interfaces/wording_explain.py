@@ -11,7 +11,7 @@ from engram_py.models.explain import Explain, Numbers
 from engram_py.models.observation import Results
 
 _TITLE_CHARS, _WHY_CHARS, _WORD_CHARS = 60, 160, 40
-_FIGURES = ("score", "own words", "lent", "close", "session", "covers", "found", "rows", "idf")
+_FIGURES = ("score", "own words", "lent", "close", "beyond", "session", "covers", "found", "rows", "idf")
 _TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 
 
@@ -73,6 +73,7 @@ def _hits(value: Results, numbers: Sequence[Numbers]) -> Section:
             f"{one.bm25:.2f}",
             f"{one.lent:.2f}",
             f"{one.closeness:.2f}",
+            str(one.unasked),
             f"{one.session:.2f}",
             f"{one.coverage:.0%}",
             _factors(one),
@@ -81,9 +82,10 @@ def _hits(value: Results, numbers: Sequence[Numbers]) -> Section:
         for one in numbers
     )
     legend = (
-        "score = ((own words + lent by neighbours, less where little is covered) + close together + session) x factors."
+        "score = ((own words + lent by neighbours, less where little is covered, + close together, less for the words "
+        "of its title that go beyond the question) + session) x factors."
     )
-    columns = ("hit", "score", "own words", "lent", "close", "session", "covers", "factors", "title")
+    columns = ("hit", "score", "own words", "lent", "close", "beyond", "session", "covers", "factors", "title")
     return Section("Hits", legend, columns, rows)
 
 

@@ -26,13 +26,15 @@ class WordNote:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What a hit's place is made of. ``relevance`` is the sum of the first four after coverage; ``score`` is relevance
-    times ``factors`` and stands in the order of the answer."""
+    """What a hit's place is made of (the formula of ``relevance`` is ``recall.score.settle``'s). ``unasked`` counts the
+    words of its title that nobody asked for; ``score`` is relevance times ``factors`` and stands in the order of the
+    answer."""
 
     id: int
     bm25: float
     lent: float
     closeness: float
+    unasked: int
     session: float
     coverage: float
     relevance: float

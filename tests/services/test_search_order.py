@@ -8,6 +8,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.models.explain import Explain
+from engram_py.recall.score import UNASKED_SHARE
 from engram_py.services import retrieval
 from tests.services.conftest import FakeClock, draft
 from tests.services.searching import fill, ids, kept
@@ -170,8 +171,9 @@ def test_the_numbers_of_a_hit_add_up_and_stand_in_the_order_of_the_answer(app: E
     assert len(found.results) >= 3
     for one in found.explain.hits:
         assert one.score == pytest.approx(one.relevance * prod(one.factors.values()), rel=0.01, abs=0.005)
-        assert one.relevance >= one.closeness + one.session - 0.002
-        assert one.relevance <= one.bm25 + one.lent + one.closeness + one.session + 0.002
+        aside = 1 + UNASKED_SHARE * one.unasked
+        assert one.relevance >= one.closeness / aside + one.session - 0.002
+        assert one.relevance <= (one.bm25 + one.lent + one.closeness) / aside + one.session + 0.002
         assert 0 <= one.coverage <= 1
     assert {hit.id: hit.coverage for hit in found.results} == {one.id: one.coverage for one in found.explain.hits}
     assert "pinned" in next(one for one in found.explain.hits if one.id == pinned).factors
