@@ -382,3 +382,23 @@ def test_versions_of_one_moment_keep_their_numbers_apart_when_their_project_is_r
     net.exchange_all([desk, laptop])
 
     assert net.contents(laptop) == net.contents(desk)
+
+
+def test_a_project_merged_into_two_others_on_two_machines_ends_in_one_of_them_everywhere(
+    desk: net.Machine, laptop: net.Machine, new_machine: MachineMaker
+) -> None:
+    tower = new_machine("tower")
+    tower.app.save(Draft("Of the shop", "text"), project="shop")
+    desk.app.save(Draft("Mine", "text"), project="shop")
+    desk.app.merging.merge(["shop"], "store")
+    pass_on(tower, desk)  # moved here, to what shop is on the desk
+    pass_on(desk, tower)
+    laptop.app.save(Draft("Yours", "text"), project="shop")
+    laptop.app.merging.merge(["shop"], "market")  # a minute later: this one counts
+
+    net.exchange_all([desk, laptop, tower])
+
+    for machine in (desk, laptop, tower):
+        projects = {row[0]: row[1] for row in machine.app.store.rows("select title, project from observations")}
+        assert projects["Of the shop"] == "market"
+    assert net.contents(desk) == net.contents(laptop) == net.contents(tower)
