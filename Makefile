@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types check soak clients bench recall docs lock clean
+.PHONY: demo test lint types check soak clients postgres replicas bench recall docs lock clean
 
 demo: $(STAMP)
 	$(BIN)/engram demo
@@ -23,10 +23,19 @@ check: $(STAMP)
 
 soak: $(STAMP)
 	$(BIN)/pytest -m soak
+	ENGRAM_REPLICA_EXAMPLES=20000 $(BIN)/pytest -n auto tests/services/replica/test_convergence.py
 
 # The agents' own programs, from npm; skipped with the reason where node or the registry is missing.
 clients: $(STAMP)
 	$(BIN)/pytest -m clients -rs
+
+# The team's server, on a PostgreSQL of the tests' own; skipped with the reason where its programs are missing.
+postgres: $(STAMP)
+	$(BIN)/pytest -m "postgres and not soak" -rs
+
+# Machines that exchange what they did in every order, over a network that loses and repeats it.
+replicas: $(STAMP)
+	ENGRAM_REPLICA_EXAMPLES=2000 $(BIN)/pytest -n auto tests/services/replica/test_convergence.py
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

@@ -16,6 +16,7 @@ import click
 from docs import limits, words
 from engram_py import Engram
 from engram_py.capture.secret_patterns import FLOATING, PREFIXED, SK_KINDS
+from engram_py.cloud import errors as cloud_errors  # noqa: F401 - defines errors
 from engram_py.config import SETTINGS, Settings
 from engram_py.errors import EngramError
 from engram_py.interfaces.cli.main import cli

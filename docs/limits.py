@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from engram_py.capture.normalize import TOPIC_KEY_LIMIT_CHARS
 from engram_py.capture.transcripts import TURN_LIMIT_CHARS
+from engram_py.cloud import gate, incoming, pulling
+from engram_py.cloud.settings import DEFAULT_MAX_PUSH_BYTES
 from engram_py.interfaces.hook import events as hook_events
 from engram_py.interfaces.hook import handlers as hook_handlers
 from engram_py.interfaces.hook import request as hook_request
@@ -41,8 +43,11 @@ from engram_py.services import (
     trail,
     transcripts,
 )
+from engram_py.services.autosync import backoff, client, push
 from engram_py.store.connection import LOCK_PATIENCE_SECONDS
 from engram_py.store.erasing import MERGED_AT_ONCE
+from engram_py.sync import packing
+from engram_py.sync.wire import PAYLOAD_LIMIT_BYTES
 
 
 def rows() -> list[tuple[str, str, str]]:
@@ -113,6 +118,36 @@ def rows() -> list[tuple[str, str, str]]:
         ),
         ("transcript read by one hook", f"{transcripts.MOST_AT_ONCE // 1024**2} MB", "the next hook goes on"),
         ("turn of a transcript", f"{TURN_LIMIT_CHARS:,} characters", "cut"),
+        (
+            "push to `engram cloud serve`",
+            f"{incoming.MOST_ENTRIES} entries, {DEFAULT_MAX_PUSH_BYTES // 1024**2} MB",
+            "413, nothing is taken",
+        ),
+        ("row that is pushed", f"{PAYLOAD_LIMIT_BYTES:,} bytes of JSON", "refused by itself"),
+        (
+            "page of a pull",
+            f"{pulling.MOST_ROWS:,} rows, about {pulling.PAGE_BYTES // 1024**2} MB",
+            "the next page goes on",
+        ),
+        (
+            "requests at once",
+            f"{gate.MOST_REQUESTS}, of one account {gate.MOST_REQUESTS_EACH}",
+            "429, `Retry-After: 1`",
+        ),
+        ("chunk of `engram sync`", f"{packing.CHUNK_BYTES // 1024**2} MB before it is packed", "another chunk"),
+        (
+            "chunk that is read",
+            f"{packing.MOST_PACKED_BYTES // 1024**2} MB, {packing.MOST_PLAIN_BYTES // 1024**2} MB unpacked, "
+            f"{packing.MOST_VALUES:,} values",
+            "refused by name, the others are read",
+        ),
+        (
+            "batch sent to a server",
+            f"{push.MOST_ROWS} rows, about {push.MOST_BYTES // 1024**2} MB",
+            "the next batch; a server that takes less gets halves",
+        ),
+        ("answer of a server", f"{client.MOST_BYTES // 1024**2} MB unpacked", "asked for in smaller pages"),
+        ("wait after failures of a server", f"{backoff.LONGEST_SECONDS / 60:.0f} minutes", "it never gives up"),
         ("turns kept", f"{transcripts.MOST_TURNS:,}", "the oldest are dropped"),
         ("injections, citations kept", f"{citations.MOST_KEPT:,} each", "the oldest are dropped"),
         (

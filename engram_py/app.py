@@ -67,7 +67,7 @@ class Engram(Shelf):
             settings = load_settings(data_dir=Path(data_dir) if data_dir else None)
         elif data_dir is not None:
             settings = replace(settings, data_dir=Path(data_dir))
-        self.settings = settings
+        self.settings, self.cloud = settings, settings.cloud
         self._closed = False
         self._borrowed = False
         self.store = Store.open(settings.data_dir)
@@ -99,7 +99,7 @@ class Engram(Shelf):
         the file open.
         """
         other = Engram.__new__(Engram)
-        other.settings, other.store, other.journal = self.settings, self.store, self.journal
+        other.settings, other.cloud, other.store, other.journal = self.settings, self.cloud, self.store, self.journal
         other.usage, other.vectors, other.ledger = self.usage, self.vectors, self.ledger
         other._closed, other._borrowed = False, True
         other._where, other._locator = directory or self._where, self._locator
@@ -274,7 +274,7 @@ class Engram(Shelf):
         """What is wrong with the file, and its repair."""
         from engram_py.services.doctor import Doctor
 
-        return Doctor(self.store, self.journal, self.backups, self.vectors)
+        return Doctor(self.store, self.journal, self.backups, self.vectors, self.cloud)
 
     # The verbs a program uses most, without the room they live in.
 
@@ -324,6 +324,8 @@ class Engram(Shelf):
             return
         if "vectors" in self.__dict__:
             self.vectors.close()
+        if "autosync" in self.__dict__:
+            self.autosync.stop()
         try:
             self.store.hurry(_CLOSING_SECONDS)
             if "ledger" in self.__dict__:

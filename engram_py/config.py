@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.errors import DataDirError, InvalidArgumentError
+from engram_py.models.cloud import CloudSettings
 from engram_py.models.times import Clock, fixed_clock, parse_time, utc_now
 
 CONFIG_NAME = "config.json"
@@ -56,9 +57,28 @@ SETTINGS = (
         "",
         "Name of the variable that holds the endpoint's API key.",
     ),
+    Setting("cloud_server", "ENGRAM_CLOUD_SERVER", "", "Address of the team's server; `engram cloud login` keeps it."),
+    Setting("cloud_autosync", "ENGRAM_CLOUD_AUTOSYNC", "on", "Sync in the background once logged in: on or off."),
+    Setting("", "ENGRAM_CLOUD_TOKEN", "", "Token for that server, instead of the one `engram cloud login` keeps."),
     Setting("", "ENGRAM_PORT", "7437", "The port of `engram serve`."),
     Setting("", "ENGRAM_SOCKET", "", "A unix socket that `engram serve` listens on instead of a port."),
     Setting("", "ENGRAM_HTTP_TOKEN", "", "Bearer token that `engram serve` asks for, on every route but `/health`."),
+    Setting("", "ENGRAM_SYNC_PASSPHRASE", "", "Passphrase of an encrypted `.engram` folder, so that nobody is asked."),
+    Setting("", "ENGRAM_DATABASE_URL", "", "PostgreSQL database of `engram cloud serve` and of what looks after it."),
+    Setting("", "ENGRAM_CLOUD_HOST", "127.0.0.1", "Where `engram cloud serve` listens."),
+    Setting("", "ENGRAM_CLOUD_PORT", "8080", "The port of `engram cloud serve`."),
+    Setting("", "ENGRAM_CLOUD_ADMIN", "", "Token of an admin account that the team's server has from its environment."),
+    Setting(
+        "",
+        "ENGRAM_CLOUD_ALLOWED_PROJECTS",
+        "",
+        "For the team's server: projects that `ENGRAM_CLOUD_TOKEN`, set there, may read and write; a list, or `*`.",
+    ),
+    Setting(
+        "", "ENGRAM_CLOUD_TOKEN_PEPPER", "", "A secret in the hashes of the server's tokens; changing it ends all."
+    ),
+    Setting("", "ENGRAM_CLOUD_MAX_PUSH_BYTES", "8388608", "The largest body the team's server takes, unpacked."),
+    Setting("", "ENGRAM_CLOUD_AUDIT_DAYS", "365", "How long the team's server keeps its audit log."),
     Setting("", "ENGRAM_NOW", "", "A fixed time (RFC 3339) instead of the clock; for tests of what depends on dates."),
 )
 
@@ -80,6 +100,8 @@ class Settings:
     port: int = DEFAULT_PORT
     socket: str = ""
     http_token: str = field(default="", repr=False)
+    sync_passphrase: str = field(default="", repr=False)
+    cloud: CloudSettings = field(default_factory=CloudSettings)
     clock: Clock = utc_now
     warnings: tuple[str, ...] = ()
 
@@ -98,13 +120,16 @@ def load_settings(environ: Mapping[str, str] | None = None, *, data_dir: Path | 
         if setting.key and environ.get(setting.variable, "").strip():
             values[setting.key] = environ[setting.variable].strip()
     port, said = _port(environ)
+    cloud, unclear = _cloud(values, environ)
     settings = Settings(
         folder,
         port=port,
         socket=environ.get("ENGRAM_SOCKET", "").strip(),
         http_token=environ.get("ENGRAM_HTTP_TOKEN", "").strip(),
+        sync_passphrase=environ.get("ENGRAM_SYNC_PASSPHRASE", ""),
+        cloud=cloud,
         clock=_clock(environ),
-        warnings=(*warnings, *said),
+        warnings=(*warnings, *said, *unclear),
     )
     return replace(settings, **_checked(values, settings))
 
@@ -129,6 +154,16 @@ def _port(environ: Mapping[str, str]) -> tuple[int, tuple[str, ...]]:
     if given.isascii() and given.isdecimal() and len(given) <= 5 and 1 <= int(given) <= _MOST_PORT:
         return int(given), ()
     return DEFAULT_PORT, ((f"ENGRAM_PORT {given[:20]!r} was ignored: it is a port number",) if given else ())
+
+
+def _cloud(values: dict[str, str], environ: Mapping[str, str]) -> tuple[CloudSettings, tuple[str, ...]]:
+    """What is set about a server, taken out of ``values``."""
+    server, switch = values.pop("cloud_server", "").strip(), values.pop("cloud_autosync", "on").strip().lower()
+    token = environ.get("ENGRAM_CLOUD_TOKEN", "").strip()
+    # Engram's own values are 1 and 0.
+    on = {"on": True, "1": True, "true": True, "off": False, "0": False, "false": False}.get(switch)
+    said = () if on is not None else (f"cloud_autosync {switch[:20]!r} was ignored: it is on or off",)
+    return CloudSettings(server, token, on is not False), said
 
 
 def _clock(environ: Mapping[str, str]) -> Clock:

@@ -21,9 +21,11 @@ MAY_IMPORT = {
     "project": {"models", "errors"},
     "sync": {"models", "errors"},
     "services": {"store", "recall", "capture", "embed", "project", "sync", "models", "errors"},
+    # The team's server: a composition root of its own over PostgreSQL, which knows nothing of the SQLite memory.
+    "cloud": {"sync", "models", "errors", "version"},
     "config": {"models", "errors"},
     "app": {"config", "services", "store", "project", "models", "errors"},
-    "interfaces": {"app", "config", "services", "project", "models", "errors", "version"},
+    "interfaces": {"app", "cloud", "config", "services", "project", "models", "errors", "version"},
     "__main__": {"interfaces"},
     "__init__": {"app", "models", "errors", "version"},
 }

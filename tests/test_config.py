@@ -127,12 +127,23 @@ def test_a_fixed_time_stands_for_the_clock(load: Load) -> None:
 def test_every_setting_is_documented_and_has_its_own_variable() -> None:
     assert all(setting.help.endswith(".") and setting.variable.startswith("ENGRAM_") for setting in SETTINGS)
     assert len({setting.variable for setting in SETTINGS}) == len(SETTINGS)
-    keys = {setting.key for setting in SETTINGS if setting.key}
+    keys = {setting.key for setting in SETTINGS if setting.key} - {"cloud_server", "cloud_autosync"}  # one value: cloud
     assert keys == {field.name for field in fields(Settings)} - {
         "data_dir",
         "port",
         "socket",
         "http_token",
+        "sync_passphrase",
+        "cloud",
         "clock",
         "warnings",
     }
+
+
+@pytest.mark.parametrize(("said", "on"), [("1", True), ("on", True), ("0", False), ("OFF", False), ("perhaps", True)])
+def test_sync_with_a_server_is_switched_with_the_values_that_engram_takes_too(load: Load, said: str, on: bool) -> None:
+    settings = load(ENGRAM_CLOUD_AUTOSYNC=said, ENGRAM_CLOUD_SERVER=" https://x ", ENGRAM_CLOUD_TOKEN="engram_secret")
+    assert (settings.cloud.autosync, settings.cloud.server) == (on, "https://x")
+    assert settings.cloud.token == "engram_secret"
+    assert "engram_secret" not in repr(settings)
+    assert len(settings.warnings) == (said == "perhaps")

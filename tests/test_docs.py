@@ -208,9 +208,15 @@ def test_every_option_that_is_named_with_a_command_exists(text: str) -> None:
     }
     wrong = []
     for line in "\n".join([*blocks(text, "sh"), *_code_spans(text)]).splitlines():
-        if match := re.match(r"(engram(?: (?:projects|eval)(?= [a-z]))?(?: [a-z][a-z-]*)?)\b(.*)", line):
-            options = re.findall(r"(?<=\s)--[a-z][a-z-]*", match[2])
-            wrong += [f"{match[1]} {option}" for option in options if option not in known.get(match[1], set())]
+        if not re.match(r"engram\b", line):
+            continue
+        path = "engram"
+        for word in line.split()[1:]:
+            if f"{path} {word}" not in known:
+                break
+            path += f" {word}"
+        options = re.findall(r"(?<=\s)--[a-z][a-z-]*", line)
+        wrong += [f"{path} {option}" for option in options if option not in known[path]]
     assert wrong == []
 
 

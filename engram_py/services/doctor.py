@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engram_py.errors import InvalidArgumentError, StoreError
+from engram_py.models.cloud import CloudSettings
 from engram_py.models.health import Check, CheckResult, Report
 from engram_py.services.backups import Backups
 from engram_py.services.hook_check import hooks_check
@@ -31,11 +32,14 @@ _CLOCK_SLACK_SECONDS = 86_400
 class Doctor:
     """Diagnoses the database. Reads only, unless asked to fix."""
 
-    def __init__(self, store: Store, journal: Journal, backups: Backups, vectors: Vectors) -> None:
+    def __init__(
+        self, store: Store, journal: Journal, backups: Backups, vectors: Vectors, cloud: CloudSettings | None = None
+    ) -> None:
         self._store = store
         self._journal = journal
         self._backups = backups
         self._vectors = vectors
+        self._cloud = cloud or CloudSettings()
         self._identities = Identities(store, journal)
 
     @property
@@ -53,6 +57,7 @@ class Doctor:
             "clock": self._clock_check,
             "vectors": self._vectors_check,
             "hooks": self._hooks,
+            "sync": self._sync,
         }
 
     def check_ids(self) -> tuple[str, ...]:
@@ -197,7 +202,7 @@ class Doctor:
 
     def _sync_queue(self) -> Check:
         size = journal_table.queue_size(self._store)
-        return Check("sync_queue", "ok", f"{size} change(s) that other machines have not seen", {"mutations": size})
+        return Check("sync_queue", "ok", f"{size} row(s) in the queue of changes, each once", {"mutations": size})
 
     def _clock_check(self) -> Check:
         mark = journal_table.get_meta(self._store, "clock")
@@ -210,6 +215,11 @@ class Doctor:
 
     def _hooks(self) -> Check:
         return hooks_check(self._store.path.parent, self._journal.moment())
+
+    def _sync(self) -> Check:
+        from engram_py.services.autosync.status import sync_check
+
+        return sync_check(self._store, self._cloud, self._journal.moment())
 
     def _vectors_check(self) -> Check:
         return examined(self._vectors)

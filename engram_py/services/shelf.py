@@ -6,10 +6,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from engram_py.models.cloud import CloudSettings
     from engram_py.services.adopting import Adopting
+    from engram_py.services.autosync.service import Autosync
     from engram_py.services.browsing import Browsing
     from engram_py.services.conflicts import Conflicts
     from engram_py.services.costs import Costs
+    from engram_py.services.git_sync.service import GitSync
     from engram_py.services.journal import Journal
     from engram_py.services.ledger import Ledger
     from engram_py.services.merging import Merging
@@ -27,6 +30,7 @@ class Shelf:
     store: Store
     journal: Journal
     projects: Projects
+    cloud: CloudSettings
 
     @cached_property
     def adopting(self) -> Adopting:
@@ -85,6 +89,13 @@ class Shelf:
         return Replica(self.store, self.journal)
 
     @cached_property
+    def autosync(self) -> Autosync:
+        """Keep in step with a server, once somebody logged in to one."""
+        from engram_py.services.autosync.service import Autosync
+
+        return Autosync(self.store, self.journal, lambda: self.replica, self.cloud)
+
+    @cached_property
     def costs(self) -> Costs:
         """What answers cost so far, and what of it was of use."""
         from engram_py.services.costs import Costs
@@ -97,3 +108,10 @@ class Shelf:
         from engram_py.services.ledger import Ledger
 
         return Ledger(self.store, self.journal)
+
+    @cached_property
+    def git_sync(self) -> GitSync:
+        """Share memory through the folder of chunks in a git repository."""
+        from engram_py.services.git_sync.service import GitSync
+
+        return GitSync(self.store, self.journal, self.projects, self.replica)

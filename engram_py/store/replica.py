@@ -154,25 +154,18 @@ def enqueue(store: Store, row: dict[str, Any]) -> None:
 
 
 def renumber(store: Store, observation_id: int) -> None:
-    """Number an observation's versions in the order of their texts' moments."""
-    order = """
-    with ranked as (
-        select id, row_number() over (order by created_at, digest) as place
-        from observation_versions where observation_id = :id
-    )
-    """
-    wrong = f"{order} select 1 from ranked join observation_versions using (id) where place <> version limit 1"
-    if store.row(wrong, id=observation_id) is None:
-        return
-    # Out of the way first: the numbers are unique at every moment.
-    store.execute("update observation_versions set version = -version where observation_id = :id", id=observation_id)
-    store.execute(
-        f"""{order}
-        update observation_versions set version = (select place from ranked where ranked.id = observation_versions.id)
-        where observation_id = :id
-        """,
+    """Number an observation's versions in the order of their texts' moments. Costs one pass over them."""
+    rows = store.rows(
+        "select id, version from observation_versions where observation_id = :id order by created_at, digest",
         id=observation_id,
     )
+    wrong = [(place, row["id"]) for place, row in enumerate(rows, 1) if row["version"] != place]
+    # By way of negative numbers: they are unique at every moment.
+    for place, row_id in wrong:
+        store.execute("update observation_versions set version = :place where id = :id", place=-place, id=row_id)
+    if wrong:
+        sql = "update observation_versions set version = -version where observation_id = :id and version < 0"
+        store.execute(sql, id=observation_id)
 
 
 def add_version(

@@ -177,21 +177,25 @@ def conflict_stats(app: Engram, query: ProjectQuery) -> RelationStatsOut:
         project=where.name,
         by_relation=found.by_relation,
         by_judgment_status=found.by_judgment_status,
-        deferred=0,
-        dead=0,
+        deferred=app.autosync.deferred(status="deferred", limit=0)[0],
+        dead=app.autosync.deferred(status="dead", limit=0)[0],
     )
 
 
 @operation("GET", "/conflicts/deferred")
 def list_deferred(app: Engram, query: DeferredQuery) -> DeferredOut:
-    """What sync could not apply yet. Nothing is synced here, so there is nothing."""
-    return DeferredOut(total=0, limit=50 if not query.limit or query.limit < 0 else min(query.limit, 500), rows=[])
+    """What sync could not apply: `deferred` waits for what it depends on, `dead` cannot be read. Without the text."""
+    limit = 50 if not query.limit or query.limit < 0 else min(query.limit, 500)
+    if query.status not in (None, "", "deferred", "dead"):
+        raise InvalidArgumentError("status", query.status, expected="deferred or dead")
+    total, rows = app.autosync.deferred(status=query.status or None, limit=limit, offset=max(0, query.offset or 0))
+    return DeferredOut(total=total, limit=limit, rows=rows)
 
 
 @operation("POST", "/conflicts/deferred/replay")
 def replay_deferred(app: Engram) -> ReplayedOut:
-    """Apply what sync could not apply yet. Nothing is synced here, so nothing is tried."""
-    return ReplayedOut(retried=0, succeeded=0, failed=0, dead=0)
+    """Apply what sync could not apply yet."""
+    return ReplayedOut(**app.autosync.replay())
 
 
 @operation("POST", "/conflicts/judge", errors=(404,))

@@ -60,6 +60,8 @@ class SyncOut(Answer):
     deferred_count: int
     dead_count: int
     upgrade: dict[str, str]
+    backoff_until: str | None = None
+    last_sync_at: str | None = None
 
 
 class BlockedOut(Answer):
@@ -116,20 +118,23 @@ def list_projects(app: Engram) -> ProjectsOut:
 
 @operation("GET", "/sync/status", errors=(404, 409))
 def sync_status(app: Engram, query: ProjectQuery) -> SyncOut:
-    """How sync with a server is: this program has none yet, so it is off."""
+    """How sync with a server is, in the background of this machine's servers."""
     if selected(app, query).all_projects:
         raise UnsupportedScopeError
+    status = app.autosync.status()
     return SyncOut(
-        enabled=False,
-        message="background sync is not configured",
-        phase="idle",
-        last_error="",
-        consecutive_failures=0,
-        reason_code="",
-        reason_message="",
-        deferred_count=0,
-        dead_count=0,
+        enabled=status.enabled,
+        message=f"syncs with {status.server}" if status.server else "background sync is not configured",
+        phase=status.phase if status.server else "idle",
+        last_error=status.reason_message,
+        consecutive_failures=status.consecutive_failures,
+        reason_code=status.reason_code,
+        reason_message=status.reason_message,
+        deferred_count=status.deferred,
+        dead_count=status.dead,
         upgrade={"stage": "", "reason_code": "", "reason_message": ""},
+        backoff_until=status.backoff_until,
+        last_sync_at=status.last_success_at,
     )
 
 

@@ -1,52 +1,14 @@
-"""The event loop of the server: uvicorn around the application, ended by a signal."""
+"""Runs the memory's own server: the routes and the MCP endpoint on a bound socket."""
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from socket import socket
-from types import FrameType
-
-import uvicorn
+from collections.abc import Callable
 
 from engram_py.app import Engram
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.http.listening import Listening
+from engram_py.interfaces.http.loop import server_of
 from engram_py.interfaces.http.mcp_endpoint import PATH
-
-# How long requests in flight, and streams that a client keeps open, may go on after a signal, in seconds.
-GRACE_SECONDS = 3
-
-
-class _Server(uvicorn.Server):
-    """uvicorn's server, which says when it listens, and for which a signal is a way to end and not to die."""
-
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._told = started
-
-    async def startup(self, sockets: list[socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        if self.started:
-            self._told()
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def leave(_: int, __: FrameType | None) -> None:
-            self.should_exit = True
-
-        before = {one: signal.signal(one, leave) for one in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
 
 
 def run(app: Engram, listening: Listening, *, tools: str | None, announce: Callable[[str], None]) -> None:
@@ -54,17 +16,5 @@ def run(app: Engram, listening: Listening, *, tools: str | None, announce: Calla
     application = build_application(
         app, port=listening.checked_port, host=listening.host, token=app.settings.http_token, tools=tools
     )
-    config = uvicorn.Config(
-        application,
-        loop="asyncio",
-        http="h11",
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
     said = f"engram serves {listening.shown} (MCP at {PATH}); Ctrl-C ends it."
-    _Server(config, lambda: announce(said)).run(sockets=[listening.socket])
+    server_of(application, started=lambda: announce(said)).run(sockets=[listening.socket])

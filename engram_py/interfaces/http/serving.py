@@ -48,6 +48,7 @@ def serve(
         refuse_open_address(address.host, token=settings.http_token)
     # As a server it also computes vectors and takes over what hooks could not store.
     app = Engram(settings=settings, directory=directory, project=project, session_mode="process")
+    app.autosync.start()
     try:
         with listen(address.host, address.port, address.socket) as listening:
             # Imported here: an address that is refused does not pay for what would be served there.

@@ -180,7 +180,9 @@ def _open(settings: Settings, project: str | None, failure: EngramError | None, 
         raise failure
     from engram_py.app import Engram
 
-    return Engram(settings=settings, directory=Path.cwd(), project=project, session_mode="process", agent=agent)
+    app = Engram(settings=settings, directory=Path.cwd(), project=project, session_mode="process", agent=agent)
+    app.autosync.start()
+    return app
 
 
 async def _with_memory(ctx: Request, memory: Memory, work: Callable[[Engram], T]) -> T:

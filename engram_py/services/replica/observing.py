@@ -7,12 +7,13 @@ from typing import Any
 
 from engram_py.models.mutation import OWN_BLOCK, Mutation
 from engram_py.services.replica.batch import Batch
+from engram_py.services.replica.older_texts import add_version
 from engram_py.services.replica.reading import Read, deletion_time, read_observation, read_version
 from engram_py.store import anchors as anchor_table
 from engram_py.store import replica as table
 from engram_py.store.database import Row
 from engram_py.sync.clock import just_after
-from engram_py.sync.merge import version_digest, version_key, wins
+from engram_py.sync.merge import wins
 from engram_py.sync.wire import is_final
 
 # What a row of Engram itself does not say: the row here keeps its own.
@@ -90,18 +91,6 @@ def _keep_text(batch: Batch, row_id: int, sync_id: str, lost: Any, clock: str, *
     if (lost["title"], lost["content"]) == (live["title"], live["content"]):
         return False
     return add_version(batch, row_id, sync_id, (lost["updated_at"], lost["title"], lost["content"]), clock=clock)
-
-
-def add_version(batch: Batch, row_id: int, sync_id: str, text: tuple[str, str, str], *, clock: str) -> bool:
-    """Add an older text that no machine may have named yet, and tell the others of it."""
-    at, title, content = text
-    digest = version_digest(at, title, content)
-    added = table.add_version(batch.store, row_id, digest=digest, title=title, content=content, at=at, clock=clock)
-    if added:
-        batch.renumbered.add(row_id)
-        project = batch.store.value("select project from observations where id = :id", id=row_id)
-        batch.queue("version", version_key(sync_id, digest), "upsert", project=project, clock=clock)
-    return added
 
 
 def take_version(batch: Batch, mutation: Mutation) -> bool | None:

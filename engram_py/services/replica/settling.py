@@ -9,7 +9,7 @@ import json
 
 from engram_py.models.mutation import Mutation
 from engram_py.services.replica.batch import Batch
-from engram_py.services.replica.observing import add_version
+from engram_py.services.replica.older_texts import add_version
 from engram_py.store import replica as table
 from engram_py.store.database import Row, Store
 from engram_py.sync.clock import consequence

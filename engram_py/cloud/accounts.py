@@ -1,0 +1,201 @@
+"""Who is asking: tokens and the accounts they belong to. Only hashes of tokens are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from engram_py.cloud.database import Connection, one
+from engram_py.cloud.errors import AuthRequiredError, InvalidCloudSettingError
+from engram_py.cloud.settings import CloudSettings
+
+PREFIX = "engram_"
+# What is kept of a token to tell it from others: of its 256 bits, these give away 36.
+SHOWN_CHARS = len(PREFIX) + 6
+
+# Accounts that the environment brings; no account that somebody adds can have a colon in its name.
+ENV_ADMIN, ENV_MEMBER = "env:admin", "env:member"
+
+EVERY_PROJECT = "*"
+
+_FIND = """
+select
+    tokens.id as token_id,
+    tokens.token_hash,
+    tokens.prefix,
+    tokens.expires_at,
+    tokens.revoked_at,
+    tokens.last_used_at is null or tokens.last_used_at < now() - interval '1 minute' as stale,
+    principals.id as principal_id,
+    principals.name,
+    principals.kind,
+    principals.role,
+    principals.enabled
+from cloud_tokens as tokens
+join cloud_principals as principals on principals.id = tokens.principal_id
+where tokens.token_hash = %(hash)s
+"""
+
+# Once a minute is enough to see which token is still in use, and costs no write for each request.
+_TOUCH = """
+update cloud_tokens set last_used_at = now() where id = %(token)s
+"""
+
+# A token that is refused is asked with again and again: one line a minute says so.
+_REFUSED = """
+insert into cloud_audit_log (actor, action, outcome, reason_code)
+select %(actor)s, 'auth', 'denied', %(reason)s
+where not exists (
+    select 1 from cloud_audit_log
+    where actor = %(actor)s and action = 'auth' and reason_code = %(reason)s
+      and occurred_at > now() - interval '1 minute'
+)
+"""
+
+_KEEP_ENV = """
+insert into cloud_principals (name, kind, role) values (%(name)s, 'service', %(role)s)
+on conflict (name) do update set role = excluded.role, enabled = true, updated_at = now()
+returning id
+"""
+_DROP_ENV_TOKENS = """
+delete from cloud_tokens
+where principal_id = (select id from cloud_principals where name = %(name)s) and token_hash <> %(hash)s
+"""
+_KEEP_FROM_ENV = """
+insert into cloud_tokens (principal_id, prefix, token_hash, name, created_by)
+values (%(principal)s, 'env', %(hash)s, 'from the environment', 'env')
+on conflict (token_hash) do nothing
+"""
+_DROP_GRANTS = "delete from cloud_project_grants where principal_id = %(principal)s and project <> all(%(projects)s)"
+_KEEP_GRANTS = """
+insert into cloud_project_grants (principal_id, project, access, granted_by)
+select %(principal)s, project, 'write', 'env' from unnest(%(projects)s::text[]) as given (project)
+on conflict (principal_id, project) do update set access = 'write'
+"""
+_KEEP_PEPPER = "insert into cloud_facts (name, value) values ('pepper', %(mark)s) on conflict (name) do nothing"
+_PEPPER = "select value from cloud_facts where name = 'pepper'"
+_ANYBODY = """
+select exists (
+    select 1
+    from cloud_tokens as tokens
+    join cloud_principals as principals on principals.id = tokens.principal_id
+    where principals.enabled and tokens.revoked_at is null
+      and (tokens.expires_at is null or tokens.expires_at > now())
+) as found
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """An account as one of its tokens proved it."""
+
+    principal_id: int
+    name: str
+    kind: str
+    role: str
+    token_id: int
+    token_prefix: str
+    expires_at: datetime | None
+
+    @property
+    def is_admin(self) -> bool:
+        return self.role == "admin"
+
+
+def new_token() -> str:
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def token_hash(token: str, *, pepper: str) -> str:
+    """What is kept of a token. 256 random bits need no slow hash; the pepper keeps a stolen table useless."""
+    raw = token.encode("utf-8", "surrogateescape")
+    return hmac.new(pepper.encode(), raw, hashlib.sha256).hexdigest() if pepper else hashlib.sha256(raw).hexdigest()
+
+
+def bearer(header: str) -> str:
+    """The token of an ``Authorization`` header. Raises AuthRequiredError."""
+    scheme, _, token = header.partition(" ")
+    token = token.strip()
+    if scheme.lower() != "bearer" or not token or len(token) > 512:
+        raise AuthRequiredError
+    return token
+
+
+async def authenticate(connection: Connection, token: str, *, pepper: str) -> Caller:
+    """Whose token this is. Raises AuthRequiredError, with the reason for the holder of a token that was good once."""
+    wanted = token_hash(token, pepper=pepper)
+    found = await one(connection, _FIND, {"hash": wanted})
+    if found is None or not hmac.compare_digest(found["token_hash"], wanted):
+        raise AuthRequiredError
+    reason = _refusal(found["revoked_at"], found["expires_at"], enabled=found["enabled"])
+    if reason:
+        code = reason.rpartition(" ")[2]
+        await connection.execute(_REFUSED.encode(), {"actor": found["name"], "reason": code})
+        raise AuthRequiredError(reason)
+    if found["stale"]:
+        await connection.execute(_TOUCH.encode(), {"token": found["token_id"]})
+    return Caller(
+        found["principal_id"],
+        found["name"],
+        found["kind"],
+        found["role"],
+        found["token_id"],
+        found["prefix"],
+        found["expires_at"],
+    )
+
+
+def _refusal(revoked_at: datetime | None, expires_at: datetime | None, *, enabled: bool) -> str:
+    if revoked_at is not None:
+        return "this token was revoked"
+    if expires_at is not None and expires_at <= datetime.now(UTC):
+        return "this token has expired"
+    return "" if enabled else "this account is disabled"
+
+
+async def adopt_environment(connection: Connection, settings: CloudSettings) -> None:
+    """Make the accounts of ENGRAM_CLOUD_ADMIN and ENGRAM_CLOUD_TOKEN what the environment says now, or end them."""
+    async with connection.transaction():
+        await _adopt(connection, ENV_ADMIN, "admin", settings.admin_token, (), settings.pepper)
+        projects = settings.member_projects
+        await _adopt(connection, ENV_MEMBER, "member", settings.member_token, projects, settings.pepper)
+
+
+async def _adopt(
+    connection: Connection, name: str, role: str, token: str, projects: tuple[str, ...], pepper: str
+) -> None:
+    kept = token_hash(token, pepper=pepper) if token else ""
+    await connection.execute(_DROP_ENV_TOKENS.encode(), {"name": name, "hash": kept})
+    if not token:
+        return
+    found = await one(connection, _KEEP_ENV, {"name": name, "role": role})
+    assert found is not None
+    values = {"principal": found["id"], "hash": kept, "projects": list(projects)}
+    await connection.execute(_KEEP_FROM_ENV.encode(), values)
+    await connection.execute(_DROP_GRANTS.encode(), values)
+    await connection.execute(_KEEP_GRANTS.encode(), values)
+
+
+async def check_pepper(connection: Connection, pepper: str) -> None:
+    """Refuse another pepper than the hashes that are there were made with: no token would be taken, and none made.
+
+    Raises InvalidCloudSettingError.
+    """
+    mark = token_hash("the pepper of this database", pepper=pepper)
+    await connection.execute(_KEEP_PEPPER.encode(), {"mark": mark})
+    found = await one(connection, _PEPPER, {})
+    if found is None or not hmac.compare_digest(found["value"], mark):
+        raise InvalidCloudSettingError(
+            "ENGRAM_CLOUD_TOKEN_PEPPER",
+            expected="what it was when this database was first used; to end all tokens and begin with another: "
+            "delete from cloud_facts where name = 'pepper'",
+        )
+
+
+async def anybody(connection: Connection) -> bool:
+    """Whether there is a token that would be taken."""
+    found = await one(connection, _ANYBODY, {})
+    return bool(found and found["found"])

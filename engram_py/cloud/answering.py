@@ -1,0 +1,73 @@
+"""What leaves the server: JSON, packed when the client takes it, whole or a line at a time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from engram_py.cloud.errors import CloudServerError, payload_of
+from engram_py.errors import EngramError
+
+NDJSON = "application/x-ndjson"
+_PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_WORTH_PACKING = 1_024
+_LEVEL = 5
+_GZIP = 31
+
+
+def encoded(value: Any) -> bytes:
+    # ASCII throughout: what comes back from a refused entry may be no UTF-8.
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+async def as_json(
+    request: Request, body: bytes, *, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    sent = {"Content-Type": "application/json", "Vary": "Accept-Encoding", **_PRIVATE, **(headers or {})}
+    if len(body) >= _WORTH_PACKING and takes_gzip(request):
+        body = await anyio.to_thread.run_sync(lambda: gzip.compress(body, _LEVEL, mtime=0))
+        sent["Content-Encoding"] = "gzip"
+    return Response(body, status, headers=sent)
+
+
+def refusal(error: EngramError) -> Response:
+    status, headers = (error.status, error.headers) if isinstance(error, CloudServerError) else (400, {})
+    return Response(
+        encoded(payload_of(error)), status, headers={"Content-Type": "application/json", **_PRIVATE, **headers}
+    )
+
+
+def takes_gzip(request: Request) -> bool:
+    for given in request.headers.get("accept-encoding", "").lower().split(","):
+        name, _, quality = given.strip().partition(";")
+        if name.strip() in ("gzip", "*"):
+            return quality.replace(" ", "").partition("q=")[2].rstrip("0.") != "" or "q=" not in quality
+    return False
+
+
+def as_lines(request: Request, lines: AsyncIterator[bytes]) -> Response:
+    """A stream of lines. It breaks off where ``lines`` fails: without the last line it was not all."""
+    headers = {"Content-Type": NDJSON, "Vary": "Accept-Encoding", **_PRIVATE}
+    if takes_gzip(request):
+        headers["Content-Encoding"] = "gzip"
+        return StreamingResponse(_packed(lines), headers=headers)
+    return StreamingResponse(lines, headers=headers)
+
+
+async def _packed(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    async for piece in lines:
+        yield await anyio.to_thread.run_sync(_pack, stream, piece)
+    yield stream.flush()
+
+
+def _pack(stream: Any, piece: bytes) -> bytes:
+    packed: bytes = stream.compress(piece) + stream.flush(zlib.Z_SYNC_FLUSH)
+    return packed

@@ -1,0 +1,204 @@
+"""Engram's chunks: kept as they came, and their rows taken like any that are pushed."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engram_py.cloud import audit
+from engram_py.cloud.access import rights, visible
+from engram_py.cloud.accounts import EVERY_PROJECT, Caller
+from engram_py.cloud.database import Connection, one, rows
+from engram_py.cloud.errors import (
+    ChunkConflictError,
+    ChunkNotFoundError,
+    InvalidRequestError,
+    PolicyForbiddenError,
+    SyncPausedError,
+)
+from engram_py.cloud.incoming import Batch, check_json, json_object, sorted_out
+from engram_py.cloud.pushing import Pushed, push
+from engram_py.sync.wire import PROJECT_LIMIT_CHARS
+
+_CHUNK_ID = re.compile(r"[0-9a-f]{8,64}")
+_MOST_NAME_CHARS = 200
+
+_GRANTED = """
+exists (
+    select 1 from cloud_project_grants as grants
+    where grants.principal_id = %(principal)s and grants.project in (chunks.project, %(every)s)
+)
+"""
+_LIST = f"""
+select chunk_id, created_by, client_created_at, sessions, memories, prompts
+from cloud_chunks as chunks
+where chunks.project = any(%(projects)s::text[]) and {_GRANTED}
+order by created_at, project, chunk_id
+"""
+_READ = f"""
+select payload
+from cloud_chunks as chunks
+where chunks.chunk_id = %(chunk)s and chunks.project = any(%(projects)s::text[]) and {_GRANTED}
+order by project
+limit 1
+"""
+_KNOW_PROJECT = "insert into cloud_projects (name) values (%(project)s) on conflict (name) do nothing"
+_KEEP = """
+insert into cloud_chunks (
+    project, chunk_id, sha256, payload, created_by, client_created_at, sessions, memories, prompts
+)
+values (
+    %(project)s, %(chunk)s, %(sha256)s, %(payload)s, %(created_by)s, %(created_at)s,
+    %(sessions)s, %(memories)s, %(prompts)s
+)
+on conflict (project, chunk_id) do nothing
+"""
+_SAME = "select sha256 from cloud_chunks where project = %(project)s and chunk_id = %(chunk)s"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A chunk as it was pushed. ``data`` is its JSON; ``batch`` holds its rows as mutations."""
+
+    chunk_id: str
+    project: str
+    created_at: str
+    data: str
+    counts: tuple[int, int, int]
+    batch: Batch
+
+
+def chunk_of(body: bytes) -> Chunk:
+    """Raises InvalidBodyError, InvalidRequestError."""
+    value = json_object(body)
+    if reason := check_json(value):
+        raise InvalidRequestError("the chunk", expected=f"JSON that can be kept: {reason}")
+    chunk_id, project, data = value.get("chunk_id"), value.get("project"), value.get("data")
+    if not isinstance(chunk_id, str) or not _CHUNK_ID.fullmatch(chunk_id):
+        raise InvalidRequestError("chunk_id", expected="8 to 64 hex digits")
+    if not isinstance(project, str) or not project.strip() or len(project) > PROJECT_LIMIT_CHARS:
+        raise InvalidRequestError("project", expected="the name of a project")
+    if not isinstance(data, dict):
+        raise InvalidRequestError("data", expected="a chunk: {sessions, observations, prompts, mutations}")
+    lists = {name: _list(data, name) for name in ("sessions", "observations", "prompts", "mutations")}
+    created_at = value.get("client_created_at")
+    return Chunk(
+        chunk_id,
+        project,
+        created_at[:_MOST_NAME_CHARS] if isinstance(created_at, str) else "",
+        json.dumps(data, ensure_ascii=False, separators=(",", ":")),
+        (len(lists["sessions"]), len(lists["observations"]), len(lists["prompts"])),
+        sorted_out(_entries(project, lists)),
+    )
+
+
+def _list(data: dict[str, Any], name: str) -> list[Any]:
+    value = data.get(name)  # Go writes an empty list as null
+    if value is not None and not isinstance(value, list):
+        raise InvalidRequestError(f"data.{name}", expected="a list")
+    return value or []
+
+
+def _entries(project: str, lists: dict[str, list[Any]]) -> list[object]:
+    kinds = (
+        ("sessions", "session", "id"),
+        ("observations", "observation", "sync_id"),
+        ("prompts", "prompt", "sync_id"),
+    )
+    entries: list[object] = []
+    for name, entity, key in kinds:
+        for payload in lists[name]:
+            named = payload.get(key) if isinstance(payload, dict) else None
+            entries.append(
+                {"project": project, "entity": entity, "entity_key": named, "op": "upsert", "payload": payload}
+            )
+    for entry in lists["mutations"]:
+        entries.append({"project": project, **entry} if isinstance(entry, dict) else entry)
+    return entries
+
+
+async def push_chunk(connection: Connection, caller: Caller, chunk: Chunk) -> Pushed:
+    """Keep a chunk and take its rows, both or neither.
+
+    Raises PolicyForbiddenError, SyncPausedError, ChunkConflictError.
+    """
+    async with connection.transaction():
+        allowed = await rights(connection, caller, [chunk.project])
+        right = allowed.get(chunk.project)
+        if right is None or not right.writes:
+            raise PolicyForbiddenError(f"write to {chunk.project}")
+        if right.paused:
+            raise SyncPausedError(chunk.project, right.paused_reason)
+        # The rows first: they take the lock that orders all pushes, and two pushes must take locks in one order.
+        pushed = await push(connection, caller, chunk.batch, action="push chunk")
+        await _keep(connection, caller, chunk)
+        return pushed
+
+
+async def _keep(connection: Connection, caller: Caller, chunk: Chunk) -> None:
+    sessions, memories, prompts = chunk.counts
+    values = {
+        "project": chunk.project,
+        "chunk": chunk.chunk_id,
+        "sha256": hashlib.sha256(chunk.data.encode()).hexdigest(),
+        "payload": gzip.compress(chunk.data.encode(), mtime=0),
+        "created_by": caller.name,  # never whom the client says
+        "created_at": chunk.created_at,
+        "sessions": sessions,
+        "memories": memories,
+        "prompts": prompts,
+    }
+    await connection.execute(_KNOW_PROJECT.encode(), values)
+    await connection.execute(_KEEP.encode(), values)
+    same = await one(connection, _SAME, values)
+    if same is None or same["sha256"] != values["sha256"]:
+        raise ChunkConflictError(chunk.chunk_id)
+
+
+async def manifest(connection: Connection, caller: Caller, asked: Sequence[str]) -> dict[str, Any]:
+    """Engram's list of the chunks there are. Raises PolicyForbiddenError as ``pull`` does."""
+    projects = await _readable(connection, caller, asked)
+    found = await rows(connection, _LIST, _scope(caller, projects))
+    chunks = [
+        {
+            "id": row["chunk_id"],
+            "created_by": row["created_by"],
+            "created_at": row["client_created_at"],
+            "sessions": row["sessions"],
+            "memories": row["memories"],
+            "prompts": row["prompts"],
+        }
+        for row in found
+    ]
+    return {"version": 1, "chunks": chunks}
+
+
+async def read_chunk(connection: Connection, caller: Caller, chunk_id: str, asked: Sequence[str]) -> bytes:
+    """A chunk as gzip of its JSON. Raises ChunkNotFoundError, also for one the caller may not read."""
+    projects = [project.name for project in await visible(connection, caller, asked)]
+    found = await one(connection, _READ, {**_scope(caller, projects), "chunk": chunk_id})
+    if found is None:
+        raise ChunkNotFoundError(chunk_id)
+    await audit.record(connection, caller.name, [audit.Line("pull chunk", target=chunk_id)])
+    return bytes(found["payload"])
+
+
+async def _readable(connection: Connection, caller: Caller, asked: Sequence[str]) -> list[str]:
+    projects = await visible(connection, caller, asked)
+    if asked and not projects:
+        raise PolicyForbiddenError(f"read {', '.join(sorted(set(asked))[:5])}")
+    return [project.name for project in projects]
+
+
+def _scope(caller: Caller, projects: list[str]) -> dict[str, Any]:
+    return {"principal": caller.principal_id, "every": EVERY_PROJECT, "projects": projects}
+
+
+def unpacked(packed: bytes) -> bytes:
+    """The JSON of a chunk; it was measured when it was taken."""
+    return gzip.decompress(packed)

@@ -1,0 +1,269 @@
+"""Why the server refuses something: the leaves, the status of each, and the one JSON shape they leave in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from engram_py.errors import EngramError
+
+
+class CloudServerError(EngramError):
+    """A refusal of `engram cloud serve`, or of a command that looks after it. ``headers`` go out with the answer."""
+
+    code = "cloud_server_error"
+    status: ClassVar[int] = 400
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {}
+
+
+class InvalidBodyError(CloudServerError):
+    code = "invalid_body"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"the body cannot be read: {reason}", hint="send one JSON object, encoded as UTF-8")
+
+
+class InvalidRequestError(CloudServerError):
+    code = "invalid_request"
+
+    def __init__(self, field: str, *, expected: str) -> None:
+        self.field = field
+        super().__init__(f"{field} is not as it must be", hint=f"{field} must be {expected}")
+
+
+class AuthRequiredError(CloudServerError):
+    code = "auth_required"
+    status = 401
+
+    def __init__(self, reason: str = "no token came with the request, or one this server does not know") -> None:
+        self.reason = reason
+        super().__init__(reason, hint="ask whoever runs the server for a token, then `engram cloud login`")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"WWW-Authenticate": 'Bearer realm="engram cloud"'}
+
+
+class PolicyForbiddenError(CloudServerError):
+    code = "policy_forbidden"
+    status = 403
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(f"this account may not {what}", hint="an admin grants it with `engram cloud grants add`")
+
+
+class UnknownAddressError(CloudServerError):
+    code = "unknown_address"
+    status = 404
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"nothing is at {path[:200]}", hint="is this the address that `engram cloud login` was given?")
+
+
+class ChunkNotFoundError(CloudServerError):
+    code = "chunk_not_found"
+    status = 404
+
+    def __init__(self, chunk_id: str) -> None:
+        self.chunk_id = chunk_id[:80]
+        super().__init__(f"no chunk {self.chunk_id!r}", hint="GET /sync/pull lists the chunks there are")
+
+
+class WrongMethodError(CloudServerError):
+    code = "wrong_method"
+    status = 405
+
+    def __init__(self, method: str, path: str) -> None:
+        super().__init__(f"{method[:20]} is not for {path[:200]}", hint="DOCS.md lists the routes with their methods")
+
+
+class RequestTimeoutError(CloudServerError):
+    code = "request_timeout"
+    status = 408
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the body did not arrive within {seconds:.0f} s", hint="send it again, in smaller batches")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Connection": "close"}
+
+
+class SyncPausedError(CloudServerError):
+    code = "sync-paused"
+    status = 409
+
+    def __init__(self, project: str, reason: str) -> None:
+        self.project = project
+        why = f": {reason}" if reason else ""
+        super().__init__(f"{project} is paused{why}", hint="nothing is lost; it goes on when an admin resumes it")
+
+
+class ChunkConflictError(CloudServerError):
+    code = "chunk_conflict"
+    status = 409
+
+    def __init__(self, chunk_id: str) -> None:
+        self.chunk_id = chunk_id
+        super().__init__(f"chunk {chunk_id} is here with other content", hint="give the new content an id of its own")
+
+
+class PushTooLargeError(CloudServerError):
+    code = "push_too_large"
+    status = 413
+
+    def __init__(self, what: str, limit: int) -> None:
+        self.limit = limit
+        super().__init__(f"the push has more than {limit:,} {what}", hint="nothing was taken; send less at a time")
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"limit": self.limit}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Connection": "close"}  # the rest of the body is not read
+
+
+class UnsupportedEncodingError(CloudServerError):
+    code = "unsupported_encoding"
+    status = 415
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__(f"the body is encoded as {encoding[:40]!r}", hint="send it plain or as gzip")
+
+
+class TooBusyError(CloudServerError):
+    code = "too_busy"
+    status = 429
+
+    def __init__(self, whose: str) -> None:
+        super().__init__(f"{whose} works on as many requests as it may", hint="wait a second and repeat the request")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Retry-After": "1"}
+
+
+class RequestBrokenError(CloudServerError):
+    """A bug. What it was stays in the log: an exception's text can hold what somebody saved."""
+
+    code = "request_broken"
+    status = 500
+
+    def __init__(self) -> None:
+        super().__init__("the request failed", hint="the server's log says why")
+
+
+class DatabaseUnavailableError(CloudServerError):
+    code = "database_unavailable"
+    status = 503
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"PostgreSQL does not answer ({reason})", hint="repeat the request; what was not acknowledged is kept once"
+        )
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Retry-After": "5"}
+
+
+# --- what whoever runs the server is told --------------------------------------------------------------------
+
+
+class DatabaseNotSetError(CloudServerError):
+    code = "database_not_set"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "ENGRAM_DATABASE_URL is not set, and this machine is logged in to no server",
+            hint="where the database is: ENGRAM_DATABASE_URL=postgresql://engram:PASSWORD@127.0.0.1/engram; "
+            "as an admin elsewhere: `engram cloud login`",
+        )
+
+
+class InvalidCloudSettingError(CloudServerError):
+    code = "invalid_cloud_setting"
+
+    def __init__(self, variable: str, *, expected: str) -> None:
+        self.variable = variable
+        super().__init__(f"{variable} is not as it must be", hint=f"{variable} must be {expected}")
+
+
+class DatabaseTooNewError(CloudServerError):
+    code = "database_too_new"
+
+    def __init__(self, unknown: Sequence[str]) -> None:
+        self.unknown = list(unknown)
+        super().__init__(
+            f"the database was brought up by a newer engram (it has {', '.join(unknown)}); it was left untouched",
+            hint="upgrade engram-py on this machine",
+        )
+
+
+class NobodyToServeError(CloudServerError):
+    code = "nobody_to_serve"
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        super().__init__(
+            f"{host} can be reached from other machines, and the server has no account yet",
+            hint="make the first with `engram cloud users add NAME --admin`, or set ENGRAM_CLOUD_ADMIN",
+        )
+
+
+class ServerPackagesMissingError(CloudServerError):
+    code = "server_packages_missing"
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+        super().__init__(f"the package {package} is not installed", hint="pip install 'engram-py[server]'")
+
+
+class UnknownAccountError(CloudServerError):
+    code = "unknown_account"
+    status = 404
+
+    def __init__(self, name: str) -> None:
+        self.name = name[:80]
+        super().__init__(f"no account {self.name!r}", hint="list them with `engram cloud users list`")
+
+
+class AccountExistsError(CloudServerError):
+    code = "account_exists"
+    status = 409
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"there is an account {name!r}", hint="`engram cloud tokens add NAME` gives it another token")
+
+
+class UnknownTokenError(CloudServerError):
+    code = "unknown_token"
+    status = 404
+
+    def __init__(self, token: str) -> None:
+        super().__init__(f"no token {token[:20]!r}", hint="`engram cloud tokens list` shows their numbers")
+
+
+class ServerAnswerError(CloudServerError):
+    code = "server_answer"
+
+    def __init__(self, address: str, reason: str, *, hint: str = "") -> None:
+        self.address, self.reason = address, reason[:300]
+        super().__init__(
+            f"{address[:200]} did not do it: {self.reason}",
+            hint=hint[:300] or "is the address right, and does the server run?",
+        )
+
+
+def payload_of(error: EngramError) -> dict[str, Any]:
+    """The JSON of a refusal: ``{"error": {"code", "message", "hint", ...}}``."""
+    details = error.details()
+    return {"error": {"code": details.pop("error_code"), **details}}

@@ -1,0 +1,257 @@
+"""Taking rows: each replaces what is kept of the same row when it is later, and gets the next seq.
+
+Seqs are where clients go on reading from, so they must become visible in their order. A number that is handed out
+before its transaction ends does not: a reader who has seen 10 while 9 is not committed never asks for 9 again. Here a
+push first updates the one row of ``cloud_sequence`` and so holds it until its commit; the next push waits for that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engram_py.cloud import audit
+from engram_py.cloud.access import Right, instance, rights, visible
+from engram_py.cloud.accounts import Caller
+from engram_py.cloud.database import Connection, one, rows
+from engram_py.cloud.destroying import erase_versions, survivors
+from engram_py.cloud.errors import PolicyForbiddenError, SyncPausedError
+from engram_py.cloud.incoming import Batch, Incoming, Rejected
+from engram_py.sync.wire import rank
+
+# Seqs are microseconds since 1970 where the clock allows it, and always higher than the last. So the gaps between
+# those an account sees say nothing of how much others wrote, and a database that was restored from a backup does not
+# hand out seqs anew that clients have read past already.
+_RESERVE = """
+update cloud_sequence
+set last_seq = greatest(last_seq, (extract(epoch from clock_timestamp()) * 1000000)::bigint) + %(count)s
+returning last_seq - %(count)s as before
+"""
+
+_HELD = """
+select kept.project, kept.entity, kept.entity_key, kept.seq, kept.clock, kept.fingerprint
+from unnest(%(projects)s::text[], %(entities)s::text[], %(keys)s::text[]) as asked (project, entity, entity_key)
+join cloud_mutations as kept
+    on kept.project = asked.project and kept.entity = asked.entity and kept.entity_key = asked.entity_key
+"""
+
+_ENDS = "select name, latest_seq from cloud_projects where name = any(%(names)s::text[])"
+
+_KNOW_PROJECTS = """
+insert into cloud_projects as known (name, latest_seq)
+select name, latest_seq from unnest(%(names)s::text[], %(seqs)s::bigint[]) as given (name, latest_seq)
+on conflict (name) do update set latest_seq = greatest(known.latest_seq, excluded.latest_seq)
+"""
+
+_KEEP = """
+insert into cloud_mutations (
+    seq, project, entity, entity_key, op, clock, fingerprint, payload, payload_bytes, occurred_at, principal_id, device
+)
+select
+    given.seq, given.project, given.entity, given.entity_key, given.op, given.clock, given.fingerprint,
+    given.payload, given.payload_bytes, given.occurred_at, %(principal)s, %(device)s
+from unnest(
+    %(seqs)s::bigint[], %(projects)s::text[], %(entities)s::text[], %(keys)s::text[], %(ops)s::text[],
+    %(clocks)s::text[], %(fingerprints)s::text[], %(payloads)s::text[], %(sizes)s::integer[], %(times)s::text[]
+) as given (seq, project, entity, entity_key, op, clock, fingerprint, payload, payload_bytes, occurred_at)
+on conflict (project, entity, entity_key) do update set
+    seq = excluded.seq,
+    op = excluded.op,
+    clock = excluded.clock,
+    fingerprint = excluded.fingerprint,
+    payload = excluded.payload,
+    payload_bytes = excluded.payload_bytes,
+    occurred_at = excluded.occurred_at,
+    principal_id = excluded.principal_id,
+    device = excluded.device,
+    received_at = now()
+"""
+
+RowKey = tuple[str, str, str]
+
+# An account may ask for five hundred projects that nobody granted; the log is not its notebook.
+_MOST_DENIED_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What became of a push; the indices are places in what was sent. ``seqs`` goes with ``accepted``.
+
+    ``latest_seq`` is the highest that the account can see, ``instance`` tells this database from another one.
+    ``previous`` is where the log of each project ended before: a client that had read up to there knows that none but
+    its own rows have come since.
+    """
+
+    accepted: tuple[int, ...]
+    seqs: tuple[int, ...]
+    unchanged: tuple[int, ...]
+    rejected: tuple[Rejected, ...]
+    project: str
+    latest_seq: int
+    instance: str
+    previous: dict[str, int]
+
+
+def key_of(row: Incoming) -> RowKey:
+    return row.mutation.project, row.mutation.entity, row.mutation.entity_key
+
+
+def age_of(row: Incoming) -> tuple[str, str]:
+    """What decides between two states of a row: the clock, then, on every machine alike, the content. A final deletion
+    is later than anything."""
+    return rank(row.mutation), row.fingerprint
+
+
+async def push(connection: Connection, caller: Caller, batch: Batch, *, action: str = "push") -> Pushed:
+    """Take what may be taken of a batch, in one transaction.
+
+    Raises:
+        PolicyForbiddenError: the caller may write to none of its projects.
+        SyncPausedError: all it may write to are paused.
+    """
+    async with connection.transaction():
+        named = [name for row in batch.rows for name in row.projects]
+        allowed = await rights(connection, caller, named)
+        # Before the lock, which others wait for.
+        latest = max((project.latest_seq for project in await visible(connection, caller)), default=0)
+        source = await instance(connection)
+        may, refused = _permitted([_under_own_name(row, allowed) for row in batch.rows], allowed)
+        refusal = _whole_refusal(batch, may, refused, allowed)
+        kept, previous = await _keep(connection, caller, may, batch.device) if may else ({}, {})
+        await audit.record(connection, caller.name, _lines(action, batch, may, refused, kept))
+    if refusal is not None:
+        raise refusal
+    accepted, projects = sorted(kept), {row.mutation.project for row in may}
+    return Pushed(
+        tuple(accepted),
+        tuple(kept[index] for index in accepted),
+        tuple(row.index for row in may if row.index not in kept),
+        tuple(sorted([*batch.rejected, *refused], key=lambda one: one.index)),
+        projects.pop() if len(projects) == 1 else "",
+        max([latest, *kept.values()]),
+        source,
+        previous,
+    )
+
+
+def _under_own_name(row: Incoming, allowed: dict[str, Right]) -> Incoming:
+    """A row says in its payload, too, which project it was given (an older name of it, perhaps). One of a project that
+    the account may not write to would end in that project on everybody's machine: it gets the name it was pushed to."""
+    right = allowed.get(row.given_project)
+    if row.given_project == row.mutation.project or (right is not None and right.writes):
+        return row
+    return row.moved(row.mutation.project)
+
+
+def _permitted(given: Sequence[Incoming], allowed: dict[str, Right]) -> tuple[list[Incoming], list[Rejected]]:
+    may, refused = [], []
+    for row in given:
+        mutation, right = row.mutation, allowed.get(row.mutation.project)
+        if right is not None and right.writes and not right.paused:
+            if (strange := _alias_of_anothers(row, allowed)) is None:
+                may.append(row)
+            else:
+                refused.append(strange)
+            continue
+        code, reason = "policy_forbidden", f"this account may not write to {mutation.project}"
+        if right is not None and right.writes:
+            code, reason = "sync-paused", f"{mutation.project} is paused"
+        refused.append(Rejected(row.index, mutation.entity, mutation.entity_key, code, reason, repairable=True))
+    return may, refused
+
+
+def _alias_of_anothers(row: Incoming, allowed: dict[str, Right]) -> Rejected | None:
+    """An alias moves all that has its name to its project, on every machine: who may not write to both may not say so.
+
+    Whether there is a project of that name makes no difference to the answer.
+    """
+    mutation = row.mutation
+    right = allowed.get(mutation.entity_key)
+    if mutation.entity != "alias" or (right is not None and right.writes):
+        return None
+    reason = f"this account may not write to {mutation.entity_key}, so it cannot make it a name of {mutation.project}"
+    return Rejected(row.index, mutation.entity, mutation.entity_key, "alias_not_granted", reason, repairable=True)
+
+
+def _whole_refusal(
+    batch: Batch, may: list[Incoming], refused: list[Rejected], allowed: dict[str, Right]
+) -> PolicyForbiddenError | SyncPausedError | None:
+    """The error of a push of which nothing could be taken whatever its rows say."""
+    if may or not refused or batch.rejected:
+        return None
+    projects = {row.mutation.project for row in batch.rows}
+    paused = sorted(name for name in projects if name in allowed and allowed[name].writes)
+    if paused:
+        return SyncPausedError(paused[0], allowed[paused[0]].paused_reason)
+    return PolicyForbiddenError(f"write to {', '.join(sorted(projects)[:5])}")
+
+
+async def _keep(
+    connection: Connection, caller: Caller, may: list[Incoming], device: str
+) -> tuple[dict[int, int], dict[str, int]]:
+    """Write the rows that are later than what is there: index → seq of those that were, project → its end before."""
+    reserved = await one(connection, _RESERVE, {"count": len(may)})
+    assert reserved is not None
+    held = await _held(connection, may)
+    names = sorted({row.mutation.project for row in may})
+    ends = {row["name"]: row["latest_seq"] for row in await rows(connection, _ENDS, {"names": names})}
+    winners: dict[RowKey, Incoming] = {}
+    for row in await survivors(connection, may):
+        if age_of(row) > held.get(key_of(row), ("", "")):
+            winners[key_of(row)] = row
+            held[key_of(row)] = age_of(row)
+    ordered = sorted(winners.values(), key=lambda row: row.index)
+    seqs = [reserved["before"] + place for place in range(1, len(ordered) + 1)]
+    if ordered:
+        await _write(connection, caller, ordered, seqs, device)
+        await erase_versions(connection, ordered)
+    kept = {row.index: seq for row, seq in zip(ordered, seqs, strict=True)}
+    return kept, {name: ends.get(name, 0) for name in names}
+
+
+async def _held(connection: Connection, asked: list[Incoming]) -> dict[RowKey, tuple[str, str]]:
+    keys = sorted({key_of(row) for row in asked})
+    values = {
+        "projects": [key[0] for key in keys],
+        "entities": [key[1] for key in keys],
+        "keys": [key[2] for key in keys],
+    }
+    found = await rows(connection, _HELD, values)
+    return {(row["project"], row["entity"], row["entity_key"]): (row["clock"], row["fingerprint"]) for row in found}
+
+
+async def _write(connection: Connection, caller: Caller, ordered: list[Incoming], seqs: list[int], device: str) -> None:
+    mutations = [row.mutation for row in ordered]
+    latest = {mutation.project: seq for mutation, seq in zip(mutations, seqs, strict=True)}
+    await connection.execute(_KNOW_PROJECTS.encode(), {"names": list(latest), "seqs": list(latest.values())})
+    values = {
+        "seqs": seqs,
+        "projects": [mutation.project for mutation in mutations],
+        "entities": [mutation.entity for mutation in mutations],
+        "keys": [mutation.entity_key for mutation in mutations],
+        "ops": [mutation.op for mutation in mutations],
+        "clocks": [rank(mutation) for mutation in mutations],
+        "fingerprints": [row.fingerprint for row in ordered],
+        "payloads": [row.payload for row in ordered],
+        "sizes": [row.size for row in ordered],
+        "times": [mutation.occurred_at for mutation in mutations],
+        "principal": caller.principal_id,
+        "device": device,
+    }
+    await connection.execute(_KEEP.encode(), values)
+
+
+def _lines(
+    action: str, batch: Batch, may: list[Incoming], refused: list[Rejected], kept: dict[int, int]
+) -> list[audit.Line]:
+    taken = Counter(row.mutation.project for row in may if row.index in kept)
+    project_of = {row.index: row.mutation.project for row in batch.rows}
+    denied = Counter((project_of[one.index], one.reason_code) for one in refused)
+    return [
+        *(audit.Line(action, project=name, entries=count) for name, count in sorted(taken.items())),
+        *(
+            audit.Line(action, project=name, outcome="denied", reason_code=code, entries=count)
+            for (name, code), count in sorted(denied.items())[:_MOST_DENIED_LINES]
+        ),
+    ]

@@ -1,0 +1,226 @@
+"""The routes: Engram's for sync, and those that look after the server."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from datetime import UTC
+from typing import Any
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import Response
+
+from engram_py.cloud import chunks, pulling
+from engram_py.cloud.access import every, instance, visible
+from engram_py.cloud.accounts import Caller
+from engram_py.cloud.admin import Admin
+from engram_py.cloud.answering import NDJSON, as_json, as_lines, encoded
+from engram_py.cloud.database import one
+from engram_py.cloud.errors import InvalidRequestError
+from engram_py.cloud.gate import ENVELOPE, ENVELOPE_TYPE, read_body
+from engram_py.cloud.incoming import MOST_ENTRIES, batch_of, json_object
+from engram_py.cloud.metrics import CONTENT_TYPE
+from engram_py.cloud.pushing import Pushed, push
+from engram_py.cloud.server import Audience, Endpoint, Handler, Server
+from engram_py.version import __version__
+
+_MOST_PROJECTS_ASKED = 500
+_MOST_ADMIN_BYTES = 256 * 1024
+_HEALTH_SECONDS = 3.0
+
+
+async def push_mutations(server: Server, caller: Caller | None, request: Request) -> Response:
+    assert caller is not None
+    body = await read_body(request, server.settings.max_push_bytes)
+    batch = await server.parsed(batch_of, body)
+    async with server.database_to_push() as connection:
+        pushed = await push(connection, caller, batch)
+    return await as_json(request, encoded(_told(server, pushed)))
+
+
+async def pull_mutations(server: Server, caller: Caller | None, request: Request) -> Response:
+    assert caller is not None
+    since, asked = _whole(request, "since_seq", 0), _asked(request)
+    if NDJSON in request.headers.get("accept", ""):
+        page = await _pulled(server, caller, since, pulling.MOST_ROWS, asked)
+        return as_lines(request, _lines(server, caller, asked, page))
+    limit = max(1, min(_whole(request, "limit", 100), pulling.MOST_ROWS))
+    page = await _pulled(server, caller, since, limit, asked)
+    if page.counts:  # most polls find nothing, and nothing is said of them
+        async with server.database() as connection:
+            await pulling.record(connection, caller, page.counts)
+    end = encoded({"has_more": page.has_more, "latest_seq": page.latest_seq, "instance": page.instance})
+    return await as_json(request, f'{{"mutations":[{",".join(page.entries)}],'.encode() + end[1:])
+
+
+async def _pulled(server: Server, caller: Caller, since: int, limit: int, asked: list[str]) -> pulling.Page:
+    async with server.database() as connection:
+        page = await pulling.pull(connection, caller, since=since, limit=limit, asked=asked)
+    server.metrics.pulled.inc(len(page.entries))
+    return page
+
+
+async def _lines(server: Server, caller: Caller, asked: list[str], page: pulling.Page) -> AsyncIterator[bytes]:
+    """All there is, a page at a time: a slow reader holds neither a connection nor an old snapshot meanwhile.
+
+    A row that changes while this runs moves to the end, so it is given once more, never left out.
+    """
+    counts: Counter[str] = Counter()
+    try:
+        while True:
+            counts += page.counts
+            if page.entries:
+                yield ("\n".join(page.entries) + "\n").encode()
+            if not page.has_more:
+                break
+            page = await _pulled(server, caller, page.latest_seq, pulling.MOST_ROWS, asked)
+        end = {"latest_seq": page.latest_seq, "has_more": False, "end": True, "instance": page.instance}
+        yield encoded(end) + b"\n"
+    finally:  # also of what was broken off
+        with anyio.move_on_after(5, shield=True):
+            async with server.database() as connection:
+                await pulling.record(connection, caller, counts)
+
+
+async def projects(server: Server, caller: Caller | None, request: Request) -> Response:
+    assert caller is not None
+    async with server.database() as connection:
+        found = await visible(connection, caller)
+        everywhere = await every(connection, caller)
+        source = await instance(connection)
+    listed = [
+        {"name": one.name, "access": one.access, "paused": one.paused, "latest_seq": one.latest_seq} for one in found
+    ]
+    return await as_json(request, encoded({"projects": listed, "every": everywhere, "instance": source}))
+
+
+async def push_chunk(server: Server, caller: Caller | None, request: Request) -> Response:
+    assert caller is not None
+    body = await read_body(request, server.settings.max_push_bytes)
+    chunk = await server.parsed(chunks.chunk_of, body)
+    async with server.database_to_push() as connection:
+        pushed = await chunks.push_chunk(connection, caller, chunk)
+    told = {"status": "ok", "chunk_id": chunk.chunk_id, **_told(server, pushed)}
+    return await as_json(request, encoded(told))
+
+
+async def pull_manifest(server: Server, caller: Caller | None, request: Request) -> Response:
+    assert caller is not None
+    async with server.database() as connection:
+        told = await chunks.manifest(connection, caller, _asked(request))
+    return await as_json(request, encoded(told))
+
+
+async def pull_chunk(server: Server, caller: Caller | None, request: Request) -> Response:
+    assert caller is not None
+    async with server.database() as connection:
+        packed = await chunks.read_chunk(connection, caller, request.path_params["chunk_id"], _asked(request))
+    if ENVELOPE in request.headers.get("accept", ""):
+        return Response(packed, headers={"Content-Type": ENVELOPE_TYPE, "Cache-Control": "no-store"})
+    return await as_json(request, chunks.unpacked(packed))
+
+
+async def whoami(server: Server, caller: Caller | None, request: Request) -> Response:
+    assert caller is not None
+    async with server.database() as connection:
+        source = await instance(connection)
+    expires = caller.expires_at.astimezone(UTC).isoformat(timespec="seconds") if caller.expires_at else None
+    told = {
+        "principal": caller.name,
+        "kind": caller.kind,
+        "role": caller.role,
+        "token": caller.token_prefix,
+        "token_expires_at": expires,
+        "instance": source,
+        "max_push_bytes": server.settings.max_push_bytes,
+        "max_entries": MOST_ENTRIES,
+        "version": __version__,
+    }
+    return await as_json(request, encoded(told))
+
+
+async def administer(server: Server, caller: Caller | None, request: Request) -> Response:
+    assert caller is not None
+    body = await read_body(request, _MOST_ADMIN_BYTES)
+    given = json_object(body) if body.strip() else {}
+    operation = f"{request.path_params['noun']}/{request.path_params['verb']}"
+    async with server.database() as connection:
+        value = await Admin(connection, actor=caller.name, pepper=server.settings.pepper).run(operation, given)
+    return await as_json(request, encoded(value))
+
+
+async def health(server: Server, _: Caller | None, request: Request) -> Response:
+    """Whether rows can be read now; 503 where not."""
+    with anyio.move_on_after(_HEALTH_SECONDS) as waited:
+        async with server.database() as connection:
+            await one(connection, "select last_seq from cloud_sequence", {})
+    if waited.cancelled_caught:
+        return await as_json(request, encoded({"status": "unavailable", "service": "engram-cloud"}), status=503)
+    return await as_json(request, encoded({"status": "ok", "service": "engram-cloud", "version": __version__}))
+
+
+async def metrics(server: Server, _: Caller | None, request: Request) -> Response:
+    return Response(server.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+
+
+# method, path, who it is for, what answers
+ROUTES: tuple[tuple[str, str, Audience, Handler], ...] = (
+    ("POST", "/sync/mutations/push", "account", push_mutations),
+    ("GET", "/sync/mutations/pull", "account", pull_mutations),
+    ("GET", "/sync/projects", "account", projects),
+    ("POST", "/sync/push", "account", push_chunk),
+    ("GET", "/sync/pull", "account", pull_manifest),
+    ("GET", "/sync/pull/{chunk_id}", "account", pull_chunk),
+    ("GET", "/whoami", "account", whoami),
+    ("POST", "/admin/{noun}/{verb}", "admin", administer),
+    ("GET", "/health", "anybody", health),
+    ("GET", "/metrics", "scrape", metrics),
+)
+
+
+def endpoints(server: Server) -> list[tuple[str, Endpoint]]:
+    return [
+        (method, Endpoint(server, handler, path=path, audience=audience)) for method, path, audience, handler in ROUTES
+    ]
+
+
+def _told(server: Server, pushed: Pushed) -> dict[str, Any]:
+    outcomes = (
+        ("accepted", len(pushed.accepted)),
+        ("unchanged", len(pushed.unchanged)),
+        ("rejected", len(pushed.rejected)),
+    )
+    for outcome, count in outcomes:
+        server.metrics.pushed.labels(outcome).inc(count)
+    return {
+        "accepted_seqs": pushed.seqs,
+        "accepted": pushed.accepted,
+        "unchanged": pushed.unchanged,
+        "rejected": [asdict(one) for one in pushed.rejected],
+        "project": pushed.project,
+        "latest_seq": pushed.latest_seq,
+        "instance": pushed.instance,
+        "previous": pushed.previous,
+    }
+
+
+def _whole(request: Request, name: str, default: int) -> int:
+    text = request.query_params.get(name, "")
+    if not text:
+        return default
+    if not (text.isascii() and text.isdecimal() and len(text) <= 19 and int(text) < 2**63):
+        raise InvalidRequestError(name, expected="a whole number that is not negative")
+    return int(text)
+
+
+def _asked(request: Request) -> list[str]:
+    asked = list(dict.fromkeys(request.query_params.getlist("project")))
+    if len(asked) > _MOST_PROJECTS_ASKED or any("\0" in name for name in asked):
+        raise InvalidRequestError("project", expected=f"at most {_MOST_PROJECTS_ASKED} names of projects")
+    try:
+        "".join(asked).encode()
+    except UnicodeEncodeError:
+        raise InvalidRequestError("project", expected="a name of a project") from None
+    return asked

@@ -1,0 +1,163 @@
+"""What the routes share: the pool, who asks, what is let in, and how a failure is answered."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from typing import Literal, TypeVar
+
+import anyio
+import anyio.to_thread
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from engram_py.cloud import audit
+from engram_py.cloud.accounts import Caller, adopt_environment, anybody, authenticate, bearer, check_pepper
+from engram_py.cloud.answering import refusal
+from engram_py.cloud.database import Connection, borrowed, connected, migrate, open_pool
+from engram_py.cloud.errors import NobodyToServeError, PolicyForbiddenError, RequestBrokenError
+from engram_py.cloud.gate import Gate
+from engram_py.cloud.metrics import Metrics
+from engram_py.cloud.settings import CloudSettings
+from engram_py.errors import EngramError
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Who a route is for. `scrape` is for admins, and for programs of this machine that come straight.
+Audience = Literal["anybody", "account", "admin", "scrape"]
+
+# A body of 8 MiB can become some hundreds of MB of Python objects: few are unpacked at once.
+_PARSERS = 3
+# Pushes wait for each other in the database. Those beyond a few wait here, where they take no connection from pulls.
+_PUSHERS = 3
+_PRUNE_SECONDS = 3_600.0
+# What a proxy adds: a request that has one of these does not come from this machine, whatever its address says.
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+
+
+class Server:
+    """One server over one database. ``live`` opens and closes what it holds."""
+
+    def __init__(self, settings: CloudSettings) -> None:
+        self.settings = settings
+        self.gate = Gate()
+        self._pool = open_pool(settings.database_url)
+        self.metrics = Metrics(
+            inside=lambda: self.gate.inside, pool=lambda key: int(self._pool.get_stats().get(key, 0))
+        )
+        self._parsers = anyio.CapacityLimiter(_PARSERS)
+        self._pushers = anyio.CapacityLimiter(_PUSHERS)
+
+    @asynccontextmanager
+    async def live(self) -> AsyncIterator[None]:
+        await self._pool.open()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._prune)
+                yield
+                tasks.cancel_scope.cancel()
+        finally:
+            await self._pool.close()
+
+    def database(self) -> AbstractAsyncContextManager[Connection]:
+        """A connection, for as short as possible. Raises DatabaseUnavailableError."""
+        return borrowed(self._pool)
+
+    @asynccontextmanager
+    async def database_to_push(self) -> AsyncIterator[Connection]:
+        """The same for what writes rows."""
+        async with self._pushers, self.database() as connection:
+            yield connection
+
+    async def parsed(self, parse: Callable[[bytes], T], body: bytes) -> T:
+        return await anyio.to_thread.run_sync(parse, body, limiter=self._parsers)
+
+    async def caller(self, request: Request) -> Caller:
+        """Raises AuthRequiredError."""
+        token = bearer(request.headers.get("authorization", ""))
+        async with self.database() as connection:
+            return await authenticate(connection, token, pepper=self.settings.pepper)
+
+    async def _prune(self) -> None:
+        while True:
+            try:
+                async with self.database() as connection:
+                    await audit.prune(connection, days=self.settings.audit_days)
+            except EngramError as exc:
+                logger.warning("the audit log was not shortened: %s", exc)
+            await anyio.sleep(_PRUNE_SECONDS)
+
+
+Handler = Callable[[Server, Caller | None, Request], Awaitable[Response]]
+
+
+class Endpoint:
+    """A route: lets in, asks who it is, answers, counts. It is through only when the answer is sent."""
+
+    def __init__(self, server: Server, handler: Handler, *, path: str, audience: Audience) -> None:
+        self.path = path
+        self.audience = audience
+        self._server = server
+        self._handler = handler
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        metrics = self._server.metrics
+        status = 499
+        try:
+            with ExitStack() as held:
+                response = await self._answer(Request(scope, receive), held)
+                status = response.status_code
+                await response(scope, receive, send)
+        finally:
+            metrics.requests.labels(self.path, str(status)).inc()
+            metrics.seconds.labels(self.path).observe(time.perf_counter() - started)
+
+    async def _answer(self, request: Request, held: ExitStack) -> Response:
+        try:
+            caller = await self._let_in(request, held)
+            return await self._handler(self._server, caller, request)
+        except EngramError as exc:
+            return refusal(exc)
+        except ClientDisconnect:
+            return Response(status_code=499)
+        except Exception:
+            logger.exception("a request failed")
+            return refusal(RequestBrokenError())
+
+    async def _let_in(self, request: Request, held: ExitStack) -> Caller | None:
+        if self.audience == "anybody" or (self.audience == "scrape" and _is_local(request)):
+            return None
+        held.enter_context(self._server.gate.enter())
+        caller = await self._server.caller(request)
+        held.enter_context(self._server.gate.enter_as(caller.principal_id))
+        if self.audience != "account" and not caller.is_admin:
+            raise PolicyForbiddenError("look after the server")
+        return caller
+
+
+def _is_local(request: Request) -> bool:
+    if any(name in request.headers for name in _FORWARDED) or "origin" in request.headers:
+        return False
+    return request.client is not None and request.client.host in ("127.0.0.1", "::1")
+
+
+async def prepare(settings: CloudSettings, *, open_to: str = "") -> list[str]:
+    """Bring the database up and the environment's accounts with it; the names of the migrations that were applied.
+
+    Raises:
+        DatabaseUnavailableError, DatabaseTooNewError, InvalidCloudSettingError
+        NobodyToServeError: others can reach the address ``open_to``, and there is no token yet.
+    """
+    async with connected(settings.database_url) as connection:
+        done = await migrate(connection)
+        await check_pepper(connection, settings.pepper)
+        await adopt_environment(connection, settings)
+        if open_to and not await anybody(connection):
+            raise NobodyToServeError(open_to)
+    return done

@@ -1,0 +1,118 @@
+"""How ``engram cloud users`` and the like reach a server's accounts: its database directly, or its admin routes."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from engram_py.interfaces.cli.support import memory, printable
+
+_SECONDS = 30.0
+
+
+def administered(operation: str, given: Mapping[str, Any] | None = None) -> Any:
+    """Do an admin's operation, and give its answer. Raises a CloudServerError."""
+    arguments = {name: value for name, value in (given or {}).items() if value is not None}
+    if os.environ.get("ENGRAM_DATABASE_URL", "").strip():
+        return asyncio.run(_directly(operation, arguments))
+    return _remotely(operation, arguments)
+
+
+async def _directly(operation: str, given: dict[str, Any]) -> Any:
+    need_packages()
+    from engram_py.cloud.accounts import check_pepper
+    from engram_py.cloud.admin import Admin
+    from engram_py.cloud.database import connected, migrate
+    from engram_py.cloud.settings import load_cloud_settings
+
+    settings = load_cloud_settings()
+    async with connected(settings.database_url) as connection:
+        await migrate(connection)
+        await check_pepper(connection, settings.pepper)
+        return await Admin(connection, actor=f"local:{_me()}", pepper=settings.pepper).run(operation, given)
+
+
+def _me() -> str:
+    try:
+        return getpass.getuser()[:60]
+    except (OSError, KeyError):  # a user id without a name
+        return "somebody"
+
+
+def _remotely(operation: str, given: dict[str, Any]) -> Any:
+    import httpx
+
+    from engram_py.cloud.errors import ServerAnswerError
+
+    address, token = _login()
+    try:
+        answer = httpx.post(
+            f"{address}/admin/{operation}",
+            json=given,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=_SECONDS,
+            follow_redirects=False,  # the token is for this address
+        )
+        value = answer.json()
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as exc:
+        raise ServerAnswerError(address, type(exc).__name__) from exc
+    if answer.status_code != httpx.codes.OK:
+        error = value.get("error") if isinstance(value, dict) else None
+        told = error if isinstance(error, dict) else {}
+        raise ServerAnswerError(address, str(told.get("message") or answer.status_code), hint=str(told.get("hint", "")))
+    return value
+
+
+def _login() -> tuple[str, str]:
+    """The server this machine is logged in to, and the token. Raises DatabaseNotSetError where there is none."""
+    from engram_py.cloud.errors import DatabaseNotSetError
+    from engram_py.errors import NotLoggedInError
+
+    with memory() as app:
+        try:
+            return app.autosync.credentials()
+        except NotLoggedInError as exc:
+            raise DatabaseNotSetError from exc
+
+
+def print_value(value: Any, said: str, *, as_json: bool) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2) if as_json else printable(said))
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]], columns: str, *, as_json: bool, empty: str) -> None:
+    """A table of ``columns`` (names, separated by blanks); what there is not is left blank."""
+    if as_json:
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        return
+    if not rows:
+        click.echo(empty, err=True)
+        return
+    names = columns.split()
+    lines = [names, *([_cell(row.get(name)) for name in names] for row in rows)]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(names))]
+    for line in lines:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return printable(str(value)).replace("\n", " ") or "-"
+
+
+def need_packages(names: Sequence[str] = ("psycopg", "psycopg_pool", "prometheus_client")) -> None:
+    from engram_py.cloud.errors import ServerPackagesMissingError
+
+    for name in names:
+        if name not in sys.modules and importlib.util.find_spec(name) is None:
+            raise ServerPackagesMissingError(name)

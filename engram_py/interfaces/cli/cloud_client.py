@@ -1,0 +1,85 @@
+"""``engram cloud login``, ``logout``, ``status``, ``enroll``, ``unenroll``: this machine and a server."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from engram_py.interfaces.cli.support import json_option, memory, refusing, settings, show
+
+_LONGEST_TOKEN = 10_000
+
+
+@click.command("login")
+@click.option("--server", help="Its address; default: ENGRAM_CLOUD_SERVER or cloud_server.")
+@click.option("--token", help="Only `-`: read the token from standard input. Without it you are asked.")
+@click.option("--insecure", is_flag=True, help="Allow http:// to another machine: everybody on the way can read it.")
+@json_option
+@refusing
+def login_command(server: str | None, token: str | None, insecure: bool, as_json: bool) -> None:
+    """Connect this machine to a server. The token is tried first, then kept in the keychain or a private file.
+
+    Nothing of the memory is sent before `engram cloud enroll` names a project.
+    """
+    address = server or settings().cloud.server
+    if not address:
+        raise click.UsageError("say which server: --server https://HOST")
+    given = _token(token, address)
+    with memory() as app:
+        show(app.autosync.login(address, given, insecure=insecure), app, as_json=as_json)
+
+
+@click.command("logout")
+@json_option
+@refusing
+def logout_command(as_json: bool) -> None:
+    """Forget the server's token. What is enrolled stays so, for the next login to the same server."""
+    with memory() as app:
+        show(app.autosync.logout(), app, as_json=as_json)
+
+
+@click.command("status")
+@click.option("--retry", is_flag=True, help="Offer again what was set aside, and sync.")
+@json_option
+@refusing
+def status_command(retry: bool, as_json: bool) -> None:
+    """Show what is sent, what waits, and why. Asks the server only with --retry."""
+    with memory() as app:
+        if retry:
+            app.autosync.retry()
+        show(app.autosync.status(), app, as_json=as_json)
+
+
+@click.command("enroll")
+@click.argument("projects", nargs=-1, metavar="PROJECT...", help="Projects, by name.")
+@click.option("--all", "everything", is_flag=True, help="Every project that the server grants.")
+@json_option
+@refusing
+def enroll_command(projects: tuple[str, ...], everything: bool, as_json: bool) -> None:
+    """Send projects to the server from now on, all that is kept of them included, and fetch what others sent."""
+    if not projects and not everything:
+        raise click.UsageError("name the projects, or pass --all")
+    with memory() as app:
+        show(app.autosync.enroll(projects, everything=everything), app, as_json=as_json)
+
+
+@click.command("unenroll")
+@click.argument("projects", nargs=-1, required=True, metavar="PROJECT...", help="Projects, by name.")
+@json_option
+@refusing
+def unenroll_command(projects: tuple[str, ...], as_json: bool) -> None:
+    """Stop sending and fetching projects. What the server has of them it keeps."""
+    with memory() as app:
+        show(app.autosync.unenroll(projects), app, as_json=as_json)
+
+
+def _token(token: str | None, address: str) -> str:
+    if token not in (None, "-"):
+        message = "a token on the command line is seen by every user of this machine: pass --token - and pipe it in"
+        raise click.UsageError(message)
+    if token is None and sys.stdin is not None and sys.stdin.isatty():
+        return str(click.prompt(f"Token for {address}", hide_input=True, err=True))
+    if token is None:
+        raise click.UsageError("there is no terminal to ask for the token: pass --token - and pipe it in")
+    return sys.stdin.readline(_LONGEST_TOKEN) if sys.stdin is not None else ""

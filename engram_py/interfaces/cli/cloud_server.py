@@ -1,0 +1,259 @@
+"""``engram cloud``, the half of whoever runs a server: ``serve``, and the accounts it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from engram_py.interfaces.cli.cloud_admin import administered, need_packages, print_rows, print_value
+from engram_py.interfaces.cli.support import json_option, refusing
+
+_USER = "The account's name."
+
+
+@click.command("serve")
+@click.option("--host", help="Default: ENGRAM_CLOUD_HOST, else 127.0.0.1. Behind a proxy that does TLS.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Default: ENGRAM_CLOUD_PORT, else 8080.")
+@refusing
+def serve_command(host: str | None, port: int | None) -> None:
+    """Run the team's server on the PostgreSQL database that ENGRAM_DATABASE_URL names.
+
+    It brings an empty database up by itself. SIGTERM and Ctrl-C end it after the requests it is working on.
+    """
+    need_packages()
+    from engram_py.cloud.settings import load_cloud_settings
+    from engram_py.interfaces.cli.cloud_serving import serve
+
+    settings = load_cloud_settings()
+    serve(
+        settings,
+        host=settings.host if host is None else host,
+        port=settings.port if port is None else port,
+        announce=lambda said: click.echo(said, err=True),
+    )
+
+
+@click.group("users", invoke_without_command=True)
+@json_option
+@click.pass_context
+def users_command(ctx: click.Context, as_json: bool) -> None:
+    """List, add, enable and disable accounts; alone it lists them.
+
+    Works on the database that ENGRAM_DATABASE_URL names; without it, on the server this machine is logged in to.
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_users, as_json=as_json)
+    elif as_json:
+        ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
+
+
+@users_command.command("list")
+@json_option
+@refusing
+def list_users(as_json: bool = False) -> None:
+    """List the accounts."""
+    found = administered("users/list")
+    print_rows(found, "name kind role enabled tokens last_used_at", as_json=as_json, empty="No accounts yet.")
+
+
+@users_command.command("add")
+@click.argument("user", metavar="NAME", help=_USER)
+@click.option("--admin", is_flag=True, help="It may look after accounts, grants and pauses.")
+@click.option("--service", is_flag=True, help="It is a program, not a person.")
+@click.option("--read", multiple=True, metavar="PROJECT", help="A project it may read; * for every one. Repeatable.")
+@click.option("--write", multiple=True, metavar="PROJECT", help="The same, to read and write.")
+@click.option("--expires", type=int, metavar="DAYS", help="When its token ends; default: never.")
+@json_option
+@refusing
+def add_user(
+    user: str,
+    admin: bool,
+    service: bool,
+    read: tuple[str, ...],
+    write: tuple[str, ...],
+    expires: int | None,
+    as_json: bool,
+) -> None:
+    """Make an account, and print its token: this once, for only a hash of it is kept."""
+    given = {
+        "user": user,
+        "role": "admin" if admin else "member",
+        "kind": "service" if service else "human",
+        "read": list(read),
+        "write": list(write),
+        "expires_in_days": expires,
+    }
+    made = administered("users/add", given)
+    _print_token(made, as_json=as_json)
+    if not (read or write):
+        click.echo(f"It sees no project yet: engram cloud grants add {user} PROJECT --write", err=True)
+
+
+@users_command.command("disable")
+@click.argument("user", metavar="NAME", help=_USER)
+@json_option
+@refusing
+def disable_user(user: str, as_json: bool) -> None:
+    """Refuse all tokens of an account; what it wrote stays."""
+    print_value(administered("users/disable", {"user": user}), f"{user} is disabled.", as_json=as_json)
+
+
+@users_command.command("enable")
+@click.argument("user", metavar="NAME", help=_USER)
+@json_option
+@refusing
+def enable_user(user: str, as_json: bool) -> None:
+    """Take an account's tokens again."""
+    print_value(administered("users/enable", {"user": user}), f"{user} is enabled.", as_json=as_json)
+
+
+@click.group("tokens", invoke_without_command=True)
+@json_option
+@click.pass_context
+def tokens_command(ctx: click.Context, as_json: bool) -> None:
+    """List, add and revoke tokens; alone it lists them."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_tokens, as_json=as_json)
+    elif as_json:
+        ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
+
+
+@tokens_command.command("list")
+@click.argument("user", metavar="[NAME]", default="", help="Of this account only.")
+@json_option
+@refusing
+def list_tokens(user: str = "", as_json: bool = False) -> None:
+    """List tokens by number and first characters; the rest of them is kept nowhere."""
+    found = administered("tokens/list", {"user": user})
+    columns = "id account prefix name expires_at last_used_at revoked_at"
+    print_rows(found, columns, as_json=as_json, empty="No tokens.")
+
+
+@tokens_command.command("add")
+@click.argument("user", metavar="NAME", help=_USER)
+@click.option("--label", help="What it is for, such as the machine's name.")
+@click.option("--expires", type=int, metavar="DAYS", help="When it ends; default: never.")
+@json_option
+@refusing
+def add_token(user: str, label: str | None, expires: int | None, as_json: bool) -> None:
+    """Give an account another token, and print it: this once."""
+    made = administered("tokens/add", {"user": user, "label": label, "expires_in_days": expires})
+    _print_token(made, as_json=as_json)
+
+
+@tokens_command.command("revoke")
+@click.argument("number", metavar="ID", type=int, help="Its number in `engram cloud tokens list`.")
+@click.option("--reason", help="Kept with it.")
+@json_option
+@refusing
+def revoke_token(number: int, reason: str | None, as_json: bool) -> None:
+    """End a token, from its next request on."""
+    done = administered("tokens/revoke", {"id": number, "reason": reason})
+    print_value(done, f"Token {number} ({done['prefix']}...) is revoked.", as_json=as_json)
+
+
+@click.group("grants", invoke_without_command=True)
+@json_option
+@click.pass_context
+def grants_command(ctx: click.Context, as_json: bool) -> None:
+    """List, add and remove what accounts may read or write; alone it lists."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_grants, as_json=as_json)
+    elif as_json:
+        ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
+
+
+@grants_command.command("list")
+@click.argument("user", metavar="[NAME]", default="", help="Of this account only.")
+@json_option
+@refusing
+def list_grants(user: str = "", as_json: bool = False) -> None:
+    """List who may do what where."""
+    found = administered("grants/list", {"user": user})
+    print_rows(found, "account project access granted_by created_at", as_json=as_json, empty="No grants.")
+
+
+@grants_command.command("add")
+@click.argument("user", metavar="NAME", help=_USER)
+@click.argument("project", help="The project; * for every one, those to come included.")
+@click.option("--write", is_flag=True, help="To read and write; without it to read.")
+@json_option
+@refusing
+def add_grant(user: str, project: str, write: bool, as_json: bool) -> None:
+    """Let an account read a project, or write to it as well."""
+    access = "write" if write else "read"
+    done = administered("grants/add", {"user": user, "project": project, "access": access})
+    print_value(done, f"{user} may {'read and write' if write else 'read'} {project}.", as_json=as_json)
+
+
+@grants_command.command("remove")
+@click.argument("user", metavar="NAME", help=_USER)
+@click.argument("project", help="The project, as it was granted.")
+@json_option
+@refusing
+def remove_grant(user: str, project: str, as_json: bool) -> None:
+    """Take a grant back. What the account's machines have pulled stays there."""
+    done = administered("grants/remove", {"user": user, "project": project})
+    said = f"{user} has no grant of {project} any more." if done["removed"] else f"{user} had no grant of {project}."
+    print_value(done, said, as_json=as_json)
+
+
+@click.command("audit")
+@click.option("--user", help="Of this account only.")
+@click.option("--project", help="Of this project only.")
+@click.option("--before", type=int, metavar="ID", help="Lines older than this one.")
+@click.option("--limit", type=int, default=50, show_default=True, help="Most lines.")
+@json_option
+@refusing
+def audit_command(user: str | None, project: str | None, before: int | None, limit: int, as_json: bool) -> None:
+    """Show who did what, the latest first: numbers and names, nothing of what rows say."""
+    found = administered("audit/list", {"user": user, "project": project, "before": before, "limit": limit})
+    columns = "id occurred_at actor action project target outcome reason_code entries"
+    print_rows(found, columns, as_json=as_json, empty="Nothing happened yet.")
+
+
+@click.command("pause")
+@click.argument("project", metavar="[PROJECT]", required=False, help="Without it, the paused ones are listed.")
+@click.option("--reason", help="Shown to those who push.")
+@json_option
+@refusing
+def pause_command(project: str | None, reason: str | None, as_json: bool) -> None:
+    """Stop writes to a project; reading goes on, and machines keep what they would have sent."""
+    if project is None:
+        found = administered("pause/list")
+        print_rows(found, "project paused_at paused_by paused_reason", as_json=as_json, empty="No project is paused.")
+        return
+    done = administered("pause/add", {"project": project, "reason": reason})
+    print_value(done, f"{project} is paused; engram cloud resume {project} ends it.", as_json=as_json)
+
+
+@click.command("resume")
+@click.argument("project", help="A paused project.")
+@json_option
+@refusing
+def resume_command(project: str, as_json: bool) -> None:
+    """Let a paused project go on."""
+    done = administered("pause/remove", {"project": project})
+    print_value(done, f"{project} goes on." if done["was_paused"] else f"{project} was not paused.", as_json=as_json)
+
+
+@click.command("restored")
+@json_option
+@refusing
+def restored_command(as_json: bool) -> None:
+    """Say that the database was put back from a backup: every machine then sends and fetches all it has once more.
+
+    Without it, what was pushed after the backup stays on the machines it came from, which believe that it was sent.
+    """
+    done = administered("instance/renew")
+    print_value(done, "Every machine will exchange everything once more.", as_json=as_json)
+
+
+def _print_token(made: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_value(made, "", as_json=True)
+        return
+    click.echo(f"The token of {made['user']}, which is shown this once:", err=True)
+    click.echo(made["token"])

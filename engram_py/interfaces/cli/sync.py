@@ -1,0 +1,193 @@
+"""``engram sync``: the memory of a project through its git repository."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from engram_py.errors import EngramError, InvalidArgumentError, PassphraseMissingError
+from engram_py.interfaces.cli.support import (
+    here,
+    json_option,
+    memory,
+    printable,
+    progress,
+    refusing,
+)
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
+    from engram_py.models.git_sync import GitSynced
+
+_SHORTEST_PASSPHRASE = 8
+_MOST_KEY_BYTES = 2**20
+
+
+@click.command("sync")
+@click.option("--import", "read", is_flag=True, help="Only read what others wrote.")
+@click.option("--export", "write", is_flag=True, help="Only write what is new here.")
+@click.option("--again", is_flag=True, help="Write everything once more, not only what is new.")
+@click.option("--status", "status", is_flag=True, help="Say where the folder, the hooks and the server stand.")
+@click.option("--digest", is_flag=True, help="Print a value that is equal on machines that hold the same memory.")
+@click.option("--project", help="Another project than the repository's own.")
+@click.option("--all", "all_projects", is_flag=True, help="Every project, in both directions.")
+@click.option("--encrypt", is_flag=True, help="Encrypt the folder, or open it, with a passphrase that is asked for.")
+@click.option("--encrypt-with", "key_file", type=click.Path(path_type=Path), help="The same with a key file.")
+@click.option("--allow-plain", is_flag=True, help="Read chunks that are not encrypted in a folder that is.")
+@click.option("--trust", metavar="KEY", help="Believe this device; only devices that were named are read then.")
+@click.option("--untrust", metavar="KEY", help="Believe this device no longer.")
+@click.option("--trusted", is_flag=True, help="List the devices whose chunks were seen, with their keys.")
+@click.option("--install-hooks", is_flag=True, help="Let git import after a merge or rebase, and export before a push.")
+@click.option("--uninstall-hooks", is_flag=True, help="Take the git hooks out again.")
+@click.option("--cloud", is_flag=True, help="Exchange with the server of `engram cloud login` instead, now.")
+@click.option("--hook", metavar="NAME", help="What the git hooks pass: never fails, and is quiet without news.")
+@json_option
+@refusing
+def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> None:
+    """Share this project's memory through the repository: import what others committed, export what is new.
+
+    It goes through .engram/, which you commit like any file. Personal observations and raw messages never leave.
+    """
+    if hook is not None:
+        _run_hook(hook)
+        return
+    with memory() as app:
+        if cloud:
+            from engram_py.interfaces.cli.cloud_sync import sync_cloud
+
+            sync_cloud(app, as_json=as_json)
+            return
+        value, lines = _answer(app, asked)
+    if as_json:
+        import json
+
+        from engram_py.interfaces.render import to_json
+
+        click.echo(json.dumps(to_json(value), ensure_ascii=False, indent=2))
+        return
+    for line in lines:
+        click.echo(printable(line))
+    for note in getattr(value, "warnings", ()):
+        click.echo(f"note: {printable(note)}", err=True)
+
+
+def cloud_status_lines(app: Engram) -> list[str]:
+    """Where autosync stands, a line for each thing; empty where there is no server."""
+    import importlib
+
+    try:
+        autosync = importlib.import_module("engram_py.services.autosync")
+    except ModuleNotFoundError:
+        return []
+    lines: list[str] = getattr(autosync, "status_lines", lambda _: [])(app)
+    return lines
+
+
+def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
+    """What was asked for, as a value and in words."""
+    from engram_py.interfaces import wording_sync as words
+
+    where = {"project": asked["project"], "all_projects": asked["all_projects"]}
+    if asked["status"]:
+        found = app.git_sync.status(**where)
+        return found, [*words.status(found), *cloud_status_lines(app)]
+    if asked["digest"]:
+        digest = app.git_sync.digest(**where)
+        return digest, words.digest(digest)
+    if asked["trusted"]:
+        devices = app.git_sync.devices()
+        return {"devices": list(devices)}, words.devices(devices)
+    if key := asked["trust"] or asked["untrust"]:
+        device = (app.git_sync.trust if asked["trust"] else app.git_sync.untrust)(key)
+        return device, words.devices([device])
+    if asked["install_hooks"]:
+        changed = [str(path) for path in app.git_sync.install_hooks(_command(app))]
+        return {"changed": changed}, [f"Wrote {path}" for path in changed] or ["The hooks were there already."]
+    if asked["uninstall_hooks"]:
+        changed = [str(path) for path in app.git_sync.uninstall_hooks()]
+        return {"changed": changed}, [f"Took our lines out of {path}" for path in changed] or ["There were no hooks."]
+    done = _sync(app, asked)
+    return done, words.synced(done)
+
+
+def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
+    both = asked["read"] == asked["write"]
+    options = {
+        "project": asked["project"],
+        "all_projects": asked["all_projects"],
+        "read": both or asked["read"],
+        "write": both or asked["write"],
+        "again": asked["again"],
+        "allow_plain": asked["allow_plain"],
+        "encrypt": asked["encrypt"] or asked["key_file"] is not None,
+    }
+    secret = _secret(app, asked)
+    try:
+        with progress("Syncing") as report:
+            return app.git_sync.sync(**options, secret=secret, progress=report)
+    except PassphraseMissingError:
+        if not (sys.stdin is not None and sys.stdin.isatty()):
+            raise
+    secret = app.git_sync.secret(str(click.prompt("Passphrase of .engram", hide_input=True, err=True)))
+    with progress("Syncing") as report:
+        return app.git_sync.sync(**options, secret=secret, progress=report)
+
+
+def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
+    """The secret that was given, by file, variable or hand; None when none was."""
+    if asked["key_file"] is not None:
+        return _file_secret(app, here() / asked["key_file"])
+    given = app.settings.sync_passphrase
+    if not given and asked["encrypt"]:
+        given = str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True))
+    if not given:
+        return None
+    if asked["encrypt"] and len(given) < _SHORTEST_PASSPHRASE:
+        raise InvalidArgumentError("passphrase", "…", expected=f"at least {_SHORTEST_PASSPHRASE} characters")
+    return app.git_sync.secret(given)
+
+
+def _file_secret(app: Engram, path: Path) -> bytes:
+    from engram_py.project.files import read_bounded
+
+    try:
+        data = read_bounded(path, _MOST_KEY_BYTES)
+    except OSError as exc:
+        expected = f"a key file ({exc.strerror or exc})"
+        raise InvalidArgumentError("--encrypt-with", str(path), expected=expected) from exc
+    return app.git_sync.file_secret(data)
+
+
+def _command(app: Engram) -> list[str]:
+    """How a hook starts this engram, with the data directory it has now."""
+    from engram_py.config import load_settings
+    from engram_py.interfaces.setup.launcher import launcher
+    from engram_py.interfaces.setup.machine import this_machine
+
+    machine = this_machine(here())
+    plain = {name: value for name, value in machine.environ.items() if name != "ENGRAM_DATA_DIR"}
+    data_dir = app.settings.data_dir
+    elsewhere = data_dir != load_settings(plain).data_dir
+    found = launcher(machine, data_dir=data_dir if elsewhere else None)
+    return [*found.words, *found.options]
+
+
+def _run_hook(hook: str) -> None:
+    """What git's hooks run: says what matters on stderr, and lets git go on whatever happens."""
+    from engram_py.interfaces import wording_sync as words
+
+    pushing = hook == "pre-push"
+    try:
+        with memory() as app:
+            secret = app.settings.sync_passphrase
+            done = app.git_sync.sync(
+                read=not pushing, write=pushing, secret=app.git_sync.secret(secret) if secret else None
+            )
+    except (EngramError, OSError) as exc:
+        click.echo(f"engram: not synced: {printable(getattr(exc, 'message', str(exc)))}", err=True)
+        return
+    for line in words.hooked(done):
+        click.echo(f"engram: {printable(line)}", err=True)

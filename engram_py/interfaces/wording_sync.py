@@ -1,0 +1,111 @@
+"""The words of syncing through a repository: what was read, written, refused, and where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from engram_py.models.git_sync import ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
+from engram_py.models.mutation import Digest
+
+_MOST_NAMED = 5
+
+
+def synced(value: GitSynced) -> list[str]:
+    """Two or three lines, and one for each thing that was refused now."""
+    lines: list[str] = []
+    if value.read is not None:
+        lines.append(_read(value.read))
+        lines += _refusals(value.read.refused, "refused")
+        lines += _refusals(value.read.unreadable, "left out a row of")
+        if value.read.still_refused:
+            lines.append(f"{_count(value.read.still_refused, 'chunk')} refused before; `engram sync --status` says why")
+        for project, rows in value.read.left_out.items():
+            lines.append(
+                f"left out {_count(rows, 'row')} of project {project}; here is {value.project} "
+                f"(`engram sync --project {project}` or --all takes them)"
+            )
+    if value.written is not None:
+        lines.append(_written(value.written, value))
+    return lines
+
+
+def hooked(value: GitSynced) -> list[str]:
+    """What a git hook says: nothing where nothing happened."""
+    lines: list[str] = []
+    if value.read is not None and (value.read.applied.applied or value.read.refused):
+        lines = [_read(value.read), *_refusals(value.read.refused, "refused")]
+    if value.written is not None and value.written.chunks:
+        rows = _count(value.written.rows, "change")
+        lines = [f"{rows} exported, not in this push yet: git add .engram && git commit -m 'engram sync' && git push"]
+    return lines
+
+
+def status(value: GitStatus) -> list[str]:
+    sealed = ", encrypted" if value.encrypted else ""
+    lines = [f"project {value.project}, {value.folder}: {_count(value.chunks, 'chunk')}{sealed}"]
+    if not value.exists:
+        lines = [f"project {value.project}: {value.folder} has no chunks yet; `engram sync` writes the first"]
+    waiting = f"{_count(value.waiting, 'chunk')} to import" if value.waiting else "nothing to import"
+    lines.append(f"{waiting}; {'changes to export' if value.unsent else 'nothing to export'}")
+    if value.elsewhere:
+        lines.append(f"{_count(value.elsewhere, 'chunk')} written here on other branches; a merge brings them")
+    lines += _refusals(value.refused, "refused", most=len(value.refused))
+    if value.deferred or value.dead:
+        lines.append(f"{_count(value.deferred, 'row')} waiting for what they depend on, {value.dead} set aside")
+    hooks = ", ".join(value.hooks) or "none (`engram sync --install-hooks`)"
+    lines.append(f"git hooks: {hooks}")
+    trusted = [device for device in value.devices if device.trusted and not device.own]
+    lines.append(f"devices trusted: {len(trusted)}" if trusted else "devices trusted: any")
+    return lines
+
+
+def devices(values: Sequence[Device]) -> list[str]:
+    """One device on a line: its key, what it calls itself, and whether it is believed."""
+    chosen = any(device.trusted and not device.own for device in values)
+    return [f"{device.key}  {device.device or '(never seen)':16}  {_standing(device, chosen)}" for device in values]
+
+
+def digest(value: Digest) -> list[str]:
+    kinds = ", ".join(f"{_count(number, kind)}" for kind, number in sorted(value.counts.items()) if number)
+    return [value.value, kinds or "nothing shared"]
+
+
+def _standing(device: Device, chosen: bool) -> str:
+    if device.own:
+        return "this device"
+    if device.trusted:
+        return "trusted"
+    return "not trusted" if chosen else "read, as any device is"
+
+
+def _read(value: ChunksRead) -> str:
+    if not value.chunks:
+        return "Imported nothing new."
+    rows = value.applied
+    said = f"Imported {_count(value.chunks, 'chunk')}: {_count(rows.applied, 'row')} new or newer"
+    parts = [f"{rows.unchanged} known already"] if rows.unchanged else []
+    parts += [f"{value.waiting} waiting for what they depend on"] if value.waiting else []
+    parts += [f"{rows.ahead} dated in the future"] if rows.ahead else []
+    return ", ".join([said, *parts]) + "."
+
+
+def _written(value: ChunksWritten, whole: GitSynced) -> str:
+    if not value.chunks:
+        return "Exported nothing new."
+    names = ", ".join(value.chunks[:3]) + (", …" if len(value.chunks) > 3 else "")
+    again = " once more, because the folder had lost them" if value.again and value.bytes else ""
+    return (
+        f"Exported {_count(value.rows, 'row')}{again} to {_count(len(value.chunks), 'chunk')} ({names}) in "
+        f"{whole.folder}; commit and push it: git add .engram && git commit -m 'engram sync'"
+    )
+
+
+def _refusals(values: Sequence[ChunkRefusal], what: str, *, most: int = _MOST_NAMED) -> Iterator[str]:
+    for one in values[:most]:
+        yield f"{what} chunk {one.chunk}: {one.reason}"
+    if len(values) > most:
+        yield f"… and {len(values) - most} more; `engram sync --status` lists them"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"

@@ -1,0 +1,83 @@
+"""Sync through a git repository: what was read, written and refused, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engram_py.models.mutation import Applied
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRefusal:
+    """A chunk that was not read, or not all of it, and why."""
+
+    chunk: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunksRead:
+    """What an import did.
+
+    ``left_out`` counts rows of projects that are not this repository's, by project. ``refused`` are chunks that were
+    looked at now; ``still_refused`` counts those of earlier times. ``waiting`` rows lack what they depend on.
+    """
+
+    chunks: int = 0
+    applied: Applied = field(default_factory=Applied)
+    refused: tuple[ChunkRefusal, ...] = ()
+    still_refused: int = 0
+    unreadable: tuple[ChunkRefusal, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChunksWritten:
+    """What an export did. ``again``: the folder had lost chunks, and what they held was written once more."""
+
+    chunks: tuple[str, ...] = ()
+    rows: int = 0
+    bytes: int = 0
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GitSynced:
+    """A sync of a repository's folder; a half that was not asked for is None."""
+
+    project: str
+    folder: str
+    encrypted: bool
+    read: ChunksRead | None
+    written: ChunksWritten | None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device that signed chunks here, or is trusted to. ``own``: this one."""
+
+    device: str
+    key: str
+    trusted: bool
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GitStatus:
+    """Where a repository's folder stands. ``waiting`` chunks are not imported, ``unsent`` says whether rows are."""
+
+    project: str
+    folder: str
+    exists: bool
+    encrypted: bool
+    chunks: int
+    waiting: int
+    unsent: bool
+    refused: tuple[ChunkRefusal, ...] = ()
+    elsewhere: int = 0
+    hooks: tuple[str, ...] = ()
+    devices: tuple[Device, ...] = ()
+    deferred: int = 0
+    dead: int = 0

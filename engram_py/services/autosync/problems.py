@@ -1,0 +1,47 @@
+"""What goes wrong between this machine and a server, and what a person is told of it."""
+
+from __future__ import annotations
+
+from engram_py.errors import CloudFailedError
+
+# code → the next step. What happened is said by whoever saw it.
+STEPS = {
+    "transport_failed": "nothing is lost: it is sent again by itself; see that the server runs and can be reached",
+    "auth_required": "get a new token from whoever runs the server, then `engram cloud login`",
+    "policy_forbidden": "ask whoever runs the server to grant the project, or `engram cloud unenroll` it",
+    "paused": "wait: whoever runs the server paused the project; it goes on by itself",
+    "server_unsupported": "check the address with `engram cloud status`, and that the server is `engram cloud serve`",
+    "cloud_config_error": "run `engram cloud login --server URL` again",
+    "internal_error": "run `engram doctor`; it is tried again by itself",
+    "too_large": "make the row shorter, or have the server's limit raised",
+    "unreadable": "update engram on this machine, then `engram cloud status --retry`",
+}
+
+# Failures of the way to the server. The others are about one project, and do not make the rest wait.
+SLOWS_DOWN = frozenset({"transport_failed", "server_unsupported", "cloud_config_error", "internal_error"})
+
+
+class Problem(Exception):
+    """An exchange failed. ``code`` is one of STEPS; ``retry_after`` is what the server asked for, in seconds.
+
+    ``kind`` tells apart what is dealt with on the spot: ``too_large`` and ``bad_request`` of a body that was sent,
+    ``answer_too_long`` of one that came.
+    """
+
+    def __init__(self, code: str, message: str, *, kind: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.kind = kind
+        self.retry_after = retry_after
+
+    @property
+    def step(self) -> str:
+        return step_of(self.code)
+
+    def as_error(self) -> CloudFailedError:
+        return CloudFailedError(self.code, self.message, hint=self.step)
+
+
+def step_of(code: str) -> str:
+    return STEPS.get(code, "")

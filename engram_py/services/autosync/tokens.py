@@ -1,0 +1,109 @@
+"""Where the token is kept: the keychain of the system, or a file that its owner alone can read."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+from pathlib import Path
+from typing import Literal
+
+logger = logging.getLogger(__name__)
+
+FILE = "cloud-token.json"
+_SERVICE = "engram"
+_LONGEST_FILE = 10_000
+
+Kept = Literal["keychain", "file"]
+
+
+def keep(data_dir: Path, server: str, token: str) -> Kept:
+    """Keep ``token`` for ``server``, and forget where it was before. Raises OSError when it cannot be written."""
+    if _keep_in_keychain(server, token):
+        _forget_file(data_dir)
+        return "keychain"
+    _write_private(data_dir / FILE, json.dumps({"server": server, "token": token}))
+    return "file"
+
+
+def kept(data_dir: Path, server: str, place: str) -> str:
+    """The token of that server and no other; empty when it is not there, or cannot be had now."""
+    if place == "keychain":
+        return _from_keychain(server)
+    try:
+        with (data_dir / FILE).open("rb") as file:
+            values = json.loads(file.read(_LONGEST_FILE))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    if not isinstance(values, dict) or values.get("server") != server:
+        return ""
+    token = values.get("token")
+    return token if isinstance(token, str) else ""
+
+
+def forget(data_dir: Path, server: str, place: str) -> bool:
+    """Whether the token is gone for certain."""
+    _forget_file(data_dir)
+    if place != "keychain":
+        return not (data_dir / FILE).exists()
+    try:
+        import keyring
+
+        if keyring.get_password(_SERVICE, server) is not None:
+            keyring.delete_password(_SERVICE, server)
+        return keyring.get_password(_SERVICE, server) is None
+    except Exception as exc:  # a keychain raises what its platform raises
+        logger.info("the keychain does not answer: %s", type(exc).__name__)
+        return False
+
+
+def mark(token: str) -> str:
+    """What tells one token from another and says nothing of it."""
+    return hashlib.sha256(b"engram token " + token.encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def _keep_in_keychain(server: str, token: str) -> bool:
+    try:
+        import keyring
+        from keyring.backends import fail, null
+
+        if isinstance(keyring.get_keyring(), fail.Keyring | null.Keyring):
+            return False
+        keyring.set_password(_SERVICE, server, token)
+        return keyring.get_password(_SERVICE, server) == token
+    except ImportError:
+        return False
+    except Exception as exc:  # a keychain raises what its platform raises
+        logger.info("the keychain cannot be used: %s", type(exc).__name__)
+        return False
+
+
+def _from_keychain(server: str) -> str:
+    try:
+        import keyring
+
+        return keyring.get_password(_SERVICE, server) or ""
+    except Exception as exc:  # not installed any more, locked, or the platform's own failure
+        logger.info("the keychain does not answer: %s", type(exc).__name__)
+        return ""
+
+
+def _write_private(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
+    try:
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
+
+
+def _forget_file(data_dir: Path) -> None:
+    with contextlib.suppress(OSError):
+        (data_dir / FILE).unlink()

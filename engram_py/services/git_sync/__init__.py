@@ -1,0 +1,1 @@
+"""Sync through a folder of chunks that lives in a git repository."""

@@ -1,0 +1,34 @@
+"""Which chunks are missing here because another branch is checked out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engram_py.project.gitprogram import Patience, ask_git
+from engram_py.services.git_sync.folder import NAME, PLAIN, SEALED
+
+_SECONDS = 10.0
+_MOST_BRANCHES = 200
+
+
+def on_other_branches(root: Path) -> set[str]:
+    """The names of the chunks that other branches have, local or fetched, and this one has not.
+
+    A chunk that this branch has, and its folder has not, was removed here. Empty when git does not answer.
+    """
+    patience = Patience(_SECONDS)
+    own = _chunks(root, "HEAD", patience)
+    newest = ("--sort=-committerdate", f"--count={_MOST_BRANCHES}", "--format=%(objectname)")
+    asked = ask_git(root, "for-each-ref", *newest, "refs/heads", "refs/remotes", patience=patience)
+    tips = dict.fromkeys(asked[0].decode("ascii", "replace").split()) if asked else {}
+    others: set[str] = set()
+    for tip in tips:
+        others |= _chunks(root, tip, patience)
+    return others - own
+
+
+def _chunks(root: Path, commit: str, patience: Patience) -> set[str]:
+    asked = ask_git(root, "ls-tree", "-z", "--name-only", commit, f"{NAME}/chunks/", patience=patience)
+    names = asked[0].decode("utf-8", "replace").split("\0") if asked else []
+    files = (name.rpartition("/")[2] for name in names)
+    return {file.removesuffix(ending) for file in files for ending in (PLAIN, SEALED) if file.endswith(ending)}

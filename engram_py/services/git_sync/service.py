@@ -1,0 +1,263 @@
+"""Sync of a repository's memory with its folder of chunks: what ``engram sync`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from engram_py.errors import (
+    EncryptionChangedError,
+    InvalidArgumentError,
+    PassphraseMissingError,
+    SyncFolderError,
+    WrongPassphraseError,
+)
+from engram_py.models.git_sync import ChunkRefusal, ChunksWritten, Device, GitStatus, GitSynced
+from engram_py.models.mutation import Digest
+from engram_py.services.git_sync import hooks
+from engram_py.services.git_sync.choosing import all_names
+from engram_py.services.git_sync.exporting import Exporting
+from engram_py.services.git_sync.importing import Importing
+from engram_py.services.git_sync.job import Exchange, Job, Progress
+from engram_py.services.git_sync.keys import Keys
+from engram_py.services.git_sync.places import Place, Places
+from engram_py.services.journal import Journal
+from engram_py.services.projects import Projects
+from engram_py.store import chunks as table
+from engram_py.store.database import Row, Store
+from engram_py.sync.chunk import About
+from engram_py.sync.sealing import SealingKey, WrongSecretError, derived_key, new_key, secret_of, secret_of_file
+from engram_py.sync.signing import is_key
+
+
+class GitSync:
+    """Shares memory through the ``.engram`` folder of the repository this process stands in."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects, replica: Exchange) -> None:
+        self._store = store
+        self._journal = journal
+        self._places = Places(store, journal, projects)
+        self._keys = Keys(store.path.parent)
+        self._replica = replica
+        self._importing = Importing(store, journal, replica)
+        self._exporting = Exporting(store, journal, replica)
+
+    def sync(
+        self,
+        *,
+        project: str | None = None,
+        all_projects: bool = False,
+        read: bool = True,
+        write: bool = True,
+        again: bool = False,
+        secret: bytes | None = None,
+        encrypt: bool = False,
+        allow_plain: bool = False,
+        progress: Progress | None = None,
+    ) -> GitSynced:
+        """Read the chunks that are new, then write what is not in a chunk yet.
+
+        ``again`` writes all there is. ``secret`` opens an encrypted folder, and is remembered as a key on this
+        machine; with ``encrypt`` a folder that is not encrypted will be. Under a new key everything is written again.
+
+        Raises:
+            SyncError: the folder, the repository or the secret; nothing was written then, but for a full disk.
+            AmbiguousProjectError: nothing says which project the repository is.
+        """
+        place = self._places.place(project, all_projects=all_projects)
+        before, said = self._keys.folder(place.target), place.folder.parameters()
+        key = self._key(place, secret, encrypt=encrypt)
+        job = self._job(place, key, all_projects=all_projects, allow_plain=allow_plain, progress=progress)
+        self._places.confirm(place)
+        if key is not None and (before is None or before.parameters != key.parameters):
+            self._keys.keep_folder(place.target, key)
+            again = again or said is None or before is not None
+        warnings = list(place.warnings)
+        got = self._importing.run(job) if read else None
+        if (name := self._places.current(job.project)) != job.project:  # what arrived had a new name for it
+            place = replace(place, project=name)
+            self._places.confirm(place)
+            job = self._job(place, key, all_projects=all_projects, progress=progress)
+        sent = self._write(job, again=again) if write else None
+        try:
+            self._describe(job, written=bool(sent and sent.chunks))
+        except SyncFolderError as exc:
+            if write:
+                raise
+            warnings.append(f"the manifest could not be corrected: {exc.reason}")
+        if plain := self._plain_chunks(job):
+            warnings.append(
+                f"{plain} chunk(s) in {place.folder.chunks} are not encrypted, nor is git's history of them: once "
+                "everybody has synced, `git rm` them"
+            )
+        return GitSynced(place.project, str(place.folder.path), key is not None, got, sent, tuple(warnings))
+
+    @staticmethod
+    def secret(passphrase: str) -> bytes:
+        """A passphrase as ``sync`` takes it."""
+        return secret_of(passphrase)
+
+    @staticmethod
+    def file_secret(data: bytes) -> bytes:
+        """What a key file holds, as ``sync`` takes it."""
+        return secret_of_file(data)
+
+    def status(self, *, project: str | None = None, all_projects: bool = False) -> GitStatus:
+        """Where the folder stands; nothing is read into the memory, nothing is written."""
+        place = self._places.place(project, all_projects=all_projects)
+        job = self._job(place, self._keys.folder(place.target), all_projects=all_projects)
+        listing = job.folder.list()
+        known = table.known(self._store, job.target)
+        refused = [
+            ChunkRefusal(name, row["reason"]) for name, row in known.items() if name in listing and _refused(row)
+        ]
+        rows = table.waiting_rows(self._store)
+        return GitStatus(
+            project=place.project,
+            folder=str(place.folder.path),
+            exists=place.folder.exists,
+            encrypted=job.key is not None or (place.folder.path / "encryption.json").exists(),
+            chunks=len(listing),
+            waiting=self._importing.waiting(job),
+            unsent=self._exporting.unsent(job),
+            refused=tuple(refused),
+            elsewhere=self._exporting.elsewhere(job),
+            hooks=tuple(hooks.installed(place.repository)),
+            devices=self._devices(job),
+            deferred=rows.get("deferred", 0),
+            dead=rows.get("dead", 0),
+        )
+
+    def digest(self, *, project: str | None = None, all_projects: bool = False) -> Digest:
+        """What two machines compare: equal when their shared rows are."""
+        if all_projects:
+            return self._replica.digest(projects=None)
+        return self._replica.digest(projects=[self._places.place(project, all_projects=True).project])
+
+    # --- whom to believe --------------------------------------------------------------------------------
+
+    def devices(self) -> tuple[Device, ...]:
+        """The devices whose chunks were seen here, this one first."""
+        place = self._places.place(all_projects=True)
+        return self._devices(self._job(place, None, all_projects=True))
+
+    def trust(self, key: str) -> Device:
+        """Believe what the device with this public key signed; from then on, in this repository, no other.
+
+        Raises InvalidArgumentError: it is no key.
+        """
+        return self._trust(key, self._journal.now())
+
+    def untrust(self, key: str) -> Device:
+        """Believe it no longer. Once no device is trusted, all are read again."""
+        return self._trust(key, None)
+
+    def _trust(self, key: str, now: str | None) -> Device:
+        if not is_key(key):
+            raise InvalidArgumentError("key", key, expected="the 43 characters `engram sync --trusted` lists")
+        place = self._places.place(all_projects=True)
+        with self._store.transaction():
+            table.trust(self._store, place.target, key=key, now=now)
+        found = self._devices(self._job(place, None, all_projects=True))
+        return next(device for device in found if device.key == key)
+
+    def _devices(self, job: Job) -> tuple[Device, ...]:
+        rows = [row for row in table.devices(self._store, job.target) if row["key"] != job.device.key]
+        own = Device(job.device.device, job.device.key, trusted=True, own=True)
+        return (own, *(Device(row["device"], row["key"], row["trusted_at"] is not None) for row in rows))
+
+    # --- hooks -------------------------------------------------------------------------------------------
+
+    def install_hooks(self, command: Sequence[str]) -> list[Path]:
+        """Let git sync: import after a merge or a rebase, export before a push. ``command`` starts engram."""
+        return hooks.install(self._places.here(), command)
+
+    def uninstall_hooks(self) -> list[Path]:
+        return hooks.uninstall(self._places.here())
+
+    # --- the parts ---------------------------------------------------------------------------------------
+
+    def _job(
+        self,
+        place: Place,
+        key: SealingKey | None,
+        *,
+        all_projects: bool,
+        allow_plain: bool = False,
+        progress: Progress | None = None,
+    ) -> Job:
+        with self._store.transaction():
+            device = self._journal.device()
+        return Job(
+            folder=place.folder,
+            target=place.target,
+            project=place.project,
+            names=None if all_projects else all_names(self._store, place.project),
+            key=key,
+            device=self._keys.device(device),
+            trusted=frozenset(table.trusted(self._store, place.target)),
+            common_dir=place.repository.common_dir,
+            remote=place.repository.remote or "",
+            allow_plain=allow_plain,
+            progress=progress,
+        )
+
+    def _key(self, place: Place, secret: bytes | None, *, encrypt: bool) -> SealingKey | None:
+        """The key of the folder, None when it is not encrypted.
+
+        A folder that was encrypted stays so: taking encryption.json away, or exchanging it, makes nobody write plainly.
+        """
+        kept = self._keys.folder(place.target)
+        said = place.folder.parameters()
+        path = str(place.folder.path)
+        if said is None:
+            return kept or (new_key(secret) if encrypt and secret is not None else None)
+        if kept is not None and kept.parameters == said:
+            return kept
+        if secret is None and kept is not None:
+            raise EncryptionChangedError(path, kept.parameters.key_id, said.key_id)
+        if secret is None:
+            raise PassphraseMissingError(path)
+        try:
+            return derived_key(secret, said)
+        except WrongSecretError as exc:
+            raise WrongPassphraseError(path) from exc
+
+    def _write(self, job: Job, *, again: bool) -> ChunksWritten:
+        job.folder.sweep()
+        if job.key is not None and job.folder.parameters() is None:
+            job.folder.write_parameters(job.key.parameters)
+        return self._exporting.run(job, again=again)
+
+    def _describe(self, job: Job, *, written: bool) -> None:
+        """Make the manifest say what there is, if it does not."""
+        listing = job.folder.list()
+        known = table.known(self._store, job.target)
+        said, whole = job.folder.manifest()
+        there = {
+            name: _about(known.get(name), said.get(name, About()), sealed=one.sealed)
+            for name, one in listing.items()
+            if not one.problem and (name not in known or known[name]["state"] != "broken")
+        }
+        if written or (there and not whole) or set(there) != set(said):
+            job.folder.write_manifest(there)
+
+    def _plain_chunks(self, job: Job) -> int:
+        if job.key is None:
+            return 0
+        return sum(not one.sealed and not one.problem for one in job.folder.list().values())
+
+
+def _about(row: Row | None, said: About, *, sealed: bool) -> About:
+    """What the manifest says of a chunk: nothing of one that is sealed."""
+    if sealed:
+        return About()
+    if row is None:
+        return said
+    names = ("created_by", "created_at", "sessions", "memories", "prompts", "version")
+    return About(**{name: row[name] for name in names})
+
+
+def _refused(row: Row) -> bool:
+    return row["state"] in ("refused", "broken")

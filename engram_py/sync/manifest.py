@@ -1,0 +1,79 @@
+"""The manifest: Engram's list of the chunks there are. It only repeats what the chunks say, so it can be lost. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from engram_py.models.times import parse_time
+from engram_py.sync.chunk import About
+from engram_py.sync.packing import ID
+
+# One object without objects in it, whatever is around it: conflict marks, another half, a missing comma.
+_ENTRY = re.compile(r"\{[^{}]*\}")
+_NAME_CHARS = 80
+
+
+def render(chunks: Mapping[str, About]) -> str:
+    """The manifest of ``chunks``, one on a line in the order of their ids, so that git merges two of them by line."""
+    version = max((about.version for about in chunks.values()), default=1)
+    lines = [json.dumps(_entry(name, about), ensure_ascii=False) for name, about in sorted(chunks.items())]
+    body = "\n" + ",\n".join(lines) + "\n" if lines else ""
+    return f'{{"version": {version}, "chunks": [{body}]}}\n'
+
+
+def recover(text: str) -> dict[str, About]:
+    """What a manifest says, as far as it can be read at all; what is no entry is passed over. Never raises."""
+    found: dict[str, About] = {}
+    for match in _ENTRY.finditer(text):
+        try:
+            entry = json.loads(match[0])
+        except (ValueError, RecursionError):
+            continue
+        name = entry.get("id")
+        if isinstance(name, str) and ID.fullmatch(name):
+            found[name] = About(
+                created_by=plain_name(entry.get("created_by")),
+                created_at=_time(entry.get("created_at")),
+                sessions=_count(entry.get("sessions")),
+                memories=_count(entry.get("memories")),
+                prompts=_count(entry.get("prompts")),
+            )
+    return found
+
+
+def is_whole(text: str) -> bool:
+    """Whether Engram can read it."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and isinstance(document.get("chunks"), list)
+
+
+def plain_name(value: object) -> str:
+    """Somebody's name as the manifest may show it: never a path, which would tell about their machine."""
+    if not isinstance(value, str):
+        return ""
+    shown = "".join(char for char in value if char.isprintable()).strip()
+    return "" if "/" in shown or "\\" in shown else shown[:_NAME_CHARS]
+
+
+def _entry(name: str, about: About) -> dict[str, object]:
+    return {
+        "id": name,
+        "created_by": plain_name(about.created_by),
+        "created_at": about.created_at,
+        "sessions": about.sessions,
+        "memories": about.memories,
+        "prompts": about.prompts,
+    }
+
+
+def _time(value: object) -> str:
+    return value if isinstance(value, str) and len(value) <= 40 and parse_time(value) is not None else ""
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and 0 <= value < 2**31 else 0

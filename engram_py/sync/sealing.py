@@ -1,0 +1,148 @@
+"""Chunks that only those who know a secret can read: scrypt for the key, AES-256-GCM for each chunk.
+
+RFC 7914 (scrypt), NIST SP 800-38D (GCM). A sealed file is a mark, the key's id, a nonce, and the sealed gzip; the mark,
+the key's id and the chunk's name are authenticated with it, so none of them can be exchanged.
+
+The nonce is a MAC of what is sealed, as in SIV (Rogaway and Shrimpton, "Deterministic Authenticated-Encryption", 2006):
+it differs wherever the text differs, and one text gives one file. Two processes or two branches that seal the same rows
+would otherwise write two files of one name, which git cannot merge and of which one has the other's signature.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+from engram_py.sync.packing import ChunkRefusedError
+
+MARK = b"engram1\n"
+_KEY_ID_BYTES = 8
+_NONCE_BYTES = 12
+_TAG_BYTES = 16
+_HEAD = len(MARK) + _KEY_ID_BYTES + _NONCE_BYTES
+
+# 128 MiB and about half a second for each guess (RFC 7914, 2; OWASP's first choice for scrypt).
+_N, _R, _P = 2**17, 8, 1
+# A folder may ask for more or less, but neither for all memory nor for a key that is quickly guessed.
+_ALLOWED_N = (2**16, 2**17, 2**18)
+_HEX = re.compile(r"[0-9a-f]+")
+
+
+class WrongSecretError(ValueError):
+    """The passphrase or key file is not the one the folder was sealed with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What a folder says about its key: how it is derived, and its id. Nothing of it is secret."""
+
+    salt: str
+    key_id: str
+    n: int = _N
+
+    def to_json(self) -> dict[str, Any]:
+        kdf = {"kdf": "scrypt", "n": self.n, "r": _R, "p": _P, "salt": self.salt}
+        return {"format": 1, "cipher": "AES-256-GCM", **kdf, "key_id": self.key_id}
+
+    @classmethod
+    def from_json(cls, value: object) -> Parameters:
+        """Raises ValueError: it is not of the shape that ``to_json`` makes."""
+        if not isinstance(value, dict) or value.get("format") != 1 or value.get("cipher") != "AES-256-GCM":
+            raise ValueError("not a format this engram knows")
+        if value.get("kdf") != "scrypt" or (value.get("r"), value.get("p")) != (_R, _P):
+            raise ValueError("not a key derivation this engram knows")
+        salt, key_id, n = value.get("salt"), value.get("key_id"), value.get("n")
+        if n not in _ALLOWED_N:
+            raise ValueError(f"scrypt's n is none of {', '.join(map(str, _ALLOWED_N))}")
+        if not _is_hex(salt, 32) or not _is_hex(key_id, 2 * _KEY_ID_BYTES):
+            raise ValueError("salt or key_id is damaged")
+        return cls(salt=str(salt), key_id=str(key_id), n=int(n))
+
+
+@dataclass(frozen=True, slots=True)
+class SealingKey:
+    """Seals and opens the chunks of one folder."""
+
+    master: bytes
+    parameters: Parameters
+
+    def name(self, data: bytes) -> str:
+        """What a sealed chunk is named after: who has no key cannot tell whether it holds a text he guesses."""
+        return hmac.digest(self._derived("chunk names"), data, "sha256").hex()
+
+    def seal(self, name: str, packed: bytes) -> bytes:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        nonce = hmac.digest(self._derived("chunk nonce"), packed, "sha256")[:_NONCE_BYTES]
+        head = MARK + bytes.fromhex(self.parameters.key_id)
+        sealed = AESGCM(self._derived("chunk cipher")).encrypt(nonce, packed, head + name.encode())
+        return head + nonce + sealed
+
+    def open(self, name: str, sealed: bytes) -> bytes:
+        """Raises ChunkRefusedError: it is damaged, renamed, or sealed with another key."""
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        if not sealed.startswith(MARK) or len(sealed) < _HEAD + _TAG_BYTES:
+            raise ChunkRefusedError("it is not a sealed chunk, or cut short")
+        head, nonce = sealed[: _HEAD - _NONCE_BYTES], sealed[_HEAD - _NONCE_BYTES : _HEAD]
+        key_id = head[len(MARK) :].hex()
+        if key_id != self.parameters.key_id:
+            raise ChunkRefusedError(f"it is sealed with the key {key_id}, the folder's is {self.parameters.key_id}")
+        try:
+            return AESGCM(self._derived("chunk cipher")).decrypt(nonce, sealed[_HEAD:], head + name.encode())
+        except InvalidTag:
+            raise ChunkRefusedError("it was changed or renamed after it was sealed") from None
+
+    def _derived(self, use: str) -> bytes:
+        return hmac.digest(self.master, f"engram_py {use}".encode(), "sha256")
+
+
+def new_key(secret: bytes) -> SealingKey:
+    """A key of ``secret`` for a folder that has none yet."""
+    salt = os.urandom(16).hex()
+    master = _derive(secret, salt, _N)
+    return SealingKey(master, Parameters(salt=salt, key_id=_key_id(master), n=_N))
+
+
+def derived_key(secret: bytes, parameters: Parameters) -> SealingKey:
+    """The key of a folder. Raises WrongSecretError."""
+    master = _derive(secret, parameters.salt, parameters.n)
+    if not hmac.compare_digest(_key_id(master), parameters.key_id):
+        raise WrongSecretError("not the secret of this folder")
+    return SealingKey(master, parameters)
+
+
+def kept_key(master: bytes, parameters: Parameters) -> SealingKey:
+    """A key that was derived before. Raises WrongSecretError."""
+    if not hmac.compare_digest(_key_id(master), parameters.key_id):
+        raise WrongSecretError("not the key of this folder")
+    return SealingKey(master, parameters)
+
+
+def secret_of(passphrase: str) -> bytes:
+    """A passphrase as bytes: the same however the keyboard composes its accents."""
+    return b"passphrase:" + unicodedata.normalize("NFC", passphrase).encode()
+
+
+def secret_of_file(data: bytes) -> bytes:
+    return b"file:" + hashlib.sha256(data).digest()
+
+
+def _derive(secret: bytes, salt: str, n: int) -> bytes:
+    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+    return Scrypt(salt=bytes.fromhex(salt), length=32, n=n, r=_R, p=_P).derive(secret)
+
+
+def _key_id(master: bytes) -> str:
+    return hmac.digest(master, b"engram_py key id", "sha256")[:_KEY_ID_BYTES].hex()
+
+
+def _is_hex(value: object, length: int) -> bool:
+    return isinstance(value, str) and len(value) == length and _HEX.fullmatch(value) is not None

@@ -1,0 +1,116 @@
+"""Engram's chunk routes: what it pushes it can pull, and its rows reach those who pull mutations."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from tests.cloud.asking import Running, entry
+
+pytestmark = pytest.mark.postgres
+
+ENVELOPE = "application/vnd.engram.sync+gzip; version=1"
+
+
+def chunk(project: str, chunk_id: str = "a1b2c3d4", **more: Any) -> dict[str, Any]:
+    """What Engram sends, as its transport writes it: a Go list without entries is null."""
+    session = {"id": "s1", "project": project, "directory": "/x", "started_at": "2026-01-01 10:00:00"}
+    observation = entry(project, "obs-1")["payload"] | {"project": project, "updated_at": "2026-01-01 10:00:01"}
+    del observation["engram_py"]
+    gone = {"entity": "observation", "entity_key": "obs-9", "op": "delete", "payload": '{"sync_id":"obs-9"}'}
+    data = {"sessions": [session], "observations": [observation], "prompts": None, "mutations": [gone], **more}
+    return {
+        "chunk_id": chunk_id,
+        "created_by": "mallory",
+        "client_created_at": "2026-01-01T10:00:02Z",
+        "project": project,
+        "data": data,
+    }
+
+
+def test_a_chunk_comes_back_as_it_was_and_its_rows_reach_those_who_pull_rows(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    sent = chunk(project)
+    packed = gzip.compress(json.dumps(sent).encode())
+    answer = account.ask("POST", "/sync/push", content=packed, headers={"Content-Type": ENVELOPE})
+
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["accepted"] == [0, 1, 2]
+    rows = {(one["entity"], one["entity_key"], one["op"]) for one in account.pull_all()}
+    assert rows == {("session", "s1", "upsert"), ("observation", "obs-1", "upsert"), ("observation", "obs-9", "delete")}
+    listed = account.ask("GET", "/sync/pull", params={"project": project}).json()
+    name = account.ask("GET", "/whoami").json()["principal"]
+    assert listed == {
+        "version": 1,
+        "chunks": [
+            {
+                "id": "a1b2c3d4",
+                "created_by": name,
+                "created_at": "2026-01-01T10:00:02Z",
+                "sessions": 1,
+                "memories": 1,
+                "prompts": 0,
+            }
+        ],
+    }
+    assert account.ask("GET", "/sync/pull/a1b2c3d4", params={"project": project}).json() == sent["data"]
+    enveloped = account.ask("GET", "/sync/pull/a1b2c3d4", headers={"Accept": ENVELOPE})
+    assert enveloped.headers["Content-Type"] == ENVELOPE
+    assert json.loads(gzip.decompress(enveloped.content)) == sent["data"]
+
+
+def test_the_same_chunk_again_is_fine_and_the_same_id_with_other_content_is_a_conflict(
+    server: Running, project: str
+) -> None:
+    account = server.account(write=[project])
+    assert account.ask("POST", "/sync/push", json=chunk(project)).status_code == 200
+
+    again = account.ask("POST", "/sync/push", json=chunk(project))
+    other = account.ask("POST", "/sync/push", json=chunk(project, sessions=[{"id": "s2"}]))
+
+    assert (again.status_code, again.json()["unchanged"]) == (200, [0, 1, 2])
+    assert (other.status_code, other.json()["error"]["code"]) == (409, "chunk_conflict")
+    assert ("session", "s2") not in {(one["entity"], one["entity_key"]) for one in account.pull_all()}
+    assert account.ask("GET", "/sync/pull/a1b2c3d4").json() == chunk(project)["data"]
+
+
+def test_a_bad_row_of_a_chunk_is_named_and_the_others_land(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    sent = chunk(project, prompts=[{"sync_id": "p1"}, 7, {"sync_id": "p2", "session_id": "s1", "content": "do it"}])
+
+    told = account.ask("POST", "/sync/push", json=sent).json()
+
+    assert told["accepted"] == [0, 1, 4, 5]
+    assert [one["index"] for one in told["rejected"]] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param({"chunk_id": "../../x"}, id="path"),
+        pytest.param({"chunk_id": "A1"}, id="short"),
+        pytest.param({"chunk_id": None}, id="none"),
+        pytest.param({"project": ""}, id="no-project"),
+        pytest.param({"project": "a\0b"}, id="nul"),
+        pytest.param({"data": []}, id="list"),
+        pytest.param({"data": {"sessions": {}}}, id="sessions-object"),
+        pytest.param({"data": {"note": "\ud800"}}, id="surrogate"),
+    ],
+)
+def test_what_is_no_chunk_is_refused(server: Running, project: str, spoil: dict[str, Any]) -> None:
+    account = server.account(write=["*"])
+    answer = account.ask("POST", "/sync/push", content=json.dumps(chunk(project) | spoil).encode())
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_request")
+
+
+def test_a_chunk_for_a_paused_project_waits(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    server.administer("pause/add", project=project)
+
+    answer = account.ask("POST", "/sync/push", json=chunk(project))
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "sync-paused")

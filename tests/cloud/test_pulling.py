@@ -1,0 +1,136 @@
+"""A pull: all that an account may read, each state once, from a cursor on, in pages or as a stream."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+
+import httpx
+import pytest
+
+from engram_py.cloud import pulling
+from tests.cloud.asking import Running, entry, new_project
+
+pytestmark = pytest.mark.postgres
+
+
+def test_pages_give_every_row_once_and_end(server: Running) -> None:
+    first, second = new_project(), new_project()
+    account = server.account(write=[first, second])
+    for start in range(0, 60, 20):
+        account.push([entry((first, second)[number % 2], f"obs-{number}") for number in range(start, start + 20)])
+
+    found, since, pages = [], 0, 0
+    while True:
+        page = account.pull(since, limit=7)
+        found += page["mutations"]
+        since, pages = page["latest_seq"], pages + 1
+        if not page["has_more"]:
+            break
+
+    assert pages == 9
+    assert [one["entity_key"] for one in found] == [f"obs-{number}" for number in range(60)]
+    assert [one["seq"] for one in found] == sorted(one["seq"] for one in found)
+    assert account.pull(since)["mutations"] == []
+    assert account.pull(since)["latest_seq"] == since
+
+
+def test_a_pull_can_ask_for_some_of_the_projects(server: Running) -> None:
+    first, second, third = new_project(), new_project(), new_project()
+    account = server.account(write=[first, second, third])
+    account.push([entry(name, f"obs-{name}") for name in (first, second, third)])
+
+    found = account.pull_all(projects=[first, third])
+
+    assert [one["project"] for one in found] == [first, third]
+    assert account.pull(projects=[first])["latest_seq"] == found[0]["seq"]
+
+
+def test_many_projects_are_read_like_few(server: Running) -> None:
+    names = [new_project() for _ in range(45)]
+    account = server.account(write=names)
+    account.push([entry(name, f"{name}-{number}") for number in range(3) for name in names])
+
+    found = account.pull_all(limit=50)
+
+    assert len(found) == len({one["entity_key"] for one in found}) == 135
+    assert [one["seq"] for one in found] == sorted(one["seq"] for one in found)
+
+
+def test_a_page_stops_after_some_megabytes_but_holds_a_row(
+    server: Running, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = server.account(write=[project])
+    for number in range(8):
+        account.push([entry(project, f"obs-{number}", content="x" * 900_000)])
+
+    page = account.pull(limit=100)
+
+    assert 1 <= len(page["mutations"]) <= 5
+    assert page["has_more"]
+    assert page["latest_seq"] == page["mutations"][-1]["seq"]
+    assert len(account.pull_all()) == 8
+    monkeypatch.setattr(pulling, "PAGE_BYTES", 1000)
+    assert len(account.pull(limit=100)["mutations"]) == 1
+    assert len(account.pull_all()) == 8
+
+
+def test_a_row_that_changes_between_pages_is_given_again_and_none_is_left_out(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    account.push([entry(project, f"obs-{number}") for number in range(10)])
+    page = account.pull(limit=4)
+    account.push([entry(project, "obs-1", 2, title="new"), entry(project, "obs-8", 2, title="new")])
+
+    rest = account.pull(page["latest_seq"], limit=100)
+
+    assert [one["entity_key"] for one in rest["mutations"]] == [
+        "obs-4",
+        "obs-5",
+        "obs-6",
+        "obs-7",
+        "obs-9",
+        "obs-1",
+        "obs-8",
+    ]
+    assert not rest["has_more"]
+
+
+def test_the_stream_is_all_of_it_and_its_last_line_says_so(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    for start in range(0, 2400, 400):
+        account.push([entry(project, f"obs-{number}", content="zwei\nZeilen") for number in range(start, start + 400)])
+
+    *rows, end = account.stream()
+
+    assert rows == account.pull_all()
+    assert len(rows) == 2400
+    assert (end["end"], end["has_more"], end["latest_seq"]) == (True, False, rows[-1]["seq"])
+    assert account.stream(rows[-1]["seq"]) == [end]
+
+
+def test_answers_are_packed_for_who_asks_for_it(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    account.push([entry(project, f"obs-{number}", content="word " * 200) for number in range(50)])
+    token = {"Authorization": f"Bearer {account.token}"}
+
+    def raw(accept_encoding: str, accept: str = "*/*") -> tuple[str, bytes]:
+        headers = token | {"Accept-Encoding": accept_encoding, "Accept": accept}
+        with httpx.stream("GET", f"{server.address}/sync/mutations/pull", headers=headers, trust_env=False) as answer:
+            return answer.headers.get("Content-Encoding", ""), b"".join(answer.iter_raw())
+
+    plain, packed = raw("identity"), raw("br, gzip;q=0.5")
+    assert (plain[0], packed[0]) == ("", "gzip")
+    assert json.loads(gzip.decompress(packed[1])) == json.loads(plain[1])
+    assert len(packed[1]) * 5 < len(plain[1])
+    assert raw("gzip;q=0")[0] == ""
+    stream = raw("gzip", "application/x-ndjson")
+    assert stream[0] == "gzip"
+    assert zlib.decompress(stream[1], 31).count(b"\n") == 51
+
+
+@pytest.mark.parametrize("query", ["since_seq=-1", "since_seq=x", f"since_seq={2**63}", "limit=1.5", "project=a%00b"])
+def test_a_pull_that_makes_no_sense_is_refused(server: Running, query: str) -> None:
+    answer = server.account(read=["*"]).ask("GET", f"/sync/mutations/pull?{query}")
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_request")

@@ -1,0 +1,274 @@
+"""A push: each entry is taken or refused by itself, and the same row pushed again is the same row."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from engram_py.sync.merge import version_digest, version_key
+from engram_py.sync.wire import entry_of, fingerprint, mutation_of
+from tests.cloud.asking import Running, clock, entry, new_project
+
+pytestmark = pytest.mark.postgres
+
+
+def test_what_was_pushed_comes_back_as_it_was(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    sent = entry(project, "obs-1", content='Zeile\n\t"ü" 漢字 🦀 \\u0000 </script>', confidence=0.1, big=1e5, n=None)
+
+    told = account.push([sent])
+    [got] = account.pull_all()
+
+    seq = got.pop("seq")
+    assert got == sent
+    assert fingerprint(got["payload"]) == fingerprint(sent["payload"])
+    assert told | {"instance": ""} == {
+        "accepted_seqs": [seq],
+        "accepted": [0],
+        "unchanged": [],
+        "rejected": [],
+        "project": project,
+        "latest_seq": seq,
+        "instance": "",
+        "previous": {project: 0},
+    }
+    assert account.push([entry(project, "obs-1", 2)])["previous"] == {project: seq}
+
+
+def test_a_row_of_a_kind_that_nobody_knows_yet_is_carried_through(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    sent = entry(project, "hol-1") | {"entity": "hologram", "payload": {"engram_py": {"clock": "0" * 12 + "-0001-ab"}}}
+    sent["payload"]["deep"] = {"er": [1, {"x": [True, None]}]}
+
+    account.push([sent, entry(project, "hol-1") | {"op": "delete", "entity": "gone", "payload": None}])
+
+    assert [(one["entity"], one["op"]) for one in account.pull_all()] == [("hologram", "upsert"), ("gone", "delete")]
+    assert account.pull_all()[0]["payload"] == sent["payload"]
+
+
+def test_the_later_state_of_a_row_replaces_the_earlier_whichever_came_first(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    account.push([entry(project, "obs-1", 5, content="new"), entry(project, "obs-2", 5, content="old")])
+
+    told = account.push([entry(project, "obs-1", 4, content="old"), entry(project, "obs-2", 6, content="new")])
+
+    assert (told["accepted"], told["unchanged"]) == ([1], [0])
+    found = account.pull_all()
+    assert [(one["entity_key"], one["payload"]["content"]) for one in found] == [("obs-1", "new"), ("obs-2", "new")]
+    assert server.sql("select count(*) as n from cloud_mutations where project = %s", project) == [{"n": 2}]
+
+
+def test_the_same_clock_with_other_content_ends_the_same_on_every_machine(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    one, other = entry(project, "obs-1", content="one"), entry(project, "obs-1", content="other")
+    expected = max(one, other, key=lambda it: fingerprint(it["payload"]))["payload"]["content"]
+
+    for order in ([one, other], [other, one]):
+        server.sql("delete from cloud_mutations where project = %s", project)
+        for sent in order:
+            account.push([sent])
+        assert account.pull_all()[0]["payload"]["content"] == expected
+
+
+def test_a_row_that_is_in_a_batch_twice_is_kept_once(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    told = account.push(
+        [entry(project, "obs-1", 3), entry(project, "obs-1", 9, title="last"), entry(project, "obs-1", 1)]
+    )
+
+    assert (told["accepted"], told["unchanged"]) == ([1], [0, 2])
+    assert [one["payload"]["title"] for one in account.pull_all()] == ["last"]
+
+
+def test_a_push_that_is_repeated_doubles_nothing_and_says_so(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    batch = [entry(project, f"obs-{number}") for number in range(20)]
+    first = account.push(batch)
+    again = account.push(batch)
+
+    assert again["accepted"] == []
+    assert again["unchanged"] == list(range(20))
+    assert again["latest_seq"] == first["latest_seq"]
+    assert len(account.pull_all()) == 20
+
+
+DEEP: Any = "x"
+for _ in range(90):
+    DEEP = [DEEP]
+
+BAD = [
+    pytest.param(lambda e: 7, "invalid_entry", id="number"),
+    pytest.param(lambda e: e | {"entity": 1}, "invalid_entry", id="entity-number"),
+    pytest.param(lambda e: e | {"entity": "Obs"}, "invalid_entry", id="entity-capital"),
+    pytest.param(lambda e: e | {"entity_key": ""}, "invalid_entry", id="no-key"),
+    pytest.param(lambda e: e | {"entity_key": "k" * 401}, "invalid_entry", id="long-key"),
+    pytest.param(lambda e: e | {"entity_key": "a\nb"}, "invalid_entry", id="key-newline"),
+    pytest.param(lambda e: e | {"project": "  "}, "invalid_entry", id="blank-project"),
+    pytest.param(lambda e: e | {"project": "*"}, "invalid_entry", id="every-project"),
+    pytest.param(lambda e: e | {"project": None}, "invalid_entry", id="no-project"),
+    pytest.param(lambda e: e | {"op": "drop"}, "invalid_entry", id="op"),
+    pytest.param(lambda e: e | {"payload": []}, "invalid_entry", id="payload-list"),
+    pytest.param(lambda e: e | {"payload": "{"}, "invalid_entry", id="payload-text"),
+    pytest.param(lambda e: e | {"payload": "[" * 50_000}, "invalid_entry", id="payload-text-deep"),
+    pytest.param(lambda e: e | {"payload": e["payload"] | {"content": " "}}, "invalid_entry", id="no-content"),
+    pytest.param(lambda e: e | {"payload": e["payload"] | {"x": DEEP}}, "invalid_entry", id="deep"),
+    pytest.param(lambda e: e | {"payload": e["payload"] | {"x": "a\0b"}}, "invalid_text", id="nul"),
+    pytest.param(lambda e: e | {"payload": e["payload"] | {"a\0b": 1}}, "invalid_text", id="nul-name"),
+    pytest.param(lambda e: e | {"payload": e["payload"] | {"x": ["\ud800"]}}, "invalid_text", id="surrogate"),
+    pytest.param(lambda e: e | {"payload": json.dumps({"x": "\0"})}, "invalid_text", id="nul-in-text-payload"),
+    pytest.param(lambda e: e | {"occurred_at": "\udfff"}, "invalid_text", id="time-surrogate"),
+    pytest.param(lambda e: e | {"occurred_at": "9" * 65}, "invalid_entry", id="time-long"),
+    pytest.param(lambda e: e | {"payload": e["payload"] | {"x": float("nan")}}, "invalid_number", id="nan"),
+    pytest.param(lambda e: e | {"payload": e["payload"] | {"x": 2**70}}, "invalid_number", id="huge-integer"),
+    pytest.param(
+        lambda e: e | {"payload": e["payload"] | {"content": "ü" * 500_001}}, "payload_too_large", id="too-large"
+    ),
+    pytest.param(
+        lambda e: e | {"payload": e["payload"] | {"engram_py": {"clock": "now"}}}, "invalid_entry", id="no-clock"
+    ),
+    pytest.param(
+        lambda e: e | {"payload": e["payload"] | {"engram_py": {"clock": "0" * 12 + "-0000-" + "a" * 90}}},
+        "invalid_entry",
+        id="long-clock",
+    ),
+]
+
+
+@pytest.mark.parametrize(("spoil", "code"), BAD)
+def test_a_bad_entry_is_refused_by_its_place_and_the_others_land(
+    server: Running, project: str, spoil: Any, code: str
+) -> None:
+    account = server.account(write=[project])
+    batch = [entry(project, "obs-1"), spoil(entry(project, "obs-2")), entry(project, "obs-3")]
+    answer = account.ask("POST", "/sync/mutations/push", content=json.dumps({"entries": batch}).encode())
+
+    assert answer.status_code == 200, answer.text
+    told = answer.json()
+    assert told["accepted"] == [0, 2]
+    [refused] = told["rejected"]
+    assert (refused["index"], refused["reason_code"], refused["repairable"]) == (1, code, False)
+    assert refused["reason"]
+    assert {one["entity_key"] for one in account.pull_all()} == {"obs-1", "obs-3"}
+
+
+BODIES = [
+    pytest.param(b"", 400, "invalid_body", id="empty"),
+    pytest.param(b"{", 400, "invalid_body", id="half"),
+    pytest.param(b"[]", 400, "invalid_body", id="list"),
+    pytest.param(b"<html>", 400, "invalid_body", id="html"),
+    pytest.param(b"\xff\xfe{\x00", 400, "invalid_body", id="utf-16"),
+    pytest.param(b'{"entries":' + b"[" * 100_000, 400, "invalid_body", id="deep"),
+    pytest.param(b'{"entries":' + b"9" * 5000 + b"}", 400, "invalid_body", id="long-number"),
+    pytest.param(b"{}", 400, "invalid_request", id="no-entries"),
+    pytest.param(b'{"entries":{}}', 400, "invalid_request", id="entries-object"),
+    pytest.param(b'{"entries":[' + b"0," * 500 + b"0]}", 413, "push_too_large", id="too-many"),
+    pytest.param(b'{"entries":["' + b"x" * 8_388_608 + b'"]}', 413, "push_too_large", id="too-large"),
+]
+
+
+@pytest.mark.parametrize(("body", "status", "code"), BODIES)
+def test_a_body_that_is_no_push_is_refused_whole(server: Running, body: bytes, status: int, code: str) -> None:
+    answer = server.account(write=["*"]).ask("POST", "/sync/mutations/push", content=body)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+    assert answer.json()["error"]["hint"]
+
+
+def test_a_gzip_bomb_is_stopped_and_half_a_gzip_is_refused(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    good = gzip.compress(json.dumps({"entries": [entry(project, "obs-1")]}).encode())
+    bomb = gzip.compress(b" " * 200_000_000, 9)
+    encoded = {"Content-Encoding": "gzip"}
+
+    def status(content: bytes, headers: dict[str, str]) -> int:
+        return account.ask("POST", "/sync/mutations/push", content=content, headers=headers).status_code
+
+    assert status(bomb, encoded) == 413
+    assert status(good[:-6], encoded) == 400
+    assert status(good + b"rubbish", encoded) == 400
+    assert status(b"no gzip", encoded) == 400
+    assert status(good, {"Content-Encoding": "br"}) == 415
+    assert account.pull_all() == []
+    assert status(good, encoded) == 200
+    assert len(account.pull_all()) == 1
+
+
+def test_a_row_of_a_replica_survives_the_way_there_and_back(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    mutation = mutation_of(entry(project, "obs-1", 77))
+
+    account.push([entry_of(mutation)])
+    [got] = account.pull_all()
+
+    back = mutation_of(got, seq=got["seq"])
+    assert (back.entity_key, back.clock, back.payload) == (mutation.entity_key, mutation.clock, mutation.payload)
+
+
+def destruction(project: str, key: str, at: int) -> dict[str, Any]:
+    return entry(project, key, at) | {
+        "op": "delete",
+        "payload": {"sync_id": key, "hard_delete": True, "engram_py": {"clock": clock(at)}},
+    }
+
+
+def version(project: str, owner: str, content: str) -> dict[str, Any]:
+    key = version_key(owner, version_digest("2026-01-01", "a title", content))
+    return entry(project, key, 1, created_at="2026-01-01", content=content) | {"entity": "version"}
+
+
+def test_what_was_destroyed_stays_so_whatever_was_changed_later_and_takes_its_older_texts_along(
+    server: Running, project: str
+) -> None:
+    account = server.account(write=[project])
+    account.push(
+        [entry(project, "obs-1", 1), version(project, "obs-1", "an older text"), version(project, "obs-10", "x")]
+    )
+
+    account.push([destruction(project, "obs-1", 3)])
+    told = account.push([entry(project, "obs-1", 9, content="later"), version(project, "obs-1", "another old text")])
+
+    assert told["unchanged"] == [0, 1]
+    found = {one["entity_key"].split("/")[0]: one["op"] for one in account.pull_all()}
+    assert found == {"obs-1": "delete", "obs-10": "upsert"}
+    kept = server.sql("select payload from cloud_mutations where project = %s", project)
+    assert not any("older text" in row["payload"] or "another old" in row["payload"] for row in kept)
+
+
+def test_a_row_cannot_name_a_project_in_its_payload_that_its_sender_may_not_write_to(
+    server: Running, project: str
+) -> None:
+    other = new_project()
+    mine, both = server.account(write=[project]), server.account(write=[project, other])
+
+    def naming_the_other(key: str) -> dict[str, Any]:
+        made = entry(project, key)
+        made["payload"]["project"] = other
+        return made
+
+    mine.push([naming_the_other("obs-1")])
+    both.push([naming_the_other("obs-2")])
+
+    assert [one["payload"]["project"] for one in both.pull_all()] == [project, other]
+
+
+def test_nobody_makes_a_project_another_name_of_theirs_without_a_right_to_both(server: Running, project: str) -> None:
+    other, nowhere = new_project(), new_project()
+    mine, both = server.account(write=[project]), server.account(write=[project, other])
+    both.push([entry(other, "obs-1")])
+
+    def alias(name: str) -> dict[str, Any]:
+        made = entry(project, name) | {"entity": "alias"}
+        made["payload"] |= {"alias": name, "project": project}
+        return made
+
+    told = mine.push([alias(other), alias(nowhere), entry(project, "obs-2")])
+
+    assert [(one["index"], one["reason_code"]) for one in told["rejected"]] == [
+        (0, "alias_not_granted"),
+        (1, "alias_not_granted"),
+    ]
+    assert told["accepted"] == [2]
+    assert both.push([alias(other)])["accepted"] == [0]

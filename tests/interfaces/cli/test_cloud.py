@@ -1,0 +1,235 @@
+"""``engram cloud`` and ``engram sync --cloud`` as somebody at a terminal uses them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engram_py.services.autosync import tokens
+from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED
+from tests.services.autosync.team_server import TOKEN, Request, TeamServer, team_server
+
+
+@pytest.fixture(autouse=True)
+def no_keychain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "_keep_in_keychain", lambda server, token: False)
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")  # in processes of their own
+
+
+@pytest.fixture
+def team() -> Iterator[TeamServer]:
+    with team_server(grants={"widgets": "write"}) as server:
+        yield server
+
+
+def login(run: Run, team: TeamServer) -> None:
+    result = run("cloud", "login", "--server", team.address, "--token", "-", stdin=TOKEN + "\n")
+    assert result.exit_code == 0, result.output
+
+
+def test_the_whole_way_from_login_to_logout(run: Run, team: TeamServer) -> None:
+    run("save", "Token lifetime", "Fifteen minutes.")
+    result = run("cloud", "login", "--server", team.address, "--token", "-", stdin=TOKEN + "\n")
+    assert f"Logged in to {team.address} as ada" in result.stdout
+    assert "engram cloud enroll PROJECT" in result.stderr
+    assert TOKEN not in result.output
+    assert team.log == {}
+
+    assert "Enrolled widgets" in run("cloud", "enroll", "widgets").stdout
+    assert team.log == {}
+    done = run("sync", "--cloud")
+    assert (done.exit_code, "sent " in done.stdout, len(team.keys())) == (0, True, 1)
+    status = run("cloud", "status").stdout
+    assert "healthy" in status
+    assert "- widgets: read and write; nothing waits" in status
+    assert run("cloud", "unenroll", "widgets").stdout.startswith("Unenrolled widgets")
+    assert run("cloud", "logout").stdout.startswith(f"Logged out of {team.address}")
+    assert run("cloud", "status").stdout.startswith("Not logged in")
+    assert TOKEN not in status
+
+
+def test_every_answer_is_there_as_json(run: Run, team: TeamServer) -> None:
+    result = run("cloud", "login", "--server", team.address, "--token", "-", "--json", stdin=TOKEN)
+    assert answer(result)["principal"] == "ada"
+    assert answer(run("cloud", "enroll", "--all", "--json"))["added"] == ["widgets"]
+    assert answer(run("sync", "--cloud", "--json"))["outcome"] == "done"
+    status = answer(run("cloud", "status", "--json"))
+    assert (status["phase"], status["server"], status["projects"][0]["name"]) == ("healthy", team.address, "widgets")
+    assert answer(run("cloud", "unenroll", "widgets", "--json"))["removed"] == ["widgets"]
+    assert answer(run("cloud", "logout", "--json"))["server"] == team.address
+
+
+def test_refusals_name_the_next_step(run: Run, team: TeamServer) -> None:
+    for words, said in (
+        (("cloud", "enroll", "widgets"), "engram cloud login --server URL"),
+        (("sync", "--cloud"), "engram cloud login --server URL"),
+        (("cloud", "login", "--server", "http://10.0.0.1", "--token", "-"), "--insecure"),
+    ):
+        refused = run(*words, stdin=TOKEN)
+        assert (refused.exit_code, said in refused.stderr) == (1, True), refused.output
+    login(run, team)
+    refused = run("sync", "--cloud", "--json")
+    assert (refused.exit_code, json.loads(refused.stdout)["error_code"]) == (1, "nothing_enrolled")
+    run("cloud", "enroll", "widgets")
+    team.tokens.clear()
+    failed = run("sync", "--cloud")
+    assert (failed.exit_code, "auth_required" in failed.stdout) == (1, True)
+    again = run("sync", "--cloud")
+    assert (again.exit_code, "engram cloud login" in again.stderr) == (1, True)
+
+
+def test_a_token_is_not_taken_from_the_command_line(run: Run, team: TeamServer) -> None:
+    refused = run("cloud", "login", "--server", team.address, "--token", TOKEN)
+    assert (refused.exit_code, TOKEN in refused.output, team.asked) == (2, False, [])
+    assert run("cloud", "login", "--server", team.address, stdin=TOKEN).exit_code == 2  # nobody to ask
+    assert run("cloud", "login").exit_code == 2
+    assert run("cloud", "enroll").exit_code == 2
+
+
+def test_the_repository_has_no_say(here: Path, run: Run, team: TeamServer) -> None:
+    settings = {"project": "widgets", "cloud_server": team.address, "cloud_autosync": "on", "server": team.address}
+    (here / ".engram.json").write_text(json.dumps(settings))
+    run("save", "Token lifetime", "Fifteen minutes.")
+
+    assert run("sync", "--cloud").exit_code == 1
+    assert answer(run("cloud", "status", "--json"))["server"] == ""
+    assert team.asked == []
+
+
+def test_a_terminal_is_asked_for_the_token_without_showing_it_and_sees_a_bar(
+    here: Path, run: Run, team: TeamServer
+) -> None:
+    run("save", "Token lifetime", "Fifteen minutes.")
+
+    said = in_terminal(here, ["cloud", "login", "--server", team.address], typed=TOKEN + "\n", after="Token for")
+    assert "Logged in" in said
+    assert TOKEN not in said
+    run("cloud", "enroll", "widgets")
+    said = in_terminal(here, ["sync", "--cloud"])
+    assert "sent " in said
+    assert len(team.keys()) == 1
+
+
+def in_terminal(here: Path, words: list[str], *, typed: str = "", after: str = "") -> str:
+    """What a terminal of its own shows of a command."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "engram_py", *words]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=here, env=os.environ.copy())
+    os.close(theirs)
+    shown = b""
+    try:
+        while True:
+            ready, _, _ = select.select([ours], [], [], 60)
+            assert ready, shown
+            try:
+                part = os.read(ours, 4096)
+            except OSError:
+                break
+            if not part:
+                break
+            shown += part
+            if typed and after.encode() in shown:
+                os.write(ours, typed.encode())
+                typed = ""
+    finally:
+        os.close(ours)
+        process.wait(timeout=60)
+    return shown.decode()
+
+
+def test_status_says_what_is_wrong_and_the_doctor_too(here: Path, run: Run, team: TeamServer) -> None:
+    assert "nothing is sent anywhere" in run("doctor", "--check", "sync").stdout
+    login(run, team)
+    run("cloud", "enroll", "widgets")
+    run("save", "Token lifetime", "Fifteen minutes.")
+    team.always["/sync"] = lambda request: request.raw(b"", 502)
+    assert run("sync", "--cloud").exit_code == 1
+
+    status, doctor = run("cloud", "status").stdout, run("doctor", "--check", "sync").stdout
+    for said in (status, doctor):
+        assert "status 502" in said
+        assert "→ nothing is lost" in said
+    assert "next try" in status
+    assert "change(s) wait" in status
+    subprocess.run(["git", "init", "-q"], cwd=here, check=True)
+    assert "status 502" in run("sync", "--status").stdout
+
+
+def test_what_was_set_aside_is_named_and_offered_again(run: Run, team: TeamServer) -> None:
+    login(run, team)
+    run("cloud", "enroll", "widgets")
+    run("save", "Token lifetime", "Fifteen minutes.")
+    refuse_all = {"refuse": True}
+
+    def refuses(request: Request) -> bool:
+        if refuse_all["refuse"]:
+            team.reject = {one["entity_key"]: "invalid_text" for one in request.json["entries"]}
+        return False
+
+    team.always["push"] = refuses
+    assert run("sync", "--cloud").exit_code == 0
+    status = run("cloud", "status").stdout
+    assert "set aside; `engram cloud status --retry` offers them again" in status
+    assert "invalid_text" in status
+    assert "were not taken" in run("doctor", "--check", "sync").stdout
+    refuse_all["refuse"] = False
+    team.reject = {}
+
+    assert "set aside" not in run("cloud", "status", "--retry").stdout
+    assert len(team.keys()) == 1
+
+
+def test_a_command_that_syncs_with_nobody_imports_no_http_client(start: Start, here: Path) -> None:
+    probe = "import sys; from engram_py.interfaces.cli.main import run; run(); print('httpx' in sys.modules)"
+    start("save", "A title", "A text")
+    for words in (["doctor"], ["cloud", "status"]):
+        done = subprocess.run(
+            [sys.executable, "-c", probe, *words], cwd=here, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.splitlines()[-1] == "False", words
+
+
+def test_an_agents_server_sends_what_it_saves_and_what_it_saved_last_is_sent_once(
+    here: Path, run: Run, team: TeamServer
+) -> None:
+    login(run, team)
+    run("cloud", "enroll", "widgets")
+    pushed = threading.Event()
+
+    def note(request: Request) -> bool:
+        if any(one["entity"] == "observation" for one in request.json["entries"]):
+            pushed.set()
+        return False
+
+    team.always["push"] = note
+    command = [sys.executable, "-m", "engram_py", "mcp"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=here, text=True) as server:
+        assert server.stdin is not None
+        for line in (INITIALIZE, INITIALIZED, saving(1, "first")):
+            server.stdin.write(json.dumps(line) + "\n")
+            server.stdin.flush()
+        assert pushed.wait(60)
+        server.stdin.write(json.dumps(saving(2, "last")) + "\n")
+        server.stdin.close()
+        assert server.stdout is not None
+        assert "Saved" in server.stdout.read()
+        assert server.wait(60) == 0
+
+    run("sync", "--cloud")
+    found = [row.entry["payload"]["title"] for row in team.log.values() if row.entry["entity"] == "observation"]
+    assert sorted(found) == ["first", "last"]
+
+
+def saving(number: int, title: str) -> dict[str, object]:
+    call = {"name": "mem_save", "arguments": {"title": title, "content": f"About {title}."}}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call}

@@ -1,0 +1,1 @@
+"""Sync through a git repository."""
