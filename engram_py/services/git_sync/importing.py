@@ -20,7 +20,7 @@ from engram_py.sync.chunk import About, Contents, decompose
 from engram_py.sync.packing import ChunkRefusedError
 from engram_py.sync.signing import Signer, signer_of
 
-_BATCH = 2000  # rows in one transaction
+_BATCH = 500  # rows in one transaction, for which other writers wait
 
 
 class _UntrustedError(ChunkRefusedError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from engram_py.models.mutation import KINDS, Mutation
@@ -13,16 +14,24 @@ from engram_py.services.replica.reading import (
     UnreadableError,
     deletion_time,
     read_name,
+    read_observation,
     read_prompt,
     read_relation,
     read_session,
+    read_version,
 )
 from engram_py.store import replica as table
 from engram_py.store.database import Row
 from engram_py.sync.merge import version_owner, wins
 from engram_py.sync.wire import NATURAL
 
-_READERS = {"session": read_session, "prompt": read_prompt, "relation": read_relation}
+_READERS: dict[str, Callable[[Mutation], Any]] = {
+    "observation": read_observation,
+    "version": read_version,
+    "session": read_session,
+    "prompt": read_prompt,
+    "relation": read_relation,
+}
 _CARRIED_LIMIT_BYTES = 1_000_000
 
 # Dependencies first, and deletions last.
@@ -35,8 +44,18 @@ def order_of(mutation: Mutation) -> int:
     return place if mutation.op == "upsert" else 100 - place
 
 
-def take(batch: Batch, mutation: Mutation) -> bool | None:
-    """Take a mutation over: True when it changed something, False when not, None when it has to wait.
+def read(mutation: Mutation) -> Any:
+    """What a mutation says: redacted and checked, which takes longer than writing it, and needs no lock.
+
+    Raises UnreadableError: it is no row of its kind.
+    """
+    reader = _READERS.get(mutation.entity) if mutation.op == "upsert" else None
+    return None if reader is None else reader(mutation)
+
+
+def take(batch: Batch, mutation: Mutation, said: Any) -> bool | None:
+    """Take a mutation over, with what ``read`` made of it: True when it changed something, False when not, None when
+    it has to wait.
 
     Raises UnreadableError: it is no row of its kind.
     """
@@ -44,16 +63,16 @@ def take(batch: Batch, mutation: Mutation) -> bool | None:
         return remove_observation(batch, mutation) if mutation.entity == "observation" else _remove(batch, mutation)
     match mutation.entity:
         case "observation":
-            return take_observation(batch, mutation)
+            return take_observation(batch, mutation, said)
         case "version":
-            taken = take_version(batch, mutation)
+            taken = take_version(batch, mutation, said)
             if taken is None:
                 batch.wait(
                     mutation, waits_for=version_owner(mutation.entity_key)[0], reason="its observation is not here"
                 )
             return taken
         case "session" | "prompt" | "relation":
-            return _take_row(batch, mutation, _READERS[mutation.entity](mutation))
+            return _take_row(batch, mutation, said)
         case "project":
             return _take_project(batch, mutation)
         case "alias":

@@ -8,7 +8,7 @@ from typing import Any
 from engram_py.models.mutation import OWN_BLOCK, Mutation
 from engram_py.services.replica.batch import Batch
 from engram_py.services.replica.older_texts import add_version
-from engram_py.services.replica.reading import Read, deletion_time, read_observation, read_version
+from engram_py.services.replica.reading import Read, deletion_time
 from engram_py.store import anchors as anchor_table
 from engram_py.store import replica as table
 from engram_py.store.database import Row
@@ -20,9 +20,8 @@ from engram_py.sync.wire import is_final
 _OURS = ("pinned", "aliases", "origin", "lifecycle", "salience", "expires_at", "git_branch", "git_commit")
 
 
-def take_observation(batch: Batch, mutation: Mutation) -> bool:
+def take_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
     """Take over an observation that is new or later; whether anything changed. The text that loses is kept."""
-    read = read_observation(mutation)
     key = mutation.entity_key
     stone = batch.stone("observation", key)
     if stone is not None and (stone["final"] or stone["clock"] >= mutation.clock):
@@ -93,9 +92,9 @@ def _keep_text(batch: Batch, row_id: int, sync_id: str, lost: Any, clock: str, *
     return add_version(batch, row_id, sync_id, (lost["updated_at"], lost["title"], lost["content"]), clock=clock)
 
 
-def take_version(batch: Batch, mutation: Mutation) -> bool | None:
+def take_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[str, str]]) -> bool | None:
     """Add an older text; None when its observation is not here yet."""
-    owner, digest, text = read_version(mutation)
+    owner, digest, text = read
     row = batch.store.row("select id, scope, project from observations where sync_id = :key", key=owner)
     if row is None:
         return None if batch.stone("observation", owner) is None else False

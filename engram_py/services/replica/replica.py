@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC
+from typing import Any
 
 from engram_py.models.mutation import Applied, Changes, Digest, Mutation, Refused
 from engram_py.services.journal import Journal
@@ -75,12 +76,13 @@ class Replica:
         if not mutations:
             return Applied()
         numbered = sorted(enumerate(mutations), key=lambda one: order_of(one[1]))
+        said = [_said(mutation) for mutation in mutations]  # before anybody has to wait for the lock
         with self._store.transaction():
             self._journal.device()  # made by now, or nothing here could be told from what others wrote
             batch = self._prepare(source)
             total = Applied()
             for index, mutation in numbered:
-                total += self._take(batch, index, mutation)
+                total += self._take(batch, index, mutation, said[index])
             self._finish(batch)
         self._erase(batch)
         return Applied(
@@ -129,13 +131,15 @@ class Replica:
         settle(batch)
         return batch
 
-    def _take(self, batch: Batch, index: int, mutation: Mutation) -> Applied:
+    def _take(self, batch: Batch, index: int, mutation: Mutation, said: Any) -> Applied:
         from engram_py.services.replica.incoming import take
         from engram_py.services.replica.reading import UnreadableError
 
         try:
+            if isinstance(said, UnreadableError):
+                raise said
             with self._store.transaction():  # a savepoint: one bad row undoes nothing but itself
-                taken = take(batch, mutation)
+                taken = take(batch, mutation, said)
         except UnreadableError as exc:
             batch.wait(mutation, waits_for="", reason=str(exc), dead=True)
             return Applied(refused=(Refused(index, mutation.entity, mutation.entity_key, str(exc)),))
@@ -161,7 +165,7 @@ class Replica:
             # Set aside again, with what it waits for now, if it has to wait on.
             self._store.execute("delete from sync_apply_deferred where id = :id", id=row_id)
             batch.source = source
-            total += self._take(batch, 0, mutation)
+            total += self._take(batch, 0, mutation, _said(mutation))
         batch.source = own
         return total
 
@@ -192,6 +196,17 @@ class Replica:
 
     def _page(self, entity: str, after: str, projects: Sequence[str] | None) -> list[str]:
         return table.page(self._store, entity, after=after, projects=projects, limit=_PAGE_ROWS)
+
+
+def _said(mutation: Mutation) -> Any:
+    """What a mutation says, or the error that it says nothing."""
+    from engram_py.services.replica.incoming import read
+    from engram_py.services.replica.reading import UnreadableError
+
+    try:
+        return read(mutation)
+    except UnreadableError as exc:
+        return exc
 
 
 def _number(mutation: Mutation) -> int:
