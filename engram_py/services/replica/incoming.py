@@ -9,6 +9,7 @@ from typing import Any
 from engram_py.models.mutation import KINDS, Mutation
 from engram_py.services.replica.batch import Batch
 from engram_py.services.replica.observing import remove_observation, take_observation, take_version
+from engram_py.services.replica.outgoing import travelling
 from engram_py.services.replica.reading import (
     Read,
     UnreadableError,
@@ -111,6 +112,8 @@ def _later(mutation: Mutation, read: Read, here: Row) -> bool:
         if asked == answered:
             return bool(asked)
     mine = {**{name: here[name] for name in read.columns}, "given": here["given_project"]}
+    if mutation.entity == "session":
+        mine["directory"] = travelling(mine["directory"])
     return wins(mutation.clock, {**read.columns, "given": read.project}, here["clock"], mine)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -113,7 +114,10 @@ class Outgoing:
                 "prompt": (_PROMPT, ("created_at",)),
                 "relation": (_RELATION, _OWN_RELATION),
             }[entity]
-            found[key] = _upsert(entity, key, row, _payload(row, names, own))
+            payload = _payload(row, names, own)
+            if entity == "session":
+                payload["directory"] = travelling(row["directory"])
+            found[key] = _upsert(entity, key, row, payload)
         return found
 
     def _named(self, entity: str, keys: Sequence[str]) -> dict[str, Mutation]:
@@ -132,6 +136,14 @@ class Outgoing:
             key: Mutation(entity, key, "upsert", row["project"], json.loads(row["payload"]), row["clock"])
             for (_, key), row in rows.items()
         }
+
+
+def travelling(directory: str) -> str:
+    """A directory as others may read it: below ``~``, without the name of whose home that is."""
+    home = os.path.expanduser("~").rstrip("/\\")  # noqa: PTH111 (Path.home may raise)
+    rest = directory.removeprefix(home)
+    inside = len(home) > 1 and rest != directory and rest[:1] in ("", "/", "\\")
+    return f"~{rest}" if inside else directory
 
 
 _PROJECT = ("name", "display_name", "origin", "created_at", "updated_at")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -402,3 +403,19 @@ def test_a_project_merged_into_two_others_on_two_machines_ends_in_one_of_them_ev
         projects = {row[0]: row[1] for row in machine.app.store.rows("select title, project from observations")}
         assert projects["Of the shop"] == "market"
     assert net.contents(desk) == net.contents(laptop) == net.contents(tower)
+
+
+def test_nobody_learns_whose_home_a_session_ran_in(
+    desk: net.Machine, laptop: net.Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    desk.app.sessions.start("s-1", directory=str(tmp_path / "src" / "shop"))
+    packet = net.send(desk, laptop)
+    net.receive(laptop, packet)
+    net.receive(desk, packet)
+
+    assert str(tmp_path) not in "".join(packet.entries)
+    assert laptop.app.sessions.get("s-1").directory == str(Path("~") / "src" / "shop")
+    assert desk.app.sessions.get("s-1").directory == str(tmp_path / "src" / "shop")
+    assert laptop.app.replica.digest() == desk.app.replica.digest()
