@@ -77,6 +77,13 @@ create table sync_withdrawn (
     clock text not null
 ) strict, without rowid;
 
+-- What must never leave: a personal observation that was destroyed, and the verdicts about it.
+create table sync_private (
+    entity text not null,
+    entity_key text not null,
+    primary key (entity, entity_key)
+) strict, without rowid;
+
 create trigger observations_withdraw after update of scope on observations
 when old.scope <> 'personal' and new.scope = 'personal' begin
     insert or replace into sync_withdrawn (sync_id, project, clock) values (new.sync_id, new.project, new.clock);
@@ -85,7 +92,10 @@ end;
 create trigger observations_share after update of scope on observations
 when old.scope = 'personal' and new.scope <> 'personal' begin
     delete from sync_withdrawn where sync_id = new.sync_id;
-    update observation_versions set digest = null where observation_id = new.id;
+    -- A text that was replaced while the observation was personal stays so: its digest begins with a minus.
+    update observation_versions set digest = '-' || lower(hex(randomblob(15)))
+    where observation_id = new.id and digest is null;
+    update observation_versions set digest = null where observation_id = new.id and digest not like '-%';
     insert or replace into sync_mutations (entity, entity_key, op, project, clock, occurred_at)
     select 'relation', sync_id, 'upsert', project, clock, updated_at
     from memory_relations
@@ -94,6 +104,11 @@ end;
 
 -- What was said of a row that is destroyed goes with it; the queue stays bounded by the memory.
 create trigger observations_end after delete on observations begin
+    insert or ignore into sync_private (entity, entity_key)
+    select 'observation', old.sync_id where old.scope = 'personal'
+    union all
+    select 'relation', sync_id from memory_relations
+    where old.scope = 'personal' and (source_id = old.sync_id or target_id = old.sync_id);
     delete from sync_mutations
     where entity = 'version' and entity_key >= old.sync_id || '/' and entity_key < old.sync_id || '0';
     delete from sync_withdrawn where sync_id = old.sync_id;
@@ -102,5 +117,5 @@ end;
 
 create trigger observations_move after update of project on observations
 when old.project <> new.project begin
-    update observation_versions set digest = null where observation_id = new.id;
+    update observation_versions set digest = null where observation_id = new.id and digest not like '-%';
 end;

@@ -182,6 +182,11 @@ class Sessions:
             )
             self._write(created, new=True)
             return SessionState(created, "created")
+        if session.project != place.project and table.made_elsewhere(self._store, session_id):
+            # Its name came with somebody else's memory; what is said in it here belongs where it is said.
+            session = replace(session, project=place.project, ended_at=None, summary=None)
+            self._write(session)
+            return SessionState(session, "continued")
         if session.ended_at is not None:
             reopened = replace(session, ended_at=None)
             self._write(reopened)

@@ -251,7 +251,8 @@ def copy_versions(store: Store, *, of: int, to: int) -> None:
         insert into observation_versions (observation_id, version, title, content, created_at, clock)
         select :to, version + (select coalesce(max(version), 0) from observation_versions where observation_id = :to),
             title, content, created_at, clock
-        from observation_versions where observation_id = :of order by version
+        from observation_versions
+        where observation_id = :of and (digest is null or digest not like '-%') order by version
         """,
         of=of,
         to=to,

@@ -140,6 +140,15 @@ def withdrawn(store: Store, sync_ids: Sequence[str]) -> dict[str, Row]:
     return {row["sync_id"]: row for row in store.rows(sql, ids=json.dumps(list(sync_ids)))}
 
 
+def private(store: Store, entity: str, keys: Sequence[str]) -> list[str]:
+    """Which of these must never leave, although they are gone."""
+    sql = """
+    select entity_key from sync_private
+    where entity = :entity and entity_key in (select value from json_each(:keys))
+    """
+    return [row[0] for row in store.rows(sql, entity=entity, keys=json.dumps(list(keys)))]
+
+
 def with_personal_ends(store: Store, keys: Sequence[str]) -> set[str]:
     return {row[0] for row in store.rows(PERSONAL_ENDS, keys=json.dumps(list(keys)))}
 

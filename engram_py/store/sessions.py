@@ -139,3 +139,12 @@ def equal_prompt(store: Store, *, session_id: str, project: str, content: str) -
 def observations_in(store: Store, session_id: str) -> int:
     """How many observations name this session, soft-deleted ones included."""
     return int(store.value("select count(*) from observations where session_id = :id", id=session_id))
+
+
+def made_elsewhere(store: Store, session_id: str) -> bool:
+    """Whether another machine changed a session last."""
+    sql = """
+    select 1 from sessions
+    where id = :id and substr(clock, 19) <> coalesce((select value from meta where key = 'device_id'), '')
+    """
+    return store.row(sql, id=session_id) is not None

@@ -6,12 +6,17 @@ A stamp is text: 12 hex digits of Unix milliseconds, 4 of counter, the device; t
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from dataclasses import dataclass
 
 ZERO = "000000000000-0000-"
 _MAX_COUNTER = 0xFFFF
+_DEVICE_CHARS = 16
+# The last moment of the year 9999: no clock shows more, and what follows from it still has twelve digits.
+LAST_MILLISECOND = 253_402_300_799_999
+MOST_DEVICE_CHARS = 32
 _SHAPE = re.compile(r"([0-9a-f]{12})-([0-9a-f]{4})-([0-9a-f]{0,64})\Z")
 
 # How far another machine's clock may run ahead before ours stops following it: a day is a wrong time zone, more is a
@@ -57,12 +62,19 @@ def just_after(stamp: str, *, device: str) -> str:
     return next_stamp(stamp, now_milliseconds=0, device=device)
 
 
-def consequence(stamp: str) -> str:
+def consequence(stamp: str, of: str) -> str:
     """The stamp of what follows from the change at ``stamp`` on every machine alike: right after it, before any other.
 
-    Its device is one digit longer than the one it follows from, so no machine gives such a stamp by itself.
+    ``of`` says what it follows from; of something else it is another stamp. Its device is that of ``stamp`` with how
+    many consequences came one after another and eight digits of a hash, so no machine gives such a stamp by itself.
     """
-    return f"{stamp}0"
+    seen = parse_stamp(stamp)
+    device, level = seen.device[:_DEVICE_CHARS].ljust(_DEVICE_CHARS, "0"), seen.device[_DEVICE_CHARS:][:1]
+    if level == "f":
+        seen, level = parse_stamp(just_after(stamp, device=device)), ""
+    step = f"{int(level, 16) + 1:x}" if level else "0"
+    digest = hashlib.sha256(of.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return str(Stamp(seen.milliseconds, seen.counter, f"{device}{step}{digest}"))
 
 
 def new_device_id() -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from engram_py.models.mutation import OWN_BLOCK, Mutation
 from engram_py.models.times import parse_time
-from engram_py.sync.clock import Stamp, parse_stamp
+from engram_py.sync.clock import LAST_MILLISECOND, MOST_DEVICE_CHARS, Stamp, parse_stamp
 
 KEY_LIMIT_CHARS = 400
 PROJECT_LIMIT_CHARS = 200
@@ -19,6 +19,8 @@ PAYLOAD_LIMIT_BYTES = 1_000_000
 # Kinds whose keys people choose, and those whose deletion is for good. Of other kinds nothing is known.
 _DESTROYED = frozenset({"observation", "version", "prompt", "relation"})
 NATURAL = frozenset({"session", "project", "alias"})
+
+_MOST_TIME_CHARS = 40
 
 _ENTITY = re.compile(r"[a-z][a-z_]{0,31}")
 _TIMES = ("updated_at", "deleted_at", "ended_at", "started_at", "created_at")
@@ -77,7 +79,8 @@ def mutation_of(entry: object, *, seq: int = 0) -> Mutation:
     if op == "upsert":
         _check_required(entity, payload)
     occurred = entry.get("occurred_at")
-    occurred_at = occurred if isinstance(occurred, str) else ""
+    occurred_at = occurred[:_MOST_TIME_CHARS] if isinstance(occurred, str) else ""
+    _check_text((payload, occurred_at))
     return Mutation(entity, key, op, project, payload, clock_of(payload, occurred_at), occurred_at, seq)
 
 
@@ -91,14 +94,24 @@ def clock_of(payload: dict[str, Any], occurred_at: str = "") -> str:
         raise InvalidEntryError(f"payload.{OWN_BLOCK}: not a JSON object")
     stamp = (own or {}).get("clock")
     if stamp is not None:
-        try:
-            return str(parse_stamp(stamp if isinstance(stamp, str) else ""))
-        except ValueError as exc:
-            raise InvalidEntryError(f"payload.{OWN_BLOCK}.clock: {exc}"[:200]) from None
+        return _checked_clock(stamp)
     texts = (*(payload.get(name) for name in _TIMES), occurred_at)
     moments = [parse_time(text) for text in texts if isinstance(text, str)]
     latest = max((int(moment.timestamp() * 1000) for moment in moments if moment is not None), default=0)
-    return str(Stamp(max(0, latest), 0, fingerprint(payload)[:16]))
+    return str(Stamp(min(max(0, latest), LAST_MILLISECOND), 0, fingerprint(payload)[:16]))
+
+
+def _checked_clock(stamp: object) -> str:
+    name = f"payload.{OWN_BLOCK}.clock"
+    try:
+        read = parse_stamp(stamp if isinstance(stamp, str) else "")
+    except ValueError as exc:
+        raise InvalidEntryError(f"{name}: {exc}"[:200]) from None
+    if read.milliseconds > LAST_MILLISECOND or len(read.device) > MOST_DEVICE_CHARS:
+        raise InvalidEntryError(
+            f"{name}: after the year 9999, or of a device with more than {MOST_DEVICE_CHARS} digits"
+        )
+    return str(read)
 
 
 def is_final(mutation: Mutation) -> bool:
@@ -121,6 +134,16 @@ def fingerprint(payload: dict[str, Any]) -> str:
     """64 hex digits of the payload's content, whatever the order of its keys."""
     text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_text(value: object) -> None:
+    """JSON can spell half a character, which neither database can hold. Raises InvalidEntryError."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidEntryError("payload: a text holds half of a surrogate pair") from None
+    except (ValueError, RecursionError):
+        raise InvalidEntryError("payload: nested too deeply") from None
 
 
 def _check_required(entity: str, payload: dict[str, Any]) -> None:

@@ -79,10 +79,15 @@ def test_a_version_is_named_by_its_moment_and_its_text() -> None:
 
 def test_what_follows_from_a_change_comes_right_after_it_and_before_any_other() -> None:
     stamp = next_stamp("", now_milliseconds=1_000, device="ab" * 8)
-    follows = consequence(stamp)
+    follows = consequence(stamp, "one outcome")
+    further = consequence(follows, "one outcome")
 
-    assert stamp < follows < next_stamp(stamp, now_milliseconds=1_000, device="00" * 8)
-    assert parse_stamp(follows).milliseconds == 1_000
+    assert stamp < follows < further < next_stamp(stamp, now_milliseconds=1_000, device="00" * 8)
+    assert parse_stamp(further).milliseconds == 1_000
+    assert follows != consequence(stamp, "another outcome")
+    assert len(parse_stamp(further).device) == len(parse_stamp(follows).device)
+    for _ in range(40):
+        assert further < (further := consequence(further, "again"))
 
 
 def test_a_clock_that_is_a_day_ahead_is_followed_and_one_of_next_year_is_not() -> None:

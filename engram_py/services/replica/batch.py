@@ -131,7 +131,7 @@ class Batch:
             **key,
             "op": mutation.op,
             "remote_seq": mutation.seq or None,
-            "payload": json.dumps(mutation.payload),
+            "payload": "{}" if dead else json.dumps(mutation.payload),  # nobody redacted it
             "project": mutation.project,
             "reason_code": "unreadable" if dead else "waits_for_observation",
             "apply_status": "dead" if dead else "deferred",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from engram_py.models.mutation import OWN_BLOCK, Mutation
@@ -12,9 +13,9 @@ from engram_py.services.replica.reading import Read, deletion_time
 from engram_py.store import anchors as anchor_table
 from engram_py.store import replica as table
 from engram_py.store.database import Row
-from engram_py.sync.clock import just_after
-from engram_py.sync.merge import wins
-from engram_py.sync.wire import is_final
+from engram_py.sync.clock import consequence, just_after
+from engram_py.sync.merge import version_key, wins
+from engram_py.sync.wire import fingerprint, is_final
 
 # What a row of Engram itself does not say: the row here keeps its own.
 _OURS = ("pinned", "aliases", "origin", "lifecycle", "salience", "expires_at", "git_branch", "git_commit")
@@ -28,6 +29,7 @@ def take_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
         return False
     here = batch.row("observation", key)
     if here is not None and here["scope"] == "personal":
+        _keep_text(batch, here["id"], key, read.columns, mutation.clock, live=here)
         return _stay_personal(batch, mutation, here)
     project = batch.project(read.project)
     if here is None:
@@ -38,7 +40,13 @@ def take_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
     if not wins(mutation.clock, {**columns, "given": read.project, "files": _files(read.anchors)}, here["clock"], mine):
         return _keep_text(batch, here["id"], key, read.columns, mutation.clock, live=here)
     _keep_text(batch, here["id"], key, mine, here["clock"], live=columns)
+    if not read.own:
+        # Joined with what Engram does not know, it is a state of its own, which others have to hear of.
+        outcome = fingerprint({**columns, "given": read.project, "files": mine["files"]})
+        mutation = replace(mutation, clock=consequence(mutation.clock, outcome))
     _overwrite(batch, mutation, read, columns, here, project)
+    if not read.own:
+        batch.queue("observation", key, "upsert", project=project, clock=mutation.clock)
     return True
 
 
@@ -103,7 +111,11 @@ def take_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[st
     added = table.add_version(batch.store, row["id"], digest=digest, clock=mutation.clock, **text)
     if added:
         batch.renumbered.add(row["id"])
-        batch.took(mutation, project=row["project"])
+        # One that was redacted here is another text, by another name.
+        source = batch.source if version_key(owner, digest) == mutation.entity_key else ""
+        key = version_key(owner, digest)
+        batch.queue("version", key, "upsert", project=row["project"], clock=mutation.clock, source=source)
+        batch.saw("version", key, mutation.clock)
     return added
 
 
@@ -133,9 +145,11 @@ def remove_observation(batch: Batch, mutation: Mutation) -> bool:
 def _hide(batch: Batch, mutation: Mutation, here: Row) -> bool:
     if here["scope"] == "personal" or here["deleted_at"] or mutation.clock <= here["clock"]:
         return False
-    values = {"deleted_at": deletion_time(mutation), "clock": mutation.clock}
+    clock = consequence(mutation.clock, here["clock"])
+    values = {"deleted_at": deletion_time(mutation), "clock": clock}
     batch.store.update("observations", {"id": here["id"]}, values)
-    batch.queue("observation", mutation.entity_key, "upsert", project=here["project"], clock=mutation.clock)
+    batch.queue("observation", mutation.entity_key, "upsert", project=here["project"], clock=clock)
+    batch.saw("observation", mutation.entity_key, clock)
     return True
 
 
@@ -143,6 +157,9 @@ def _destroy(batch: Batch, here: Row) -> None:
     # The answers of repeated saves hold the title.
     batch.store.execute("delete from save_operations where instr(answer, :key)", key=here["sync_id"])
     batch.store.execute("delete from observations where id = :id", id=here["id"])
+    # Others told us of it: that it is gone is no secret, even where it was made personal here.
+    sql = "delete from sync_private where entity = 'observation' and entity_key = :key"
+    batch.store.execute(sql, key=here["sync_id"])
     batch.destroyed = True
 
 

@@ -65,6 +65,8 @@ class Outgoing:
                 live = self._named(entity, keys)
             case _:
                 live = self._carried(entity, keys)
+        for key in table.private(self._store, entity, keys):
+            live[key] = _NOTHING
         gone = [(entity, key) for key in keys if key not in live]
         stones = table.tombstones(self._store, gone) if gone and entity != "version" else {}
         return [*(one for one in live.values() if one.entity), *(_deletion(row) for row in stones.values())]

@@ -144,14 +144,16 @@ def read_relation(mutation: Mutation) -> Read:
 
 
 def read_version(mutation: Mutation) -> tuple[str, str, dict[str, str]]:
-    """The observation, the digest, and the text of an older version."""
+    """The observation, the digest, and the text of an older version, as they are kept."""
     owner, digest = version_owner(mutation.entity_key)
     title, content, at = (_string(mutation.payload, name) for name in ("title", "content", "created_at"))
     if not owner or version_digest(at, title, content) != digest:
         raise UnreadableError("entity_key: not the name of this text")
     clean = _cleaned(lambda: clean_line("title", without_nul(title), limit=TITLE_LIMIT_CHARS)[0])
     text = _cleaned(lambda: clean_content(without_nul(content))[0])
-    return owner, digest, {"title": clean, "content": text, "at": moment_of(at) or _clock_time(mutation)}
+    moment = moment_of(at) or _clock_time(mutation)
+    # What redaction changed has the name of what is kept, or nobody could be told of it.
+    return owner, version_digest(moment, clean, text), {"title": clean, "content": text, "at": moment}
 
 
 def read_name(mutation: Mutation) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC
 from typing import Any
@@ -23,6 +24,8 @@ from engram_py.sync.wire import entry_of, fingerprint
 logger = logging.getLogger(__name__)
 
 _PAGE_ROWS = 1_000
+# What is wrong with a row, and not with the file, the disk or a lock. ValueError has UnreadableError and UnicodeError.
+_UNKEEPABLE = (ValueError, OverflowError, RecursionError, sqlite3.IntegrityError, sqlite3.DataError)
 
 
 class Replica:
@@ -140,9 +143,9 @@ class Replica:
                 raise said
             with self._store.transaction():  # a savepoint: one bad row undoes nothing but itself
                 taken = take(batch, mutation, said)
-        except UnreadableError as exc:
+        except _UNKEEPABLE as exc:
             batch.wait(mutation, waits_for="", reason=str(exc), dead=True)
-            return Applied(refused=(Refused(index, mutation.entity, mutation.entity_key, str(exc)),))
+            return Applied(refused=(Refused(index, mutation.entity, mutation.entity_key, str(exc)[:300]),))
         if taken is None:
             return Applied(deferred=1)
         return Applied(applied=1) if taken else Applied(unchanged=1)
@@ -181,7 +184,8 @@ class Replica:
             """
             select observations.sync_id, v.digest from observation_versions as v
             join observations on observations.id = v.observation_id
-            where scope <> 'personal' and (:projects is null or project in (select value from json_each(:projects)))
+            where scope <> 'personal' and v.digest not like '-%'
+              and (:projects is null or project in (select value from json_each(:projects)))
             """,
             projects=None if projects is None else json.dumps(list(projects)),
         )
@@ -205,8 +209,8 @@ def _said(mutation: Mutation) -> Any:
 
     try:
         return read(mutation)
-    except UnreadableError as exc:
-        return exc
+    except _UNKEEPABLE as exc:
+        return UnreadableError(str(exc)[:300])
 
 
 def _number(mutation: Mutation) -> int:

@@ -15,6 +15,11 @@ from engram_py.store.database import Row, Store
 from engram_py.sync.clock import consequence
 from engram_py.sync.merge import Contender, Names, topic_holder, version_digest, version_key
 
+# But for those that were replaced while it was personal.
+_OLDER_TEXTS = """
+select created_at, title, content from observation_versions where observation_id = :id and digest not like '-%'
+"""
+
 
 def known_names(store: Store) -> Names:
     rows = store.rows("select alias, project, clock from sync_aliases")
@@ -80,10 +85,10 @@ def _settle_topic(batch: Batch, holders: list[Row]) -> None:
     for row in holders:
         if row["id"] == winner.id:
             continue
-        clock = consequence(max(winner.clock, row["clock"]))
+        # What the row becomes follows from its own state and the winner's moment: another outcome has another clock.
+        clock = consequence(max(winner.clock, row["clock"]), f"{row['clock']} {winner.sync_id} {winner.updated_at}")
         texts = [(row["updated_at"], row["title"], row["content"])]
-        older = "select created_at, title, content from observation_versions where observation_id = :id"
-        texts += [(one[0], one[1], one[2]) for one in batch.store.rows(older, id=row["id"])]
+        texts += [(one[0], one[1], one[2]) for one in batch.store.rows(_OLDER_TEXTS, id=row["id"])]
         for text in texts:
             add_version(batch, winner.id, winner.sync_id, text, clock=clock)
         values = {"deleted_at": winner.updated_at, "clock": clock}
@@ -130,7 +135,11 @@ def _rename(batch: Batch, entity: str, row: Row, given: str) -> None:
     name, column = table.TABLES[entity]
     batch.store.update(name, {column: row["key"]}, {"project": project})
     if row["clock"] != table.MADE_UP:
-        batch.queue(entity, row["key"], "upsert", project=project, clock=row["clock"])
+        # A folder of chunks has the row, and whoever reads it there comes to the same project; a server files it anew.
+        sql = "select source from sync_mutations where entity = :entity and entity_key = :key"
+        source = batch.store.value(sql, entity=entity, key=row["key"]) or ""
+        kept = source if source.startswith("git:") else ""
+        batch.queue(entity, row["key"], "upsert", project=project, clock=row["clock"], source=kept)
 
 
 def _rename_aliases(batch: Batch) -> None:

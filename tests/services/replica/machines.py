@@ -124,9 +124,9 @@ def contents(machine: Machine) -> dict[str, Any]:
     from observations where scope <> 'personal' order by sync_id
     """
     versions = """
-    select sync_id, version, v.title, v.content, v.created_at
+    select sync_id, row_number() over (partition by sync_id order by version), v.title, v.content, v.created_at
     from observation_versions as v join observations as o on o.id = v.observation_id
-    where scope <> 'personal' order by sync_id, version
+    where scope <> 'personal' and digest not like '-%' order by sync_id, version
     """
     relations = """
     select r.sync_id, source_id, target_id, relation, judgment_status, r.project, r.clock from memory_relations as r
@@ -141,9 +141,12 @@ def contents(machine: Machine) -> dict[str, Any]:
     where clock <> '000000000000-0000-' order by id
     """
     aliases = "select alias, project from project_aliases order by alias"
-    buried = (
-        "select entity, entity_key from tombstones where entity in ('observation', 'prompt') and final order by 1, 2"
-    )
+    buried = """
+    select entity, entity_key from tombstones
+    where entity in ('observation', 'prompt') and final
+      and (entity, entity_key) not in (select entity, entity_key from sync_private)
+    order by 1, 2
+    """
     queries = {
         "observations": shared,
         "versions": versions,

@@ -12,6 +12,7 @@ import pytest
 from engram_py import Draft
 from engram_py.models.mutation import Mutation
 from engram_py.models.observation import Change
+from engram_py.sync.merge import version_digest, version_key
 from engram_py.sync.wire import InvalidEntryError, mutation_of
 from tests.services.replica import machines as net
 from tests.services.replica.conftest import MachineMaker
@@ -245,7 +246,7 @@ def test_a_row_of_engram_itself_is_taken_over_and_keeps_what_engram_does_not_kno
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"title": "x", "content": "\ud800"}, "content"),
+        ({"title": "x" * 3_000, "content": "<private>all of it</private>"}, None),
         ({"scope": "personal"}, "personal"),
         ({"revision_count": "many"}, "revision_count"),
         ({"topic_key": "!!!"}, None),
@@ -280,6 +281,10 @@ def test_a_bad_row_is_refused_with_its_place_and_its_reason_and_the_rest_goes_on
         engram_row() | {"project": " p "},
         engram_row() | {"payload": "{"},
         engram_row(title=" "),
+        engram_row(content="\ud800"),
+        engram_row() | {"occurred_at": "\ud800"},
+        engram_row(engram_py={"clock": "ffffffffffff-ffff-0000000000000000"}),
+        engram_row(engram_py={"clock": "019ca6b1dc2a-0000-" + "a" * 33}),
         engram_row(engram_py={"clock": "yesterday"}),
         engram_row(engram_py={"clock": "9" * 12 + "-0000-" + "a" * 1_000}),
         engram_row(engram_py=3),
@@ -419,3 +424,112 @@ def test_nobody_learns_whose_home_a_session_ran_in(
     assert laptop.app.sessions.get("s-1").directory == str(Path("~") / "src" / "shop")
     assert desk.app.sessions.get("s-1").directory == str(tmp_path / "src" / "shop")
     assert laptop.app.replica.digest() == desk.app.replica.digest()
+
+
+def test_a_text_that_was_replaced_while_it_was_personal_never_leaves(desk: net.Machine, laptop: net.Machine) -> None:
+    saved = desk.app.save(Draft("Pay", "my salary is 12345", scope="personal"))
+    desk.app.observations.update(saved.id, Change(content="how we pay"))
+    desk.app.observations.update(saved.id, Change(scope="project"))
+    desk.app.observations.update(saved.id, Change(content="how we pay people"))
+
+    packet = net.send(desk, laptop)
+    net.receive(laptop, packet)
+
+    assert "12345" not in "".join(packet.entries)
+    versions = laptop.app.observations.get(laptop.ids()[0], history=True).versions
+    assert {version.content for version in versions} == {"how we pay"}
+    assert laptop.app.replica.digest() == desk.app.replica.digest()
+
+
+def test_a_verdict_about_a_personal_memory_never_leaves_even_when_the_memory_is_destroyed(
+    desk: net.Machine, laptop: net.Machine
+) -> None:
+    private = desk.app.save(Draft("My salary", "is mine", scope="personal"))
+    public = desk.app.save(Draft("Use WAL", "because"))
+    desk.app.relations.compare(private.id, public.id, "related", confidence=0.5, reasoning="about my salary")
+    desk.app.observations.delete(private.id, hard=True)
+
+    packet = net.send(desk, laptop)
+    net.receive(laptop, packet)
+
+    assert not any("salary" in text or private.sync_id in text for text in packet.entries)
+    assert laptop.app.replica.digest() == desk.app.replica.digest()
+
+
+def test_what_somebody_wrote_into_a_memory_that_was_made_personal_meanwhile_is_kept_there(
+    desk: net.Machine, laptop: net.Machine
+) -> None:
+    saved = desk.app.save(Draft("Use WAL", "because"))
+    pass_on(desk, laptop)
+    desk.app.observations.update(saved.id, Change(scope="personal"))
+    laptop.app.observations.update(laptop.ids()[0], Change(content="an hour of work"))
+
+    net.exchange_all([desk, laptop])
+
+    versions = desk.app.observations.get(saved.id, history=True).versions
+    assert "an hour of work" in {version.content for version in versions}
+
+
+def test_a_row_of_engram_joined_with_what_it_does_not_know_reaches_a_machine_that_had_neither(
+    desk: net.Machine, laptop: net.Machine
+) -> None:
+    saved = desk.app.save(Draft("Use WAL", "because", aliases=("journal mode",)))
+    corrected = engram_row(sync_id=saved.sync_id, content="corrected in Engram", updated_at="2027-04-01 10:00:00")
+    for machine in (laptop, desk):
+        machine.app.replica.apply([mutation_of(corrected)], source="git:0")
+
+    net.exchange_all([desk, laptop])
+
+    assert laptop.app.store.value("select aliases from observations") == "journal mode"
+    assert net.contents(laptop) == net.contents(desk)
+
+
+def test_a_version_that_redaction_changed_can_be_passed_on(desk: net.Machine, laptop: net.Machine) -> None:
+    at, title, content = "2026-01-01T00:00:00.000Z", "Use WAL", "key is AKIAIOSFODNN7EXAMPLE today"
+    saved = desk.app.save(Draft("Use WAL", "because"))
+    payload = {"sync_id": saved.sync_id, "title": title, "content": content, "created_at": at}
+    key = version_key(saved.sync_id, version_digest(at, title, content))
+    raw = Mutation("version", key, "upsert", "p", payload, "019ca6b1dc2a-0000-4b5548ad02b95aa2")
+    desk.app.replica.apply([raw], source="cloud")
+
+    applied = pass_on(desk, laptop)
+
+    assert not applied.refused
+    assert net.contents(laptop) == net.contents(desk)
+    assert "AKIA" not in str(net.contents(laptop))
+
+
+def test_what_is_set_aside_as_unreadable_is_not_kept_unredacted(desk: net.Machine) -> None:
+    row = engram_row(revision_count="many", content="key is AKIAIOSFODNN7EXAMPLE today")
+
+    desk.app.replica.apply([mutation_of(row)])
+
+    assert "AKIA" not in str([tuple(one) for one in desk.app.store.rows("select * from sync_apply_deferred")])
+
+
+def test_a_session_planted_under_a_name_of_ours_does_not_take_what_is_said_in_it_along(
+    desk: net.Machine, laptop: net.Machine
+) -> None:
+    desk.app.sessions.start("manual-save-secret", project="tool")
+    pass_on(desk, laptop)
+    laptop.app.episodes.summarize("what only secret should know", project="secret", session_id="manual-save-secret")
+
+    changes = laptop.app.replica.changes(projects=["tool"])
+
+    assert "only secret should know" not in str(changes.mutations)
+    assert laptop.app.sessions.get("manual-save-secret").project == "secret"
+
+
+def test_what_was_made_personal_here_and_destroyed_elsewhere_is_gone_everywhere(
+    desk: net.Machine, laptop: net.Machine, new_machine: MachineMaker
+) -> None:
+    tower = new_machine("tower")
+    saved = desk.app.save(Draft("Use WAL", "because"))
+    pass_on(desk, laptop)
+    desk.app.observations.update(saved.id, Change(scope="personal"))
+    laptop.app.observations.delete(laptop.ids()[0], hard=True)
+    pass_on(laptop, desk)
+    pass_on(desk, tower)
+
+    assert desk.ids() == []
+    assert net.contents(desk) == net.contents(laptop) == net.contents(tower)
