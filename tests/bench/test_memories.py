@@ -40,6 +40,7 @@ def test_memories_without_a_time_are_of_one_age(sets: Path, folder: Path, tmp_pa
     assert rows_of(tmp_path / "filled", "select count(distinct created_at) from observations") == [(1,)]
 
 
+@pytest.mark.soak
 def test_saving_keeps_the_order_and_gives_what_has_no_title_its_key(sets: Path, folder: Path, tmp_path: Path) -> None:
     dataset = load("xquad", sets)
     keys = memories.save_into(tmp_path / "saved", folder, dataset)

@@ -27,6 +27,7 @@ def recall(sets: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.soak
 def test_every_set_is_asked_over_stdio_and_its_figures_written(sets: Path, tmp_path: Path) -> None:
     done = recall(sets, "--json", str(tmp_path / "figures.json"))
 
@@ -43,6 +44,7 @@ def test_every_set_is_asked_over_stdio_and_its_figures_written(sets: Path, tmp_p
     assert figures["foreign-locomo-turns"]["questions"] == 4
 
 
+@pytest.mark.soak
 def test_every_way_of_saving_and_asking_gives_the_same_answers(sets: Path, tmp_path: Path) -> None:
     answers = []
     for number, how in enumerate(((), ("--in-process",), ("--in-process", "--by", "save"))):

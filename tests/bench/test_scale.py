@@ -34,6 +34,7 @@ def test_the_budget_is_that_of_the_size(rows: int, milliseconds: int) -> None:
     assert Memory(rows, 1).budget == milliseconds / 1000
 
 
+@pytest.mark.soak
 def test_a_small_memory_is_filled_and_measured(tmp_path: Path) -> None:
     arguments = ("--rows", "200", "--rounds", "2", "--keep", str(tmp_path / "kept"), "--json", str(tmp_path / "x.json"))
     done = subprocess.run(

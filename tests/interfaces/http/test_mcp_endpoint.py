@@ -139,6 +139,7 @@ async def test_many_clients_lose_nothing(folder: Path, data_dir: Path) -> None:
     assert len(sessions(data_dir)) == 6
 
 
+@pytest.mark.soak
 async def test_a_call_that_waits_for_another_process_does_not_keep_the_server_alive(
     folder: Path, data_dir: Path
 ) -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engram_py.interfaces.setup.jsonc import MISSING, JsonDocument, UnreadableTextError
@@ -151,6 +151,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(st.text(max_size=4), VALUES, max_size=4),
     st.sampled_from([None, 1, 2, "\t"]),
