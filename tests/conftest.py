@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from engram_py import Engram
 from engram_py.config import Settings
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("engram", deadline=None)
+settings.load_profile("engram")
 
 
 @pytest.fixture(autouse=True)
