@@ -36,6 +36,7 @@ TABLES = {
     "sync_aliases": "Aliases as each machine gave them; `project_aliases` is what follows from all of them.",
     "sync_renamed": "Rows that an alias moved, with the project they were given.",
     "sync_ahead": "Rows dated so far in the future that this machine's clock did not follow them.",
+    "sync_private": "Personal observations that were destroyed, and verdicts about them: what must never leave.",
     "sync_withdrawn": "Shared observations that were made personal here.",
     "sync_folders": "Which projects go through which git repository. Of this machine alone, as the four that follow.",
     "sync_chunks": "The chunks seen in a repository's `.engram` folder, what became of each, and why.",

@@ -1,4 +1,4 @@
-"""Engram's chunks: kept as they came, and their rows taken like any that are pushed."""
+"""Engram's chunks: their rows are taken like any that are pushed, and what was taken is kept as it came."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engram_py.cloud import audit
+from engram_py.cloud import audit, shelving
 from engram_py.cloud.access import rights, visible
 from engram_py.cloud.accounts import EVERY_PROJECT, Caller
 from engram_py.cloud.database import Connection, one, rows
+from engram_py.cloud.destroying import destroyed
 from engram_py.cloud.errors import (
     ChunkConflictError,
     ChunkNotFoundError,
@@ -50,10 +51,10 @@ limit 1
 _KNOW_PROJECT = "insert into cloud_projects (name) values (%(project)s) on conflict (name) do nothing"
 _KEEP = """
 insert into cloud_chunks (
-    project, chunk_id, sha256, payload, created_by, client_created_at, sessions, memories, prompts
+    project, chunk_id, sha256, payload, row_keys, created_by, client_created_at, sessions, memories, prompts
 )
 values (
-    %(project)s, %(chunk)s, %(sha256)s, %(payload)s, %(created_by)s, %(created_at)s,
+    %(project)s, %(chunk)s, %(sha256)s, %(payload)s, %(row_keys)s, %(created_by)s, %(created_at)s,
     %(sessions)s, %(memories)s, %(prompts)s
 )
 on conflict (project, chunk_id) do nothing
@@ -63,13 +64,12 @@ _SAME = "select sha256 from cloud_chunks where project = %(project)s and chunk_i
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A chunk as it was pushed. ``data`` is its JSON; ``batch`` holds its rows as mutations."""
+    """A chunk as it was pushed. ``data`` is what is in it; ``batch`` holds its rows as mutations."""
 
     chunk_id: str
     project: str
     created_at: str
-    data: str
-    counts: tuple[int, int, int]
+    data: dict[str, Any]
     batch: Batch
 
 
@@ -85,14 +85,13 @@ def chunk_of(body: bytes) -> Chunk:
         raise InvalidRequestError("project", expected="the name of a project")
     if not isinstance(data, dict):
         raise InvalidRequestError("data", expected="a chunk: {sessions, observations, prompts, mutations}")
-    lists = {name: _list(data, name) for name in ("sessions", "observations", "prompts", "mutations")}
+    lists = {name: _list(data, name) for name in shelving.LISTS}
     created_at = value.get("client_created_at")
     return Chunk(
         chunk_id,
         project,
         created_at[:_MOST_NAME_CHARS] if isinstance(created_at, str) else "",
-        json.dumps(data, ensure_ascii=False, separators=(",", ":")),
-        (len(lists["sessions"]), len(lists["observations"]), len(lists["prompts"])),
+        data,
         sorted_out(_entries(project, lists)),
     )
 
@@ -105,13 +104,8 @@ def _list(data: dict[str, Any], name: str) -> list[Any]:
 
 
 def _entries(project: str, lists: dict[str, list[Any]]) -> list[object]:
-    kinds = (
-        ("sessions", "session", "id"),
-        ("observations", "observation", "sync_id"),
-        ("prompts", "prompt", "sync_id"),
-    )
     entries: list[object] = []
-    for name, entity, key in kinds:
+    for name, entity, key in shelving.KINDS:
         for payload in lists[name]:
             named = payload.get(key) if isinstance(payload, dict) else None
             entries.append(
@@ -136,22 +130,22 @@ async def push_chunk(connection: Connection, caller: Caller, chunk: Chunk) -> Pu
             raise SyncPausedError(chunk.project, right.paused_reason)
         # The rows first: they take the lock that orders all pushes, and two pushes must take locks in one order.
         pushed = await push(connection, caller, chunk.batch, action="push chunk")
-        await _keep(connection, caller, chunk)
+        await _keep(connection, caller, chunk, {one.index for one in pushed.rejected})
         return pushed
 
 
-async def _keep(connection: Connection, caller: Caller, chunk: Chunk) -> None:
-    sessions, memories, prompts = chunk.counts
+async def _keep(connection: Connection, caller: Caller, chunk: Chunk, refused: set[int]) -> None:
+    data = shelving.taken(chunk.data, chunk.project, refused)
+    named = {(chunk.project, entity, key) for entity, key in shelving.row_keys(data)}
+    gone = {(entity, key) for _, entity, key in await destroyed(connection, named)}
+    sent = json.dumps(chunk.data, ensure_ascii=False, separators=(",", ":"))
     values = {
+        **shelving.values_of(shelving.without(data, gone)),
         "project": chunk.project,
         "chunk": chunk.chunk_id,
-        "sha256": hashlib.sha256(chunk.data.encode()).hexdigest(),
-        "payload": gzip.compress(chunk.data.encode(), mtime=0),
+        "sha256": hashlib.sha256(sent.encode()).hexdigest(),  # the same chunk pushed again is the same
         "created_by": caller.name,  # never whom the client says
         "created_at": chunk.created_at,
-        "sessions": sessions,
-        "memories": memories,
-        "prompts": prompts,
     }
     await connection.execute(_KNOW_PROJECT.encode(), values)
     await connection.execute(_KEEP.encode(), values)

@@ -6,11 +6,14 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from engram_py.cloud.accounts import EVERY_PROJECT
 from engram_py.cloud.errors import InvalidBodyError, InvalidRequestError, PushTooLargeError
-from engram_py.models.mutation import Mutation
+from engram_py.models.mutation import OWN_BLOCK, Mutation
+from engram_py.models.times import parse_time, to_text
+from engram_py.sync.clock import parse_stamp
 from engram_py.sync.wire import PAYLOAD_LIMIT_BYTES, InvalidEntryError, fingerprint, mutation_of
 
 MOST_ENTRIES = 500
@@ -47,6 +50,25 @@ class Incoming:
         """The same row with ``project`` in its payload."""
         mutation = replace(self.mutation, payload={**self.mutation.payload, "project": project})
         return _kept(self.index, mutation)
+
+    @property
+    def hides(self) -> bool:
+        """Whether it is Engram's soft deletion: it has the time of the deletion, and nothing of the text."""
+        payload = self.mutation.payload
+        is_deletion = self.mutation.op == "delete" and self.mutation.entity == "observation"
+        return is_deletion and payload.get(OWN_BLOCK) is None and payload.get("hard_delete") is not True
+
+    def over(self, kept: dict[str, Any]) -> Incoming:
+        """A soft deletion together with the payload it hides: whoever comes later gets both."""
+        deletion = self.mutation
+        payload = {
+            **kept,
+            "deleted": True,
+            "deleted_at": _deletion_time(deletion),
+            OWN_BLOCK: {**(kept.get(OWN_BLOCK) or {}), "clock": deletion.clock},
+        }
+        payload[OWN_BLOCK].pop("deleted_at", None)  # of an earlier deletion
+        return _kept(self.index, replace(deletion, op="upsert", payload=payload))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +140,14 @@ def _read(index: int, entry: object) -> Incoming:
     if isinstance(entry, dict):
         entry = {**entry, "payload": _unpacked(entry.get("payload"))}
         _check(entry)
+        occurred = entry.get("occurred_at")
+        if isinstance(occurred, str) and len(occurred) > MOST_TIME_CHARS:
+            raise _UnfitError("invalid_entry", "occurred_at: not a time")
     mutation = mutation_of(entry)
     if mutation.project == EVERY_PROJECT:
         raise _UnfitError("invalid_entry", f"project: {EVERY_PROJECT} is no project")
     if len(mutation.clock) > MOST_CLOCK_CHARS:
         raise _UnfitError("invalid_entry", "the clock is too long")
-    if len(mutation.occurred_at) > MOST_TIME_CHARS:
-        raise _UnfitError("invalid_entry", "occurred_at: not a time")
     row = _kept(index, mutation)
     if row.size > PAYLOAD_LIMIT_BYTES:
         raise _UnfitError("payload_too_large", f"payload: {row.size:,} bytes, the limit is {PAYLOAD_LIMIT_BYTES:,}")
@@ -134,6 +157,13 @@ def _read(index: int, entry: object) -> Incoming:
 def _kept(index: int, mutation: Mutation) -> Incoming:
     text = json.dumps(mutation.payload, ensure_ascii=False, separators=(",", ":"))
     return Incoming(index, mutation, fingerprint(mutation.payload), text, len(text.encode()))
+
+
+def _deletion_time(deletion: Mutation) -> str:
+    said = deletion.payload.get("deleted_at")
+    if isinstance(said, str) and parse_time(said) is not None:
+        return said
+    return to_text(datetime.fromtimestamp(parse_stamp(deletion.clock).milliseconds / 1000, UTC))
 
 
 def check_json(value: object) -> str:

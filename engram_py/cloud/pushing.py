@@ -7,6 +7,7 @@ push first updates the one row of ``cloud_sequence`` and so holds it until its c
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +16,11 @@ from engram_py.cloud import audit
 from engram_py.cloud.access import Right, instance, rights, visible
 from engram_py.cloud.accounts import Caller
 from engram_py.cloud.database import Connection, one, rows
-from engram_py.cloud.destroying import erase_versions, survivors
+from engram_py.cloud.destroying import RowKey, destroyed_by, erase_versions, survivors
 from engram_py.cloud.errors import PolicyForbiddenError, SyncPausedError
 from engram_py.cloud.incoming import Batch, Incoming, Rejected
+from engram_py.cloud.owning import own_rows
+from engram_py.cloud.shelving import take_out
 from engram_py.sync.wire import rank
 
 # Seqs are microseconds since 1970 where the clock allows it, and always higher than the last. So the gaps between
@@ -30,8 +33,11 @@ returning last_seq - %(count)s as before
 """
 
 _HELD = """
-select kept.project, kept.entity, kept.entity_key, kept.seq, kept.clock, kept.fingerprint
-from unnest(%(projects)s::text[], %(entities)s::text[], %(keys)s::text[]) as asked (project, entity, entity_key)
+select
+    kept.project, kept.entity, kept.entity_key, kept.op, kept.clock, kept.fingerprint,
+    case when asked.hidden then kept.payload else '' end as payload
+from unnest(%(projects)s::text[], %(entities)s::text[], %(keys)s::text[], %(hidden)s::boolean[])
+    as asked (project, entity, entity_key, hidden)
 join cloud_mutations as kept
     on kept.project = asked.project and kept.entity = asked.entity and kept.entity_key = asked.entity_key
 """
@@ -68,10 +74,17 @@ on conflict (project, entity, entity_key) do update set
     received_at = now()
 """
 
-RowKey = tuple[str, str, str]
-
 # An account may ask for five hundred projects that nobody granted; the log is not its notebook.
 _MOST_DENIED_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A row that is kept already, or comes earlier in the same push."""
+
+    age: tuple[str, str]
+    op: str
+    payload: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +131,13 @@ async def push(connection: Connection, caller: Caller, batch: Batch, *, action: 
         source = await instance(connection)
         may, refused = _permitted([_under_own_name(row, allowed) for row in batch.rows], allowed)
         refusal = _whole_refusal(batch, may, refused, allowed)
-        kept, previous = await _keep(connection, caller, may, batch.device) if may else ({}, {})
+        kept: dict[int, int] = {}
+        previous: dict[str, int] = {}
+        if may:
+            before = await _reserve(connection, len(may))
+            may, strange = await own_rows(connection, caller, may)
+            refused += strange
+            kept, previous = await _keep(connection, caller, may, batch.device, before)
         await audit.record(connection, caller.name, _lines(action, batch, may, refused, kept))
     if refusal is not None:
         raise refusal
@@ -187,38 +206,60 @@ def _whole_refusal(
     return PolicyForbiddenError(f"write to {', '.join(sorted(projects)[:5])}")
 
 
+async def _reserve(connection: Connection, count: int) -> int:
+    """Take the lock of all pushes, and seqs for so many rows: those after the number that is returned."""
+    reserved = await one(connection, _RESERVE, {"count": count})
+    assert reserved is not None
+    return int(reserved["before"])
+
+
 async def _keep(
-    connection: Connection, caller: Caller, may: list[Incoming], device: str
+    connection: Connection, caller: Caller, may: list[Incoming], device: str, before: int
 ) -> tuple[dict[int, int], dict[str, int]]:
     """Write the rows that are later than what is there: index → seq of those that were, project → its end before."""
-    reserved = await one(connection, _RESERVE, {"count": len(may)})
-    assert reserved is not None
-    held = await _held(connection, may)
     names = sorted({row.mutation.project for row in may})
     ends = {row["name"]: row["latest_seq"] for row in await rows(connection, _ENDS, {"names": names})}
-    winners: dict[RowKey, Incoming] = {}
-    for row in await survivors(connection, may):
-        if age_of(row) > held.get(key_of(row), ("", "")):
-            winners[key_of(row)] = row
-            held[key_of(row)] = age_of(row)
-    ordered = sorted(winners.values(), key=lambda row: row.index)
-    seqs = [reserved["before"] + place for place in range(1, len(ordered) + 1)]
+    winners = _winners(may, await _held(connection, may))
+    ordered = sorted(await survivors(connection, winners), key=lambda row: row.index)
+    seqs = [before + place for place in range(1, len(ordered) + 1)]
     if ordered:
         await _write(connection, caller, ordered, seqs, device)
-        await erase_versions(connection, ordered)
+        gone = destroyed_by(ordered)
+        await erase_versions(connection, gone)
+        await take_out(connection, gone)
     kept = {row.index: seq for row, seq in zip(ordered, seqs, strict=True)}
     return kept, {name: ends.get(name, 0) for name in names}
 
 
-async def _held(connection: Connection, asked: list[Incoming]) -> dict[RowKey, tuple[str, str]]:
+def _winners(may: list[Incoming], held: dict[RowKey, _Held]) -> dict[RowKey, Incoming]:
+    """The last state of each row, where that is later than what is kept."""
+    winners: dict[RowKey, Incoming] = {}
+    for given in may:
+        row, key = given, key_of(given)
+        now = held.get(key)
+        if now is not None and now.op == "upsert" and row.hides:
+            row = row.over(json.loads(now.payload))
+        if now is None or age_of(row) > now.age:
+            winners[key] = row
+            held[key] = _Held(age_of(row), row.mutation.op, row.payload)
+    return winners
+
+
+async def _held(connection: Connection, asked: list[Incoming]) -> dict[RowKey, _Held]:
     keys = sorted({key_of(row) for row in asked})
+    hidden = {key_of(row) for row in asked if row.hides}
     values = {
         "projects": [key[0] for key in keys],
         "entities": [key[1] for key in keys],
         "keys": [key[2] for key in keys],
+        "hidden": [key in hidden for key in keys],
     }
-    found = await rows(connection, _HELD, values)
-    return {(row["project"], row["entity"], row["entity_key"]): (row["clock"], row["fingerprint"]) for row in found}
+    return {
+        (row["project"], row["entity"], row["entity_key"]): _Held(
+            (row["clock"], row["fingerprint"]), row["op"], row["payload"]
+        )
+        for row in await rows(connection, _HELD, values)
+    }
 
 
 async def _write(connection: Connection, caller: Caller, ordered: list[Incoming], seqs: list[int], device: str) -> None:

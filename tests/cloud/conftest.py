@@ -24,6 +24,13 @@ def server(postgres: Cluster) -> Iterator[Running]:
         yield running
 
 
+@pytest.fixture(autouse=True)
+def _no_rows_of_other_tests(request: pytest.FixtureRequest) -> None:
+    """A key is one project's, and the tests call their rows alike."""
+    if "server" in request.fixturenames:
+        request.getfixturevalue("server").sql("delete from cloud_mutations")
+
+
 @pytest.fixture
 def project() -> str:
     return new_project()

@@ -143,7 +143,7 @@ def test_the_environments_accounts_are_what_it_says_now(postgres: Cluster) -> No
     with serving(CloudSettings(url, member_token=second, member_projects=("b",))) as running:
         assert refused(running.client(first))
         assert running.client(second).pull_all() == []
-        assert running.client(second).push([entry("b", "obs-1")])["accepted"] == [0]
+        assert running.client(second).push([entry("b", "obs-2")])["accepted"] == [0]
     with serving(CloudSettings(url)) as running:
         assert refused(running.client(second))
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.cloud.asking import Running, entry
+from tests.cloud.asking import Client, Running, clock, entry, new_project
+from tests.cloud.test_pushing import version
 
 pytestmark = pytest.mark.postgres
 
@@ -114,3 +115,57 @@ def test_a_chunk_for_a_paused_project_waits(server: Running, project: str) -> No
     answer = account.ask("POST", "/sync/push", json=chunk(project))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "sync-paused")
+
+
+def read(account: Client, chunk_id: str = "a1b2c3d4") -> Any:
+    answer = account.ask("GET", f"/sync/pull/{chunk_id}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_chunk_gives_only_the_rows_that_were_taken_for_its_project(server: Running, project: str) -> None:
+    other = new_project()
+    mine, both, late = (
+        server.account(write=[project]),
+        server.account(write=[project, other]),
+        server.account(read=[project]),
+    )
+    smuggled = entry(other, "obs-q", content="SMUGGLED")
+    sent = chunk(project, prompts=[{"sync_id": "p1", "session_id": "s1"}, "NO ROW"], mutations=[smuggled])
+    sent["data"]["more"] = "UNREAD"
+
+    refused = mine.ask("POST", "/sync/push", json=sent).json()["rejected"]
+    both.ask("POST", "/sync/push", json=sent | {"chunk_id": "b1b2c3d4"})
+
+    assert [one["index"] for one in refused] == [2, 3, 4]
+    for chunk_id in ("a1b2c3d4", "b1b2c3d4"):
+        kept = {name: sent["data"][name] for name in ("sessions", "observations")} | {"prompts": [], "mutations": []}
+        assert read(late, chunk_id) == kept
+    assert [one["prompts"] for one in late.ask("GET", "/sync/pull").json()["chunks"]] == [0, 0]
+    assert mine.ask("POST", "/sync/push", json=sent).status_code == 200  # the same again is still the same
+
+
+@pytest.mark.parametrize("own", [{}, {"withdrawn": True}], ids=["destroyed", "personal"])
+def test_what_is_destroyed_or_made_personal_leaves_the_chunks_that_hold_it_and_those_to_come(
+    server: Running, project: str, own: dict[str, Any]
+) -> None:
+    account, late = server.account(write=[project]), server.account(read=[project])
+    words = entry(project, "obs-1", content="THE WORDS")
+    older = version(project, "obs-1", "THE WORDS before")
+    sent = chunk(project, mutations=[words, older, entry(project, "obs-2")])
+    sent["data"]["observations"][0]["content"] = "THE WORDS"
+    account.ask("POST", "/sync/push", json=sent)
+    account.ask("POST", "/sync/push", json=sent | {"chunk_id": "b1b2c3d4"})
+    server.sql("update cloud_chunks set row_keys = null where chunk_id = %s and project = %s", "b1b2c3d4", project)
+
+    gone = entry(project, "obs-1") | {"op": "delete"}
+    gone["payload"] = {"sync_id": "obs-1", "engram_py": {"clock": clock(1_890_000_000_000), **own}}
+    account.push([gone])
+    account.ask("POST", "/sync/push", json=sent | {"chunk_id": "c1b2c3d4"})
+
+    for chunk_id in ("a1b2c3d4", "b1b2c3d4", "c1b2c3d4"):
+        data = read(late, chunk_id)
+        assert (data["sessions"], data["observations"]) == (sent["data"]["sessions"], [])
+        assert data["mutations"] == [entry(project, "obs-2")]
+    assert [one["memories"] for one in late.ask("GET", "/sync/pull").json()["chunks"]] == [0, 0, 0]
+    assert "THE WORDS" not in str(late.pull_all())

@@ -272,3 +272,96 @@ def test_nobody_makes_a_project_another_name_of_theirs_without_a_right_to_both(s
     ]
     assert told["accepted"] == [2]
     assert both.push([alias(other)])["accepted"] == [0]
+
+
+def engram_deletion(project: str, key: str, at: str, **more: Any) -> dict[str, Any]:
+    """As Engram deletes: its times are whole seconds, and there is no clock."""
+    payload = {"sync_id": key, "session_id": "s1", "project": project, "deleted": True, "deleted_at": at, **more}
+    return entry(project, key) | {"op": "delete", "payload": payload, "occurred_at": ""}
+
+
+def test_a_row_of_a_project_one_may_not_write_to_cannot_be_taken_to_another_project(
+    server: Running, project: str
+) -> None:
+    secret = new_project()
+    owner, mine, both = (
+        server.account(write=[secret]),
+        server.account(write=[project], read=[secret]),
+        server.account(write=[project, secret]),
+    )
+    prompt = entry(secret, "prompt-1") | {"entity": "prompt"}
+    relation = entry(secret, "rel-1", source_id="a", target_id="b", relation="x", judgment_status="judged")
+    relation |= {"entity": "relation"}
+    session = entry(secret, "s1", id="s1") | {"entity": "session"}
+    owned = [entry(secret, "obs-1"), version(secret, "obs-1", "old"), prompt, relation]
+    owner.push([*owned, session])
+
+    stolen = [one | {"project": project} for one in owned]
+    told = mine.push(
+        [
+            *stolen,
+            version(project, "obs-1", "never seen"),
+            destruction(project, "obs-1", 9),
+            session | {"project": project},
+            entry(project, "obs-mine"),
+        ]
+    )
+
+    assert [(one["index"], one["reason_code"], one["repairable"]) for one in told["rejected"]] == [
+        (index, "not_yours", False) for index in range(6)
+    ]
+    assert secret not in str(told)
+    assert told["accepted"] == [6, 7]
+    assert mine.push(stolen[:1])["rejected"][0]["reason_code"] == "not_yours"  # all of a push: not a refusal of it
+    assert both.push(stolen)["rejected"] == []
+    assert mine.push([entry(project, "obs-1", 9), version(project, "obs-1", "of now")])["accepted"] == [0, 1]
+
+
+def test_what_became_personal_takes_its_older_texts_along_until_it_is_shared_again(
+    server: Running, project: str
+) -> None:
+    account = server.account(write=[project])
+    withdrawal = entry(project, "obs-1", 3) | {"op": "delete"}
+    withdrawal["payload"] = {"sync_id": "obs-1", "engram_py": {"withdrawn": True, "clock": clock(3)}}
+    account.push([entry(project, "obs-1", 1), version(project, "obs-1", "older text")])
+
+    account.push([withdrawal])
+    late = account.push([version(project, "obs-1", "older text")])
+
+    assert late["accepted"] == []
+    kept = server.sql("select payload from cloud_mutations where project = %s", project)
+    assert not any("older text" in row["payload"] for row in kept)
+    again = account.push([entry(project, "obs-1", 4), version(project, "obs-1", "older text")])
+    assert again["accepted"] == [0, 1]
+    twice = account.push([entry(project, "obs-1", 5), version(project, "obs-1", "x"), withdrawal | {"op": "delete"}])
+    assert twice["accepted"] == [0, 1]
+
+
+def test_a_soft_deletion_of_engram_hides_the_text_and_keeps_it(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    at = "2026-01-02 10:00:00"
+    account.push([entry(project, "obs-1", 1, content="the text"), version(project, "obs-1", "older")])
+
+    told = account.push([engram_deletion(project, "obs-1", at)])
+    again = account.push([engram_deletion(project, "obs-1", at)])
+
+    assert (told["accepted"], again["unchanged"]) == ([0], [0])
+    found = {one["entity"]: one for one in account.pull_all()}
+    hidden = mutation_of(found["observation"])
+    assert (hidden.op, hidden.payload["content"], hidden.payload["deleted"]) == ("upsert", "the text", True)
+    assert hidden.payload["deleted_at"] == at
+    assert hidden.clock == mutation_of(engram_deletion(project, "obs-1", at)).clock
+    assert found["version"]["payload"]["content"] == "older"
+    account.push([engram_deletion(project, "obs-1", "2026-01-01 10:00:00")])  # an earlier one changes nothing
+    assert mutation_of(account.pull_all()[-1]).clock == hidden.clock
+    account.push([engram_deletion(project, "obs-1", "2026-01-03 10:00:00", hard_delete=True)])
+    assert [one["op"] for one in account.pull_all()] == ["delete"]
+
+
+def test_a_soft_deletion_without_a_time_that_can_be_read_has_that_of_its_clock(server: Running, project: str) -> None:
+    account = server.account(write=[project])
+    gone = engram_deletion(project, "obs-1", "yesterday", updated_at="2026-01-02 10:00:00")
+
+    account.push([entry(project, "obs-1", 1), gone])
+
+    assert account.pull_all()[0]["payload"]["deleted_at"] == "2026-01-02T10:00:00.000Z"

@@ -71,14 +71,14 @@ def test_of_servers_that_bring_a_database_up_together_one_does_it_and_the_others
         done = [pool.submit(run, number) for number in range(4)]
         wait_until_blocked(watching, 4)
         first.rollback()
-        assert sorted(one.result(60) for one in done) == [[], [], [], ["0001_server"]]
+        assert sorted(one.result(60) for one in done) == [[], [], [], ["0001_server", "0002_keys"]]
 
 
 @pytest.mark.postgres
 @pytest.mark.anyio
 async def test_a_database_of_a_newer_version_is_left_alone(postgres: Cluster) -> None:
     url = postgres.create()
-    assert await prepare(CloudSettings(url)) == ["0001_server"]
+    assert await prepare(CloudSettings(url)) == ["0001_server", "0002_keys"]
     assert await prepare(CloudSettings(url)) == []
     Running("", url).sql("insert into cloud_migrations (name) values ('9999_later')")
 
