@@ -40,24 +40,6 @@ delete from sync_present
 where target = :target and seq not in (select seq from sync_mutations)
 """
 
-# A project that some other repository is: its name must not be taken over by what a clone brings.
-OWNED_ELSEWHERE = """
-select 1
-from project_identities
-where project = :project and not (kind = 'common_dir' and value = :common_dir)
-  and not (kind = 'remote' and value = :remote)
-limit 1
-"""
-
-# The project that a row of the same identity has here.
-_HERE = "select {key} as key, project from {table} where {key} in (select value from json_each(:keys))"
-PROJECTS_HERE = {
-    "session": _HERE.format(key="id", table="sessions"),
-    "observation": _HERE.format(key="sync_id", table="observations"),
-    "prompt": _HERE.format(key="sync_id", table="user_prompts"),
-    "relation": _HERE.format(key="sync_id", table="memory_relations"),
-}
-
 USED_BELOW = """
 select 1
 from sessions
@@ -163,38 +145,15 @@ def allow(store: Store, target: str, project: str, now: str) -> None:
     )
 
 
-def is_project(store: Store, name: str) -> bool:
-    """Whether there is a project, or another name of one, that is called so."""
-    sql = "select 1 from projects where name = :name union all select 1 from project_aliases where alias = :name"
-    return store.row(sql, name=name) is not None
-
-
-def has_memory(store: Store, project: str) -> bool:
-    return store.row("select 1 from observations where project = :project limit 1", project=project) is not None
-
-
 def used_below(store: Store, project: str, root: str) -> bool:
     """Whether a session of the project ran in this folder."""
     return store.row(USED_BELOW, project=project, root=root) is not None
-
-
-def owned_elsewhere(store: Store, project: str, *, common_dir: str, remote: str) -> bool:
-    return store.row(OWNED_ELSEWHERE, project=project, common_dir=common_dir, remote=remote) is not None
 
 
 def aliases_of(store: Store, project: str) -> list[str]:
     """The other names of a project."""
     sql = "select alias from project_aliases where project = :project order by alias"
     return [row[0] for row in store.rows(sql, project=project)]
-
-
-def projects_here(store: Store, rows: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:
-    """Of rows (kind, key), the project each has here, if it is here."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for kind, sql in PROJECTS_HERE.items():
-        keys = json.dumps([key for entity, key in rows if entity == kind])
-        found |= {(kind, row["key"]): [row["project"]] for row in store.rows(sql, keys=keys) if row["project"]}
-    return found
 
 
 def waiting_rows(store: Store) -> dict[str, int]:

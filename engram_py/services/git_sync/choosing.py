@@ -6,11 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from engram_py.errors import InvalidProjectError
 from engram_py.models.mutation import Mutation
-from engram_py.project.files import readable_path
-from engram_py.project.names import normalize_project
-from engram_py.services.git_sync.job import Job
+from engram_py.services.walls import Walls, normal
 from engram_py.store import chunks as table
 from engram_py.store.database import Store
 
@@ -25,31 +22,37 @@ class Choice:
     problems: list[str] = field(default_factory=list)
 
 
-def choose(store: Store, job: Job, mutations: Sequence[Mutation], names: frozenset[str] | None) -> Choice:
+def choose(store: Store, mutations: Sequence[Mutation], names: frozenset[str] | None) -> Choice:
     """The rows that say they are of this project, and are of no other one here. Aliases come first in ``mutations``."""
     choice = Choice(names)
     if names is None:
         choice.taken = list(mutations)
         return choice
-    here = table.projects_here(store, [(one.entity, one.entity_key) for one in mutations])
+    walls = Walls(store, mutations)
     for mutation in mutations:
-        assert choice.names is not None
-        alias = mutation.entity == "alias" and mutation.op == "upsert"
-        if alias and _renames(store, mutation, choice.names):
-            choice.names |= {_normal(mutation.project)}
-        said = [*_projects(mutation), *here.get((mutation.entity, mutation.entity_key), ())]
-        strange = next((name for name in said if _normal(name) not in choice.names), None)
-        if strange is not None:
-            choice.left_out[strange] += 1
-        elif alias and _is_anothers(store, job, mutation.entity_key):
-            choice.problems.append(
-                f"it makes {mutation.entity_key} another name of {mutation.project}, and {mutation.entity_key} is "
-                f"another repository here; `engram sync --all` believes it"
-            )
-        else:
-            choice.names |= {_normal(mutation.entity_key)} if alias else set()
-            choice.taken.append(mutation)
+        _choose(walls, mutation, choice)
     return choice
+
+
+def _choose(walls: Walls, mutation: Mutation, choice: Choice) -> None:
+    assert choice.names is not None
+    alias = mutation.entity == "alias" and mutation.op == "upsert"
+    if alias and _renames(walls, mutation, choice.names):
+        choice.names |= {normal(mutation.project)}
+    key = normal(mutation.entity_key)
+    # Whose the name of an alias is, is told in words.
+    said = [*_projects(mutation), *(() if alias else walls.owners(mutation))]
+    strange = next((name for name in said if normal(name) not in choice.names), None)
+    if strange is not None:
+        choice.left_out[strange] += 1
+    elif alias and key not in choice.names and walls.is_taken(key):
+        choice.problems.append(
+            f"it makes {key} another name of {mutation.project}, and {key} is a project of its own here; if they are "
+            f"one, `engram projects merge {key} --into {mutation.project}` joins them, `engram sync --all` believes it"
+        )
+    else:
+        choice.names |= {key} if alias else set()
+        choice.taken.append(mutation)
 
 
 def all_names(store: Store, project: str) -> frozenset[str]:
@@ -63,23 +66,11 @@ def _projects(mutation: Mutation) -> Iterable[str]:
     named = mutation.payload.get("project")
     if isinstance(named, str) and named.strip():
         yield named
-    if mutation.entity == "project" or (mutation.entity == "alias" and mutation.op == "delete"):
+    if mutation.entity == "alias" and mutation.op == "delete":
         yield mutation.entity_key
 
 
-def _renames(store: Store, alias: Mutation, names: frozenset[str]) -> bool:
+def _renames(walls: Walls, alias: Mutation, names: frozenset[str]) -> bool:
     """Whether this project got a new name elsewhere: one that nothing has here."""
-    new = _normal(alias.project)
-    return _normal(alias.entity_key) in names and new not in names and not table.is_project(store, new)
-
-
-def _is_anothers(store: Store, job: Job, project: str) -> bool:
-    common_dir = readable_path(str(job.common_dir))
-    return table.owned_elsewhere(store, _normal(project), common_dir=common_dir, remote=job.remote)
-
-
-def _normal(project: str) -> str:
-    try:
-        return normalize_project(project)
-    except InvalidProjectError:
-        return project
+    new = normal(alias.project)
+    return normal(alias.entity_key) in names and new not in names and not walls.is_known(new)

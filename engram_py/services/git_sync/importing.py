@@ -101,7 +101,7 @@ class Importing:
             policy = job.policy(tally.names) if file else ""
             self._note(note | _about(listed), state=state, file=file, reason=str(exc), policy=policy)
             return
-        choice = choose(self._store, job, contents.mutations, tally.names)
+        choice = choose(self._store, contents.mutations, tally.names)
         applied, refusals = self._apply(job, choice.taken)
         problems = [*contents.unreadable, *choice.problems, *refusals]
         tally.read.add(chunk.name)

@@ -14,6 +14,7 @@ from engram_py.services.git_sync.folder import ChunkFolder
 from engram_py.services.journal import Journal
 from engram_py.services.projects import Projects
 from engram_py.store import chunks as table
+from engram_py.store import walls
 from engram_py.store.database import Store
 
 _IDENTITY = "engram-sync-id"
@@ -86,7 +87,7 @@ class Places:
         """A clone brings its ``.engram.json`` along: that must not be enough to be given another project's memory."""
         return (
             table.is_allowed(self._store, place.target, place.project)
-            or not table.has_memory(self._store, place.project)
+            or not walls.has_memory(self._store, place.project)
             or table.used_below(self._store, place.project, str(place.repository.root))
         )
 

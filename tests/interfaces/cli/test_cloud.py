@@ -159,10 +159,65 @@ def test_status_says_what_is_wrong_and_the_doctor_too(here: Path, run: Run, team
     for said in (status, doctor):
         assert "status 502" in said
         assert "→ nothing is lost" in said
+    assert "push_failed: not in step yet" in status
     assert "next try" in status
     assert "change(s) wait" in status
     subprocess.run(["git", "init", "-q"], cwd=here, check=True)
     assert "status 502" in run("sync", "--status").stdout
+
+
+def test_a_failure_a_moment_after_a_success_does_not_say_in_step(run: Run, team: TeamServer) -> None:
+    login(run, team)
+    run("cloud", "enroll", "widgets")
+    run("save", "Token lifetime", "Fifteen minutes.")
+    run("sync", "--cloud")
+    assert "healthy: in step a moment ago" in run("cloud", "status").stdout
+    run("save", "Key lifetime", "A year.")
+    team.always["push"] = lambda request: request.raw(b"", 502)
+    assert run("sync", "--cloud").exit_code == 1
+
+    assert "push_failed: last in step a moment ago" in run("cloud", "status").stdout
+
+
+def test_a_reader_sees_what_stays_on_the_machine(run: Run, team: TeamServer) -> None:
+    team.grants["widgets"] = "read"
+    login(run, team)
+    run("cloud", "enroll", "widgets")
+    run("save", "Token lifetime", "Fifteen minutes.")
+
+    done = run("sync", "--cloud")
+    assert (done.exit_code, "of this machine are not sent" in done.stderr) == (0, True), done.output
+    status = run("cloud", "status").stdout
+    assert "healthy: in step" in status
+    assert "- widgets: read only; " in status
+    assert "change(s) of this machine are not sent" in status
+    assert "to be sent" not in run("doctor", "--check", "sync").stdout
+
+
+def test_a_member_who_tries_an_admins_command_is_told_what_it_needs(run: Run, team: TeamServer) -> None:
+    login(run, team)
+    hint = "an admin grants it with `engram cloud grants add`"
+    told = {"error": {"code": "policy_forbidden", "message": "this account may not administer", "hint": hint}}
+    team.always["/admin/"] = lambda request: request.answer(told, 403)
+
+    refused = run("cloud", "users", "list")
+
+    assert (refused.exit_code, "this account may not administer" in refused.stderr) == (1, True), refused.output
+    assert "this needs an admin's token" in refused.stderr
+    assert "grants add" not in refused.stderr
+
+
+def test_an_old_name_that_is_not_granted_has_a_next_step(run: Run, team: TeamServer) -> None:
+    login(run, team)
+    run("cloud", "enroll", "widgets")
+    run("save", "Token lifetime", "Fifteen minutes.")
+    run("projects", "alias", "gears", "widgets")
+    team.reject["gears"] = "alias_not_granted"
+    run("sync", "--cloud")
+
+    status = run("cloud", "status").stdout
+    assert "alias gears of widgets: alias_not_granted" in status
+    assert "  → the rows themselves were sent" in status
 
 
 def test_what_was_set_aside_is_named_and_offered_again(run: Run, team: TeamServer) -> None:

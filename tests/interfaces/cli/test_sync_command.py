@@ -18,7 +18,14 @@ def repository(here: Path, run: Run) -> Path:
     for words in (["init", "-q", "-b", "main"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"]):
         subprocess.run(["git", *words], cwd=here, check=True)
     assert run("save", "Tokens", "Fifteen minutes.").exit_code == 0
+    (here / "deep").mkdir()
     return here
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody sits there: what a test gives as standard input is typed."""
+    monkeypatch.setattr("engram_py.interfaces.cli.sync._is_answered", lambda: True)
 
 
 def test_it_says_in_two_lines_what_it_did_and_what_to_do_next(repository: Path, run: Run) -> None:
@@ -29,10 +36,58 @@ def test_it_says_in_two_lines_what_it_did_and_what_to_do_next(repository: Path, 
     assert lines[0] == "Imported nothing new."
     assert re.fullmatch(
         r"Exported 3 rows to 1 chunk \([0-9a-f]{8}\) in .*/widgets/\.engram; commit and push it: "
-        r"git add \.engram && git commit -m 'engram sync'",
+        r"git add :/\.engram && git commit -m 'engram sync'",
         lines[1],
     )
+    subprocess.run(lines[1].partition("push it: ")[2], cwd=repository / "deep", shell=True, check=True)
     assert run("sync").stdout.splitlines() == ["Imported nothing new.", "Exported nothing new."]
+
+
+def test_chunks_that_nobody_committed_are_named_with_the_command_that_does(repository: Path, run: Run) -> None:
+    run("sync")
+    said = "1 chunk is not committed: git add :/.engram && git commit -m 'engram sync'"
+
+    assert run("sync").stdout.splitlines()[-1] == said
+    assert said in run("sync", "--status").stdout
+    assert answer(run("sync", "--status", "--json"))["uncommitted"] == {"chunks": 1, "ignored": 0}
+    assert f"engram: {said} && git push" in run("sync", "--hook", "pre-push").stderr
+
+    (repository / ".gitignore").write_text("*.gz\n")
+    said = "1 chunk is not committed, and git is told to ignore it: git add -f :/.engram && git commit -m 'engram sync'"
+    assert said in run("sync", "--status").stdout
+    subprocess.run(said.partition("it: ")[2], cwd=repository / "deep", shell=True, check=True)
+    assert "not committed" not in run("sync", "--status").stdout
+    assert run("sync", "--hook", "pre-push").stderr == ""
+
+
+def test_what_was_lost_is_told_from_what_is_written_once_more_for_another_reason(
+    repository: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("sync")
+    for path in (repository / ".engram" / "chunks").glob("*.gz"):
+        path.unlink()
+
+    said = run("sync").stdout
+    assert "Exported 3 rows once more to 1 chunk (" in said
+    assert ", because 1 chunk written here is lost or damaged; commit" in said
+
+    monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", "correct horse")
+    done = run("sync", "--encrypt")
+    assert "Exported 3 rows once more, encrypted, to 1 chunk (" in done.stdout
+    assert "or damaged" not in done.stdout
+    [plain] = (repository / ".engram" / "chunks").glob("*.gz")
+    run_this = f"git rm ':/.engram/chunks/{plain.name.partition('.')[0]}.*' && git commit"
+    assert "note: 1 chunk is not encrypted" in done.stderr
+    assert run_this in done.stderr
+
+    said = run("sync", "--again").stdout
+    assert "or damaged" not in said
+
+
+def test_a_first_export_is_not_said_to_be_one_more(repository: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", "correct horse")
+
+    assert "Exported 3 rows to 1 chunk (" in run("sync", "--encrypt").stdout
 
 
 def test_each_half_alone_and_the_same_as_json(repository: Path, run: Run) -> None:
@@ -75,17 +130,47 @@ def test_outside_of_a_repository_it_says_so(here: Path, run: Run) -> None:
     assert json.loads(run("sync", "--json").stdout)["error_code"] == "no_repository"
 
 
-def test_a_passphrase_is_asked_for_or_read_from_the_environment(
+@pytest.mark.usefixtures("terminal")
+def test_a_new_passphrase_is_asked_for_twice_and_one_that_opens_a_folder_once(
     repository: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert "at least 8 characters" in run("sync", "--encrypt", stdin="short\nshort\n").stderr
+    asked = run("sync", "--encrypt", stdin="short\nshort\n").stderr
+    assert "New passphrase, at least 8 characters: " in asked
+    assert "passphrase must be at least 8 characters" in asked
+    assert not (repository / ".engram").exists()
     assert run("sync", "--encrypt", stdin="correct horse\nwrong horse\ncorrect horse\ncorrect horse\n").exit_code == 0
     assert [path.suffix for path in (repository / ".engram" / "chunks").iterdir() if path.suffix != ".sig"] == [".enc"]
 
     monkeypatch.setenv("ENGRAM_DATA_DIR", str(tmp_path / "another"))
+    assert "wrong_passphrase" in run("sync", "--encrypt", stdin="short\n").stderr
+    opened = run("sync", "--encrypt", stdin="correct horse\n")
+    assert "Imported 1 chunk: 3 rows new or newer." in opened.stdout
+    assert "Passphrase of .engram: " in opened.stderr
+    assert "Repeat" not in opened.stderr
+
+
+def test_without_a_terminal_nothing_is_asked_and_the_variable_is_named(repository: Path, start: Start) -> None:
+    ended = start("sync", "--encrypt")
+
+    assert ended.code == 2
+    assert "there is no terminal to ask for the passphrase: set ENGRAM_SYNC_PASSPHRASE" in ended.stderr
+    assert not (repository / ".engram").exists()
+
+
+def test_a_passphrase_is_read_from_the_environment(
+    repository: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", "correct horse")
+    assert run("sync", "--encrypt").exit_code == 0
+    monkeypatch.delenv("ENGRAM_SYNC_PASSPHRASE")
+    monkeypatch.setenv("ENGRAM_DATA_DIR", str(tmp_path / "another"))
     refused = run("sync")
     assert refused.exit_code == 1
     assert "passphrase_missing" in refused.stderr
+    assert run("sync", "--hook", "post-merge").stderr == (
+        f"engram: not synced: {repository / '.engram'} is encrypted, and this machine does not know the passphrase\n"
+        "engram: run `engram sync --encrypt` here once: it asks for it\n"
+    )
     monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", "wrong horse")
     assert "wrong_passphrase" in run("sync").stderr
     monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", "correct horse")
@@ -106,7 +191,14 @@ def test_devices_are_listed_trusted_and_no_longer_trusted(repository: Path, run:
     assert re.fullmatch(r"[\w-]{43}  [0-9a-f]{16}  this device\n", run("sync", "--trusted").stdout)
     assert run("sync", "--trust", key).stdout == f"{key}  (never seen)      trusted\n"
     assert "devices trusted: 1" in run("sync", "--status").stdout
-    assert "read, as any device is" in run("sync", "--untrust", key).stdout
+    other = "B" * 42 + "A"
+    run("sync", "--trust", other)
+    assert run("sync", "--untrust", key).stdout == f"{key}  (never seen)      not trusted\n"
+    assert run("sync", "--untrust", other).stdout.splitlines() == [
+        f"{other}  (never seen)      no longer named",
+        "no device is named any more: chunks of every device are read",
+    ]
+    assert "devices trusted: any" in run("sync", "--status").stdout
     assert run("sync", "--trust", "nonsense").exit_code == 1
 
 

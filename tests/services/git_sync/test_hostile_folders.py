@@ -18,6 +18,7 @@ from engram_py.models.mutation import OWN_BLOCK
 from engram_py.services.git_sync import folder as folder_module
 from engram_py.store import chunks as table
 from engram_py.sync import packing
+from engram_py.sync.merge import version_digest, version_key
 from tests.services.git_sync.conftest import Member, is_root, put_chunk, run_git
 
 FIRST = "11111111.jsonl.gz"
@@ -248,8 +249,51 @@ def test_an_alias_cannot_take_over_what_is_another_repository_here(ada: Member, 
 
     read = ada.imported()
 
-    assert "bank is another repository here" in read.unreadable[0].reason
+    assert "bank is a project of its own here" in read.unreadable[0].reason
     assert ada.app.store.value("select project from observations") == "bank"
+
+
+@pytest.mark.parametrize("key", ["notes", "NOTES", "diary", "notes-old"])
+def test_an_alias_cannot_take_over_a_project_that_is_no_repository(key: str, ada: Member) -> None:
+    ada.app.save(Draft("Plan", "Nobody else's business."), project="notes-old")
+    ada.app.merging.merge(["notes-old"], "notes")
+    ada.app.prompts.save("Dear diary", project="diary")
+    takes = {"entity": "alias", "entity_key": key, "op": "upsert", "project": "widgets",
+             "payload": {"alias": key, "project": "widgets", OWN_BLOCK: {"clock": f"{1999999999999:012x}-0000-aa"}},
+             "occurred_at": "2026-01-01 00:00:00"}  # fmt: skip
+    put_chunk(ada.root, {"mutations": [takes]})
+    ada.save("One")
+
+    done = ada.sync.sync()
+
+    assert done.read is not None
+    assert f"engram projects merge {key.lower()} --into widgets" in done.read.unreadable[0].reason
+    assert ada.app.store.value("select project from observations where title = 'Plan'") == "notes"
+    assert b"Nobody else's business." not in ada.texts()
+    assert b"Dear diary" not in ada.texts()
+
+
+def test_an_alias_and_an_older_text_of_another_project_are_not_reached(ada: Member) -> None:
+    ada.app.save(Draft("Plan", "Nobody else's business."), project="notes-old")
+    ada.app.merging.merge(["notes-old"], "notes")
+    sync_id = str(ada.app.store.value("select sync_id from observations"))
+    moment, late = "2026-01-01T10:00:00.000Z", {OWN_BLOCK: {"clock": f"{1999999999999:012x}-0000-aa"}}
+    text = {"title": "t", "content": "injected", "created_at": moment, **late}
+    version = version_key(sync_id, version_digest(moment, "t", "injected"))
+    common = {"project": "widgets", "occurred_at": moment}
+    put_chunk(
+        ada.root,
+        {"mutations": [
+            {"entity": "alias", "entity_key": "notes-old", "op": "delete", "payload": late, **common},
+            {"entity": "version", "entity_key": version, "op": "upsert", "payload": text, **common},
+        ], OWN_BLOCK: {"format": 1}},
+    )  # fmt: skip
+
+    read = ada.imported()
+
+    assert sum(read.left_out.values()) == 2
+    assert ada.app.store.value("select project from project_aliases where alias = 'notes-old'") == "notes"
+    assert ada.app.store.value("select count(*) from observation_versions where content = 'injected'") == 0
 
 
 def test_rows_of_a_project_that_was_renamed_arrive_under_its_name(ada: Member, bob: Member) -> None:
@@ -318,6 +362,22 @@ def test_an_engram_json_that_came_with_a_clone_is_not_given_another_projects_mem
         assert lured.git_sync.sync(project="bank").project == "bank"
         ada.save("Later")
         assert lured.git_sync.sync().project == "bank"
+
+
+def test_prompts_alone_are_a_memory_that_a_clone_is_not_given(ada: Member, tmp_path: Path) -> None:
+    diary = tmp_path / "diary"
+    diary.mkdir()
+    with Engram(settings=ada.app.settings, directory=diary) as other:
+        other.prompts.save("Dear diary")
+    (ada.root / ".engram.json").write_text('{"project": "diary"}', encoding="utf-8")
+
+    with (
+        Engram(settings=ada.app.settings, directory=ada.root) as lured,
+        pytest.raises(UnconfirmedProjectError, match="diary"),
+    ):
+        lured.git_sync.sync()
+
+    assert not ada.chunks.exists()
 
 
 def test_what_a_process_was_told_to_use_does_not_decide_what_a_repository_is_given(ada: Member) -> None:
