@@ -149,7 +149,7 @@ ERRORS = {
     "no_repository": "`engram sync` runs outside of a git checkout, or in a bare repository.",
     "unconfirmed_project": "A repository's `.engram.json` names a project whose memory was made somewhere else.",
     "wrong_passphrase": "The passphrase or key file is not the one the folder is encrypted with.",
-    "passphrase_missing": "The folder is encrypted, and this machine was not told its secret.",
+    "passphrase_missing": "The folder is encrypted, and this machine was not told its passphrase or key file.",
     "encryption_changed": "`.engram/encryption.json` names another key than the one this machine used before.",
     "sync_key": "A key in the data directory's `sync/` is damaged.",
     "hook_refused": "A git hook is shared, tracked, a link, no shell script or not executable.",

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from engram_py.models.git_sync import ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
+from engram_py.errors import EngramError, PassphraseMissingError
+from engram_py.models.git_sync import (
+    ChunkRefusal,
+    ChunksRead,
+    ChunksWritten,
+    Device,
+    GitStatus,
+    GitSynced,
+    Uncommitted,
+)
 from engram_py.models.mutation import Digest
 
 _MOST_NAMED = 5
@@ -26,6 +35,8 @@ def synced(value: GitSynced) -> list[str]:
             )
     if value.written is not None:
         lines.append(_written(value.written, value))
+        if not value.written.chunks:
+            lines += _uncommitted(value.uncommitted)
     return lines
 
 
@@ -36,8 +47,22 @@ def hooked(value: GitSynced) -> list[str]:
         lines = [_read(value.read), *_refusals(value.read.refused, "refused")]
     if value.written is not None and value.written.chunks:
         rows = _count(value.written.rows, "change")
-        lines = [f"{rows} exported, not in this push yet: git add .engram && git commit -m 'engram sync' && git push"]
+        lines = [f"{rows} exported, not in this push yet: {_commit(value.uncommitted)} && git push"]
+    elif value.written is not None:
+        lines += [f"{line} && git push" for line in _uncommitted(value.uncommitted)]
     return lines
+
+
+def hook_refused(error: EngramError | OSError) -> list[str]:
+    """Why a git hook did nothing, and what to do about it: nobody can be asked in a hook."""
+    if isinstance(error, PassphraseMissingError):
+        return [
+            f"not synced: {error.path} is encrypted, and this machine does not know the passphrase",
+            "run `engram sync --encrypt` here once: it asks for it",
+        ]
+    if isinstance(error, EngramError):
+        return [f"not synced: {error.message}", *([error.hint] if error.hint else [])]
+    return [f"not synced: {error}"]
 
 
 def status(value: GitStatus) -> list[str]:
@@ -49,6 +74,7 @@ def status(value: GitStatus) -> list[str]:
     lines.append(f"{waiting}; {'changes to export' if value.unsent else 'nothing to export'}")
     if value.elsewhere:
         lines.append(f"{_count(value.elsewhere, 'chunk')} written here on other branches; a merge brings them")
+    lines += _uncommitted(value.uncommitted)
     lines += _refusals(value.refused, "refused", most=len(value.refused))
     if value.deferred or value.dead:
         lines.append(f"{_count(value.deferred, 'row')} waiting for what they depend on, {value.dead} set aside")
@@ -62,12 +88,26 @@ def status(value: GitStatus) -> list[str]:
 def devices(values: Sequence[Device]) -> list[str]:
     """One device on a line: its key, what it calls itself, and whether it is believed."""
     chosen = any(device.trusted and not device.own for device in values)
-    return [f"{device.key}  {device.device or '(never seen)':16}  {_standing(device, chosen)}" for device in values]
+    return [_line(device, _standing(device, chosen)) for device in values]
+
+
+def untrusted(device: Device, values: Sequence[Device]) -> list[str]:
+    """What is true of a device that was taken back, given all of them as they are now."""
+    if any(one.trusted and not one.own for one in values):
+        return [_line(device, _standing(device, chosen=True))]
+    return [
+        _line(device, "this device" if device.own else "no longer named"),
+        "no device is named any more: chunks of every device are read",
+    ]
 
 
 def digest(value: Digest) -> list[str]:
     kinds = ", ".join(f"{_count(number, kind)}" for kind, number in sorted(value.counts.items()) if number)
     return [value.value, kinds or "nothing shared"]
+
+
+def _line(device: Device, standing: str) -> str:
+    return f"{device.key}  {device.device or '(never seen)':16}  {standing}"
 
 
 def _standing(device: Device, chosen: bool) -> str:
@@ -93,11 +133,36 @@ def _written(value: ChunksWritten, whole: GitSynced) -> str:
     if not value.chunks:
         return "Exported nothing new."
     names = ", ".join(value.chunks[:3]) + (", …" if len(value.chunks) > 3 else "")
-    again = " once more, because the folder had lost them" if value.again and value.bytes else ""
+    again, why = "", ""
+    if value.lost and value.bytes:
+        again = " once more"
+        gone = "1 chunk written here is" if value.lost == 1 else f"{value.lost:,} chunks written here are"
+        why = f", because {gone} lost or damaged"
+    elif value.sealed:
+        again = " once more, encrypted,"
+    elif value.again and value.bytes:
+        again = " once more"
     return (
         f"Exported {_count(value.rows, 'row')}{again} to {_count(len(value.chunks), 'chunk')} ({names}) in "
-        f"{whole.folder}; commit and push it: git add .engram && git commit -m 'engram sync'"
+        f"{whole.folder}{why}; commit and push it: {_commit(whole.uncommitted)}"
     )
+
+
+def _uncommitted(value: Uncommitted) -> list[str]:
+    """What git has not taken yet, and the command for it; nothing where it has all."""
+    if not value.chunks:
+        return []
+    said = f"{_count(value.chunks, 'chunk')} {'is' if value.chunks == 1 else 'are'} not committed"
+    if value.ignored == value.chunks:
+        said += ", and git is told to ignore " + ("it" if value.chunks == 1 else "them")
+    elif value.ignored:
+        said += f", and git is told to ignore {value.ignored:,} of them"
+    return [f"{said}: {_commit(value)}"]
+
+
+def _commit(value: Uncommitted) -> str:
+    """The command that commits the folder, from wherever in the repository it is typed."""
+    return f"git add {'-f ' if value.ignored else ''}:/.engram && git commit -m 'engram sync'"
 
 
 def _refusals(values: Sequence[ChunkRefusal], what: str, *, most: int = _MOST_NAMED) -> Iterator[str]:

@@ -34,12 +34,26 @@ class ChunksRead:
 
 @dataclass(frozen=True, slots=True)
 class ChunksWritten:
-    """What an export did. ``again``: the folder had lost chunks, and what they held was written once more."""
+    """What an export did.
+
+    ``again``: what this machine had exported before was written once more. ``lost`` counts its chunks that were gone or
+    damaged, which is one reason; ``sealed`` says that what was in plain chunks is encrypted now, which is another.
+    """
 
     chunks: tuple[str, ...] = ()
     rows: int = 0
     bytes: int = 0
     again: bool = False
+    lost: int = 0
+    sealed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Uncommitted:
+    """Chunks that are in the folder and not in git's last commit; ``ignored`` of them git was told to ignore."""
+
+    chunks: int = 0
+    ignored: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +66,7 @@ class GitSynced:
     read: ChunksRead | None
     written: ChunksWritten | None
     warnings: tuple[str, ...] = ()
+    uncommitted: Uncommitted = field(default_factory=Uncommitted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +96,4 @@ class GitStatus:
     devices: tuple[Device, ...] = ()
     deferred: int = 0
     dead: int = 0
+    uncommitted: Uncommitted = field(default_factory=Uncommitted)

@@ -100,9 +100,12 @@ def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
     if asked["trusted"]:
         devices = app.git_sync.devices()
         return {"devices": list(devices)}, words.devices(devices)
-    if key := asked["trust"] or asked["untrust"]:
-        device = (app.git_sync.trust if asked["trust"] else app.git_sync.untrust)(key)
+    if asked["trust"]:
+        device = app.git_sync.trust(asked["trust"])
         return device, words.devices([device])
+    if asked["untrust"]:
+        device = app.git_sync.untrust(asked["untrust"])
+        return device, words.untrusted(device, app.git_sync.devices())
     if asked["install_hooks"]:
         changed = [str(path) for path in app.git_sync.install_hooks(_command(app))]
         return {"changed": changed}, [f"Wrote {path}" for path in changed] or ["The hooks were there already."]
@@ -129,7 +132,7 @@ def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
         with progress("Syncing") as report:
             return app.git_sync.sync(**options, secret=secret, progress=report)
     except PassphraseMissingError:
-        if not (sys.stdin is not None and sys.stdin.isatty()):
+        if not _is_answered():
             raise
     secret = app.git_sync.secret(str(click.prompt("Passphrase of .engram", hide_input=True, err=True)))
     with progress("Syncing") as report:
@@ -141,13 +144,28 @@ def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
     if asked["key_file"] is not None:
         return _file_secret(app, here() / asked["key_file"])
     given = app.settings.sync_passphrase
+    is_new = asked["encrypt"] and not app.git_sync.is_encrypted()
     if not given and asked["encrypt"]:
-        given = str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True))
+        given = _asked_for(is_new=is_new)
     if not given:
         return None
-    if asked["encrypt"] and len(given) < _SHORTEST_PASSPHRASE:
+    if is_new and len(given) < _SHORTEST_PASSPHRASE:
         raise InvalidArgumentError("passphrase", "…", expected=f"at least {_SHORTEST_PASSPHRASE} characters")
     return app.git_sync.secret(given)
+
+
+def _asked_for(*, is_new: bool) -> str:
+    """The passphrase somebody types: a new one twice, for nothing else can tell that it was mistyped."""
+    if not _is_answered():
+        message = "there is no terminal to ask for the passphrase: set ENGRAM_SYNC_PASSPHRASE, or use --encrypt-with"
+        raise click.UsageError(message)
+    words = f"New passphrase, at least {_SHORTEST_PASSPHRASE} characters" if is_new else "Passphrase of .engram"
+    return str(click.prompt(words, hide_input=True, confirmation_prompt=is_new, err=True))
+
+
+def _is_answered() -> bool:
+    """Whether somebody can be asked: the prompt itself would find the terminal of a script that has none to read."""
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _file_secret(app: Engram, path: Path) -> bytes:
@@ -187,7 +205,8 @@ def _run_hook(hook: str) -> None:
                 read=not pushing, write=pushing, secret=app.git_sync.secret(secret) if secret else None
             )
     except (EngramError, OSError) as exc:
-        click.echo(f"engram: not synced: {printable(getattr(exc, 'message', str(exc)))}", err=True)
+        for line in words.hook_refused(exc):
+            click.echo(f"engram: {printable(line)}", err=True)
         return
     for line in words.hooked(done):
         click.echo(f"engram: {printable(line)}", err=True)

@@ -1,11 +1,12 @@
-"""Which chunks are missing here because another branch is checked out."""
+"""Where git has the chunks: on another branch than the one checked out, or in no commit yet."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from engram_py.models.git_sync import Uncommitted
 from engram_py.project.gitprogram import Patience, ask_git
-from engram_py.services.git_sync.folder import NAME, PLAIN, SEALED
+from engram_py.services.git_sync.folder import NAME, PLAIN, SEALED, SIGNATURE
 
 _SECONDS = 10.0
 _MOST_BRANCHES = 200
@@ -25,6 +26,23 @@ def on_other_branches(root: Path) -> set[str]:
     for tip in tips:
         others |= _chunks(root, tip, patience)
     return others - own
+
+
+def uncommitted(root: Path) -> Uncommitted:
+    """The chunks, each with its signature, that the next commit would still have to take. None where git does not say.
+
+    Those that git ignores are asked for by name: ``git add`` passes over them in silence.
+    """
+    wanted = ("--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=traditional")
+    asked = ask_git(root, "status", *wanted, "--", f"{NAME}/chunks", patience=Patience(_SECONDS))
+    found: dict[str, bool] = {}
+    for line in asked[0].decode("utf-8", "replace").split("\0") if asked else ():
+        state, file = line[:2], line[3:].rpartition("/")[2]
+        for ending in (PLAIN, SEALED, SIGNATURE):
+            if file.endswith(ending) and "D" not in state:
+                name = file.removesuffix(ending)
+                found[name] = found.get(name, False) or state == "!!"
+    return Uncommitted(len(found), sum(found.values()))
 
 
 def _chunks(root: Path, commit: str, patience: Patience) -> set[str]:

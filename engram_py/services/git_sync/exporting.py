@@ -47,6 +47,7 @@ class Exporting:
         known = table.known(self._store, job.target)
         stretches = table.stretches(self._store, job.target, job.selection)
         lost, all_lost = self._lost(job, listing, known, stretches)
+        plain = _plain(listing) if job.key is not None else set()
         made: list[tuple[str, int, int]] = []
         if again or all_lost:
             made += self._write(job, Stretch(0, 0, ""), towards="")
@@ -66,7 +67,9 @@ class Exporting:
             chunks=tuple(dict.fromkeys(name for name, _, _ in made)),
             rows=sum(rows for _, rows, _ in made),
             bytes=sum(size for _, _, size in made),
-            again=bool(lost) or again or all_lost,
+            again=bool(lost) or ((again or all_lost) and any(one.chunk for one in stretches)),
+            lost=len({one.chunk for one in lost} - plain),
+            sealed=bool(plain) and (again or bool(lost)),
         )
 
     def unsent(self, job: Job) -> bool:
@@ -173,6 +176,11 @@ class Exporting:
             if (file := _same(job, taken, data)) is not None:
                 return name, file, False
         raise AssertionError("two chunks of one SHA-256")
+
+
+def _plain(listing: dict[str, Listed]) -> set[str]:
+    """The chunks that the folder has, and not encrypted."""
+    return {name for name, one in listing.items() if not one.sealed and not one.problem}
 
 
 def _same(job: Job, chunk: Listed, data: bytes) -> bytes | None:

@@ -17,7 +17,9 @@ from engram_py.models.git_sync import ChunkRefusal, ChunksWritten, Device, GitSt
 from engram_py.models.mutation import Digest
 from engram_py.services.git_sync import hooks
 from engram_py.services.git_sync.choosing import all_names
+from engram_py.services.git_sync.elsewhere import uncommitted
 from engram_py.services.git_sync.exporting import Exporting
+from engram_py.services.git_sync.folder import NAME
 from engram_py.services.git_sync.importing import Importing
 from engram_py.services.git_sync.job import Exchange, Job, Progress
 from engram_py.services.git_sync.keys import Keys
@@ -87,11 +89,24 @@ class GitSync:
                 raise
             warnings.append(f"the manifest could not be corrected: {exc.reason}")
         if plain := self._plain_chunks(job):
-            warnings.append(
-                f"{plain} chunk(s) in {place.folder.chunks} are not encrypted, nor is git's history of them: once "
-                "everybody has synced, `git rm` them"
-            )
-        return GitSynced(place.project, str(place.folder.path), key is not None, got, sent, tuple(warnings))
+            warnings.append(_still_plain(plain))
+        return GitSynced(
+            place.project,
+            str(place.folder.path),
+            key is not None,
+            got,
+            sent,
+            tuple(warnings),
+            uncommitted(place.folder.root),
+        )
+
+    def is_encrypted(self) -> bool:
+        """Whether the folder here has a secret already, so that a passphrase opens it and does not set it up.
+
+        Raises SyncError: there is no folder to say, or it does not say so in a way that can be used.
+        """
+        place = self._places.place(all_projects=True)
+        return place.folder.parameters() is not None or self._keys.folder(place.target) is not None
 
     @staticmethod
     def secret(passphrase: str) -> bytes:
@@ -127,6 +142,7 @@ class GitSync:
             devices=self._devices(job),
             deferred=rows.get("deferred", 0),
             dead=rows.get("dead", 0),
+            uncommitted=uncommitted(place.folder.root),
         )
 
     def digest(self, *, project: str | None = None, all_projects: bool = False) -> Digest:
@@ -243,10 +259,11 @@ class GitSync:
         if written or (there and not whole) or set(there) != set(said):
             job.folder.write_manifest(there)
 
-    def _plain_chunks(self, job: Job) -> int:
+    def _plain_chunks(self, job: Job) -> list[str]:
+        """The chunks that an encrypted folder still has in plain."""
         if job.key is None:
-            return 0
-        return sum(not one.sealed and not one.problem for one in job.folder.list().values())
+            return []
+        return [name for name, one in job.folder.list().items() if not one.sealed and not one.problem]
 
 
 def _about(row: Row | None, said: About, *, sealed: bool) -> About:
@@ -257,6 +274,16 @@ def _about(row: Row | None, said: About, *, sealed: bool) -> About:
         return said
     names = ("created_by", "created_at", "sessions", "memories", "prompts", "version")
     return About(**{name: row[name] for name in names})
+
+
+def _still_plain(chunks: Sequence[str]) -> str:
+    """What to do about them: ``:/`` is the top of the repository, and ``.*`` takes a chunk's signature with it."""
+    files = " ".join(f"':/{NAME}/chunks/{name}.*'" for name in chunks)
+    them = "1 chunk is" if len(chunks) == 1 else f"{len(chunks)} chunks are"
+    return (
+        f"{them} not encrypted, nor is git's history of them; once everybody has synced: "
+        f"git rm {files} && git commit -m 'engram sync: encrypted'"
+    )
 
 
 def _refused(row: Row) -> bool:

@@ -57,7 +57,7 @@ def test_a_merge_imports_and_a_push_exports_and_says_what_to_do(ada: Member, bob
     bob.save("From Bob")
     bob.git("commit", "-q", "--allow-empty", "-m", "work")
     said = loud(bob, "push", "origin", "HEAD")
-    assert "engram: 1 change exported, not in this push yet: git add .engram && git commit" in said
+    assert "engram: 1 change exported, not in this push yet: git add :/.engram && git commit" in said
     assert bob.git("log", "--format=%s", "-1", "origin/main") == "work"
     assert len(bob.names()) == 2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+from engram_py.models.git_sync import ChunksWritten
 from tests.services.git_sync.conftest import Joining, Member
 
 
@@ -17,7 +18,7 @@ def test_a_deleted_chunk_is_written_again_as_it_was(ada: Member) -> None:
 
     written = ada.exported()
 
-    assert written.again
+    assert (written.again, written.lost) == (True, 1)
     assert {path.name: path.read_bytes() for path in ada.chunks.iterdir()} == before
     assert ada.git("status", "--porcelain") == ""
 
@@ -28,8 +29,10 @@ def test_a_damaged_chunk_of_ones_own_is_written_again_under_a_longer_name(ada: M
     [name] = ada.names()
     (ada.chunks / name).write_bytes(b"half")
 
-    ada.shared()
+    repaired = ada.shared().written
 
+    assert repaired is not None
+    assert repaired.lost == 1
     assert len(ada.names()) == 2
     done = bob.pulled()
     assert done.read is not None
@@ -48,11 +51,13 @@ def test_a_fresh_folder_is_given_everything_whoever_it_came_from(ada: Member, bo
     shutil.rmtree(bob.root / ".engram", ignore_errors=True)
     bob.git("push", "-q", "origin", "HEAD")
 
-    assert bob.sync.sync().written is not None
+    eve = join("eve")
+    assert eve.sync.sync().written == ChunksWritten()
+    written = bob.exported()
+    assert (written.again, written.lost) == (True, 1)
     bob.shared()
 
-    eve = join("eve")
-    eve.sync.sync()
+    eve.pulled()
     assert eve.titles() == ["From Ada", "From Bob"]
     assert eve.digest() == bob.digest()
 
