@@ -487,7 +487,7 @@ class PassphraseMissingError(SyncError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"{path} is encrypted, and this machine does not know its passphrase or key file; nothing was read or written",
+            f"{path} is encrypted, and this machine does not know the passphrase; nothing was read or written",
             hint="`engram sync --encrypt` asks for the passphrase, `--encrypt-with KEYFILE` reads a key file; "
             "or set ENGRAM_SYNC_PASSPHRASE",
         )

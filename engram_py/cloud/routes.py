@@ -90,9 +90,8 @@ async def projects(server: Server, caller: Caller | None, request: Request) -> R
         found = await visible(connection, caller)
         everywhere = await every(connection, caller)
         source = await instance(connection)
-    listed = [
-        {"name": one.name, "access": one.access, "paused": one.paused, "latest_seq": one.latest_seq} for one in found
-    ]
+    names = ("name", "access", "paused", "paused_reason", "latest_seq")
+    listed = [{name: getattr(one, name) for name in names} for one in found]
     return await as_json(request, encoded({"projects": listed, "every": everywhere, "instance": source}))
 
 

@@ -73,7 +73,7 @@ def _status(value: CloudStatus, now: datetime) -> str:
 def _state(value: CloudStatus, now: datetime) -> Iterator[str]:
     last = f"last in step {age(value.last_success_at, now)} ago" if value.last_success_at else "not in step yet"
     if value.last_success_at and age(value.last_success_at, now) == "now":
-        last = "in step a moment ago"
+        last = "last in step a moment ago" if value.reason_code else "in step a moment ago"
     off = "" if value.enabled else "; not in the background (ENGRAM_CLOUD_AUTOSYNC, cloud_autosync)"
     yield f"{value.phase}: {last}{off}"
     if value.reason_code:
@@ -87,6 +87,8 @@ def _state(value: CloudStatus, now: datetime) -> Iterator[str]:
 
 def _project(one: CloudProject) -> Iterator[str]:
     waits = f"{one.pending:,} change(s) wait" if one.pending else "nothing waits"
+    if one.access == "read":
+        waits = f"{one.pending:,} change(s) of this machine are not sent" if one.pending else "nothing is kept back"
     yield f"- {one.name}: {_ACCESS[one.access]}; {waits}" + (f"; {one.reason_code}" if one.reason_code else "")
     if one.reason:
         yield f"  → {one.reason}"
@@ -98,6 +100,8 @@ def _aside(value: CloudStatus, now: datetime) -> Iterator[str]:
     yield f"{value.set_aside_total:,} row(s) set aside; `engram cloud status --retry` offers them again:"
     for one in value.set_aside[:_MOST_NAMED]:
         yield f"- {_row(one)} ({age(one.last_seen_at, now)}, {one.tries} time(s))"
+        if one.next_step:
+            yield f"  → {one.next_step}"
     if value.set_aside_total > _MOST_NAMED:
         yield f"- and {value.set_aside_total - _MOST_NAMED:,} more; --json names {len(value.set_aside)}"
 

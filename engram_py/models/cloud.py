@@ -30,6 +30,7 @@ class Grant:
     access: Literal["read", "write"]
     paused: bool = False
     latest_seq: int = UNKNOWN_SEQ
+    paused_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,10 @@ class Enrolled:
 
 @dataclass(frozen=True, slots=True)
 class CloudProject:
-    """An enrolled project: what the server lets this token do, how many changes wait, and what is in the way."""
+    """An enrolled project: what the server lets this token do, how many changes wait, and what is in the way.
+
+    Of one that may only be read, ``pending`` are the changes made on this machine, which stay here.
+    """
 
     name: str
     access: str
@@ -88,6 +92,7 @@ class SetAside:
     repairable: bool
     tries: int
     last_seen_at: str
+    next_step: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,8 @@ class CloudStatus:
 
     @property
     def pending(self) -> int:
-        return sum(one.pending for one in self.projects)
+        """The changes that are going to be sent."""
+        return sum(one.pending for one in self.projects if one.access != "read")
 
 
 @dataclass(frozen=True, slots=True)

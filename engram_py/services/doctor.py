@@ -202,7 +202,7 @@ class Doctor:
 
     def _sync_queue(self) -> Check:
         size = journal_table.queue_size(self._store)
-        return Check("sync_queue", "ok", f"{size} row(s) in the queue of changes, each once", {"mutations": size})
+        return Check("sync_queue", "ok", f"{size} row(s) would be told to a new machine", {"mutations": size})
 
     def _clock_check(self) -> Check:
         mark = journal_table.get_meta(self._store, "clock")

@@ -28,10 +28,28 @@ where project = :project
   and (source <> :target or seq <= :resend)
 """
 
+WAITING_OF_HERE = """
+select count(*)
+from sync_mutations
+where project = :project
+  and seq > :after
+  and source = ''
+"""
+
 SET_ASIDE = """
 select *
 from sync_set_aside
 where server = :server
+order by last_seen_at desc, id desc
+limit :limit
+"""
+
+SET_ASIDE_FOR = """
+select *
+from sync_set_aside
+where server = :server
+  and direction = 'push'
+  and reason_code = :code
 order by last_seen_at desc, id desc
 limit :limit
 """
@@ -188,6 +206,11 @@ def waiting(store: Store, project: str, *, after: int, resend: int, target: str)
     return int(store.value(WAITING, project=project, after=after, resend=resend, target=target))
 
 
+def waiting_of_here(store: Store, project: str, *, after: int) -> int:
+    """As ``waiting``, of what was changed on this machine; not what came from a server or a folder."""
+    return int(store.value(WAITING_OF_HERE, project=project, after=after))
+
+
 # --- what was not taken -----------------------------------------------------------------------------------
 
 
@@ -206,6 +229,11 @@ def take_back(store: Store, server: str, direction: str, keys: Sequence[tuple[st
 
 def set_aside(store: Store, server: str, *, limit: int) -> list[Row]:
     return store.rows(SET_ASIDE, server=server, limit=limit)
+
+
+def set_aside_for(store: Store, server: str, code: str, *, limit: int) -> list[Row]:
+    """What the server did not take for one reason."""
+    return store.rows(SET_ASIDE_FOR, server=server, code=code, limit=limit)
 
 
 def count_set_aside(store: Store, server: str, direction: str | None = None) -> int:

@@ -117,7 +117,7 @@ def test_the_cursor_and_the_list_of_projects_count_only_what_is_granted(server: 
     assert client.pull()["latest_seq"] == seq
     assert client.stream()[-1]["latest_seq"] == seq
     listed = client.ask("GET", "/sync/projects").json()["projects"]
-    assert listed == [{"name": own, "access": "write", "paused": False, "latest_seq": seq}]
+    assert listed == [{"name": own, "access": "write", "paused": False, "paused_reason": "", "latest_seq": seq}]
     assert client.push([entry(own, "obs-own")])["latest_seq"] == seq
 
 

@@ -16,6 +16,8 @@ import click
 from engram_py.interfaces.cli.support import memory, printable
 
 _SECONDS = 30.0
+# The server's own hint is about grants of projects, and no grant makes an admin.
+_NOT_AN_ADMIN = "this needs an admin's token, or run it on the server's machine with ENGRAM_DATABASE_URL"
 
 
 def administered(operation: str, given: Mapping[str, Any] | None = None) -> Any:
@@ -67,7 +69,8 @@ def _remotely(operation: str, given: dict[str, Any]) -> Any:
     if answer.status_code != httpx.codes.OK:
         error = value.get("error") if isinstance(value, dict) else None
         told = error if isinstance(error, dict) else {}
-        raise ServerAnswerError(address, str(told.get("message") or answer.status_code), hint=str(told.get("hint", "")))
+        hint = _NOT_AN_ADMIN if answer.status_code == httpx.codes.FORBIDDEN else str(told.get("hint", ""))
+        raise ServerAnswerError(address, str(told.get("message") or answer.status_code), hint=hint)
     return value
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from engram_py.errors import CloudFailedError, InvalidArgumentError, NotLoggedInError, TokenNotKeptError
-from engram_py.models.cloud import TARGET, CloudSettings, Enrolled, Grant, LoggedIn, LoggedOut
+from engram_py.models.cloud import TARGET, CloudSettings, Enrolled, LoggedIn, LoggedOut
 from engram_py.project.names import normalize_project
 from engram_py.services.autosync import tokens
 from engram_py.services.autosync.address import server_address
+from engram_py.services.autosync.answers import Listing
 from engram_py.services.autosync.client import CloudClient
 from engram_py.services.autosync.problems import Problem, step_of
 from engram_py.services.autosync.standing import Standing, standing, token_of
@@ -87,20 +88,19 @@ class Account:
         found = self._standing()
         if not names and not everything:
             raise InvalidArgumentError("project", "", expected="one or more project names, or --all")
-        wanted = [self._canonical(name) for name in names]
-        grants, warnings = self._grants(found, needed=everything)
+        asked = {normalize_project(name): self._canonical(name) for name in names}
+        wanted, local = list(asked.values()), project_table.names(self._store)
+        listing, warnings = self._listing(found, needed=everything)
+        warnings += [f"{old} is called {now} now" for old, now in asked.items() if old != now]
         if everything:
-            local = project_table.names(self._store)
-            wanted += sorted(grants or ())
-            left = [name for name in local if name not in wanted]
-            if left:
-                warnings.append(f"not granted to this token, and not enrolled: {', '.join(left[:10])}")
+            wanted += sorted(listing.grants or ())
+            warnings += _left_out([name for name in local if name not in wanted], listing)
         wanted = list(dict.fromkeys(wanted))
         with self._store.transaction():
             now = self._journal.now()
             added = [name for name in wanted if table.enroll(self._store, found.server, name, now=now)]
             table.set_state(self._store, TARGET, last_attempt_at=None)  # the next look syncs
-        warnings += _missing_grants(wanted, grants)
+        warnings += [said for name in wanted if (said := _of_project(name, listing, here=name in local))]
         return Enrolled(found.server, added=tuple(added), projects=self._all(found), warnings=tuple(warnings))
 
     def unenroll(self, names: Sequence[str]) -> Enrolled:
@@ -126,20 +126,20 @@ class Account:
             raise NotLoggedInError
         return found
 
-    def _grants(self, found: Standing, *, needed: bool) -> tuple[dict[str, Grant] | None, list[str]]:
-        """What the server grants, None when it does not say; a server that cannot be asked is no refusal."""
+    def _listing(self, found: Standing, *, needed: bool) -> tuple[Listing, list[str]]:
+        """What the server grants; a server that cannot be asked is no refusal."""
         try:
             token = token_of(self._store, found)
             with _client(found.server, token) as client:
-                return client.listing().grants, []
+                return client.listing(), []
         except Problem as problem:
             if needed:
                 raise problem.as_error() from problem
-            return None, [f"not checked with the server: {problem.message}"]
+            return Listing(None), [f"not checked with the server: {problem.message}"]
         except CloudFailedError as exc:
             if needed:
                 raise
-            return None, [f"not checked with the server: {exc.message}"]
+            return Listing(None), [f"not checked with the server: {exc.message}"]
 
     def _canonical(self, name: str) -> str:
         return Identities(self._store, self._journal).canonical(normalize_project(name))
@@ -182,16 +182,37 @@ def _of_variables(settings: CloudSettings, address: str) -> list[str]:
     return said
 
 
-def _missing_grants(names: Iterable[str], grants: dict[str, Grant] | None) -> list[str]:
-    if grants is None:
+def _left_out(names: list[str], listing: Listing) -> list[str]:
+    """What ``--all`` does not mean: what only this machine knows is sent when it is named."""
+    if not names:
         return []
-    said = []
-    for name in names:
-        grant = grants.get(name)
-        if grant is None:
-            said.append(f"{name}: the server does not show it to this token; it waits until it is granted")
-        elif grant.access == "read":
-            said.append(f"{name}: this token may read it, and not change it; changes here stay here")
-        elif grant.paused:
-            said.append(f"{name} is paused on the server; it waits")
-    return said
+    shown = ", ".join(names[:10])
+    if listing.every == "write":
+        return [f"not on the server yet, and not enrolled: {shown}; `engram cloud enroll NAME` sends one"]
+    return [f"not granted to this token, and not enrolled: {shown}"]
+
+
+def _of_project(name: str, listing: Listing, *, here: bool) -> str:
+    """What is to be known of a project that was enrolled, if anything."""
+    grant = (listing.grants or {}).get(name)
+    if grant is None and not here:
+        return _of_nothing(name, listing)
+    if listing.grants is None:
+        return ""
+    if grant is None and listing.every == "write":
+        return f"{name}: not on the server yet: your first push makes it"
+    if grant is None:
+        return f"{name}: the server does not show it to this token; it waits until it is granted"
+    if grant.access == "read":
+        return f"{name}: this token may read it, and not change it; changes here stay here"
+    if grant.paused:
+        why = f" ({grant.paused_reason})" if grant.paused_reason else ""
+        return f"{name} is paused on the server{why}; it waits"
+    return ""
+
+
+def _of_nothing(name: str, listing: Listing) -> str:
+    """Perhaps it was misspelt."""
+    there = ", and the server does not show it to this token" if listing.grants is not None else ""
+    step = f"`engram projects` lists the names; `engram cloud unenroll {name}` takes it back"
+    return f"nothing here is called {name}{there}: {step}"

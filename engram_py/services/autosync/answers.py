@@ -46,10 +46,19 @@ class Pushed:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The projects that the token may see, None when the server does not say. ``instance`` names its database."""
+    """The projects that the token may see, None when the server does not say. ``instance`` names its database.
+
+    ``every`` is what the token may do in any project, those that are not there yet included; empty when nothing.
+    """
 
     grants: dict[str, Grant] | None
     instance: str = ""
+    every: str = ""
+
+    def may_write(self, name: str) -> bool:
+        """Whether it is sure that the token may."""
+        grant = (self.grants or {}).get(name)
+        return self.every == "write" or (grant is not None and grant.access == "write")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +93,9 @@ def listing(value: Any) -> Listing:
         if not isinstance(name, str) or access not in ("read", "write"):
             raise _odd("it does not say which projects are granted")
         latest = _seq(one["latest_seq"]) if "latest_seq" in one else UNKNOWN_SEQ
-        found[name] = Grant(name, access, one.get("paused") is True, latest)
-    return Listing(found, _text(value.get("instance")))
+        found[name] = Grant(name, access, one.get("paused") is True, latest, _text(one.get("paused_reason")))
+    every = value.get("every")
+    return Listing(found, _text(value.get("instance")), every if every in ("read", "write") else "")
 
 
 def pushed(value: Any, sent: int) -> Pushed:

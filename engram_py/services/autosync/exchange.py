@@ -7,12 +7,12 @@ import logging
 import random
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from engram_py.errors import EngramError
-from engram_py.models.cloud import TARGET, CloudSettings, CloudSynced
+from engram_py.models.cloud import TARGET, CloudSettings, CloudSynced, Grant
 from engram_py.models.times import to_text
 from engram_py.services.autosync import tokens
 from engram_py.services.autosync.backoff import MOST_SECONDS, delay, remaining
@@ -27,6 +27,7 @@ from engram_py.store import sync_state as table
 from engram_py.store.database import Store
 
 if TYPE_CHECKING:
+    from engram_py.services.autosync.answers import Listing
     from engram_py.services.autosync.client import CloudClient
 
 logger = logging.getLogger(__name__)
@@ -173,7 +174,9 @@ class Exchange:
 
     def _fetch(self, line: Line) -> None:
         self._pull.begin()
-        self._pull.run(line, line.client.listing())
+        listing = _with_what_is_new(line, line.client.listing())
+        self._push.listing = listing
+        self._pull.run(line, listing)
 
     def _turn(self, phase: str, work: Callable[[], None]) -> Turn:
         """One direction; what goes wrong in it does not keep the other from its turn."""
@@ -270,7 +273,7 @@ class Exchange:
             reason_code=problem.code if problem else "",
             reason_message=problem.message if problem else "",
             next_step=problem.step if problem else "",
-            warnings=tuple(notices),
+            warnings=(*notices, *(sending.kept_here if push.ran else ())),
         )
 
     def _counted(self, direction: str, turn: Turn, row: Any) -> dict[str, Any]:
@@ -297,6 +300,18 @@ class Exchange:
         if not failed:  # one direction is well, and the other was not asked: its reason still stands
             return {"phase": phase}
         return {"phase": phase, "reason_code": failed[name].code, "reason_message": failed[name].message}
+
+
+def _with_what_is_new(line: Line, listing: Listing) -> Listing:
+    """A token that may write anything is not shown what is not there yet: it may all the same write to it."""
+    if listing.grants is None or listing.every != "write":
+        return listing
+    new = [row for row in table.projects(line.store, line.server) if row["project"] not in listing.grants]
+    for row in new:
+        if row["pulled_seq"] or row["seen_seq"]:  # when it is there again, all of it is asked for
+            line.commit("pull", [row["project"]], {"pulled_seq": 0, "seen_seq": 0})
+    made = {row["project"]: Grant(row["project"], "write", latest_seq=0) for row in new}
+    return replace(listing, grants={**listing.grants, **made})
 
 
 def _of_this_machine(exc: Exception) -> Problem:

@@ -14,6 +14,8 @@ STEPS = {
     "cloud_config_error": "run `engram cloud login --server URL` again",
     "internal_error": "run `engram doctor`; it is tried again by itself",
     "too_large": "make the row shorter, or have the server's limit raised",
+    "alias_not_granted": "the rows themselves were sent, only the old name is not shared: an admin grants you write on "
+    "the old name with `engram cloud grants add` and it is sent by itself, or leave it",
     "unreadable": "update engram on this machine, then `engram cloud status --retry`",
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from engram_py.models.cloud import TARGET
 from engram_py.models.mutation import Changes, Mutation
-from engram_py.services.autosync.answers import Pushed
+from engram_py.services.autosync.answers import Listing, Pushed
 from engram_py.services.autosync.line import TURN_SECONDS, Line
 from engram_py.services.autosync.problems import Problem
 from engram_py.store import sync_state as table
@@ -22,6 +22,8 @@ from engram_py.sync.wire import entry_of
 MOST_ROWS, MOST_BYTES = 100, 2**20
 _LEAST_ROWS, _LEAST_BYTES = 25, 64 * 1024
 _PATIENT_TURNS = 3
+# A server that shows a name as granted and refuses its alias all the same is not asked for ever.
+_ALIAS, _MOST_OFFERS = "alias_not_granted", 5
 # Answers about an entry that are about its project: nothing is wrong with the row.
 _OF_PROJECTS = {"policy_forbidden": "policy_forbidden", "paused": "paused", "sync-paused": "paused"}
 
@@ -47,9 +49,14 @@ class Delivered:
 
 
 class Push:
-    """One turn of sending. Keeps what it learned about the server's limits for the next one."""
+    """One turn of sending. Keeps what it learned about the server's limits for the next one.
+
+    ``listing`` is what the server showed last; ``kept_here`` says what stays on this machine without harm.
+    """
 
     def __init__(self) -> None:
+        self.listing = Listing(None)
+        self.kept_here: list[str] = []
         self._rows = MOST_ROWS
         self._bytes = MOST_BYTES
         self.sent = self.known = self.set_aside = 0
@@ -60,7 +67,7 @@ class Push:
     def run(self, line: Line) -> None:
         """Send until nothing waits, or the turn is over (``more``). Raises Problem, Stopped, LeaseLost."""
         self.sent = self.known = self.set_aside = 0
-        self.blocked, self.more = {}, False
+        self.blocked, self.more, self.kept_here = {}, False, []
         try:
             self._turn(line)
         except Problem as problem:
@@ -73,6 +80,7 @@ class Push:
         done: set[str] = set()
         total = self._waiting(line) if line.progress is not None else 0
         self._leave_out(line)
+        self._offer_aliases(line)
         while not self.more and (group := self._next_group(line, done)):
             names = {row["project"] for row in group}
             resend = max(row["resend_upto"] for row in group)
@@ -82,7 +90,9 @@ class Push:
     def _next_group(self, line: Line, done: set[str]) -> list[Row]:
         """The projects furthest behind that stand at the same place: one request serves them all."""
         rows = [
-            row for row in table.projects(line.store, line.server) if row["project"] not in done | set(self.blocked)
+            row
+            for row in table.projects(line.store, line.server)
+            if row["project"] not in done | set(self.blocked) and row["access"] != "read"
         ]
         least = min((_place(row) for row in rows), default=None)
         return [row for row in rows if _place(row) == least]
@@ -92,13 +102,43 @@ class Push:
         for row in table.projects(line.store, line.server):
             if row["access"] in ("", "write"):
                 continue
+            if row["access"] == "read":
+                self._keep_here(line, row)
+                continue
             first = self._first_change(line, row)
-            if row["access"] == "none" and first:
-                # It may be new there, for a token that may write anything. One row will tell.
-                for name, problem in self._deliver(line, first).blocked.items():
-                    self._block(line, name, problem)
+            reason = self._why_paused(row["project"])
+            if first and row["access"] == "paused" and reason:
+                self._block(line, row["project"], Problem("paused", f"{row['project']} is paused: {reason}"))
             elif first:
-                self._block(line, row["project"], _no_access(row["project"], row["access"]))
+                # It may be new there, for a token that may write anything; and of a pause, a refusal tells the reason.
+                # One row will tell.
+                for name, problem in self._deliver(line, first).blocked.items():
+                    self._block(line, name, _of(name, problem))
+
+    def _keep_here(self, line: Line, row: Row) -> None:
+        """A reader's own changes are no failure: it was never said that they would be sent."""
+        if row["push_reason"]:
+            line.commit("push", [row["project"]], {"push_reason": ""})
+        if count := table.waiting_of_here(line.store, row["project"], after=row["pushed_seq"]):
+            self.kept_here.append(f"{row['project']} is read only: {count:,} change(s) of this machine are not sent")
+
+    def _why_paused(self, project: str) -> str:
+        grant = (self.listing.grants or {}).get(project)
+        return grant.paused_reason if grant is not None else ""
+
+    def _offer_aliases(self, line: Line) -> None:
+        """Send again the old names that could not be shared, where the token may by now."""
+        keys = [
+            (row["entity"], row["entity_key"], row["project"])
+            for row in table.set_aside_for(line.store, line.server, _ALIAS, limit=MOST_ROWS)
+            if row["tries"] < _MOST_OFFERS
+            and self.listing.may_write(row["entity_key"])
+            and self.listing.may_write(row["project"])
+        ]
+        if keys:
+            done = resend(line, keys)
+            line.commit("push", (), {}, aside=done.aside, taken=done.taken)
+            self._count(done)
 
     def _catch_up(self, line: Line, names: set[str], cursor: int, resend: int, *, until: float, total: int) -> None:
         while names:
@@ -212,6 +252,7 @@ class Push:
         return sum(
             table.waiting(line.store, row["project"], after=row["pushed_seq"], resend=row["resend_upto"], target=TARGET)
             for row in table.projects(line.store, line.server)
+            if row["access"] != "read"
         )
 
     def _skip_own(self, line: Line, done: Delivered) -> None:
@@ -259,6 +300,11 @@ def _sort_out(line: Line, part: Sequence[Mutation], answer: Pushed, done: Delive
             done.ends[name] = (done.ends.get(name, (answer.previous[name], 0))[0], seq)
 
 
+def _of(project: str, problem: Problem) -> Problem:
+    """The same, and it says of which project."""
+    return problem if project in problem.message else Problem(problem.code, f"{project}: {problem.message}")
+
+
 def _place(row: Row) -> tuple[int, bool]:
     return row["pushed_seq"], row["pushed_seq"] < row["resend_upto"]
 
@@ -268,10 +314,3 @@ def _by_project(part: Sequence[Mutation]) -> dict[str, list[Mutation]]:
     for one in part:
         found[one.project].append(one)
     return found
-
-
-def _no_access(project: str, access: str) -> Problem:
-    if access == "paused":
-        return Problem("paused", f"{project} is paused on the server")
-    message = f"{project} has changes that are not sent: this token may read it, and not change it"
-    return Problem("policy_forbidden", message)

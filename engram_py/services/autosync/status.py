@@ -123,11 +123,15 @@ def _projects(store: Store, server: str) -> tuple[CloudProject, ...]:
     found = []
     for row in table.projects(store, server):
         code = row["push_reason"] or row["pull_reason"]
-        waiting = table.waiting(
-            store, row["project"], after=row["pushed_seq"], resend=row["resend_upto"], target=TARGET
-        )
-        found.append(CloudProject(row["project"], row["access"], waiting, code, step_of(code)))
+        found.append(CloudProject(row["project"], row["access"], _waiting(store, row), code, step_of(code)))
     return tuple(found)
+
+
+def _waiting(store: Store, row: Row) -> int:
+    after = row["pushed_seq"]
+    if row["access"] == "read":  # what came from elsewhere is not this account's to send
+        return table.waiting_of_here(store, row["project"], after=after)
+    return table.waiting(store, row["project"], after=after, resend=row["resend_upto"], target=TARGET)
 
 
 def _set_aside(row: Row) -> SetAside:
@@ -141,6 +145,7 @@ def _set_aside(row: Row) -> SetAside:
         repairable=bool(row["repairable"]),
         tries=row["tries"],
         last_seen_at=row["last_seen_at"],
+        next_step=step_of(row["reason_code"]),
     )
 
 

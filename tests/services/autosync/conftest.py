@@ -178,6 +178,8 @@ def _as_new(team: TeamServer) -> None:
     team.hidden.clear()
     team.reject.clear()
     team.bodies.clear()
+    team.pauses.clear()
+    team.every = ""
     team.tokens = {TOKEN}
     team.most_bytes = 8 * 2**20
 

@@ -42,6 +42,8 @@ class TeamServer:
     grants: dict[str, str] = field(default_factory=dict)
     paused: set[str] = field(default_factory=set)
     hidden: set[str] = field(default_factory=set)  # granted, and not listed before something is there
+    every: str = ""  # what the token may do in any project; empty: the server does not say
+    pauses: dict[str, str] = field(default_factory=dict)  # the reason of a pause, by project, as the listing tells it
     instance: str = "first"
     most_bytes: int = 8 * 2**20
     reject: dict[str, str] = field(default_factory=dict)  # entity key → reason code
@@ -109,7 +111,7 @@ class TeamServer:
         request.answer({**told, "project": "", "latest_seq": self.seq, "previous": previous})
 
     def refusal(self, entry: dict[str, Any]) -> str:
-        if self.grants.get(entry["project"]) != "write":
+        if self.grants.get(entry["project"], self.every) != "write":
             return "policy_forbidden"
         if entry["project"] in self.paused:
             return "sync-paused"
@@ -117,7 +119,7 @@ class TeamServer:
 
     def pull(self, request: Request) -> None:
         since, limit = int(request.query["since_seq"][0]), int(request.query["limit"][0])
-        asked = [name for name in request.query.get("project", []) if name in self.grants]
+        asked = [name for name in request.query.get("project", []) if name in self._granted()]
         if not asked:
             request.refuse(403, "policy_forbidden", "this account may not read it")
             return
@@ -133,10 +135,16 @@ class TeamServer:
     def projects(self, request: Request) -> None:
         listed = [
             {"name": name, "access": access, "paused": name in self.paused, "latest_seq": self.latest(name)}
-            for name, access in self.grants.items()
+            | ({"paused_reason": self.pauses[name]} if name in self.pauses else {})
+            for name, access in self._granted().items()
             if name not in self.hidden or self.latest(name)
         ]
-        request.answer({"projects": listed, "instance": self.instance})
+        every = {"every": self.every} if self.every else {}
+        request.answer({"projects": listed, "instance": self.instance, **every})
+
+    def _granted(self) -> dict[str, str]:
+        everywhere = {name: self.every for name, _, _ in self.log} if self.every else {}
+        return everywhere | self.grants
 
     def whoami(self, request: Request) -> None:
         request.answer({"principal": "ada", "role": "member", "token_expires_at": None, "instance": self.instance})

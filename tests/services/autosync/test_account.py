@@ -183,6 +183,41 @@ def test_enrolling_says_what_the_token_may_not(lab: Lab) -> None:
     lab.app.autosync.unenroll(["read-me", "nobody"])
 
 
+def test_enrolling_says_when_nothing_here_is_called_so(lab: Lab) -> None:
+    lab.save("one", project=f"{lab.project}-hidden")
+    hidden, wrong = f"{lab.project}-hidden", f"{lab.project}-mistyped"
+    done = lab.app.autosync.enroll([hidden, wrong])
+    assert done.warnings[0] == f"{hidden}: the server does not show it to this token; it waits until it is granted"
+    assert done.warnings[1].startswith(f"nothing here is called {wrong}, and the server does not show it to this token")
+    assert f"engram cloud unenroll {wrong}" in done.warnings[1]
+
+
+def test_enrolling_says_that_a_first_push_makes_what_a_token_may_make(lab: Lab) -> None:
+    new = f"{lab.project}-new"
+    lab.save("one", project=new)
+    lab.team.every = "write"
+    [left] = lab.app.autosync.enroll([], everything=True).warnings
+    assert (left.startswith("not on the server yet, and not enrolled: "), new in left) == (True, True)
+    assert lab.app.autosync.enroll([new]).warnings == (f"{new}: not on the server yet: your first push makes it",)
+    lab.team.every = "read"
+    assert "waits until it is granted" in lab.app.autosync.enroll([new]).warnings[0]
+
+
+def test_enrolling_an_old_name_says_the_new_one(lab: Lab) -> None:
+    old = f"{lab.project}-old"
+    lab.save("one", project=old)
+    lab.app.merging.merge([old], lab.project)
+    assert lab.app.autosync.enroll([old]).warnings == (f"{old} is called {lab.project} now",)
+
+
+def test_enrolling_what_is_paused_says_why(lab: Lab) -> None:
+    lab.save("one")
+    lab.team.paused.add(lab.project)
+    assert lab.app.autosync.enroll([lab.project]).warnings == (f"{lab.project} is paused on the server; it waits",)
+    lab.team.pauses[lab.project] = "it is being moved"
+    assert "(it is being moved)" in lab.app.autosync.enroll([lab.project]).warnings[0]
+
+
 def test_enrolling_works_while_the_server_does_not(lab: Lab) -> None:
     lab.team.always["/sync/projects"] = lambda request: request.hang_up()
     done = lab.app.autosync.enroll(["later"])

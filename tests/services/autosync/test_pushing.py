@@ -10,6 +10,7 @@ from engram_py.errors import NothingEnrolledError, NotLoggedInError
 from engram_py.models.observation import Change
 from engram_py.services.autosync import line as line_module
 from engram_py.services.autosync import push as push_module
+from engram_py.sync.wire import mutation_of
 from tests.services.autosync.conftest import Joiner, Lab, from_elsewhere
 from tests.services.autosync.team_server import Request
 from tests.services.conftest import draft
@@ -214,30 +215,53 @@ def test_a_row_that_makes_the_server_fail_is_found_after_some_patience(lab: Lab)
     assert (lab.sent(), lab.aside()) == (["one", "two"], [("push", bad, "refused")])
 
 
-@pytest.mark.parametrize("reason", ["policy_forbidden", "paused"])
-def test_a_project_that_may_not_be_written_waits_and_the_others_go_on(lab: Lab, reason: str) -> None:
+def test_a_project_that_is_paused_waits_says_why_and_the_others_go_on(lab: Lab) -> None:
     other = f"{lab.project}-other"
     lab.team.grants[other] = "write"
     lab.app.autosync.enroll([other])
     lab.synced()
     lab.save("one")
     lab.save("two", project=other)
-    if reason == "paused":
-        lab.team.paused.add(other)
-    else:
-        lab.team.grants[other] = "read"
+    lab.team.paused.add(other)
 
     done = lab.failed()
 
-    assert (done.reason_code, other in done.reason_message, lab.sent()) == (reason, True, ["one"])
+    assert (done.reason_code, other in done.reason_message, lab.sent()) == ("paused", True, ["one"])
+    assert "it is paused" in done.reason_message  # a server whose list has no reason says it in its refusal
     assert lab.aside() == []
     waiting = {one.name: one.pending for one in lab.status.projects}
     assert waiting[lab.project] == 0
     assert waiting[other] > 0
+    lab.team.pauses[other] = "it is being moved"
+    lab.team.bodies.clear()
+    assert lab.failed().reason_message == f"{other} is paused: it is being moved"
+    assert lab.team.bodies == []
     lab.team.paused.clear()
-    lab.team.grants[other] = "write"
     lab.synced()
     assert lab.status.pending == 0
+
+
+def test_a_reader_is_in_step_with_what_stays_here(lab: Lab) -> None:
+    """What came from a folder the server has from its author; what is new here is counted and sent nowhere."""
+    lab.team.grants[lab.project] = "read"
+    arrived = from_elsewhere(lab, f"obs-{lab.project}", "through git")
+    lab.app.replica.apply([mutation_of(arrived)], source="folder:x")
+    done = lab.synced()
+    assert (done.warnings, lab.team.bodies) == ((), [])
+    [project] = lab.status.projects
+    assert (project.access, project.pending, project.reason_code) == ("read", 0, "")
+
+    lab.save("one")
+    done = lab.synced()
+
+    [project] = lab.status.projects
+    said = f"{lab.project} is read only: {project.pending} change(s) of this machine are not sent"
+    assert (done.warnings, lab.team.bodies) == ((said,), [])
+    assert (lab.status.phase, lab.status.reason_code, lab.status.pending) == ("healthy", "", 0)
+    assert project.pending > 0
+    lab.team.grants[lab.project] = "write"
+    lab.synced()
+    assert lab.sent() == ["one", "through git"]
 
 
 @pytest.mark.parametrize("reason", ["policy_forbidden", "paused"])
@@ -276,6 +300,56 @@ def test_a_project_that_is_new_to_the_server_is_made_by_a_token_that_may_write_a
     lab.synced()
 
     assert lab.sent() == ["one", "two"]
+
+
+def test_a_token_that_may_write_anything_is_told_nothing_of_a_refusal(lab: Lab) -> None:
+    del lab.team.grants[lab.project]
+    lab.team.every = "write"
+    lab.save("one", "two")
+
+    lab.synced()
+
+    assert (lab.sent(), len(lab.team.bodies)) == (["one", "two"], 1)
+    [project] = lab.status.projects
+    assert (project.access, project.pending, project.reason_code) == ("write", 0, "")
+    lab.team.log.clear()
+    lab.synced()
+    assert lab.cursors() | {"pushed_seq": 0} == {"pushed_seq": 0, "pulled_seq": 0, "seen_seq": 0, "access": "write"}
+    assert lab.sent() == []  # what somebody destroyed there is not brought back
+
+
+def test_an_old_name_that_was_not_granted_is_offered_again_when_it_is(lab: Lab) -> None:
+    old = f"{lab.project}-old"
+    lab.save("one")
+    lab.save("before", project=old)
+    lab.app.merging.merge([old], lab.project)
+    lab.team.reject[old] = "alias_not_granted"
+    lab.synced()
+    assert lab.aside() == [("push", old, "alias_not_granted")]
+    assert "`engram cloud grants add`" in lab.status.set_aside[0].next_step
+    lab.team.reject.clear()
+    lab.team.bodies.clear()
+    lab.synced()
+    assert (lab.aside(), lab.team.bodies) == ([("push", old, "alias_not_granted")], [])
+
+    lab.team.grants[old] = "write"
+    lab.synced()
+
+    assert lab.aside() == []
+    assert lab.team.keys(lab.project, "alias") == [old]
+
+
+def test_an_old_name_that_is_refused_for_ever_is_not_offered_for_ever(lab: Lab) -> None:
+    old = f"{lab.project}-old"
+    lab.save("before", project=old)
+    lab.app.merging.merge([old], lab.project)
+    lab.team.reject[old] = "alias_not_granted"
+    lab.team.grants[old] = "write"
+    for _ in range(7):
+        lab.synced()
+    lab.team.bodies.clear()
+    lab.synced()
+    assert (lab.team.bodies, lab.status.set_aside[0].tries) == ([], 5)
 
 
 def test_a_project_that_is_not_granted_is_asked_about_with_one_row(lab: Lab) -> None:
