@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-
 import click
 
-from engram_py.interfaces.cli.support import json_option
+from engram_py.interfaces.cli.lazy import LazyGroup
+from engram_py.interfaces.cli.support import json_option, pass_json_on
 
 # command → (module, what `engram cloud --help` says of it). The first half is for whoever uses a server, the second
 # for whoever runs one: it alone needs the packages of the extra `server`.
@@ -27,30 +26,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-class _Commands(click.Group):
-    """Finds a command's module on demand; ``--help`` imports none of them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"engram_py.interfaces.cli.{COMMANDS[name][0]}")
-        command: click.Command = getattr(module, f"{name}_command")
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.exceptions.NoSuchCommand as exc:  # click knows only the commands that were imported
-            raise click.exceptions.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx) from exc
+class _Commands(LazyGroup):
+    table = COMMANDS
 
 
 @click.group("cloud", cls=_Commands)
@@ -58,5 +35,4 @@ class _Commands(click.Group):
 @click.pass_context
 def cloud_command(ctx: click.Context, as_json: bool) -> None:
     """Share memory through a server: connect this machine to one, or run one for a team."""
-    if as_json and ctx.invoked_subcommand is not None:
-        ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
+    pass_json_on(ctx, as_json=as_json)

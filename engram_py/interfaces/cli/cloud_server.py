@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from engram_py.interfaces.cli.cloud_admin import administered, need_packages, print_rows, print_value
-from engram_py.interfaces.cli.support import json_option, refusing
+from engram_py.interfaces.cli.support import json_option, pass_json_on, refusing
 
 _USER = "The account's name."
 
@@ -43,10 +43,8 @@ def users_command(ctx: click.Context, as_json: bool) -> None:
 
     Works on the database that ENGRAM_DATABASE_URL names; without it, on the server this machine is logged in to.
     """
-    if ctx.invoked_subcommand is None:
+    if not pass_json_on(ctx, as_json=as_json):
         ctx.invoke(list_users, as_json=as_json)
-    elif as_json:
-        ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
 
 
 @users_command.command("list")
@@ -114,10 +112,8 @@ def enable_user(user: str, as_json: bool) -> None:
 @click.pass_context
 def tokens_command(ctx: click.Context, as_json: bool) -> None:
     """List, add and revoke tokens; alone it lists them."""
-    if ctx.invoked_subcommand is None:
+    if not pass_json_on(ctx, as_json=as_json):
         ctx.invoke(list_tokens, as_json=as_json)
-    elif as_json:
-        ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
 
 
 @tokens_command.command("list")
@@ -159,10 +155,8 @@ def revoke_token(number: int, reason: str | None, as_json: bool) -> None:
 @click.pass_context
 def grants_command(ctx: click.Context, as_json: bool) -> None:
     """List, add and remove what accounts may read or write; alone it lists."""
-    if ctx.invoked_subcommand is None:
+    if not pass_json_on(ctx, as_json=as_json):
         ctx.invoke(list_grants, as_json=as_json)
-    elif as_json:
-        ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
 
 
 @grants_command.command("list")

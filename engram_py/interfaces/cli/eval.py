@@ -10,6 +10,7 @@ from engram_py.interfaces.cli.support import (
     OBSERVATION_ID,
     json_option,
     memory,
+    pass_json_on,
     progress,
     project_option,
     refusing,
@@ -32,10 +33,8 @@ def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_jso
     `add`, `list` and `remove` look after the questions. Others are learned from searches whose hit was opened
     (setting `learn`). All of it stays on this machine.
     """
-    if ctx.invoked_subcommand is None:
+    if not pass_json_on(ctx, as_json=as_json):
         _run(keep=keep, tolerance=tolerance, as_json=as_json)
-    elif as_json:
-        ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
 
 
 @refusing

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
-import importlib
 import os
 import sys
 
 import click
 
+from engram_py.interfaces.cli.lazy import LazyGroup
 from engram_py.version import __version__
 
 # command → (module, what `engram --help` says of it)
@@ -56,30 +56,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 INTERRUPTED = 130  # what a shell says of a command that Ctrl-C ended
 
 
-class _Commands(click.Group):
-    """Finds a command's module on demand; ``--help`` imports none of them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"engram_py.interfaces.cli.{COMMANDS[name][0]}")
-        command: click.Command = getattr(module, f"{name}_command")
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.exceptions.NoSuchCommand as exc:  # click knows only the commands that were imported
-            raise click.exceptions.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx) from exc
+class _Commands(LazyGroup):
+    table = COMMANDS
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

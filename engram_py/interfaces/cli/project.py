@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from engram_py.interfaces.cli.support import here, json_option, memory, refusing, show
+from engram_py.interfaces.cli.support import here, json_option, memory, pass_json_on, refusing, show
 
 
 @click.command("init")
@@ -39,10 +39,8 @@ def init_command(name: str | None, force: bool, as_json: bool) -> None:
 @click.pass_context
 def projects_command(ctx: click.Context, as_json: bool) -> None:
     """List, merge and alias projects; alone it lists them."""
-    if ctx.invoked_subcommand is None:
+    if not pass_json_on(ctx, as_json=as_json):
         ctx.invoke(list_command, as_json=as_json)
-    elif as_json:  # `engram projects --json merge` means what `engram projects merge --json` does
-        ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
 
 
 @projects_command.command("list")

@@ -173,3 +173,13 @@ def text_argument(value: str) -> str:
     if value != "-":
         return value
     return sys.stdin.read() if sys.stdin is not None else ""
+
+
+def pass_json_on(ctx: click.Context, *, as_json: bool) -> bool:
+    """Whether a group was called with a command, which then prints as the group was told to.
+
+    ``engram projects --json merge`` means what ``engram projects merge --json`` does.
+    """
+    if ctx.invoked_subcommand is not None and as_json:
+        ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
+    return ctx.invoked_subcommand is not None

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from engram_py.models.mutation import Applied, Changes, Digest, Mutation
@@ -37,8 +36,7 @@ class Exchange(Protocol):
 class Job:
     """A repository's folder, whose memory goes through it, and on what terms.
 
-    ``names`` are the names of the project that rows may have; None takes and gives rows of every project. ``remote``
-    and ``common_dir`` identify the repository.
+    ``names`` are the names of the project that rows may have; None takes and gives rows of every project.
     """
 
     folder: ChunkFolder
@@ -48,8 +46,6 @@ class Job:
     key: SealingKey | None
     device: DeviceKey
     trusted: frozenset[str]
-    common_dir: Path
-    remote: str
     allow_plain: bool = False
     progress: Progress | None = None
 

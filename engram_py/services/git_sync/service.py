@@ -213,8 +213,6 @@ class GitSync:
             key=key,
             device=self._keys.device(device),
             trusted=frozenset(table.trusted(self._store, place.target)),
-            common_dir=place.repository.common_dir,
-            remote=place.repository.remote or "",
             allow_plain=allow_plain,
             progress=progress,
         )

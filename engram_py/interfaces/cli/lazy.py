@@ -1,0 +1,40 @@
+"""A group whose commands are imported when they run, so that none pays for another."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+
+import click
+
+
+class LazyGroup(click.Group):
+    """Finds a command's module on demand; ``--help`` imports none of them.
+
+    ``table`` has for each command the module in ``engram_py.interfaces.cli`` that holds ``<name>_command``, and what
+    the group's help says of it.
+    """
+
+    table: Mapping[str, tuple[str, str]] = {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.table:
+            return None
+        module = importlib.import_module(f"engram_py.interfaces.cli.{self.table[name][0]}")
+        command: click.Command = getattr(module, f"{name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in self.table.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as exc:  # click knows only the commands that were imported
+            raise click.exceptions.NoSuchCommand(args[0], possibilities=self.table, ctx=ctx) from exc
