@@ -69,7 +69,7 @@ class Journal:
         if ahead is None or ahead < clock:
             return clock
         later = just_after(ahead, device=self.device())
-        journal.outrun(self._store, entity, key, later)
+        journal.outrun(self._store, entity, key, later, ahead=ahead)
         return later
 
     def _enqueue(self, entity: str, key: str, op: str, project: str, clock: str) -> None:

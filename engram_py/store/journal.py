@@ -73,10 +73,13 @@ def ahead_of(store: Store, entity: str, key: str) -> str | None:
     return found
 
 
-def outrun(store: Store, entity: str, key: str, clock: str) -> None:
-    """Date such a row anew."""
+def outrun(store: Store, entity: str, key: str, clock: str, *, ahead: str) -> None:
+    """Date such a row anew, and that it was made personal, where that is what happened to it."""
     table, column = TABLES[entity]
     store.update(table, {column: key}, {"clock": clock})
+    if entity == "observation":
+        sql = "update sync_withdrawn set clock = :clock where sync_id = :key and clock <= :ahead"
+        store.execute(sql, clock=clock, key=key, ahead=ahead)
     store.insert("sync_ahead", {"entity": entity, "entity_key": key, "clock": clock}, replace=True)
 
 

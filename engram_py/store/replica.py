@@ -70,6 +70,13 @@ PAGES = {
     ),
 }
 
+VERSION_NAMES = f"""
+select observations.sync_id, v.digest
+from observation_versions as v
+join observations on observations.id = v.observation_id
+where scope <> 'personal' and v.digest not like '-%' and {_IN_PROJECTS}
+"""
+
 PERSONAL_ENDS = """
 select r.sync_id
 from memory_relations as r
@@ -156,6 +163,12 @@ def with_personal_ends(store: Store, keys: Sequence[str]) -> set[str]:
 def page(store: Store, entity: str, *, after: str, projects: Sequence[str] | None, limit: int) -> list[str]:
     names = None if projects is None else json.dumps(list(projects))
     return [row[0] for row in store.rows(PAGES[entity], after=after, projects=names, limit=limit)]
+
+
+def version_names(store: Store, projects: Sequence[str] | None) -> list[tuple[str, str]]:
+    """Observation and digest of every older text that may be shared."""
+    names = None if projects is None else json.dumps(list(projects))
+    return [(row[0], row[1]) for row in store.rows(VERSION_NAMES, projects=names)]
 
 
 def enqueue(store: Store, row: dict[str, Any]) -> None:

@@ -224,12 +224,11 @@ def _drop_session(batch: Batch, key: str) -> None:
     )
     """
     project = batch.store.value(sql, key=key)
-    batch.store.execute("update sessions set clock = :c where id = :key", c=table.MADE_UP, key=key)
     if project is None:
         batch.store.execute("delete from sessions where id = :key", key=key)
         return
-    blank = {"summary": None, "ended_at": None, "agent": "", "ownership_mode": "shared", "project": project}
-    batch.store.update("sessions", {"id": key}, blank)
+    blank = {"summary": None, "ended_at": None, "agent": "", "ownership_mode": "shared"}
+    batch.store.update("sessions", {"id": key}, blank | {"project": project, "clock": table.MADE_UP})
 
 
 def _drop_project(batch: Batch, key: str) -> None:

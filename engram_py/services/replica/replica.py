@@ -126,11 +126,11 @@ class Replica:
     # --- the parts ---------------------------------------------------------------------------------------
 
     def _prepare(self, source: str = "") -> Batch:
-        from engram_py.services.replica.settling import known_names, prepare, settle
+        from engram_py.services.replica.settling import known_names, note_aliases, settle
 
+        note_aliases(self._store)
         moment = self._journal.moment().astimezone(UTC)
         batch = Batch(self._store, self._journal, source, int(moment.timestamp() * 1000), known_names(self._store))
-        prepare(self._store, batch)
         settle(batch)
         return batch
 
@@ -180,17 +180,9 @@ class Replica:
         for entity in table.PAGES:
             for keys in _pages(lambda after, kind=entity: self._page(kind, after, projects)):  # type: ignore[misc]
                 yield from self._outgoing.rows(entity, keys)
-        versions = self._store.rows(
-            """
-            select observations.sync_id, v.digest from observation_versions as v
-            join observations on observations.id = v.observation_id
-            where scope <> 'personal' and v.digest not like '-%'
-              and (:projects is null or project in (select value from json_each(:projects)))
-            """,
-            projects=None if projects is None else json.dumps(list(projects)),
-        )
+        versions = table.version_names(self._store, projects)
         for start in range(0, len(versions), _PAGE_ROWS):
-            keys = [version_key(row[0], row[1]) for row in versions[start : start + _PAGE_ROWS]]
+            keys = [version_key(*pair) for pair in versions[start : start + _PAGE_ROWS]]
             yield from self._outgoing.rows("version", keys)
         if projects is None:
             yield from self._outgoing.rows("alias", [r[0] for r in self._store.rows("select alias from sync_aliases")])

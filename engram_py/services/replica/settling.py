@@ -26,8 +26,8 @@ def known_names(store: Store) -> Names:
     return Names((row["alias"], row["project"], row["clock"]) for row in rows)
 
 
-def prepare(store: Store, batch: Batch) -> None:
-    """Name what was written since: aliases as they were given, and versions that no target heard of."""
+def note_aliases(store: Store) -> None:
+    """Note the aliases that were given here since, as they were given."""
     store.execute(
         """
         insert or replace into sync_aliases (alias, project, created_at, clock)
@@ -36,8 +36,6 @@ def prepare(store: Store, batch: Batch) -> None:
         where given.clock is null or given.clock < here.clock
         """
     )
-    batch.names = known_names(store)
-    _name_versions(batch)
 
 
 def _name_versions(batch: Batch) -> None:
@@ -67,13 +65,13 @@ def settle(batch: Batch) -> None:
     """Bring the memory to what follows from its rows."""
     if batch.aliased:
         _settle_names(batch)
+    _name_versions(batch)  # before topics are settled: older texts move by their names
     for project, scope, topic_key in sorted(batch.topics):
         name = batch.names.canonical(project)
         values = {"project": name, "scope": scope, "topic_key": topic_key}
         holders = batch.store.rows(table.HOLDERS, **values)
         if len(holders) > 1:
             _settle_topic(batch, holders)
-    _name_versions(batch)  # those of observations that moved just now
     for row_id in sorted(batch.renumbered):
         table.renumber(batch.store, row_id)
 

@@ -209,6 +209,19 @@ def test_a_row_dated_in_the_far_future_arrives_and_can_still_be_changed(
     assert {row[0] for row in wild.app.store.rows("select content from observations")} == {"changed today", "text"}
 
 
+def test_a_row_dated_in_the_far_future_can_be_made_personal(desk: net.Machine, new_machine: MachineMaker) -> None:
+    wild = new_machine("wild", skew=timedelta(days=365 * 50))
+    wild.app.save(Draft("Of the year 2076", "first"))
+    pass_on(wild, desk)
+    [here] = desk.ids()
+
+    desk.app.observations.update(here, Change(scope="personal"))
+    net.exchange_all([desk, wild])
+
+    assert wild.ids() == []
+    assert net.contents(desk) == net.contents(wild)
+
+
 def test_a_row_of_a_kind_this_program_does_not_know_is_passed_on_untouched(
     desk: net.Machine, laptop: net.Machine
 ) -> None:
@@ -533,3 +546,20 @@ def test_what_was_made_personal_here_and_destroyed_elsewhere_is_gone_everywhere(
 
     assert desk.ids() == []
     assert net.contents(desk) == net.contents(laptop) == net.contents(tower)
+
+
+def test_older_texts_move_with_a_topic_when_its_project_is_renamed_in_the_same_batch(
+    desk: net.Machine, laptop: net.Machine, new_machine: MachineMaker
+) -> None:
+    tower = new_machine("tower")
+    tower.app.save(Draft("Use WAL", "first", topic_key="db/wal"), project="shop")
+    tower.app.save(Draft("Use WAL", "second", topic_key="db/wal"), project="shop")
+    laptop.app.save(Draft("Else", "text"), project="shop")
+    laptop.app.merging.merge(["shop"], "webshop")
+    laptop.app.save(Draft("Use WAL", "third", topic_key="db/wal"), project="webshop")
+    pass_on(laptop, tower)
+
+    live = tower.app.store.value("select id from observations where content = 'third'")
+    versions = tower.app.observations.get(live, history=True).versions
+
+    assert {version.content for version in versions} == {"first", "second"}
