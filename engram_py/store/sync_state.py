@@ -15,6 +15,15 @@ PROJECTS = "select * from cloud_projects where server = :server order by project
 
 ANY_PROJECT = "select 1 from cloud_projects where server = :server limit 1"
 
+HAS_ANY_PROJECT = "select 1 from cloud_projects limit 1"
+
+ANYTHING_WAITS = """
+select 1
+from cloud_projects as p join sync_mutations as m on m.project = p.project and m.seq > p.pushed_seq
+where m.source <> :target or m.seq <= p.resend_upto
+limit 1
+"""
+
 LAST_SEQ = "select coalesce(max(seq), 0) from sync_mutations"
 
 # The row of the queue that says how something is now.
@@ -156,6 +165,16 @@ def projects(store: Store, server: str) -> list[Row]:
 
 def has_projects(store: Store, server: str) -> bool:
     return store.row(ANY_PROJECT, server=server) is not None
+
+
+def has_any_project(store: Store) -> bool:
+    """Whether anything goes to any server."""
+    return store.row(HAS_ANY_PROJECT) is not None
+
+
+def anything_waits(store: Store, target: str) -> bool:
+    """Whether a project that goes to a server has changed since."""
+    return store.row(ANYTHING_WAITS, target=target) is not None
 
 
 def enroll(store: Store, server: str, project: str, *, now: str) -> bool:

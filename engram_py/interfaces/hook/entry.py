@@ -17,6 +17,7 @@ from engram_py.interfaces.hook.request import MOST_INPUT_BYTES, BadInput, Reques
 from engram_py.interfaces.hook.watchdog import Watchdog, end
 
 if TYPE_CHECKING:
+    from engram_py.app import Engram
     from engram_py.config import Settings
     from engram_py.interfaces.hook.handlers import Call
 
@@ -24,6 +25,8 @@ _CHUNK = 1 << 20
 _COUNTING_SECONDS = 0.05  # for another process's write; the agent has its answer and waits for the end of the hook
 _READING_SHARE = 0.5  # of the time that is left, for the transcripts of other sessions
 _LOOKING_BACK = ("stop", "subagent-stop", "pre-compact", "session-end")
+# Where something was stored that others may want, and where a session wants what others stored.
+_SYNCING = ("session-start", *_LOOKING_BACK)
 _OPTIONS = ("--agent", "--limit-ms", "--pretool", "--data-dir")
 
 
@@ -160,6 +163,29 @@ class Run:
                 app.spool.drain(until=time.monotonic() + (self.call.deadline - time.monotonic()) * _READING_SHARE)
             if "usage" in app.__dict__:
                 app.usage.flush()
+        if self.event in _SYNCING:
+            self._sync(app)
+
+    def _sync(self, app: Engram) -> None:
+        """Have it sent, where somebody logged in to a server and nothing else on this machine sends it."""
+        from contextlib import suppress
+
+        from engram_py.errors import StoreError
+
+        self.stage = "syncing"
+        try:
+            from engram_py.services.autosync.errand import begin, is_due
+
+            now = app.journal.moment()
+            if is_due(app.store, app.cloud, now, last=self.event == "session-end"):
+                from engram_py.interfaces.hook.catching_up import set_out
+
+                app.store.hurry(_COUNTING_SECONDS)
+                with suppress(StoreError):  # two may go: of what both send, the server takes one
+                    begin(app.store, now)
+                set_out(app.settings.data_dir)
+        except Exception as exc:
+            self.note(exc)
 
     def ready(self) -> bytes:
         """What can be printed already, while the rest is not done."""

@@ -136,6 +136,27 @@ class Autosync:
         finally:
             exchange.close()
 
+    def catch_up(self, *, seconds: float) -> None:
+        """Exchange until both are at their ends, for at most ``seconds``, unless failures before say to wait.
+
+        For a process that nobody waits for. Never raises for the server's sake: how it went is in ``status``.
+        """
+        stopped = threading.Event()
+        timer = threading.Timer(seconds, stopped.set)
+        timer.daemon = True
+        timer.start()
+        exchange = self._exchange(stopped)
+        try:
+            for _ in _patiently():
+                done = exchange.once()
+                while exchange.more and not stopped.is_set():
+                    done = exchange.once()
+                if done is None or done.outcome != "busy":
+                    return
+        finally:
+            timer.cancel()
+            exchange.close()
+
     def retry(self) -> CloudSynced:
         """Try again what was set aside, then sync. Raises as ``sync_now`` does."""
         server = self._ready()

@@ -1,0 +1,45 @@
+"""Whether a hook should have its changes sent by a process of their own: a hook is over before a server answers.
+
+Asked at the end of every session and answer, so it costs a query where nobody logged in, and imports next to nothing.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from engram_py.models.cloud import TARGET, CloudSettings
+from engram_py.models.times import to_text
+from engram_py.services.autosync.backoff import MOST_SECONDS, passed, remaining
+from engram_py.store import sync_state as table
+from engram_py.store.database import Store
+
+# A server process asks every 30 to 35 seconds, and notices a hook's writes in between: while it does, nothing is due.
+QUIET_SECONDS = 45.0
+
+
+def is_due(store: Store, settings: CloudSettings, now: datetime, *, last: bool) -> bool:
+    """Whether nobody else on this machine syncs, and it may be tried now.
+
+    ``last``, the end of a session: the agent's server ends too, so what waits is sent whoever synced just now.
+    """
+    if not settings.autosync:
+        return False
+    if not (settings.server and settings.token) and table.login(store) is None:
+        return False
+    if not table.has_any_project(store):
+        return False
+    row = table.state(store, TARGET)
+    if row is None:
+        return True
+    if row["refused_token"] and not settings.token:  # until the next login
+        return False
+    waits = (row["push_backoff_until"], row["pull_backoff_until"])
+    if all(remaining(until, now, most=MOST_SECONDS) for until in waits):
+        return False
+    return passed(row["last_attempt_at"], now, seconds=QUIET_SECONDS) or (last and table.anything_waits(store, TARGET))
+
+
+def begin(store: Store, now: datetime) -> None:
+    """Others need not go as well. Raises StoreError."""
+    with store.transaction():
+        table.set_state(store, TARGET, last_attempt_at=to_text(now))
