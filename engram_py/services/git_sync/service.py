@@ -161,7 +161,7 @@ class GitSync:
     def trust(self, key: str) -> Device:
         """Believe what the device with this public key signed; from then on, in this repository, no other.
 
-        Raises InvalidArgumentError: it is no key.
+        Raises InvalidArgumentError: it is no key, or this device's own, which would shut out everybody else.
         """
         return self._trust(key, self._journal.now())
 
@@ -173,9 +173,12 @@ class GitSync:
         if not is_key(key):
             raise InvalidArgumentError("key", key, expected="the 43 characters `engram sync --trusted` lists")
         place = self._places.place(all_projects=True)
+        job = self._job(place, None, all_projects=True)
+        if now is not None and key == job.device.key:
+            raise InvalidArgumentError("key", key, expected="another device's key; this device is always believed")
         with self._store.transaction():
             table.trust(self._store, place.target, key=key, now=now)
-        found = self._devices(self._job(place, None, all_projects=True))
+        found = self._devices(job)
         return next(device for device in found if device.key == key)
 
     def _devices(self, job: Job) -> tuple[Device, ...]:

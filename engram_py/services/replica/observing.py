@@ -119,14 +119,20 @@ def take_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[st
     return added
 
 
-def remove_observation(batch: Batch, mutation: Mutation) -> bool:
-    """End an observation: for good, because it was made personal elsewhere, or (Engram's soft delete) hidden."""
+def remove_observation(batch: Batch, mutation: Mutation) -> bool | None:
+    """End an observation: for good, because it was made personal elsewhere, or (Engram's soft delete) hidden; None when
+    there is nothing yet to hide."""
     block = mutation.payload.get(OWN_BLOCK) or {}
     here = batch.row("observation", mutation.entity_key)
     withdrawn = block.get("withdrawn") is True
-    if not withdrawn and not is_final(mutation):
-        return here is not None and _hide(batch, mutation, here)
     old = batch.stone("observation", mutation.entity_key)
+    if not withdrawn and not is_final(mutation):
+        if here is not None:
+            return _hide(batch, mutation, here)
+        if old is not None:
+            return False
+        batch.wait(mutation, waits_for=mutation.entity_key, reason="its observation is not here")
+        return None
     if old is not None and (old["final"] or withdrawn) and old["clock"] >= mutation.clock:
         return False
     if withdrawn:

@@ -72,6 +72,19 @@ def test_one_is_never_refused_ones_own_chunks(ada: Member, bob: Member) -> None:
     assert ada.imported().refused == ()
 
 
+def test_naming_ones_own_device_shuts_nobody_out(ada: Member, bob: Member) -> None:
+    ada.save("One")
+    ada.shared()
+    bob.git("pull", "-q", "--no-rebase", "--no-edit")
+
+    with pytest.raises(InvalidArgumentError) as refused:
+        bob.sync.trust(own_key(bob))
+
+    assert "another device's key" in refused.value.hint
+    assert bob.imported().refused == ()
+    assert bob.titles() == ["One"]
+
+
 def test_a_wrong_signature_is_refused_although_nobody_is_trusted(ada: Member, bob: Member) -> None:
     ada.save("One")
     ada.shared()

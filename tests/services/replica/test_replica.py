@@ -191,6 +191,19 @@ def test_a_relation_waits_for_its_ends_and_a_version_for_its_memory(desk: net.Ma
     assert laptop.app.store.value("select count(*) from sync_apply_deferred") == 0
 
 
+def test_what_engram_deleted_is_hidden_even_when_the_row_arrives_afterwards(desk: net.Machine) -> None:
+    row = engram_row()
+    gone = {**row, "op": "delete", "payload": {"sync_id": row["entity_key"], "deleted_at": "2026-03-01 10:00:00"}}
+
+    first = desk.app.replica.apply([mutation_of(gone)])
+    desk.app.replica.apply([mutation_of(row)])
+
+    assert first.deferred == 1
+    assert titles(desk) == []
+    assert desk.app.store.value("select count(*) from observations where deleted_at is not null") == 1
+    assert desk.app.store.value("select count(*) from sync_apply_deferred") == 0
+
+
 def test_a_row_dated_in_the_far_future_arrives_and_can_still_be_changed(
     desk: net.Machine, new_machine: MachineMaker
 ) -> None:
