@@ -106,8 +106,12 @@ def _opening(project: str, today: str = "") -> str:
 def _tail(context: Context) -> str:
     if context.mode != "session":
         return _OPENS
-    count = f"{context.memories}" if context.memories <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
-    return f"{count} memories here; mem_search finds the rest, {_OPENS}"
+    return f"{counted(context.memories)} memories here; mem_search finds the rest, {_OPENS}"
+
+
+def counted(memories: int) -> str:
+    """How many memories there are, as far as they were counted."""
+    return f"{memories}" if memories <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
 
 
 def _notes(context: Context) -> str:

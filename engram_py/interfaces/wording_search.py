@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from engram_py.interfaces.context_text import counted
 from engram_py.interfaces.wording import age, notes, relation
 from engram_py.models.explain import Silence
 from engram_py.models.observation import Hit, Results
@@ -73,7 +74,7 @@ def nothing(value: Results) -> list[str]:
     """An empty answer in at most four lines: where was searched, why there is nothing, what is near, what to do."""
     where = "all projects" if value.projects is None else ", ".join(value.projects)
     query = " ".join(value.query.split())[:_QUERY_CHARS]
-    lines = [f'Nothing found for "{query}" in {where} ({value.memories} memories visible from there).']
+    lines = [f'Nothing found for "{query}" in {where} ({counted(value.memories)} memories visible from there).']
     silence = value.silence
     if silence is None:
         return lines

@@ -34,9 +34,9 @@ DEDUPE_WINDOW_MINUTES = 15
 
 
 class Row(Protocol):
-    """What SQLite's rows and plain dicts have in common."""
+    """A row as SQLite gives it."""
 
-    def __getitem__(self, name: str, /) -> Any: ...
+    def __getitem__(self, places: slice, /) -> tuple[Any, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,10 @@ class Observation:
 
     @classmethod
     def from_row(cls, row: Row) -> Observation:
-        values = {name: row[name] for name in OBSERVATION_COLUMNS}
-        values["pinned"] = bool(values["pinned"])
-        return cls(**values)
+        """Of a row that begins with OBSERVATION_COLUMNS. By place: a name is looked for among all of them each time."""
+        values = list(row[: len(OBSERVATION_COLUMNS)])
+        values[_PINNED] = bool(values[_PINNED])
+        return cls(*values)
 
     def state(self, now: datetime) -> str:
         """``needs_review`` once its review date has come, else ``active``."""
@@ -105,6 +106,7 @@ class Observation:
 
 
 OBSERVATION_COLUMNS = tuple(field.name for field in fields(Observation))
+_PINNED = OBSERVATION_COLUMNS.index("pinned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +305,10 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Results:
     """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them. ``silence``
-    says why there is nothing, ``explain`` how it went when that was asked for."""
+    says why there is nothing, ``explain`` how it went when that was asked for. ``memories`` is how many hits there
+    are, or, without any, how many observations can be seen: counted no further than a little over
+    ``models.context.MOST_COUNTED``.
+    """
 
     query: str
     results: tuple[Hit, ...]

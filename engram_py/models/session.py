@@ -23,7 +23,7 @@ class Session:
 
     @classmethod
     def from_row(cls, row: Row) -> Session:
-        return cls(**{name: row[name] for name in SESSION_COLUMNS})
+        return cls(*row[: len(SESSION_COLUMNS)])
 
 
 SESSION_COLUMNS = tuple(field.name for field in fields(Session))

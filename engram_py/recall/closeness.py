@@ -26,10 +26,35 @@ _MARKED = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """A pattern that finds the terms of one query in a text; ``owners`` names the term of each of its groups."""
+    """Finds the terms of one query in a text: ``stems`` are how its words begin, each with the number of its term.
 
-    pattern: re.Pattern[str]
-    owners: tuple[int, ...]
+    ``pattern`` is for scripts without blanks, where a word may begin anywhere; ``owners`` names the term of each of its
+    groups. Searching for one stem after the other takes a tenth of the time that one pattern for all of them does.
+    """
+
+    stems: tuple[tuple[str, int], ...]
+    beginnings: tuple[str, ...]
+    pattern: re.Pattern[str] | None = None
+    owners: tuple[int, ...] = ()
+
+    def found_in(self, text: str) -> list[tuple[int, int]]:
+        """Where a term stands and its number, in the order of the text; of two at one place the first of the query."""
+        if self.pattern is not None:
+            return [(one.start(), self.owners[(one.lastindex or 1) - 1]) for one in self.pattern.finditer(text)]
+        found: dict[int, int] = {}
+        for stem, number in self.stems:
+            at = text.find(stem)
+            while at >= 0:
+                if at not in found and not text[at - 1 : at].isalnum():
+                    found[at] = number
+                at = text.find(stem, at + 1)
+        return sorted(found.items())
+
+    def stands_at(self, text: str, start: int) -> bool:
+        """Whether the word that begins at ``start`` is one of the terms."""
+        if self.pattern is not None:
+            return self.pattern.match(text, start) is not None
+        return text.startswith(self.beginnings, start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +68,23 @@ class Reading:
 
 def lens(terms: Sequence[Term]) -> Lens | None:
     """None when there is nothing to look for."""
+    written = [(stem, number) for number, term in enumerate(terms) for stem in (*term.stems, *term.stands_for)]
+    if not written:
+        return None
+    stems = tuple((spelt, number) for stem, number in written for spelt in _spellings(stem))
+    beginnings = tuple(stem for stem, _ in stems)
+    if not any(is_unspaced(stem) for stem in beginnings):
+        return Lens(stems, beginnings)
     # By their first letter, so that of sixty words a place in the text is compared with the few that begin like it.
     by_letter: dict[str, list[tuple[str, int]]] = {}
-    unspaced = False
-    for number, term in enumerate(terms):
-        for stem in (*term.stems, *term.stands_for):
-            by_letter.setdefault(stem[0], []).append((stem, number))
-            unspaced = unspaced or is_unspaced(stem)
-    if not by_letter:
-        return None
+    for stem, number in stems:
+        by_letter.setdefault(stem[0], []).append((stem, number))
     branches = [
-        re.escape(letter) + "(?:" + "|".join(f"({_rest_pattern(stem)})" for stem, _ in found) + ")"
+        re.escape(letter) + "(?:" + "|".join(f"({re.escape(stem[1:])})" for stem, _ in found) + ")"
         for letter, found in by_letter.items()
     ]
     owners = tuple(number for found in by_letter.values() for _, number in found)
-    start = "" if unspaced else r"(?<![^\W_])"
-    return Lens(re.compile(start + "(?:" + "|".join(branches) + ")"), owners)
+    return Lens(stems, beginnings, re.compile("|".join(branches)), owners)
 
 
 def read(text: str, lens: Lens, terms: Sequence[Term]) -> Reading:
@@ -66,10 +92,7 @@ def read(text: str, lens: Lens, terms: Sequence[Term]) -> Reading:
 
     Each pair counts once, where it stands closest: the smaller idf of the two, less up to half of it with distance.
     """
-    found = [
-        (match.start(), lens.owners[(match.lastindex or 1) - 1])
-        for match in lens.pattern.finditer(_folded(text[:READ_CHARS].lower()))
-    ]
+    found = lens.found_in(_folded(text[:READ_CHARS].lower()))
     pairs: dict[tuple[int, int], float] = {}
     before, one = -PAIR_CHARS, -1
     for at, other in found:
@@ -90,16 +113,14 @@ def unasked(title: str, content: str, lens: Lens) -> int:
         return 0
     text = _folded(title.lower())
     return sum(
-        text[start:end] not in STOP_WORDS and not is_unspaced(text[start]) and not lens.pattern.match(text, start)
+        text[start:end] not in STOP_WORDS and not is_unspaced(text[start]) and not lens.stands_at(text, start)
         for start, end in segment_spans(text)
     )
 
 
-def _rest_pattern(stem: str) -> str:
+def _spellings(stem: str) -> tuple[str, ...]:
     # Porter writes a final y as i: polici stands for policy and policies.
-    if len(stem) > 2 and stem.endswith("i"):
-        return f"{re.escape(stem[1:-1])}[iy]"
-    return re.escape(stem[1:])
+    return (stem, f"{stem[:-1]}y") if len(stem) > 2 and stem.endswith("i") else (stem,)
 
 
 def _folded(text: str) -> str:

@@ -54,8 +54,11 @@ def shingles(text: str) -> frozenset[str]:
     Cutting folds the endings of most words (Osaurus; spec/seed-capabilities.md G11). A script that writes no spaces
     is taken in pairs of characters, as in the index.
     """
+    text = text[:_READ_CHARS]
+    if text.isascii():
+        return frozenset(word[:_WORD_CHARS] for word in segments(text.lower()))
     found: set[str] = set()
-    for word in segments(text[:_READ_CHARS]):
+    for word in segments(text):
         if is_unspaced(word):
             found.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
         else:

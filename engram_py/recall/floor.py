@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from engram_py.recall.score import Scored, Term, idf
@@ -71,7 +71,7 @@ def judge(terms: Sequence[Term], scored: Sequence[Scored], sessions: Mapping[int
     if not whole or not scored:
         return Verdict(0.0, 0.0)
 
-    def share(numbers: set[int]) -> float:
+    def share(numbers: Set[int]) -> float:
         return sum(weighed[number] * terms[number].worth for number in numbers) / whole
 
     for one in scored:

@@ -73,7 +73,7 @@ class Scored:
     session: float = 0.0
     relevance: float = 0.0
     words: tuple[str, ...] = ()
-    passage: set[int] = field(default_factory=set)
+    passage: frozenset[int] = frozenset()
 
 
 def idf(rows: int, total: int) -> float:
@@ -92,6 +92,13 @@ def own_scores(terms: Sequence[Term]) -> dict[int, float]:
     return total
 
 
+def best_of(own: Mapping[int, float], count: int) -> list[int]:
+    """The rows with the ``count`` highest scores, best first; of equal ones the newer."""
+    cut = sorted(own.values(), reverse=True)[count - 1] if len(own) > count else -math.inf
+    best = sorted(((score, row) for row, score in own.items() if score >= cut), reverse=True)
+    return [row for _, row in best[:count]]
+
+
 def lend(terms: Sequence[Term], heads: Iterable[int], around: Mapping[int, Neighbours]) -> dict[int, Scored]:
     """Score ``heads`` and the rows beside them in their sessions.
 
@@ -100,22 +107,23 @@ def lend(terms: Sequence[Term], heads: Iterable[int], around: Mapping[int, Neigh
     ``own + lent - own * lent / top`` with ``top`` the most that a word can give (a probabilistic or, which BM25's
     own saturation amounts to). Rows found by lending alone enter the ranking here.
     """
-    heads = list(heads)
-    reached = {row: _reached(around[row]) for row in heads if row in around}
     found: dict[int, Scored] = {row: Scored(row) for row in heads}
+    own_rows = set(found)
+    reached = {row: _reached(around[row]) for row in found if row in around}
     whole = sum(term.idf for term in terms) or 1.0
     for term in terms:
         lent = _lent(term, reached)
         top = (K1 + 1) * term.idf
-        for row in {*lent, *(row for row in heads if row in term.scores)}:
-            scored = found.setdefault(row, Scored(row))
+        share = term.idf * term.worth / whole
+        for row in lent.keys() | (own_rows & term.scores.keys()):
+            scored = found.get(row)
+            if scored is None:
+                scored = found[row] = Scored(row)
             own = term.scores.get(row, 0.0) * term.worth
-            extra = min(lent.get(row, 0.0), top)
-            # The parts of an identifier together may score more than one word can.
-            joined = own + extra * max(0.0, 1 - own / top) if top > 0 else own
             scored.bm25 += own
-            scored.lent += joined - own
-            share = term.idf * term.worth / whole
+            if top > 0 and row in lent:
+                # The parts of an identifier together may score more than one word can.
+                scored.lent += own + min(lent[row], top) * max(0.0, 1 - own / top) - own
             scored.covered += share if own else 0.0
             scored.covered_nearby += share if own else share * LENT_COVERAGE
     return found

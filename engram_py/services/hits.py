@@ -65,6 +65,8 @@ class Hits:
 
     def exact(self, ids: Sequence[int]) -> list[Placed]:
         """What was named: in the order it was found, never ranked."""
+        if not ids:
+            return []
         rows = table.by_ids(self._store, ids)
         notes = relation_notes(self._store, [row.sync_id for row in rows.values()])
         return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engram_py.models.explain import Rung, WordNote
@@ -10,7 +10,7 @@ from engram_py.models.observation import Observation
 from engram_py.recall.closeness import lens, read, unasked
 from engram_py.recall.floor import Verdict, judge
 from engram_py.recall.query import Query, quote
-from engram_py.recall.score import Neighbours, Scored, Term, idf, lend, own_scores, settle
+from engram_py.recall.score import Neighbours, Scored, Term, best_of, idf, lend, own_scores, settle
 from engram_py.recall.spelling import PREFIX_LONGER_BY, STEM_FROM, meant, slips_allowed
 from engram_py.services.planner import look_up, weigh, weigh_dates
 from engram_py.services.sight import Sight
@@ -28,6 +28,8 @@ PADDING = 0.25
 WITHOUT_A_WORD = 0.7
 READ = 40
 _FIRST_POOL = 400
+# Of these as many as are wanted are in sight, where one project has most of the memory.
+_LIKELY = 150
 # What a near spelling is worth of the word itself.
 NEAR_WORTH = 0.6
 # In a longer text two words stand close by chance more often: their closeness counts for less.
@@ -139,10 +141,12 @@ def _surely_right(total: int) -> int:
 def _heads(store: Store, used: list[Term], sight: Sight, found: Found) -> list[int]:
     """The best by their own words among those in sight; asks about more only where the best are out of sight."""
     own = own_scores(used)
-    pairs = zip(own.values(), own, strict=True)
-    pool = [row for _, row in heapq.nlargest(_FIRST_POOL, pairs)]
-    seen = index.passing(store, pool, sight.values)
-    heads = [row for row in pool if row in seen]
+    pool = best_of(own, _FIRST_POOL)
+    heads: list[int] = []
+    for start, end in ((0, _LIKELY), (_LIKELY, _FIRST_POOL)):
+        if len(heads) < HEADS:
+            seen = index.passing(store, pool[start:end], sight.values)
+            heads += [row for row in pool[start:end] if row in seen]
     if len(heads) < ENOUGH_HEADS and len(own) > len(pool):
         seen = index.passing(store, list(own), sight.values)
         heads = sorted(seen, key=lambda row: (-own[row], -row))
@@ -166,16 +170,29 @@ def _scored(store: Store, query: Query, found: Found, heads: list[int], sight: S
         for row in index.beside(store, heads)
     }
     scored = lend(found.terms, heads, around)
-    # A neighbour was never asked whether it has the phrase, or the word that nothing may have.
-    strangers = [] if query.phrases or query.excluded else [row for row in scored if row not in around]
-    lent_to = index.passing(store, strangers, sight.values) if strangers else set()
-    scored = {row: one for row, one in scored.items() if row in around or row in lent_to}
-    first = sorted(scored.values(), key=lambda one: (-(one.bm25 + one.lent), -one.id))[:READ]
+    if query.phrases or query.excluded:
+        # A neighbour was never asked whether it has the phrase, or the word that nothing may have.
+        scored = {row: one for row, one in scored.items() if row in around}
+    ranked = sorted(scored.values(), key=lambda one: (-(one.bm25 + one.lent), -one.id))
+    first = _in_sight(store, ranked, around, sight)
     found.rows = table.by_ids(store, [one.id for one in first])
     _look_at(found, first)
     kept = {one.id: one for one in first if one.id in found.rows}
     settle(kept, {row: observation.session_id for row, observation in found.rows.items()})
     return sorted(kept.values(), key=lambda one: (-one.relevance, -one.id))
+
+
+def _in_sight(store: Store, ranked: list[Scored], heads: Mapping[int, Neighbours], sight: Sight) -> list[Scored]:
+    """The first that may be shown; of rows that were only lent to, no more are asked for than can be among them."""
+    first: list[Scored] = []
+    for start in range(0, len(ranked), 2 * READ):
+        part = ranked[start : start + 2 * READ]
+        strangers = [one.id for one in part if one.id not in heads]
+        seen = index.passing(store, strangers, sight.values) if strangers else set()
+        first += [one for one in part if one.id in heads or one.id in seen]
+        if len(first) >= READ:
+            break
+    return first[:READ]
 
 
 def _look_at(found: Found, scored: list[Scored]) -> None:
@@ -196,7 +213,7 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
         held = {number for number, term in enumerate(found.terms) if one.id in term.scores}
         held |= label.seen | body.seen
         # What the index finds by parts of a word stands in no text; a passage has it too.
-        one.passage = held - (body.seen - body.passage - label.seen)
+        one.passage = frozenset(held - (body.seen - body.passage - label.seen))
         for number in held:
             term = found.terms[number]
             term.in_sight = True

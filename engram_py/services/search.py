@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from engram_py.capture.normalize import check_text, normalize_topic_key
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProjectError, InvalidTopicKeyError
+from engram_py.models.context import MOST_COUNTED
 from engram_py.models.explain import Explain, Rung, Silence
 from engram_py.models.observation import Results
 from engram_py.recall.floor import FLOOR, Verdict
@@ -101,7 +102,7 @@ class Search:
             results=hits,
             rung=_rung(found) if hits else "none",
             projects=sight.projects,
-            memories=len(hits) or table.count_live(self._store, sight.projects),
+            memories=len(hits) or table.count_live(self._store, sight.projects, cap=MOST_COUNTED + 1),
             warnings=tuple(notes),
             explain=self._explain(found, [one for one in placed if one.row.id in ids], floor, sight, started)
             if explain

@@ -109,7 +109,7 @@ limit :limit
 
 def scores(store: Store, match: str) -> dict[int, float]:
     """The BM25 of every row that matches; larger is better."""
-    return {row[0]: row[1] for row in store.rows(SCORES, match=match)}
+    return dict(store.pairs(SCORES, match=match))
 
 
 def newest(store: Store, match: str, *, limit: int) -> list[int]:

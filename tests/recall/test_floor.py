@@ -13,7 +13,7 @@ def term(rows: int = 1, *, in_sight: bool = True, worth: float = 1.0, text: str 
 
 
 def row(number: int, *passage: int) -> Scored:
-    return Scored(number, passage=set(passage))
+    return Scored(number, passage=frozenset(passage))
 
 
 def test_a_passage_with_every_word_covers_all_of_the_question() -> None:

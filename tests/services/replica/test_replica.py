@@ -546,6 +546,19 @@ def test_a_session_planted_under_a_name_of_ours_does_not_take_what_is_said_in_it
     assert laptop.app.sessions.get("manual-save-secret").project == "secret"
 
 
+def test_what_was_shared_then_made_personal_and_destroyed_is_gone_everywhere(
+    desk: net.Machine, laptop: net.Machine
+) -> None:
+    saved = desk.app.save(Draft("My salary", "was written down by mistake"))
+    pass_on(desk, laptop)
+
+    desk.app.observations.update(saved.id, Change(scope="personal"))
+    desk.app.observations.delete(saved.id, hard=True)
+    pass_on(desk, laptop)
+
+    assert desk.ids() == laptop.ids() == []
+
+
 def test_what_was_made_personal_here_and_destroyed_elsewhere_is_gone_everywhere(
     desk: net.Machine, laptop: net.Machine, new_machine: MachineMaker
 ) -> None:
