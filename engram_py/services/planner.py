@@ -16,7 +16,7 @@ from engram_py.store.database import Store
 # Rows that a search may score, about a microsecond each. Of 2,000 and 5,000 the
 # development sets find the same, but for DPDK (recall at 5 .264 and .273); 3,000 is between them.
 ROW_BUDGET = 3_000
-# People tell of a day in the week after it: half of what its own rows count. LoCoMo gains .002 by it, turns and sessions.
+# People tell of a day in the week after it: half of what its own rows count (LoCoMo, turns and sessions: +.002).
 AFTER_DAYS, AFTER_SHARE = 7, 0.5
 # Without scoring a row costs a tenth: of a word that is everywhere, this many of its newest rows are candidates.
 NEWEST_ROWS = 2_000
@@ -75,7 +75,8 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
 def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int) -> list[Term]:
     """The terms, with one for each date that ``text`` names in the place of the words that name it.
 
-    What changed on that day is about it as much as what says so: both have the term. Days are those of UTC.
+    What changed on that day is about it as much as what says so: both have the term, and what changed in the week after
+    has half of it. Days are those of UTC.
     """
     for dated in dates_in(text):
         words = {word.lower() for word in dated.words}
