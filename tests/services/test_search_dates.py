@@ -28,7 +28,9 @@ def test_what_changed_on_that_day_comes_first_and_then_the_days_after(app: Engra
 
 def test_a_month_is_all_of_its_days(app: Engram, diary: dict[str, int], clock: FakeClock) -> None:
     clock.advance(days=60)
-    later = kept(app, "The scheduler was changed, in May.", title="Scheduler, in May", session="may")
+    later = kept(app, "The scheduler was changed for build four.", title="Scheduler, build four", session="may")
+    clock.advance(days=60)
+    kept(app, "The scheduler was changed for build nine.", title="Scheduler, build nine", session="july")
 
     found = ids(app, "what did we change about the scheduler in May 2026?")
 
