@@ -17,6 +17,7 @@ import click
 
 from engram_py.config import Settings, load_settings
 from engram_py.errors import DataDirError, EngramError
+from engram_py.interfaces.cli.phrases import in_commands
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -98,7 +99,7 @@ def refusing(function: Callable[P, None]) -> Callable[P, None]:
                 import json
 
                 click.echo(json.dumps(exc.details(), ensure_ascii=False))
-            click.echo(f"engram: {error_text(exc)}", err=True)
+            click.echo(f"engram: {in_commands(error_text(exc))}", err=True)
             sys.exit(1)
 
     return run
@@ -118,12 +119,12 @@ def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False
     if notes and is_dataclass(value) and not isinstance(value, type):
         value = replace(value, warnings=())
     if not _on_terminal():
-        said = render.text(value, now=now, full=full)
+        said = in_commands(render.text(value, now=now, full=full))
         click.echo(said, nl=bool(said))
     elif not _print_table(value, now):
-        click.echo(printable(render.text(value, now=now, full=full)))
+        click.echo(printable(in_commands(render.text(value, now=now, full=full))))
     for note in notes:
-        click.echo(f"note: {printable(note)}", err=True)
+        click.echo(f"note: {printable(in_commands(note))}", err=True)
 
 
 def printable(text: str) -> str:
