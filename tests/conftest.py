@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +12,30 @@ from hypothesis import settings
 
 from engram_py import Engram
 from engram_py.config import Settings
+from tests.template import MigratedOnce
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("engram", deadline=None)
 settings.load_profile("engram")
+
+# Processes that tests start by the hundred read what the first one compiled, whatever this shell is told.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+
+@pytest.fixture(scope="session")
+def template() -> MigratedOnce:
+    """An empty database of the newest schema."""
+    return MigratedOnce()
+
+
+@pytest.fixture(autouse=True)
+def migrated(monkeypatch: pytest.MonkeyPatch, template: MigratedOnce) -> None:
+    """A new file is a copy of the template: migrating takes longer than most tests.
+
+    Modules about new files and migrations have a fixture of this name that does nothing.
+    """
+    template.install(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

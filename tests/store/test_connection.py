@@ -18,6 +18,11 @@ from engram_py.store.journal import get_meta, set_meta
 from tests.store.files import command, elsewhere
 
 
+@pytest.fixture(autouse=True)
+def migrated() -> None:
+    """The files of these tests are made and migrated by the product, not copied."""
+
+
 def pragmas(store: Store) -> dict[str, object]:
     names = ("journal_mode", "foreign_keys", "synchronous", "busy_timeout")
     return {name: store.value(f"pragma {name}") for name in names}

@@ -12,6 +12,11 @@ from engram_py.store.database import Store
 from tests.store.files import PAGE, damage_table, filled, opened, save
 
 
+@pytest.fixture(autouse=True)
+def migrated() -> None:
+    """The files of these tests are made and migrated by the product, not copied."""
+
+
 def garbage(raw: bytes) -> bytes:
     return b"this is no database. " * (len(raw) // 20)
 

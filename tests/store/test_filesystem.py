@@ -30,6 +30,11 @@ not a mount line
 """
 
 
+@pytest.fixture(autouse=True)
+def migrated() -> None:
+    """The files of these tests are made and migrated by the product, not copied."""
+
+
 def mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
 

@@ -14,6 +14,11 @@ from engram_py.store.database import Store
 from tests.store.files import elsewhere, opened, save, titles
 
 
+@pytest.fixture(autouse=True)
+def migrated() -> None:
+    """The files of these tests are made and migrated by the product, not copied."""
+
+
 def fill(path: Path) -> None:
     """Take what space there is."""
     handle = os.open(path, os.O_CREAT | os.O_WRONLY)

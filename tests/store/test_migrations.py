@@ -21,6 +21,11 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = [file.stem for file in migrations.migration_files()]
 
 
+@pytest.fixture(autouse=True)
+def migrated() -> None:
+    """The files of these tests are made and migrated by the product, not copied."""
+
+
 def schema(path: Path) -> list[tuple[str, str]]:
     with closing(sqlite3.connect(path)) as connection:
         rows = connection.execute("select name, sql from sqlite_master where sql is not null order by name")
