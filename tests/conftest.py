@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from engram_py import Engram
 from engram_py.config import Settings
-from tests.template import MigratedOnce
+from tests.template import copy_instead_of_migrating
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("engram", deadline=None)
@@ -23,29 +23,31 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
-@pytest.fixture(scope="session")
-def template() -> MigratedOnce:
-    """An empty database of the newest schema."""
-    return MigratedOnce()
-
-
 @pytest.fixture(autouse=True)
-def migrated(monkeypatch: pytest.MonkeyPatch, template: MigratedOnce) -> None:
-    """A new file is a copy of the template: migrating takes longer than most tests.
+def migrated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new file is a copy of one that was migrated before: migrating takes longer than most tests.
 
     Modules about new files and migrations have a fixture of this name that does nothing.
     """
-    template.install(monkeypatch)
+    copy_instead_of_migrating(monkeypatch)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No variable of the developer's machine decides a test, nor a server that several tests share."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [one for one in os.environ if one.startswith("ENGRAM_") and one != "ENGRAM_BENCH_DATA"]:
+            patch.delenv(name)
+        patch.setenv("ENGRAM_DATA_DIR", str(tmp_path_factory.mktemp("nobodys") / "data"))
+        patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        yield
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No variable of the developer's machine decides a test."""
-    for name in [one for one in os.environ if one.startswith("ENGRAM_") and one != "ENGRAM_BENCH_DATA"]:
-        monkeypatch.delenv(name)
+def own_memory(monkeypatch: pytest.MonkeyPatch, clean_environment: None, tmp_path: Path) -> None:
+    """Whoever is not told otherwise, a process included, finds the memory of this test."""
     monkeypatch.setenv("ENGRAM_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
 
 
 @pytest.fixture

@@ -145,3 +145,12 @@ def serving(folder: Path, *arguments: str, **environment: str) -> Iterator[Runni
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+@contextmanager
+def serving_many(room: Path, *arguments: str) -> Iterator[Running]:
+    """The same for tests that share a server: in a folder widgets of its own, with a memory beside it."""
+    folder = room / "widgets"
+    folder.mkdir()
+    with serving(folder, "0", *arguments, ENGRAM_DATA_DIR=str(room / "data")) as server:
+        yield server

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ from starlette.requests import Request
 from engram_py import Engram
 from engram_py.interfaces.http import mcp_endpoint
 from engram_py.interfaces.mcp.calls import Memory
-from tests.interfaces.http.asking import Running, serving
+from tests.interfaces.http.asking import Running, serving, serving_many
 from tests.interfaces.mcp.agent import INITIALIZE, Agent
 
 pytestmark = pytest.mark.anyio
@@ -41,16 +41,23 @@ def sessions(data_dir: Path) -> list[tuple[str, str, bool]]:
         connection.close()
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server for tests that keep to a project of their own."""
+    with serving_many(tmp_path_factory.mktemp("shared"), "--tools", "all") as server:
+        yield server
+
+
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_both_eras_of_clients_save_and_find(folder: Path, mode: str) -> None:
-    with serving(folder, "0", "--tools", "all") as server:
-        async with agent(server, mode=mode) as one:
-            assert len((await one.client.list_tools()).tools) == 23
-            await one.told("mem_save", title="Chose uv", content="Installs are fast.")
-            assert "Chose uv" in await one.told("mem_search", query="how fast are installs")
-            assert (await one.refusal("mem_save", title=" ", content="x"))["error_code"] == "empty_field"
-            assert "Chose uv" in str(await one.client.read_resource("engram://observation/1"))
-        assert server.ask("GET", "/observations/1").value["title"] == "Chose uv"
+async def test_both_eras_of_clients_save_and_find(shared: Running, mode: str) -> None:
+    async with agent(shared, mode=mode, query=f"?project={mode}") as one:
+        assert len((await one.client.list_tools()).tools) == 23
+        saved = await one.value("mem_save", title="Chose uv", content="Installs are fast.")
+        assert "Chose uv" in await one.told("mem_search", query="how fast are installs")
+        assert (await one.refusal("mem_save", title=" ", content="x"))["error_code"] == "empty_field"
+        assert "Chose uv" in str(await one.client.read_resource(f"engram://observation/{saved['id']}"))
+    found = shared.ask("GET", f"/observations/{saved['id']}").value
+    assert (found["title"], found["project"]) == ("Chose uv", mode)
 
 
 async def test_what_one_client_starts_does_not_decide_for_another(folder: Path, data_dir: Path) -> None:
@@ -113,15 +120,14 @@ async def test_the_longest_unused_connection_makes_room_for_one_too_many(
         assert memory_of("client-1") is kept
 
 
-async def test_a_client_may_say_where_it_stands(folder: Path, tmp_path: Path) -> None:
+async def test_a_client_may_say_where_it_stands(shared: Running, tmp_path: Path) -> None:
     (tmp_path / "gadgets").mkdir()
-    with serving(folder) as server:
-        async with agent(server, query=f"?cwd={tmp_path / 'gadgets'}") as one:
-            assert (await one.value("mem_save", title="Chose uv", content="Fast."))["project"] == "gadgets"
-        async with agent(server, query="?project=gizmos", mode="auto") as one:
-            assert (await one.value("mem_save", title="Chose ruff", content="Lint."))["project"] == "gizmos"
-        async with agent(server, query="?cwd=nowhere") as one:
-            assert (await one.refusal("mem_current_project"))["error_code"] == "invalid_argument"
+    async with agent(shared, query=f"?cwd={tmp_path / 'gadgets'}") as one:
+        assert (await one.value("mem_save", title="Chose uv", content="Fast."))["project"] == "gadgets"
+    async with agent(shared, query="?project=gizmos", mode="auto") as one:
+        assert (await one.value("mem_save", title="Chose ruff", content="Lint."))["project"] == "gizmos"
+    async with agent(shared, query="?cwd=nowhere") as one:
+        assert (await one.refusal("mem_current_project"))["error_code"] == "invalid_argument"
 
 
 async def test_many_clients_lose_nothing(folder: Path, data_dir: Path) -> None:
@@ -183,13 +189,15 @@ async def test_a_stream_that_a_client_keeps_open_does_not_keep_the_server_alive(
     [(b"not json", 400), (b'{"jsonrpc": "2.0"}', 400), (b"[]", 400), (b" " * (5 << 20), 413), (b'{"a":' * 50_000, 400)],
     ids=["text", "no-request", "batch", "large", "deep"],
 )
-async def test_what_is_no_message_is_refused(folder: Path, body: bytes, status: int) -> None:
-    with serving(folder) as server:
-        assert server.ask("POST", "/mcp", body, ACCEPT).status == status
-        unknown = server.ask("POST", "/mcp", json.dumps(INITIALIZE).encode(), ACCEPT | {"Mcp-Session-Id": "nobody"})
-        assert unknown.status == 404
-        assert server.ask("PATCH", "/mcp", b"", ACCEPT).status == 405
-        assert server.ask("GET", "/health").status == 200
+async def test_what_is_no_message_is_refused(shared: Running, body: bytes, status: int) -> None:
+    assert shared.ask("POST", "/mcp", body, ACCEPT).status == status
+    assert shared.ask("GET", "/health").status == 200
+
+
+async def test_an_unknown_connection_and_an_unknown_method_are_refused(shared: Running) -> None:
+    unknown = shared.ask("POST", "/mcp", json.dumps(INITIALIZE).encode(), ACCEPT | {"Mcp-Session-Id": "nobody"})
+    assert unknown.status == 404
+    assert shared.ask("PATCH", "/mcp", b"", ACCEPT).status == 405
 
 
 async def test_with_a_token_the_tools_ask_for_it(folder: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from engram_py.errors import AddressInUseError, AddressUnusableError, TokenRequiredError
 from engram_py.interfaces.http.listening import listen, refuse_open_address
-from tests.interfaces.http.asking import Reply, Running, serving
+from tests.interfaces.http.asking import Reply, Running, serving, serving_many
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and unix sockets are POSIX")
 
@@ -31,6 +31,13 @@ def socket_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
     with tempfile.TemporaryDirectory(prefix="eg", dir="/tmp") as folder:
         yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server for tests that only send it something."""
+    with serving_many(tmp_path_factory.mktemp("shared")) as server:
+        yield server
 
 
 def refused(folder: Path, *arguments: str, **environment: str) -> str:
@@ -249,28 +256,27 @@ def raw(server: Running, sent: bytes) -> bytes:
         return answer
 
 
-def test_a_body_without_a_length_is_read_and_bounded(folder: Path) -> None:
-    with serving(folder) as server:
-        head = f"POST /observations HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\n".encode()
-        head += b"Transfer-Encoding: chunked\r\n\r\n"
-        body = b'{"title": "Chose uv", "content": "Fast."}'
-        chunk = f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n"
-        assert raw(server, head + chunk).startswith(b"HTTP/1.1 201")
+def test_a_body_without_a_length_is_read_and_bounded(shared: Running) -> None:
+    head = f"POST /observations HTTP/1.1\r\nHost: 127.0.0.1:{shared.port}\r\nConnection: close\r\n".encode()
+    head += b"Transfer-Encoding: chunked\r\n\r\n"
+    body = b'{"title": "Chose uv", "content": "Fast."}'
+    chunk = f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n"
+    assert raw(shared, head + chunk).startswith(b"HTTP/1.1 201")
 
-        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as asked:
-            asked.sendall(head)
-            piece = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
-            answer = b""
-            try:
-                for _ in range(200):
-                    asked.sendall(piece)
-            except OSError:
-                pass  # it was answered and closed long before
-            try:
-                answer = asked.recv(65_536)
-            except OSError:
-                answer = b"HTTP/1.1 413"  # the answer was lost with the connection, which was closed on us
-            assert answer.startswith(b"HTTP/1.1 413")
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as asked:
+        asked.sendall(head)
+        piece = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
+        answer = b""
+        try:
+            for _ in range(200):
+                asked.sendall(piece)
+        except OSError:
+            pass  # it was answered and closed long before
+        try:
+            answer = asked.recv(65_536)
+        except OSError:
+            answer = b"HTTP/1.1 413"  # the answer was lost with the connection, which was closed on us
+        assert answer.startswith(b"HTTP/1.1 413")
 
 
 NO_HTTP = {
@@ -285,14 +291,13 @@ NO_HTTP = {
 
 
 @pytest.mark.parametrize("sent", NO_HTTP.values(), ids=NO_HTTP.keys())
-def test_what_is_no_http_is_refused_and_the_server_lives_on(folder: Path, sent: bytes) -> None:
-    with serving(folder) as server:
-        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as asked:
-            asked.sendall(sent)
-            asked.shutdown(socket.SHUT_WR)
-            answer = asked.recv(65_536)
-        assert answer[:10] in (b"HTTP/1.1 4", b""), answer
-        assert server.ask("GET", "/health").status == 200
+def test_what_is_no_http_is_refused_and_the_server_lives_on(shared: Running, sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as asked:
+        asked.sendall(sent)
+        asked.shutdown(socket.SHUT_WR)
+        answer = asked.recv(65_536)
+    assert answer[:10] in (b"HTTP/1.1 4", b""), answer
+    assert shared.ask("GET", "/health").status == 200
 
 
 def test_two_servers_and_a_command_share_one_memory(folder: Path) -> None:

@@ -100,7 +100,7 @@ def sessions(data_dir: Path) -> list[tuple[str, str | None]]:
         connection.close()
 
 
-def start_server(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+def start_server(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
     """``engram mcp`` in ``folder``, in a process session of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "engram_py", "mcp", *arguments],
@@ -108,7 +108,7 @@ def start_server(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=folder,
-        env=dict(os.environ),
+        env={**os.environ, **environment},
         start_new_session=True,
     )
 
@@ -142,8 +142,10 @@ class Exchange:
         return text
 
 
-def exchange(folder: Path, lines: Sequence[dict[str, Any] | str | bytes], *arguments: str) -> Exchange:
-    server = start_server(folder, *arguments)
+def exchange(
+    folder: Path, lines: Sequence[dict[str, Any] | str | bytes], *arguments: str, **environment: str
+) -> Exchange:
+    server = start_server(folder, *arguments, **environment)
     sent = b"".join(as_line(line) for line in (INITIALIZE, INITIALIZED, *lines))
     output, log = server.communicate(sent, timeout=120)
     answers = [json.loads(line) for line in output.decode().splitlines()]

@@ -43,20 +43,14 @@ def test_lines_written_by_hand_are_answered(folder: Path) -> None:
     assert (answered.status, answered.log) == (0, "")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param("{nope", id="half-an-object"),
-        pytest.param("hello", id="words"),
-        pytest.param(b'\xff\xfe{"', id="not-utf-8"),
-        pytest.param("[" * 100_000 + "]" * 100_000, id="nested-too-deep"),
-        pytest.param("x" * 10_000_000, id="ten-megabytes"),
-    ],
-)
-def test_a_line_that_is_not_json_is_answered_and_the_server_lives(folder: Path, line: str | bytes) -> None:
-    answered = exchange(folder, [line, PING])
+def test_lines_that_are_not_json_are_answered_and_the_server_lives(folder: Path) -> None:
+    half_an_object, words, not_utf_8 = "{nope", "hello", b'\xff\xfe{"'
+    nested_too_deep, ten_megabytes = "[" * 100_000 + "]" * 100_000, "x" * 10_000_000
+    lines: list[str | bytes] = [half_an_object, words, not_utf_8, nested_too_deep, ten_megabytes]
 
-    assert refusals(answered) == [(None, -32700)]
+    answered = exchange(folder, [*lines, PING])
+
+    assert refusals(answered) == [(None, -32700)] * len(lines)
     assert answered.to("ping")["result"] == {}
 
 
@@ -80,78 +74,102 @@ def test_json_that_is_no_json_rpc_message_is_answered_with_its_id_when_it_has_on
     assert answered.to("ping")["result"] == {}
 
 
-def test_an_unknown_method_and_an_unknown_tool_are_protocol_errors(folder: Path) -> None:
-    answered = exchange(folder, [request(1, "mem/save"), tool_call(2, "mem_sav"), PING])
+def test_an_unknown_method_and_an_unknown_tool_are_protocol_errors_and_blank_lines_no_messages(folder: Path) -> None:
+    answered = exchange(folder, [request(1, "mem/save"), "", tool_call(2, "mem_sav"), "   ", PING])
 
     assert refusals(answered) == [(1, -32601), (2, -32602)]
     assert "mem_save" in answered.to(2)["error"]["message"]
     assert answered.to("ping")["result"] == {}
+    assert len(answered.answers) == len(["start", 1, 2, "ping"])
 
 
-def test_blank_lines_between_messages_are_no_messages(folder: Path) -> None:
-    answered = exchange(folder, ["", "   ", PING])
-
-    assert [one["id"] for one in answered.answers] == ["start", "ping"]
+NOT_TEXT = {"nul": ("\\u0000", "a NUL byte"), "half": (HALF, "a lone surrogate")}
+TEXTS = ("title", "content", "topic_key", "type", "session_id")
 
 
-@pytest.mark.parametrize(
-    ("bad", "what"),
-    [pytest.param("\\u0000", "a NUL byte", id="nul"), pytest.param(HALF, "a lone surrogate", id="half")],
-)
-@pytest.mark.parametrize("argument", ["title", "content", "topic_key", "type", "session_id"])
-def test_what_is_not_text_is_refused_by_the_argument_that_holds_it_and_nothing_is_written(
-    folder: Path, data_dir: Path, bad: str, what: str, argument: str
-) -> None:
-    arguments = {"title": "Chose uv", "content": "Fast.", argument: f"a@b{argument}"}
-    text, as_json = (
-        json.dumps(tool_call(form, "mem_save", **arguments, response_format=form)).replace("@", bad)
+@pytest.fixture(scope="module")
+def not_texts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Exchange, Path]:
+    """A server that was sent every bad text in every argument, and its data directory."""
+    room = tmp_path_factory.mktemp("not-texts")
+    lines = [
+        json.dumps(
+            tool_call(
+                f"{argument} {name} {form}",
+                "mem_save",
+                **{"title": "Chose uv", "content": "Fast.", argument: f"a@b{argument}"},
+                response_format=form,
+            )
+        ).replace("@", bad)
+        for argument in TEXTS
+        for name, (bad, _) in NOT_TEXT.items()
         for form in ("text", "json")
-    )
+    ]
+    return exchange(room, [*lines, PING], ENGRAM_DATA_DIR=str(room / "data")), room / "data"
 
-    answered = exchange(folder, [text, as_json, PING])
 
-    assert answered.to("text")["result"]["isError"] is True
-    assert answered.text("text").startswith(f"invalid_text: {argument} contains {what}")
-    assert json.loads(answered.text("json"))["error_code"] == "invalid_text"
+@pytest.mark.parametrize("name", NOT_TEXT)
+@pytest.mark.parametrize("argument", TEXTS)
+def test_what_is_not_text_is_refused_by_the_argument_that_holds_it(
+    not_texts: tuple[Exchange, Path], name: str, argument: str
+) -> None:
+    answered, _ = not_texts
+
+    assert answered.to(f"{argument} {name} text")["result"]["isError"] is True
+    said = answered.text(f"{argument} {name} text")
+    assert said.startswith(f"invalid_text: {argument} contains {NOT_TEXT[name][1]}")
+    assert json.loads(answered.text(f"{argument} {name} json"))["error_code"] == "invalid_text"
+
+
+def test_of_what_is_not_text_nothing_is_written_and_the_server_lives(not_texts: tuple[Exchange, Path]) -> None:
+    answered, data_dir = not_texts
+
     assert answered.to("ping")["result"] == {}
     assert set(rows(data_dir).values()) == {0}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param(f'{{"jsonrpc":"2.0","id":1,"method":"{HALF}"}}', id="method"),
-        pytest.param(f'{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"{HALF}":"{HALF}"}}}}', id="params"),
-        pytest.param(json.dumps(tool_call(1, "@")).replace("@", HALF), id="tool"),
-        pytest.param(json.dumps(tool_call(1, "mem_search", query="a", **{"@": 1})).replace("@", HALF), id="argument"),
-        pytest.param(json.dumps(tool_call(1, "mem_search", query="a", limit="@")).replace("@", HALF), id="number"),
-        pytest.param(json.dumps(request(1, "resources/read", uri="engram://context/@")).replace("@", HALF), id="uri"),
-        pytest.param(json.dumps(request(1, "prompts/get", name="@")).replace("@", HALF), id="prompt"),
-        pytest.param(
-            json.dumps(request(1, "prompts/get", name="recall", arguments={"topic": "a @"})).replace("@", HALF),
-            id="topic",
-        ),
-        pytest.param(json.dumps(INITIALIZE | {"id": 1}).replace("raw-lines", HALF), id="client"),
-    ],
-)
-def test_half_a_surrogate_pair_anywhere_in_a_message_never_ends_the_server(folder: Path, line: str) -> None:
-    answered = exchange(folder, [line, PING])
-
-    assert answered.to(1)
-    assert answered.to("ping")["result"] == {}
-    assert (answered.status, answered.log) == (0, "")
+HALVES = {
+    "method": f'{{"jsonrpc":"2.0","id":"method","method":"{HALF}"}}',
+    "params": f'{{"jsonrpc":"2.0","id":"params","method":"ping","params":{{"{HALF}":"{HALF}"}}}}',
+    "tool": tool_call("tool", "@"),
+    "argument": tool_call("argument", "mem_search", query="a", **{"@": 1}),
+    "number": tool_call("number", "mem_search", query="a", limit="@"),
+    "uri": request("uri", "resources/read", uri="engram://context/@"),
+    "prompt": request("prompt", "prompts/get", name="@"),
+    "topic": request("topic", "prompts/get", name="recall", arguments={"topic": "a @"}),
+    "client": json.dumps(INITIALIZE | {"id": "client"}).replace("raw-lines", HALF),
+}
 
 
-def test_a_whole_surrogate_pair_is_a_character(folder: Path) -> None:
-    line = json.dumps(tool_call(1, "mem_save", title="Chose @", content="Rockets.")).replace("@", "\\ud83d\\ude80")
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Exchange:
+    """A server that was sent all of them, and what else is odd."""
+    room = tmp_path_factory.mktemp("odd")
+    halves = [one if isinstance(one, str) else json.dumps(one).replace("@", HALF) for one in HALVES.values()]
+    whole = json.dumps(tool_call("whole", "mem_save", title="Chose @", content="x")).replace("@", "\\ud83d\\ude80")
+    invalid = json.dumps(tool_call("invalid", "mem_save", title="Took @", content="y")).encode()
+    deep = json.dumps(tool_call("deep", "mem_save", title="@", content="z")).replace('"@"', "[" * 500 + "]" * 500)
+    lines: list[dict[str, Any] | str | bytes] = [*halves, whole, invalid.replace(b"@", b"\xff"), deep, PING]
+    return exchange(room, lines, ENGRAM_DATA_DIR=str(room / "data"))
 
-    assert "Chose 🚀" in exchange(folder, [line]).text(1)
+
+@pytest.mark.parametrize("place", HALVES)
+def test_half_a_surrogate_pair_anywhere_in_a_message_never_ends_the_server(odd: Exchange, place: str) -> None:
+    assert odd.to(place)
+    assert odd.to("ping")["result"] == {}
+    assert (odd.status, odd.log) == (0, "")
 
 
-def test_invalid_utf_8_inside_a_string_becomes_a_replacement_character(folder: Path) -> None:
-    line = json.dumps(tool_call(1, "mem_save", title="Chose @", content="x")).encode().replace(b"@", b"\xff")
+def test_a_whole_surrogate_pair_is_a_character(odd: Exchange) -> None:
+    assert "Chose 🚀" in odd.text("whole")
 
-    assert "Chose �" in exchange(folder, [line]).text(1)
+
+def test_invalid_utf_8_inside_a_string_becomes_a_replacement_character(odd: Exchange) -> None:
+    assert "Took �" in odd.text("invalid")
+
+
+def test_arguments_nested_deep_are_refused_like_any_other_wrong_type(odd: Exchange) -> None:
+    assert odd.text("deep").startswith("invalid_argument: title is [[[")
+    assert len(odd.text("deep")) < 300
 
 
 def test_a_title_of_ten_megabytes_is_refused_and_a_content_of_that_size_is_cut(folder: Path) -> None:
@@ -167,13 +185,3 @@ def test_a_title_of_ten_megabytes_is_refused_and_a_content_of_that_size_is_cut(f
     assert answered.text("title").startswith("text_too_long: title has 10,000,000 characters")
     assert "kept 50,000 of 10,000,000 bytes" in answered.text("content")
     assert len(answered.text("query")) < 2_000
-
-
-def test_arguments_nested_deep_are_refused_like_any_other_wrong_type(folder: Path) -> None:
-    nested = json.dumps(tool_call(1, "mem_save", title="@", content="x")).replace('"@"', "[" * 500 + "]" * 500)
-
-    answered = exchange(folder, [nested, PING])
-
-    assert answered.text(1).startswith("invalid_argument: title is [[[")
-    assert len(answered.text(1)) < 300
-    assert answered.to("ping")["result"] == {}
