@@ -19,7 +19,7 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 check: $(STAMP)
-	$(BIN)/pytest -n auto -m "not soak and not clients and not postgres"
+	$(BIN)/pytest -n auto --dist worksteal -m "not soak and not clients and not postgres"
 
 soak: $(STAMP)
 	$(BIN)/pytest -m soak

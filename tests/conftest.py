@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,25 @@ def migrated(monkeypatch: pytest.MonkeyPatch) -> None:
     Modules about new files and migrations have a fixture of this name that does nothing.
     """
     copy_instead_of_migrating(monkeypatch)
+
+
+def room_in_memory() -> str | None:
+    """Where the tests' files need not reach a disk: SQLite and git wait for one thousands of times."""
+    with contextlib.suppress(OSError, AttributeError):
+        found = os.statvfs("/dev/shm")
+        if not found.f_flag & os.ST_NOEXEC and found.f_bavail * found.f_frsize > 2 << 30:
+            return "/dev/shm"
+    return None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.basetemp is None and (room := room_in_memory()):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", room)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is about the whole program takes longest: begun last, it would be waited for by one worker alone."""
+    items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -37,6 +37,13 @@ def copy_instead_of_migrating(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filesystem, "create_private_file", create)
 
 
+def ready(data_dir: Path) -> None:
+    """The same for another process, which would migrate what it does not find."""
+    data_dir.mkdir(mode=0o700, exist_ok=True)
+    if not (path := data_dir / filesystem.DATABASE_NAME).exists():
+        put(path, migrated_once())
+
+
 def put(path: Path, contents: bytes) -> None:
     """Make a file whole and at once, unless somebody else was first."""
     handle, name = tempfile.mkstemp(dir=path.parent)  # 0600, as the product makes it

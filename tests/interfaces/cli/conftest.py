@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from engram_py.interfaces.cli.main import cli
+from tests.template import ready
 
 Run = Callable[..., Result]
 Start = Callable[..., "Ended"]
@@ -53,10 +54,11 @@ def run(here: Path) -> Run:
 
 
 @pytest.fixture
-def start(here: Path) -> Start:
-    """The same as a process of its own."""
+def start(here: Path, data_dir: Path) -> Start:
+    """The same as a process of its own, which finds the database made."""
 
     def started(*words: str, stdin: bytes = b"", **environment: str) -> Ended:
+        ready(data_dir)
         done = subprocess.run(
             [sys.executable, "-m", "engram_py", *words],
             input=stdin,

@@ -38,13 +38,13 @@ def counted(run: Run, *words: str) -> dict[str, tuple[int, int]]:
     return {f"{one['door']} {one['name']}": (one["calls"], one["bytes"]) for one in values["doors"]}
 
 
-def hook(start: Start, event: str, **fields: Any) -> str:
+def hook(start: Start, event: str, *, limit_ms: int = 60_000, **fields: Any) -> str:
     # Time enough on a busy machine: a hook that is too late counts nothing.
     done = start(
         "hook",
         event,
         "--agent=claude-code",
-        "--limit-ms=60000",
+        f"--limit-ms={limit_ms}",
         stdin=json.dumps({"session_id": "h1", **fields}).encode(),
     )
     assert (done.code, done.stderr) == (0, "")
@@ -165,7 +165,7 @@ def test_what_a_hook_injects_is_counted_whole_and_silence_is_not(start: Start, r
 def test_a_hook_answers_though_nothing_can_be_counted(start: Start, run: Run, data_dir: Path) -> None:
     run("save", "Chose uv for packages", "Fast, and it locks.", "--type", "decision")
     with locked(data_dir):
-        assert hook(start, "user-prompt", prompt="why did we choose uv?")
+        assert hook(start, "user-prompt", limit_ms=8_000, prompt="why did we choose uv?")
     assert counted(run) == {}
 
 
