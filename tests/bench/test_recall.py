@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from bench.datasets import load
 from bench.keeping import ROOT
-from bench.recall import Run, filled
+from bench.recall import Run, filled, main
 
 
-def recall(sets: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def recall_process(sets: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "bench.recall", *arguments],
         cwd=ROOT,
@@ -27,9 +30,25 @@ def recall(sets: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def recall(sets: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["bench.recall", *arguments]),
+        mock.patch.dict(os.environ, {"ENGRAM_BENCH_DATA": str(sets)}),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            code = main()
+        except SystemExit as exc:
+            code = int(exc.code or 0)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+
+
 @pytest.mark.soak
 def test_every_set_is_asked_over_stdio_and_its_figures_written(sets: Path, tmp_path: Path) -> None:
-    done = recall(sets, "--json", str(tmp_path / "figures.json"))
+    done = recall_process(sets, "--json", str(tmp_path / "figures.json"))
 
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))["sets"]
@@ -49,7 +68,7 @@ def test_every_way_of_saving_and_asking_gives_the_same_answers(sets: Path, tmp_p
     answers = []
     for number, how in enumerate(((), ("--in-process",), ("--in-process", "--by", "save"))):
         file = tmp_path / f"{number}.jsonl"
-        recall(sets, *how, "--sets", "locomo-turns", "--answers", str(file))
+        recall_process(sets, *how, "--sets", "locomo-turns", "--answers", str(file))
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         answers.append([(row["set"], row["id"], row["keys"]) for row in rows if row["set"].endswith("locomo-turns")])
 
@@ -111,7 +130,7 @@ def test_what_makes_no_sense_is_refused_with_a_sentence(sets: Path, arguments: t
 
 
 def test_without_the_sets_it_says_where_they_are_looked_for(tmp_path: Path) -> None:
-    done = recall(tmp_path, "--in-process")
+    done = recall_process(tmp_path, "--in-process")
 
     assert done.returncode == 2
     assert "set ENGRAM_BENCH_DATA" in done.stderr
