@@ -23,6 +23,7 @@ check: $(STAMP)
 
 soak: $(STAMP)
 	$(BIN)/pytest -m soak
+	$(BIN)/pytest -n auto --hypothesis-profile=soak -m "hypothesis and not soak"
 	ENGRAM_REPLICA_EXAMPLES=20000 $(BIN)/pytest -n auto tests/services/replica/test_convergence.py
 
 # The agents' own programs, from npm; skipped with the reason where node or the registry is missing.

@@ -16,8 +16,9 @@ from engram_py import Engram
 from engram_py.config import Settings
 from tests.template import copy_instead_of_migrating
 
-# How long an example takes says how busy the machine is.
-settings.register_profile("engram", deadline=None)
+# How long an example takes says how busy the machine is. `make soak` gives the same properties more examples.
+settings.register_profile("engram", deadline=None, max_examples=40)
+settings.register_profile("soak", deadline=None, max_examples=500)
 settings.load_profile("engram")
 
 # Processes that tests start by the hundred read what the first one compiled, whatever this shell is told.

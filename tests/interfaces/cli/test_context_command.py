@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.cli.conftest import Run, answer
 
 
 @pytest.fixture
@@ -66,10 +66,11 @@ def test_a_budget_that_was_moved_is_said(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("gate", "found"), [("off", True), ("heuristic", False), ("llm", False), ("maybe", False)])
-def test_the_gate_is_a_setting(start: Start, gate: str, found: bool) -> None:
-    start("save", "Sort a list by its key", "With sorted().")
+def test_the_gate_is_a_setting(run: Run, monkeypatch: pytest.MonkeyPatch, gate: str, found: bool) -> None:
+    run("save", "Sort a list by its key", "With sorted().")
+    monkeypatch.setenv("ENGRAM_GATE", gate)
 
-    asked = start("context", "--query", "sort a list", ENGRAM_GATE=gate)
+    asked = run("context", "--query", "sort a list")
 
     assert ("Sort a list by its key" in asked.stdout) is found
     if gate == "llm":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -126,32 +125,38 @@ def test_what_is_no_number_is_wrong_usage(run: Run, words: list[str]) -> None:
     assert run("eval", *words).exit_code == 2
 
 
-def test_a_search_and_a_get_of_two_processes_are_learned(start: Start) -> None:
-    start("save", "Access tokens", "They live fifteen minutes.")
+def test_a_search_and_a_get_of_two_processes_are_learned(run: Run, start: Start) -> None:
+    run("save", "Access tokens", "They live fifteen minutes.")
     assert "[#1]" in start("search", "how", "do", "access", "tokens", "live").stdout
     assert start("get", "1").code == 0
 
-    [learned] = json.loads(start("eval", "list", "--json").stdout)["questions"]
+    [learned] = answer(run("eval", "list", "--json"))["questions"]
     assert (learned["question"], learned["origin"], learned["project"]) == (
         "how do access tokens live", "learned", "widgets",
     )  # fmt: skip
     assert [one["id"] for one in learned["answers"]] == [1]
-    assert start("eval", "forget-learned").stdout == "Forgot 1 learned question(s)\n"
-    assert start("eval", "list").stdout == "No questions\n"
+    assert run("eval", "forget-learned").stdout == "Forgot 1 learned question(s)\n"
+    assert run("eval", "list").stdout == "No questions\n"
 
 
-def test_a_search_narrowed_by_options_is_not_learned(start: Start) -> None:
-    start("save", "Access tokens", "They live fifteen minutes.", "--type", "decision")
-    start("search", "tokens", "--type", "decision")
-    start("get", "1")
-    assert start("eval", "list").stdout == "No questions\n"
+def test_a_search_narrowed_by_options_is_not_learned(run: Run) -> None:
+    run("save", "Access tokens", "They live fifteen minutes.", "--type", "decision")
+    run("search", "tokens", "--type", "decision")
+    run("get", "1")
+    assert run("eval", "list").stdout == "No questions\n"
+
+    run("search", "tokens")
+    run("get", "1")
+    assert run("eval", "list").stdout != "No questions\n"
 
 
-def test_with_learning_off_a_search_writes_nothing(start: Start, data_dir: Path) -> None:
-    start("save", "Access tokens", "They live fifteen minutes.")
-    for words in (["search", "tokens"], ["get", "1"]):
-        start(*words, ENGRAM_LEARN="off")
-    assert start("eval", "list").stdout == "No questions\n"
+def test_with_learning_off_a_search_writes_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("save", "Access tokens", "They live fifteen minutes.")
+    with monkeypatch.context() as patch:
+        patch.setenv("ENGRAM_LEARN", "off")
+        for words in (["search", "tokens"], ["get", "1"]):
+            run(*words)
+    assert run("eval", "list").stdout == "No questions\n"
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
