@@ -11,13 +11,16 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from threading import Barrier
+
+import pytest
 
 from engram_py import Engram
-from engram_py.models.observation import Draft
+from tests.savers import join, save_many
 
-PROCESSES, SAVES = 8, 200
-KILLS, WRITERS = 30, 3
+PROCESSES, WRITERS = 8, 3
+# Each behaviour is shown quickly, and left to chance for longer by `make soak`.
+SAVES = [40, pytest.param(200, marks=pytest.mark.soak)]
+KILLS = [10, pytest.param(60, marks=pytest.mark.soak)]
 
 EARLIER_TEXTS = """
 select observations.sync_id, observation_versions.content
@@ -41,20 +44,6 @@ while True:
     print(saved.sync_id, number, flush=True)
 """
 
-_barrier: Barrier
-
-
-def _join(barrier: Barrier) -> None:
-    global _barrier  # noqa: PLW0603 - a spawned process can only be given a barrier when it starts
-    _barrier = barrier
-
-
-def _save_many(folder: str, process: int) -> list[str]:
-    _barrier.wait(timeout=60)
-    with Engram(folder, directory=folder, project="widgets") as app:
-        drafts = (Draft(f"Row {row} of process {process}", f"Fact {process}-{row}.") for row in range(SAVES))
-        return [app.save(draft).sync_id for draft in drafts]
-
 
 def rows(folder: Path, sql: str) -> list[tuple[object, ...]]:
     with closing(sqlite3.connect(folder / "engram.db")) as connection:
@@ -70,19 +59,20 @@ def assert_sound(folder: Path) -> None:
     assert rows(folder, queued) == rows(folder, "select sync_id from observations order by 1")
 
 
-def test_eight_processes_that_save_at_once_on_a_new_file_lose_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("saves", SAVES)
+def test_eight_processes_that_save_at_once_on_a_new_file_lose_nothing(tmp_path: Path, saves: int) -> None:
     folder = tmp_path / "data"
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(
-        PROCESSES, mp_context=spawn, initializer=_join, initargs=(spawn.Barrier(PROCESSES),)
+        PROCESSES, mp_context=spawn, initializer=join, initargs=(spawn.Barrier(PROCESSES),)
     ) as pool:
-        answered = [
-            sync_id for saved in pool.map(_save_many, [str(folder)] * PROCESSES, range(PROCESSES)) for sync_id in saved
-        ]
+        work = pool.map(save_many, [str(folder)] * PROCESSES, range(PROCESSES), [saves] * PROCESSES)
+        answered = [sync_id for saved in work for sync_id in saved]
 
-    assert len(set(answered)) == PROCESSES * SAVES
+    total = PROCESSES * saves
+    assert len(set(answered)) == total
     assert {row[0] for row in rows(folder, "select sync_id from observations")} == set(answered)
-    assert rows(folder, "select count(distinct title), count(distinct clock) from observations") == [(1600, 1600)]
+    assert rows(folder, "select count(distinct title), count(distinct clock) from observations") == [(total, total)]
     assert_sound(folder)
 
 
@@ -114,17 +104,17 @@ class Writer:
         return [(sync_id, f"What {self.name} learned in row {number}.") for sync_id, number in lines]
 
 
-def kill_one_after_the_other(folder: Path) -> Sequence[Writer]:
+def kill_one_after_the_other(folder: Path, kills: int) -> Sequence[Writer]:
     chance = random.Random(20260102)
     killed: list[Writer] = []
     running = [Writer(folder, f"writer-{number}") for number in range(WRITERS)]
     try:
-        while len(killed) < KILLS:
+        while len(killed) < kills:
             writer = running.pop(0)
             writer.wait_for(chance.randrange(1, 5))
             writer.kill(after=chance.uniform(0.0, 0.03))
             killed.append(writer)
-            if len(killed) + len(running) < KILLS:
+            if len(killed) + len(running) < kills:
                 running.append(Writer(folder, f"writer-{WRITERS + len(killed)}"))
     finally:
         for writer in running:
@@ -132,13 +122,14 @@ def kill_one_after_the_other(folder: Path) -> Sequence[Writer]:
     return killed
 
 
-def test_every_acknowledged_save_survives_a_kill_at_any_moment(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", KILLS)
+def test_every_acknowledged_save_survives_a_kill_at_any_moment(tmp_path: Path, kills: int) -> None:
     folder = tmp_path / "data"
-    killed = kill_one_after_the_other(folder)
+    killed = kill_one_after_the_other(folder, kills)
 
     live = set(rows(folder, "select sync_id, content from observations"))
     kept = live | set(rows(folder, EARLIER_TEXTS))
-    assert [writer.process.returncode for writer in killed] == [-9] * KILLS
+    assert [writer.process.returncode for writer in killed] == [-9] * kills
     assert all(writer.saved() for writer in killed)
     assert {saved for writer in killed for saved in writer.saved()} <= kept
     # Of what a writer was killed in, at most one save was finished and not acknowledged.
