@@ -23,7 +23,7 @@ texts = st.lists(st.sampled_from(PIECES), max_size=8).flatmap(
 )
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 @given(texts)
 @example("the password is hunt@er22")
 @example("curl -u admin:Pa55w0rd there")

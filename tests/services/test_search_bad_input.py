@@ -118,7 +118,7 @@ def sound(found: Results) -> None:
 
 
 @given(query=TYPED, mode=st.sampled_from(["all", "any"]), everywhere=st.booleans(), limit=st.integers(-3, 25))
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(query='NEAR("a" b) OR {title}: ^ *', mode="all", everywhere=False, limit=10)
 @example(query="queue " + "a:" * 3_000, mode="any", everywhere=True, limit=10)
 @example(query="is:stale is:pinned is:superseded -queue", mode="all", everywhere=True, limit=10)
