@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import struct
-import subprocess
 import sys
 import unicodedata
 from pathlib import Path
 
 import pytest
 
+from tests.forked import Server
 from tests.interfaces.cli.conftest import Run
 
 if sys.platform == "win32":
@@ -29,8 +29,8 @@ def in_terminal(columns: int, *words: str) -> str:
     terminal, other_end = pty.openpty()
     fcntl.ioctl(other_end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
-    with subprocess.Popen(
-        [sys.executable, "-m", "engram_py", *words],
+    with Server(
+        words, cwd=Path.cwd(),
         stdin=other_end, stdout=other_end, stderr=other_end, env={**environment, "TERM": "xterm-256color"},
     ) as process:  # fmt: skip
         os.close(other_end)

@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ from urllib.parse import unquote_to_bytes
 
 import anyio
 from starlette.types import ASGIApp, Message
+
+from tests.forked import Server
 
 PORT = 7437
 HOST = f"127.0.0.1:{PORT}"
@@ -126,8 +127,8 @@ class Running:
 @contextmanager
 def serving(folder: Path, *arguments: str, **environment: str) -> Iterator[Running]:
     """A server on a port of its own choice."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "engram_py", "serve", *(arguments or ("0",))],
+    process = Server(
+        ["serve", *(arguments or ("0",))],
         cwd=folder,
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,

@@ -95,7 +95,14 @@ def test_every_refusal_has_one_shape_and_every_answer_a_schema(ask: Asker) -> No
         assert {"400", "401", "403", "421"} <= operation["responses"].keys()
 
 
-def test_no_request_within_or_without_the_description_breaks_the_server(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("phases", "examples"),
+    [("fuzzing", "2"), pytest.param("coverage,fuzzing", "10", marks=pytest.mark.soak)],
+    ids=["a-few", "every-boundary"],
+)
+def test_no_request_within_or_without_the_description_breaks_the_server(
+    folder: Path, tmp_path: Path, phases: str, examples: str
+) -> None:
     if importlib.util.find_spec("schemathesis") is None:
         pytest.skip("schemathesis is not installed")
     with serving(folder, ENGRAM_HTTP_TOKEN="swordfish") as server:
@@ -105,7 +112,7 @@ def test_no_request_within_or_without_the_description_breaks_the_server(folder: 
             assert server.ask("POST", "/observations", body, bearer).status == 201
         command = [sys.executable, "-m", "schemathesis.cli", "run", f"http://127.0.0.1:{server.port}/openapi.json"]
         options = ["--header", "Authorization: Bearer swordfish", "--exclude-checks", LEFT_OUT, "--no-color"]
-        bounds = ["--phases", "coverage,fuzzing", "--max-examples", "2", "--seed", "1"]
+        bounds = ["--phases", phases, "--max-examples", examples, "--seed", "1"]
         done = subprocess.run(
             [*command, *options, *bounds], cwd=tmp_path, capture_output=True, text=True, timeout=160, check=False
         )

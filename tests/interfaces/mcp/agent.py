@@ -6,7 +6,6 @@ import json
 import os
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any
 
 from mcp import Client
 from mcp.types import CallToolResult, TextContent
+
+from tests.forked import Server
 
 TABLES = ("observations", "observation_versions", "sessions", "user_prompts", "memory_relations", "projects")
 
@@ -102,8 +103,8 @@ def sessions(data_dir: Path) -> list[tuple[str, str | None]]:
 
 def start_server(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
     """``engram mcp`` in ``folder``, in a process session of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "engram_py", "mcp", *arguments],
+    return Server(
+        ["mcp", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
