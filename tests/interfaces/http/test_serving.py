@@ -293,9 +293,11 @@ NO_HTTP = {
 @pytest.mark.parametrize("sent", NO_HTTP.values(), ids=NO_HTTP.keys())
 def test_what_is_no_http_is_refused_and_the_server_lives_on(shared: Running, sent: bytes) -> None:
     with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as asked:
-        asked.sendall(sent)
-        asked.shutdown(socket.SHUT_WR)
-        answer = asked.recv(65_536)
+        answer = b""
+        with contextlib.suppress(OSError):  # it may have closed the connection already, with some of this unread
+            asked.sendall(sent)
+            asked.shutdown(socket.SHUT_WR)
+            answer = asked.recv(65_536)
     assert answer[:10] in (b"HTTP/1.1 4", b""), answer
     assert shared.ask("GET", "/health").status == 200
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.interfaces.mcp.agent import INITIALIZE, Exchange, exchange, rows, tool_call
+from tests.template import ready
 
 PING = {"jsonrpc": "2.0", "id": "ping", "method": "ping"}
 HALF = "\\ud800"  # half of a surrogate pair, as JSON writes it
@@ -144,6 +145,7 @@ HALVES = {
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Exchange:
     """A server that was sent all of them, and what else is odd."""
     room = tmp_path_factory.mktemp("odd")
+    ready(room / "data")  # calls that are not done two seconds after the last line are not waited for
     halves = [one if isinstance(one, str) else json.dumps(one).replace("@", HALF) for one in HALVES.values()]
     whole = json.dumps(tool_call("whole", "mem_save", title="Chose @", content="x")).replace("@", "\\ud83d\\ude80")
     invalid = json.dumps(tool_call("invalid", "mem_save", title="Took @", content="y")).encode()
