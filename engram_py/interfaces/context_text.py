@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from engram_py.interfaces.wording_anchors import phrase
-from engram_py.models.context import MOST_COUNTED, Context, Item, Section
-from engram_py.models.observation import Observation
+from engram_py.models.context import Context, Item, Section
+from engram_py.models.observation import Observation, counted
 from engram_py.models.session import Prompt, SessionLine
 from engram_py.models.times import ago, parse_time
 
@@ -107,11 +107,6 @@ def _tail(context: Context) -> str:
     if context.mode != "session":
         return _OPENS
     return f"{counted(context.memories)} memories here; mem_search finds the rest, {_OPENS}"
-
-
-def counted(memories: int) -> str:
-    """How many memories there are, as far as they were counted."""
-    return f"{memories}" if memories <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
 
 
 def _notes(context: Context) -> str:

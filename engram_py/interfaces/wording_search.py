@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from engram_py.interfaces.context_text import counted
 from engram_py.interfaces.wording import age, notes, relation
 from engram_py.models.explain import Silence
-from engram_py.models.observation import Hit, Results
+from engram_py.models.observation import Hit, Results, counted
 
 COMPACT_PREVIEW_CHARS = 100
 _QUERY_CHARS, _WORD_CHARS = 200, 40

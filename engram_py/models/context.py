@@ -10,9 +10,6 @@ from engram_py.models.anchor import AnchorState
 from engram_py.models.observation import Observation
 from engram_py.models.session import Prompt, SessionLine
 
-# "More than a thousand" is all a reader needs to know; counting a million costs more than the rest.
-MOST_COUNTED = 1_000
-
 Mode = Literal["session", "query", "cascade", "full"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 

@@ -302,12 +302,20 @@ class Hit:
     like: int | None = None
 
 
+# "More than a thousand" is all a reader needs to know; counting a million costs more than the rest.
+MOST_COUNTED = 1_000
+
+
+def counted(memories: int) -> str:
+    """How many memories there are, as far as they were counted."""
+    return f"{memories}" if memories <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
+
+
 @dataclass(frozen=True, slots=True)
 class Results:
     """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them. ``silence``
     says why there is nothing, ``explain`` how it went when that was asked for. ``memories`` is how many hits there
-    are, or, without any, how many observations can be seen: counted no further than a little over
-    ``models.context.MOST_COUNTED``.
+    are, or, without any, how many observations can be seen: counted no further than a little over MOST_COUNTED.
     """
 
     query: str

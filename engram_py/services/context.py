@@ -6,8 +6,8 @@ from collections.abc import Hashable
 from datetime import tzinfo
 
 from engram_py.errors import InvalidArgumentError
-from engram_py.models.context import MODES, MOST_COUNTED, Context, Item, Mode, Section
-from engram_py.models.observation import Observation
+from engram_py.models.context import MODES, Context, Item, Mode, Section
+from engram_py.models.observation import MOST_COUNTED, Observation
 from engram_py.models.session import SessionLine
 from engram_py.services.anchors import Anchors
 from engram_py.services.context_ask import Ask

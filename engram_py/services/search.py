@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from engram_py.capture.normalize import check_text, normalize_topic_key
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProjectError, InvalidTopicKeyError
-from engram_py.models.context import MOST_COUNTED
 from engram_py.models.explain import Explain, Rung, Silence
-from engram_py.models.observation import Results
+from engram_py.models.observation import MOST_COUNTED, Results
 from engram_py.recall.floor import FLOOR, Verdict
 from engram_py.recall.query import Query, parse_query
 from engram_py.recall.stopwords import is_foreign

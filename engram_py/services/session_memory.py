@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from engram_py.capture.orders import reads_like_an_order
-from engram_py.models.context import MOST_COUNTED, Context, Section
+from engram_py.models.context import Context, Section
+from engram_py.models.observation import MOST_COUNTED
 from engram_py.models.session import Prompt
 from engram_py.services.anchors import Anchors
 from engram_py.services.journal import Journal
