@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.errors import DataDirError, InvalidArgumentError
-from engram_py.models.cloud import CloudSettings
+from engram_py.models.cloud_settings import CloudSettings
 from engram_py.models.times import Clock, fixed_clock, parse_time, utc_now
 
 CONFIG_NAME = "config.json"

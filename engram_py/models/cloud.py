@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 Phase = Literal["idle", "pushing", "pulling", "push_failed", "pull_failed", "backoff", "healthy", "disabled"]
 Direction = Literal["push", "pull"]
 
-# How changes of a server are told from those of a folder, in the queue and in what was set aside.
-TARGET = "cloud"
 UNKNOWN_SEQ = -1
-
-
-@dataclass(frozen=True, slots=True)
-class CloudSettings:
-    """What the user set: the server's address, a token from the environment, and whether to sync in the background."""
-
-    server: str = ""
-    token: str = field(default="", repr=False)
-    autosync: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engram_py.errors import InvalidArgumentError, StoreError
-from engram_py.models.cloud import CloudSettings
+from engram_py.models.cloud_settings import CloudSettings
 from engram_py.models.health import Check, CheckResult, Report
 from engram_py.services.backups import Backups
 from engram_py.services.hook_check import hooks_check

@@ -9,7 +9,7 @@ from engram_py.models.times import Clock, to_text
 from engram_py.store import journal
 from engram_py.store.database import Store
 from engram_py.sync.clock import just_after, new_device_id, next_stamp
-from engram_py.sync.wire import NATURAL
+from engram_py.sync.naming import NATURAL
 
 _CLOCK, _DEVICE = "clock", "device_id"
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from engram_py.models.cloud import CloudSettings
+    from engram_py.models.cloud_settings import CloudSettings
     from engram_py.services.adopting import Adopting
     from engram_py.services.autosync.service import Autosync
     from engram_py.services.browsing import Browsing

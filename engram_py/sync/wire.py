@@ -16,9 +16,8 @@ PROJECT_LIMIT_CHARS = 200
 # An observation is at most 50,000 bytes of content, which JSON may write six times as long.
 PAYLOAD_LIMIT_BYTES = 1_000_000
 
-# Kinds whose keys people choose, and those whose deletion is for good. Of other kinds nothing is known.
+# Kinds whose deletion is for good. Of kinds that are neither these nor NATURAL nothing is known.
 _DESTROYED = frozenset({"observation", "version", "prompt", "relation"})
-NATURAL = frozenset({"session", "project", "alias"})
 
 _MOST_TIME_CHARS = 40
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from engram_py.errors import CloudFailedError, InvalidArgumentError, NotLoggedInError, TokenNotKeptError
-from engram_py.models.cloud import TARGET, CloudSettings, Enrolled, LoggedIn, LoggedOut
+from engram_py.models.cloud import Enrolled, LoggedIn, LoggedOut
+from engram_py.models.cloud_settings import TARGET, CloudSettings
 from engram_py.project.names import normalize_project
 from engram_py.services.autosync import tokens
 from engram_py.services.autosync.address import server_address

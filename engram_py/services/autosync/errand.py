@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from engram_py.models.cloud import TARGET, CloudSettings
+from engram_py.models.cloud_settings import TARGET, CloudSettings
 from engram_py.models.times import to_text
 from engram_py.services.autosync.backoff import MOST_SECONDS, passed, remaining
 from engram_py.store import sync_state as table

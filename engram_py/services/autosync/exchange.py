@@ -12,7 +12,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from engram_py.errors import EngramError
-from engram_py.models.cloud import TARGET, CloudSettings, CloudSynced, Grant
+from engram_py.models.cloud import CloudSynced, Grant
+from engram_py.models.cloud_settings import TARGET, CloudSettings
 from engram_py.models.times import to_text
 from engram_py.services.autosync import tokens
 from engram_py.services.autosync.backoff import MOST_SECONDS, delay, remaining

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from engram_py.models.cloud import TARGET
+from engram_py.models.cloud_settings import TARGET
 from engram_py.models.mutation import Applied, Changes, Mutation
 from engram_py.services.journal import Journal
 from engram_py.store import sync_state as table

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from engram_py.errors import EngramError
-from engram_py.models.cloud import TARGET, Grant
+from engram_py.models.cloud import Grant
+from engram_py.models.cloud_settings import TARGET
 from engram_py.models.mutation import Applied, Mutation, Refused
 from engram_py.services.autosync.answers import Listing, Page
 from engram_py.services.autosync.guarding import within

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engram_py.models.cloud import TARGET
+from engram_py.models.cloud_settings import TARGET
 from engram_py.models.mutation import Changes, Mutation
 from engram_py.services.autosync.answers import Listing, Pushed
 from engram_py.services.autosync.line import TURN_SECONDS, Line

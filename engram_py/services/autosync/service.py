@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engram_py.errors import CloudFailedError, NothingEnrolledError, NotLoggedInError
-from engram_py.models.cloud import TARGET, CloudSettings, CloudStatus, CloudSynced, Enrolled, LoggedIn, LoggedOut
+from engram_py.models.cloud import CloudStatus, CloudSynced, Enrolled, LoggedIn, LoggedOut
+from engram_py.models.cloud_settings import TARGET, CloudSettings
 from engram_py.services.journal import Journal
 from engram_py.store import sync_state as table
 from engram_py.store.database import Store

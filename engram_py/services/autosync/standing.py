@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from engram_py.errors import InvalidServerError
-from engram_py.models.cloud import CloudSettings
+from engram_py.models.cloud_settings import CloudSettings
 from engram_py.services.autosync import tokens
 from engram_py.services.autosync.address import server_address
 from engram_py.services.autosync.problems import Problem

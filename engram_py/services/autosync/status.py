@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from engram_py.models.cloud import TARGET, CloudProject, CloudSettings, CloudStatus, Phase, SetAside
+from engram_py.models.cloud import CloudProject, CloudStatus, Phase, SetAside
+from engram_py.models.cloud_settings import TARGET, CloudSettings
 from engram_py.models.health import Check
 from engram_py.models.times import parse_time, to_text
 from engram_py.services.autosync.backoff import MOST_SECONDS, passed, remaining

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engram_py.errors import StoreError
-from engram_py.models.cloud import TARGET, CloudSettings
+from engram_py.models.cloud_settings import TARGET, CloudSettings
 from engram_py.services.autosync.backoff import MOST_SECONDS, passed, remaining
 from engram_py.services.journal import Journal
 from engram_py.store import sync_state as table

@@ -24,7 +24,7 @@ from engram_py.services.replica.reading import (
 from engram_py.store import replica as table
 from engram_py.store.database import Row
 from engram_py.sync.merge import version_owner, wins
-from engram_py.sync.wire import NATURAL
+from engram_py.sync.naming import NATURAL
 
 _READERS: dict[str, Callable[[Mutation], Any]] = {
     "observation": read_observation,

@@ -12,7 +12,7 @@ import pytest
 from engram_py import Engram
 from engram_py.config import Settings
 from engram_py.errors import CloudFailedError, InvalidArgumentError, InvalidServerError, NotLoggedInError
-from engram_py.models.cloud import CloudSettings
+from engram_py.models.cloud_settings import CloudSettings
 from engram_py.services.autosync import tokens
 from engram_py.services.autosync.address import server_address
 from tests.services.autosync.conftest import Joiner, Lab, from_elsewhere

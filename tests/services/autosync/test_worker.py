@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from engram_py.models.cloud import CloudSettings
+from engram_py.models.cloud_settings import CloudSettings
 from engram_py.services.autosync import worker as worker_module
 from engram_py.services.autosync.service import Autosync
 from engram_py.services.autosync.worker import LOOK_SECONDS, POLL_SECONDS, Worker

@@ -1,0 +1,17 @@
+"""What the user set about a server. Every process reads its settings, and few ever sync: a module of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# How changes of a server are told from those of a folder, in the queue and in what was set aside.
+TARGET = "cloud"
+
+
+@dataclass(frozen=True, slots=True)
+class CloudSettings:
+    """What the user set: the server's address, a token from the environment, and whether to sync in the background."""
+
+    server: str = ""
+    token: str = field(default="", repr=False)
+    autosync: bool = True
