@@ -224,6 +224,8 @@ class Editing:
                 self._check_topic(found, {"topic_key": found.topic_key})
                 clock = self._journal.stamp()
                 self._write(found, {"deleted_at": None, "updated_at": self._journal.now(), "clock": clock}, clock)
+                if found.type == "session_summary":
+                    self._sessions.resume_summary(found.session_id, found.content)
         return Undeleted(found.id, found.title, found.project)
 
     def _hide(self, found: Observation) -> Deleted:

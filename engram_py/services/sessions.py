@@ -129,6 +129,12 @@ class Sessions:
         if session is not None and session.summary is not None and old in session.summary:
             self._write(replace(session, summary=session.summary.replace(old, new or "").strip() or None))
 
+    def resume_summary(self, session_id: str, text: str) -> None:
+        """The summary observation was brought back: the session says it again. Inside a transaction."""
+        session = table.by_id(self._store, session_id)
+        if session is not None and text not in (session.summary or ""):
+            self._write(replace(session, summary=_both(session.summary, text)))
+
     def get(self, session_id: str) -> Session:
         session_id = clean_session_id(session_id)
         session = table.by_id(self._store, session_id)

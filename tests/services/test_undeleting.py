@@ -38,3 +38,19 @@ def test_a_topic_that_is_another_observation_now_is_not_taken_from_it(app: Engra
         app.observations.undelete(saved.id)
 
     assert refused.value.observation_id == other.id
+
+
+def test_a_summary_that_comes_back_is_its_sessions_again(app: Engram) -> None:
+    app.sessions.start("s-1")
+    saved = app.episodes.summarize("Built the parser.", session_id="s-1")
+    app.observations.delete(saved.id)
+    app.sessions.end("s-1", summary="Goodbye.")
+
+    app.observations.undelete(saved.id)
+
+    said = app.sessions.get("s-1").summary
+    assert said is not None
+    assert "Built the parser." in said
+    assert "Goodbye." in said
+    app.observations.undelete(saved.id)
+    assert app.sessions.get("s-1").summary == said
