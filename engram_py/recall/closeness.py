@@ -45,7 +45,7 @@ class Lens:
         for stem, number in self.stems:
             at = text.find(stem)
             while at >= 0:
-                if at not in found and not text[at - 1 : at].isalnum():
+                if at not in found and not text[max(0, at - 1) : at].isalnum():
                     found[at] = number
                 at = text.find(stem, at + 1)
         return sorted(found.items())
@@ -54,7 +54,7 @@ class Lens:
         """Whether the word that begins at ``start`` is one of the terms."""
         if self.pattern is not None:
             return self.pattern.match(text, start) is not None
-        return text.startswith(self.beginnings, start)
+        return text.startswith(self.beginnings, start) and not text[max(0, start - 1) : start].isalnum()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, time
 
 from engram_py.models.times import to_text
 from engram_py.recall.dates import dates_in
@@ -16,8 +16,6 @@ from engram_py.store.database import Store
 # Rows that a search may score, about a microsecond each. Of 2,000 and 5,000 the
 # development sets find the same, but for DPDK (recall at 5 .264 and .273); 3,000 is between them.
 ROW_BUDGET = 3_000
-# People tell of a day in the week after it: half of what its own rows count (LoCoMo, turns and sessions: +.002).
-AFTER_DAYS, AFTER_SHARE = 7, 0.5
 # Without scoring a row costs a tenth: of a word that is everywhere, this many of its newest rows are candidates.
 NEWEST_ROWS = 2_000
 _COMMON_SHARE = 0.4
@@ -75,8 +73,7 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
 def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int) -> list[Term]:
     """The terms, with one for each date that ``text`` names in the place of the words that name it.
 
-    What changed on that day is about it as much as what says so: both have the term, and what changed in the week after
-    has half of it. Days are those of UTC.
+    What changed on that day is about it as much as what says so: both have the term. Days are those of UTC.
     """
     for dated in dates_in(text):
         words = {word.lower() for word in dated.words}
@@ -88,11 +85,7 @@ def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int) -> lis
         saying = search.newest(store, expression, limit=NEWEST_ROWS) if said else []
         rows = dict.fromkeys([*then, *saying])
         worth = idf(len(rows), size)
-        scores = dict.fromkeys(rows, worth)
-        later = to_text(datetime.combine(dated.end, time(), UTC) + timedelta(days=AFTER_DAYS))
-        for row in search.changed_between(store, until, later, limit=NEWEST_ROWS):
-            scores.setdefault(row, worth * AFTER_SHARE)
-        date = Term(dated.name, expression, worth, len(rows), scores=scores, looked_up=True)
+        date = Term(dated.name, expression, worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
         terms = [date, *(term for term in terms if term not in naming)]
     return terms
 

@@ -152,16 +152,18 @@ def _heads(store: Store, used: list[Term], sight: Sight, found: Found) -> list[i
         heads = sorted(seen, key=lambda row: (-own[row], -row))
     if sight.filtered and not heads and own:
         found.filtered_away = len(index.passing(store, list(own), sight.unfiltered().values))
-    _mark_sight(store, used, heads, sight)
+    _mark_sight(store, used, heads, pool[_LIKELY:], sight)
     return heads[:HEADS]
 
 
-def _mark_sight(store: Store, used: list[Term], heads: list[int], sight: Sight) -> None:
-    """Tell words that stand in a row in sight from those that only other projects know."""
+def _mark_sight(store: Store, used: list[Term], heads: list[int], behind: list[int], sight: Sight) -> None:
+    """Tell words that stand in a row in sight from those that only other projects know. ``behind`` stand the good rows
+    that nobody asked about."""
     for term in used:
-        term.in_sight = any(row in term.scores for row in heads) or bool(
-            index.passing(store, sorted(term.scores, reverse=True)[:_ASKED_ABOUT], sight.values)
-        )
+        if any(row in term.scores for row in heads):
+            continue
+        asked = [row for row in behind if row in term.scores] + sorted(term.scores, reverse=True)[:_ASKED_ABOUT]
+        term.in_sight = bool(index.passing(store, asked, sight.values))
 
 
 def _scored(store: Store, query: Query, found: Found, heads: list[int], sight: Sight) -> list[Scored]:

@@ -167,6 +167,19 @@ with Engram(settings=Settings(Path(sys.argv[1])), directory=Path(sys.argv[2])) a
 """
 
 
+def test_a_word_that_stands_far_behind_in_sight_is_no_unknown_word(app: Engram) -> None:
+    filler = " ".join(f"filler{number}" for number in range(60))
+    with app.store.transaction():
+        for number in range(5):
+            kept(app, f"gadget {number} {filler}")
+        for number in range(200):
+            kept(app, f"turbine turbine v{number}", title=f"turbine {number}")
+        for number in range(150):  # newer, and of somebody else
+            kept(app, f"gadget {number} {filler}", project="elsewhere")
+
+    assert ids(app, "turbine gadget")
+
+
 def test_two_processes_search_while_a_third_saves(app: Engram, data_dir: Path, folder: Path) -> None:
     fill(app)
     kept(app, QUEUE)
