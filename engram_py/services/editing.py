@@ -245,9 +245,8 @@ class Editing:
         self._store.execute("delete from save_operations where instr(answer, :sync_id)", sync_id=found.sync_id)
         self._carry_summary(found, None)
         self._store.execute("delete from observations where id = :id", id=found.id)
-        self._journal.removed(
-            "observation", found.sync_id, project=found.project, clock=clock, session_id=found.session_id
-        )
+        session_id = None if found.scope == "personal" else found.session_id
+        self._journal.removed("observation", found.sync_id, project=found.project, clock=clock, session_id=session_id)
         return Deleted(found.id, found.sync_id, found.title, hard=True, relations_orphaned=len(related))
 
     def _carry_summary(self, old: Observation, new: str | None) -> None:

@@ -124,14 +124,28 @@ class Batch:
             final=final,
         )
 
-    def wait(self, mutation: Mutation, *, waits_for: str, reason: str, dead: bool = False) -> None:
-        """Set a mutation aside until ``waits_for`` is here, or for good."""
-        key = {"target_key": self.source, "entity": mutation.entity, "entity_key": mutation.entity_key}
+    def refused(self, mutation: Mutation) -> bool:
+        """Whether the row itself came and could not be read."""
+        sql = """
+        select 1 from sync_apply_deferred
+        where entity = :entity and entity_key = :entity_key and op = 'upsert' and apply_status = 'dead'
+        """
+        return self.store.row(sql, entity=mutation.entity, entity_key=mutation.entity_key) is not None
+
+    def wait(
+        self, mutation: Mutation, *, waits_for: str, reason: str, dead: bool = False, source: str | None = None
+    ) -> None:
+        """Set a mutation aside until ``waits_for`` is here, or for good. Its text was redacted by the caller."""
+        key = {
+            "target_key": self.source if source is None else source,
+            "entity": mutation.entity,
+            "entity_key": mutation.entity_key,
+        }
         row: dict[str, Any] = {
             **key,
             "op": mutation.op,
             "remote_seq": mutation.seq or None,
-            "payload": "{}" if dead else json.dumps(mutation.payload),  # nobody redacted it
+            "payload": "{}" if dead else json.dumps(mutation.payload),  # nobody redacted what could not be read
             "project": mutation.project,
             "reason_code": "unreadable" if dead else "waits_for_observation",
             "apply_status": "dead" if dead else "deferred",

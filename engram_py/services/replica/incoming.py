@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from engram_py.models.mutation import KINDS, Mutation
@@ -11,6 +12,7 @@ from engram_py.services.replica.batch import Batch
 from engram_py.services.replica.observing import remove_observation, take_observation, take_version
 from engram_py.services.replica.outgoing import travelling
 from engram_py.services.replica.reading import (
+    SAID,
     Read,
     UnreadableError,
     deletion_time,
@@ -23,7 +25,7 @@ from engram_py.services.replica.reading import (
 )
 from engram_py.store import replica as table
 from engram_py.store.database import Row
-from engram_py.sync.merge import version_owner, wins
+from engram_py.sync.merge import version_key, wins
 from engram_py.sync.naming import NATURAL
 
 _READERS: dict[str, Callable[[Mutation], Any]] = {
@@ -68,9 +70,7 @@ def take(batch: Batch, mutation: Mutation, said: Any) -> bool | None:
         case "version":
             taken = take_version(batch, mutation, said)
             if taken is None:
-                batch.wait(
-                    mutation, waits_for=version_owner(mutation.entity_key)[0], reason="its observation is not here"
-                )
+                _wait_for_observation(batch, mutation, said)
             return taken
         case "session" | "prompt" | "relation":
             return _take_row(batch, mutation, said)
@@ -81,12 +81,26 @@ def take(batch: Batch, mutation: Mutation, said: Any) -> bool | None:
     return _carry(batch, mutation)
 
 
+def _wait_for_observation(batch: Batch, mutation: Mutation, said: tuple[str, str, dict[str, str]]) -> None:
+    """An older text waits as it will be kept: redacted, and then by another name, which its source has to hear of."""
+    owner, digest, text = said
+    key = version_key(owner, digest)
+    kept = {"title": text["title"], "content": text["content"], "created_at": text["at"]}
+    source = None if key == mutation.entity_key else ""
+    if source is not None:
+        mutation = replace(mutation, entity_key=key, payload=kept)
+    batch.wait(mutation, waits_for=owner, reason="its observation is not here", source=source)
+
+
 def _take_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
     entity, key = mutation.entity, mutation.entity_key
     stone = batch.stone(entity, key)
     if stone is not None and (entity not in NATURAL or stone["clock"] >= mutation.clock):
         return False
     if entity == "relation" and (missing := _missing_end(batch, read)):
+        # As it will be kept: redacted.
+        said = {name: read.columns[name] for name in SAID if name in mutation.payload}
+        mutation = replace(mutation, payload=mutation.payload | said)
         batch.wait(mutation, waits_for=missing, reason="one of its ends is not here")
         return None
     here = batch.row(entity, key)

@@ -129,8 +129,10 @@ def remove_observation(batch: Batch, mutation: Mutation) -> bool | None:
     if not withdrawn and not is_final(mutation):
         if here is not None:
             return _hide(batch, mutation, here)
-        if old is not None:
+        if (old is not None and (old["final"] or old["clock"] >= mutation.clock)) or batch.refused(mutation):
             return False
+        # Nothing else of it is of use, and nobody has read the rest.
+        mutation = replace(mutation, payload={"deleted_at": deletion_time(mutation)})
         batch.wait(mutation, waits_for=mutation.entity_key, reason="its observation is not here")
         return None
     if old is not None and (old["final"] or withdrawn) and old["clock"] >= mutation.clock:

@@ -125,16 +125,19 @@ def read_prompt(mutation: Mutation) -> Read:
     return Read(_project(mutation, row.project), columns, {"terms": derived_terms(content)})
 
 
+# What a verdict says in somebody's words.
+SAID = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id")
+
+
 def read_relation(mutation: Mutation) -> Read:
     row = _model(RelationIn, mutation.payload)
     block = mutation.payload.get(OWN_BLOCK) or {}
     if row.relation not in (*VERBS, "pending"):
         raise UnreadableError(f"payload.relation: {row.relation[:40]!r} is no verdict")
     updated = _moment(block.get("updated_at"), row.updated_at, row.created_at) or _clock_time(mutation)
-    said = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id")
     columns = {
         **row.model_dump(include={"source_id", "target_id", "relation", "confidence", "judgment_status"}),
-        **{name: _text(getattr(row, name)) for name in said},
+        **{name: _text(getattr(row, name)) for name in SAID},
         "superseded_at": _moment(block.get("superseded_at"), row.superseded_at),
         "created_at": _moment(block.get("created_at"), row.created_at) or updated,
         "updated_at": updated,

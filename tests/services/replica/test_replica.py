@@ -204,6 +204,63 @@ def test_what_engram_deleted_is_hidden_even_when_the_row_arrives_afterwards(desk
     assert desk.app.store.value("select count(*) from sync_apply_deferred") == 0
 
 
+def test_what_engram_deleted_is_hidden_in_whatever_order_it_was_shared_again(
+    desk: net.Machine, laptop: net.Machine, new_machine: MachineMaker
+) -> None:
+    tower = new_machine("tower")
+    saved = laptop.app.save(Draft("Shared", "text"))
+    for other in (desk, tower):
+        pass_on(laptop, other)
+    laptop.app.observations.update(saved.id, Change(scope="personal"))
+    for other in (desk, tower):
+        pass_on(laptop, other)
+    laptop.app.observations.update(saved.id, Change(scope="project"))
+    row = engram_row(sync_id=saved.sync_id)
+    later = {"sync_id": saved.sync_id, "deleted_at": "2027-03-05 10:00:00"}
+    gone = mutation_of({**row, "op": "delete", "payload": later})
+
+    desk.app.replica.apply([gone])
+    pass_on(laptop, desk)
+    pass_on(laptop, tower)
+    tower.app.replica.apply([gone])
+
+    assert titles(desk) == titles(tower) == []
+    assert net.contents(desk) == net.contents(tower)
+
+
+def test_what_waits_is_kept_without_its_secrets(desk: net.Machine) -> None:
+    row, token = engram_row(), "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    text = ("2026-02-01T10:00:00.000Z", "Older", f"the token is {token}")
+    version = {"title": text[1], "content": text[2], "created_at": text[0]}
+    waiting = [
+        {**row, "op": "delete", "payload": {"sync_id": row["entity_key"], "note": token}},
+        {**row, "entity": "version", "entity_key": version_key(row["entity_key"], version_digest(*text)),
+         "payload": version},
+        {**row, "entity": "relation", "entity_key": "rel-00000000000000aa", "payload": {
+            "sync_id": "rel-00000000000000aa", "source_id": row["entity_key"], "target_id": row["entity_key"],
+            "relation": "related", "judgment_status": "judged", "reason": f"both use {token}"}},
+    ]  # fmt: skip
+
+    applied = desk.app.replica.apply([mutation_of(one) for one in waiting])
+
+    assert applied.deferred == 3
+    kept = desk.app.store.rows("select payload from sync_apply_deferred")
+    assert not any(token in one["payload"] for one in kept)
+    desk.app.replica.apply([mutation_of(row)])
+    assert desk.app.store.value("select count(*) from sync_apply_deferred") == 0
+    assert "the token is" in desk.app.store.value("select content from observation_versions")
+
+
+def test_what_engram_deleted_does_not_wait_for_a_row_that_was_refused(desk: net.Machine) -> None:
+    row = engram_row(scope="personal")
+    gone = {**row, "op": "delete", "payload": {"sync_id": row["entity_key"]}}
+
+    desk.app.replica.apply([mutation_of(row), mutation_of(gone)])
+
+    states = desk.app.store.rows("select op, apply_status from sync_apply_deferred")
+    assert [tuple(one) for one in states] == [("upsert", "dead")]
+
+
 def test_a_row_dated_in_the_far_future_arrives_and_can_still_be_changed(
     desk: net.Machine, new_machine: MachineMaker
 ) -> None:
