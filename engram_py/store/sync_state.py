@@ -15,12 +15,12 @@ PROJECTS = "select * from cloud_projects where server = :server order by project
 
 ANY_PROJECT = "select 1 from cloud_projects where server = :server limit 1"
 
-HAS_ANY_PROJECT = "select 1 from cloud_projects limit 1"
-
 ANYTHING_WAITS = """
 select 1
 from cloud_projects as p join sync_mutations as m on m.project = p.project and m.seq > p.pushed_seq
-where m.source <> :target or m.seq <= p.resend_upto
+where p.server = :server
+  and p.access not in ('read', 'none', 'paused')
+  and (m.source <> :target or m.seq <= p.resend_upto)
 limit 1
 """
 
@@ -167,14 +167,9 @@ def has_projects(store: Store, server: str) -> bool:
     return store.row(ANY_PROJECT, server=server) is not None
 
 
-def has_any_project(store: Store) -> bool:
-    """Whether anything goes to any server."""
-    return store.row(HAS_ANY_PROJECT) is not None
-
-
-def anything_waits(store: Store, target: str) -> bool:
-    """Whether a project that goes to a server has changed since."""
-    return store.row(ANYTHING_WAITS, target=target) is not None
+def anything_waits(store: Store, server: str, target: str) -> bool:
+    """Whether a project that goes to the server, and may, has changed since."""
+    return store.row(ANYTHING_WAITS, server=server, target=target) is not None
 
 
 def enroll(store: Store, server: str, project: str, *, now: str) -> bool:

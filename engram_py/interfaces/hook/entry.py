@@ -180,10 +180,10 @@ class Run:
             if is_due(app.store, app.cloud, now, last=self.event == "session-end"):
                 from engram_py.interfaces.hook.catching_up import set_out
 
+                set_out(app.settings.data_dir)
                 app.store.hurry(_COUNTING_SECONDS)
                 with suppress(StoreError):  # two may go: of what both send, the server takes one
                     begin(app.store, now)
-                set_out(app.settings.data_dir)
         except Exception as exc:
             self.note(exc)
 

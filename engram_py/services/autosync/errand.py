@@ -9,7 +9,10 @@ from datetime import datetime
 
 from engram_py.models.cloud_settings import TARGET, CloudSettings
 from engram_py.models.times import to_text
+from engram_py.services.autosync import tokens
 from engram_py.services.autosync.backoff import MOST_SECONDS, passed, remaining
+from engram_py.services.autosync.problems import Problem
+from engram_py.services.autosync.standing import standing
 from engram_py.store import sync_state as table
 from engram_py.store.database import Store
 
@@ -22,21 +25,25 @@ def is_due(store: Store, settings: CloudSettings, now: datetime, *, last: bool) 
 
     ``last``, the end of a session: the agent's server ends too, so what waits is sent whoever synced just now.
     """
-    if not settings.autosync:
+    if not settings.autosync or not ((settings.server and settings.token) or table.login(store)):
         return False
-    if not (settings.server and settings.token) and table.login(store) is None:
+    try:
+        found = standing(store, settings)
+    except Problem:  # `engram cloud status` says which
         return False
-    if not table.has_any_project(store):
+    if found is None or not table.has_projects(store, found.server):
         return False
     row = table.state(store, TARGET)
     if row is None:
         return True
-    if row["refused_token"] and not settings.token:  # until the next login
-        return False
+    if row["refused_token"] and (not found.given or row["refused_token"] == tokens.mark(found.given)):
+        return False  # until the next login
     waits = (row["push_backoff_until"], row["pull_backoff_until"])
     if all(remaining(until, now, most=MOST_SECONDS) for until in waits):
         return False
-    return passed(row["last_attempt_at"], now, seconds=QUIET_SECONDS) or (last and table.anything_waits(store, TARGET))
+    if passed(row["last_attempt_at"], now, seconds=QUIET_SECONDS):
+        return True
+    return last and table.anything_waits(store, found.server, TARGET)
 
 
 def begin(store: Store, now: datetime) -> None:

@@ -37,6 +37,18 @@ def test_at_the_end_of_a_session_it_is_due_only_with_something_to_send(lab: Lab)
     assert not due(lab)
 
 
+def test_at_the_end_of_a_session_it_is_not_due_for_what_may_not_be_sent(lab: Lab) -> None:
+    lab.synced()
+    lab.team.grants[lab.project] = "read"
+    lab.synced()
+    lab.save("one")
+    assert not due(lab, last=True)
+
+    with lab.app.store.transaction():
+        lab.app.store.execute("update cloud_projects set access = 'write', server = 'https://elsewhere.example'")
+    assert not due(lab, last=True)
+
+
 def test_it_is_not_due_before_the_backoff_has_passed(lab: Lab) -> None:
     lab.save("one")
     lab.team.always[LIST] = lambda request: request.raw(b"", 503, Retry_After="600")
