@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-# Whole phrases: a memory that has the name of a tool in its own words keeps it.
-_PHRASES = {
-    "best first. mem_get_observation(id) opens one.": "best first. `engram get ID` opens one.",
+from engram_py.models.observation import Results
+
+_FOUND = "best first. mem_get_observation(id) opens one."
+# What is said after a save and a deletion, at the ends of lines that hold no text of a memory but a title in quotes.
+_ENDS = {
     "give each a verdict with mem_judge:": "give each a verdict with `engram judge`:",
-    "it is hidden, hard_delete=true would destroy it": "it is hidden, `--hard` would destroy it",
+    '"; it is hidden, hard_delete=true would destroy it': '"; it is hidden, `--hard` would destroy it',
+}
+_HINTS = {
     "read the content with mem_get_observation": "read the content with `engram get`",
     "pass the judgment_id that mem_save answered": "pass the judgment_id that `engram save` answered",
     "list the projects with mem_list_projects": "list the projects with `engram projects`",
@@ -15,6 +19,24 @@ _PHRASES = {
 
 
 def in_commands(text: str) -> str:
-    for tool, command in _PHRASES.items():
+    """A note or an error."""
+    for tool, command in _HINTS.items():
         text = text.replace(tool, command)
     return text
+
+
+def result_in_commands(text: str, value: object) -> str:
+    """A result: what a memory says itself stays as it is."""
+    if isinstance(value, Results):
+        head, newline, rest = text.partition("\n")
+        return head.replace(_FOUND, "best first. `engram get ID` opens one.") + newline + rest
+    if type(value).__name__ not in ("Saved", "Deleted"):
+        return text
+    return "\n".join(_line(line) for line in text.split("\n"))
+
+
+def _line(line: str) -> str:
+    for tool, command in _ENDS.items():
+        if line.endswith(tool):
+            return line.removesuffix(tool) + command
+    return line

@@ -17,7 +17,7 @@ import click
 
 from engram_py.config import Settings, load_settings
 from engram_py.errors import DataDirError, EngramError
-from engram_py.interfaces.cli.phrases import in_commands
+from engram_py.interfaces.cli.phrases import in_commands, result_in_commands
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -119,10 +119,10 @@ def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False
     if notes and is_dataclass(value) and not isinstance(value, type):
         value = replace(value, warnings=())
     if not _on_terminal():
-        said = in_commands(render.text(value, now=now, full=full))
+        said = result_in_commands(render.text(value, now=now, full=full), value)
         click.echo(said, nl=bool(said))
     elif not _print_table(value, now):
-        click.echo(printable(in_commands(render.text(value, now=now, full=full))))
+        click.echo(printable(result_in_commands(render.text(value, now=now, full=full), value)))
     for note in notes:
         click.echo(f"note: {printable(in_commands(note))}", err=True)
 
