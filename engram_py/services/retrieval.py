@@ -161,6 +161,7 @@ def _mark_sight(store: Store, used: list[Term], heads: list[int], behind: list[i
     that nobody asked about."""
     for term in used:
         if any(row in term.scores for row in heads):
+            term.in_sight = True  # after a near spelling the same words are looked up again
             continue
         asked = [row for row in behind if row in term.scores] + sorted(term.scores, reverse=True)[:_ASKED_ABOUT]
         term.in_sight = bool(index.passing(store, asked, sight.values))

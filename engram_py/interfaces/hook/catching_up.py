@@ -18,7 +18,7 @@ def set_out(data_dir: Path) -> None:
     """Start that process and leave it to itself: an agent that ends its hooks does not end it. Raises OSError."""
     import subprocess
 
-    command = [sys.executable, "-P", "-m", __spec__.name, str(data_dir)]
+    command = [sys.executable, "-P", "-m", __spec__.name, str(data_dir.absolute())]
     flags = _WINDOWS_FLAGS if os.name == "nt" else 0
     nobody = subprocess.DEVNULL
     # In a folder of ours: the agent's may be gone before it ends.
