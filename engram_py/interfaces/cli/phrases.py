@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engram_py.models.observation import Results
+from engram_py.models.observation import Deleted, Results, Saved
 
 _FOUND = "best first. mem_get_observation(id) opens one."
 # What is said after a save and a deletion, at the ends of lines that hold no text of a memory but a title in quotes.
@@ -30,9 +30,9 @@ def result_in_commands(text: str, value: object) -> str:
     if isinstance(value, Results):
         head, newline, rest = text.partition("\n")
         return head.replace(_FOUND, "best first. `engram get ID` opens one.") + newline + rest
-    if type(value).__name__ not in ("Saved", "Deleted"):
-        return text
-    return "\n".join(_line(line) for line in text.split("\n"))
+    if isinstance(value, Saved | Deleted):
+        return "\n".join(_line(line) for line in text.split("\n"))
+    return text
 
 
 def _line(line: str) -> str:

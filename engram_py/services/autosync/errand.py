@@ -25,7 +25,7 @@ def is_due(store: Store, settings: CloudSettings, now: datetime, *, last: bool) 
 
     ``last``, the end of a session: the agent's server ends too, so what waits is sent whoever synced just now.
     """
-    if not settings.autosync or not ((settings.server and settings.token) or table.login(store)):
+    if not settings.autosync:
         return False
     try:
         found = standing(store, settings)

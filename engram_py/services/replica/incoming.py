@@ -84,11 +84,10 @@ def take(batch: Batch, mutation: Mutation, said: Any) -> bool | None:
 def _wait_for_observation(batch: Batch, mutation: Mutation, said: tuple[str, str, dict[str, str]]) -> None:
     """An older text waits as it will be kept: redacted, and then by another name, which its source has to hear of."""
     owner, digest, text = said
-    key = version_key(owner, digest)
-    kept = {"title": text["title"], "content": text["content"], "created_at": text["at"]}
-    source = None if key == mutation.entity_key else ""
-    if source is not None:
-        mutation = replace(mutation, entity_key=key, payload=kept)
+    key, source = version_key(owner, digest), None
+    if key != mutation.entity_key:
+        kept = {"title": text["title"], "content": text["content"], "created_at": text["at"]}
+        mutation, source = replace(mutation, entity_key=key, payload=kept), ""
     batch.wait(mutation, waits_for=owner, reason="its observation is not here", source=source)
 
 
