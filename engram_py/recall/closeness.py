@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engram_py.recall.passages import Found, densest, passage
 from engram_py.recall.score import Term
 from engram_py.recall.segments import is_unspaced, segment_spans
 from engram_py.recall.stopwords import STOP_WORDS
@@ -18,8 +19,15 @@ PAIR_CHARS = 48
 PAIR_SHARE = 0.3
 MOST_PAIRS = 6
 READ_CHARS = 8_000
-# An answer stands in one place: words scattered over a long text are there by chance.
-PASSAGE_CHARS = 600
+# In a longer text two words stand close by chance more often: their closeness counts for less.
+SHORT_CHARS = 600
+# From here on, and wholly at twice of it, a text is long enough to be judged by its best place: of short ones that
+# would count the same words twice. For texts from 600 on CoSQA loses .01 (recall at 5), from 1,000 on .005.
+LONG_CHARS = 1_000
+WHOLLY_LONG_CHARS = 2_000
+# What the best place scores counts as much as the whole text. From .75 to 1.3 of it recall at 5 on LoCoMo's sessions
+# stays within .005, and is .02 above what it is without; DPDK gains .004.
+PLACE_SHARE = 1.0
 
 _MARKED = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 
@@ -59,7 +67,7 @@ class Lens:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The numbers of the terms a text holds, of those that its best passage holds, and how close its pairs stand."""
+    """The numbers of the terms a text holds, of those that its best passage holds, and how close they stand."""
 
     seen: frozenset[int]
     passage: frozenset[int]
@@ -90,19 +98,15 @@ def lens(terms: Sequence[Term]) -> Lens | None:
 def read(text: str, lens: Lens, terms: Sequence[Term]) -> Reading:
     """What the first 8,000 characters of ``text`` say of the terms.
 
-    Each pair counts once, where it stands closest: the smaller idf of the two, less up to half of it with distance.
+    Each pair counts once, where it stands closest: the smaller idf of the two, less up to half of it with distance, and
+    less in a text of more than 600 characters. To those of a long text its best place is added.
     """
     found = lens.found_in(_folded(text[:READ_CHARS].lower()))
-    pairs: dict[tuple[int, int], float] = {}
-    before, one = -PAIR_CHARS, -1
-    for at, other in found:
-        if one != other and at - before < PAIR_CHARS:
-            pair = (one, other) if one < other else (other, one)
-            rarer = min(terms[one].idf, terms[other].idf)
-            pairs[pair] = max(pairs.get(pair, 0.0), rarer * (1 - (at - before) / PAIR_CHARS / 2))
-        before, one = at, other
-    closeness = PAIR_SHARE * sum(sorted(pairs.values(), reverse=True)[:MOST_PAIRS])
-    return Reading(frozenset(number for _, number in found), _passage(found, terms), closeness)
+    closeness = _pairs(found, terms) * min(1.0, SHORT_CHARS / max(1, len(text)))
+    if len(text) > LONG_CHARS:
+        long = min(1.0, (len(text) - LONG_CHARS) / (WHOLLY_LONG_CHARS - LONG_CHARS))
+        closeness += PLACE_SHARE * long * densest(found, terms)
+    return Reading(frozenset(number for _, number in found), passage(found, terms), closeness)
 
 
 def unasked(title: str, content: str, lens: Lens) -> int:
@@ -130,21 +134,13 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", _MARKED.sub("", unicodedata.normalize("NFD", text)))
 
 
-def _passage(found: Sequence[tuple[int, int]], terms: Sequence[Term]) -> frozenset[int]:
-    """The terms that stand together in the best 600 characters, by the sum of their idf."""
-    counts: dict[int, int] = {}
-    best: frozenset[int] = frozenset()
-    worth = most = 0.0
-    first = 0
-    for at, number in found:
-        if not counts.get(number):
-            worth += terms[number].idf
-        counts[number] = counts.get(number, 0) + 1
-        while at - found[first][0] > PASSAGE_CHARS:
-            gone = found[first][1]
-            counts[gone] -= 1
-            worth -= 0.0 if counts[gone] else terms[gone].idf
-            first += 1
-        if worth > most + 1e-9:
-            most, best = worth, frozenset(number for number, count in counts.items() if count)
-    return best
+def _pairs(found: Found, terms: Sequence[Term]) -> float:
+    pairs: dict[tuple[int, int], float] = {}
+    before, one = -PAIR_CHARS, -1
+    for at, other in found:
+        if one != other and at - before < PAIR_CHARS:
+            pair = (one, other) if one < other else (other, one)
+            rarer = min(terms[one].idf, terms[other].idf)
+            pairs[pair] = max(pairs.get(pair, 0.0), rarer * (1 - (at - before) / PAIR_CHARS / 2))
+        before, one = at, other
+    return PAIR_SHARE * sum(sorted(pairs.values(), reverse=True)[:MOST_PAIRS])

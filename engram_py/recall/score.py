@@ -21,6 +21,8 @@ COVERAGE_SHARE = 0.4
 UNASKED_SHARE = 0.12
 MOST_UNASKED = 8
 LENT_COVERAGE = 0.5
+# Every word, but for what adding up floats loses.
+WHOLE = 0.999
 
 
 @dataclass(slots=True)
@@ -74,6 +76,11 @@ class Scored:
     relevance: float = 0.0
     words: tuple[str, ...] = ()
     passage: frozenset[int] = frozenset()
+
+    @property
+    def whole(self) -> bool:
+        """Whether it holds every word, and in one passage: over a long text they may be scattered."""
+        return min(self.covered, self.share) > WHOLE
 
 
 def idf(rows: int, total: int) -> float:

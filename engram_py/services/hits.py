@@ -21,7 +21,6 @@ from engram_py.store.database import Store
 
 # Texts that share this much of their words say the same; the second gives way to what is different.
 SAME = 0.85
-_WHOLE = 0.999
 LOOKED_BEHIND = 20
 
 
@@ -104,7 +103,7 @@ class Hits:
                 place.branch = seen.branch or "a branch that is gone"
             placed.append(place)
         placed.sort(
-            key=lambda place: (not (whole_first and place.scored.covered > _WHOLE), -place.score, -place.row.id)
+            key=lambda place: (not (whole_first and place.scored.whole), -place.score, -place.row.id)
         )
         return _different_first(placed, limit)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engram_py.models.explain import Rung, WordNote
 from engram_py.models.observation import Observation
 from engram_py.recall.closeness import lens, read, unasked
-from engram_py.recall.floor import Verdict, judge
+from engram_py.recall.floor import FLOOR, Verdict, judge
 from engram_py.recall.query import Query, quote
 from engram_py.recall.score import Neighbours, Scored, Term, best_of, idf, lend, own_scores, settle
 from engram_py.recall.spelling import PREFIX_LONGER_BY, STEM_FROM, meant, slips_allowed
@@ -32,10 +32,9 @@ _FIRST_POOL = 400
 _LIKELY = 150
 # What a near spelling is worth of the word itself.
 NEAR_WORTH = 0.6
-# In a longer text two words stand close by chance more often: their closeness counts for less.
-SHORT_CHARS = 600
 _ASKED_ABOUT = 100
 _LARGE = 20_000
+_SAMPLE = 96
 _MOST_RESEMBLING = 4
 
 
@@ -99,8 +98,22 @@ def retrieve(store: Store, query: Query, sight: Sight, *, limit: int) -> Found:
     if missing and best < 0.999 and len(missing) <= _MOST_RESEMBLING:
         _resembling(store, query, sight, found, missing)
     sessions = {row: observation.session_id for row, observation in found.rows.items()}
-    found.verdict = judge(found.terms, found.scored, sessions, found.total)
+    verdict = judge(found.terms, found.scored, sessions, found.total, filtered=sight.filtered)
+    # Asked only where it decides: how much others know takes a look at rows.
+    eased = replace(verdict, others=True)
+    decides = eased.answers(FLOOR) and not verdict.answers(FLOOR)
+    found.verdict = eased if decides and _others_known(store, sight, size) else verdict
     return found
+
+
+def _others_known(store: Store, sight: Sight, size: int) -> bool:
+    """Whether at least a third of the memory belongs to other projects, by a sample of its rows."""
+    if sight.projects is None:
+        return False
+    sample = sorted({1 + size * part // _SAMPLE for part in range(_SAMPLE)})
+    live = index.passing(store, sample, sight.everywhere().values)
+    here = index.passing(store, sample, sight.unfiltered().values)
+    return 3 * len(live - here) >= len(live) > 0
 
 
 def _resembling(store: Store, query: Query, sight: Sight, found: Found, missing: list[Term]) -> None:
@@ -208,10 +221,9 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
         row = found.rows.get(one.id)
         if row is None:
             continue
-        short = min(1.0, SHORT_CHARS / max(1, len(row.content)))
         label = read(" ".join((row.title, row.topic_key or "", row.aliases)), glass, found.terms)
         body = read(row.content, glass, found.terms)
-        one.closeness = label.closeness + body.closeness * short
+        one.closeness = label.closeness + body.closeness
         one.unasked = unasked(row.title, row.content, glass)
         held = {number for number, term in enumerate(found.terms) if one.id in term.scores}
         held |= label.seen | body.seen

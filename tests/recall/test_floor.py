@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from engram_py.recall.floor import FLOOR, Verdict, judge, weights
+from dataclasses import replace
+
+from engram_py.recall.floor import ELSEWHERE, FLOOR, Verdict, judge, weights
 from engram_py.recall.score import Scored, Term, idf
 
 TOTAL = 1000
@@ -38,8 +40,18 @@ def test_a_word_nobody_here_ever_saw_weighs_the_most() -> None:
     assert judge([term(0), term(900)], [row(1, 1)], {1: "s"}, TOTAL).coverage < FLOOR
 
 
-def test_a_word_that_only_other_projects_know_counts_as_never_seen() -> None:
-    assert weights([term(900, in_sight=False)], TOTAL) == weights([term(0)], TOTAL)
+def test_a_word_that_only_other_projects_know_weighs_more_than_one_nobody_knows() -> None:
+    assert weights([term(900, in_sight=False)], TOTAL) == [ELSEWHERE * weight for weight in weights([term(0)], TOTAL)]
+
+
+def test_what_filters_hide_counts_as_never_seen() -> None:
+    assert weights([term(900, in_sight=False)], TOTAL, filtered=True) == weights([term(0)], TOTAL)
+
+
+def test_where_other_projects_are_known_a_question_without_their_words_needs_less_of_the_floor() -> None:
+    alone = Verdict(FLOOR * 0.95, 0.0, words=1)
+    assert (alone.answers(FLOOR), replace(alone, others=True).answers(FLOOR)) == (False, True)
+    assert not Verdict(FLOOR * 0.8, 0.0, words=1, others=True).answers(FLOOR)
 
 
 def test_rows_of_one_session_cover_together_half_of_the_way() -> None:

@@ -57,11 +57,28 @@ def test_one_missing_word_never_empties_the_answer(app: Engram) -> None:
 def test_any_word_mode_ranks_rows_with_every_word_among_the_others(app: Engram) -> None:
     fill(app)
     some = kept(app, "The queue, the queue, the queue.", title="Queue queue queue")
-    both = kept(app, f"{'A long text about other things. ' * 60} The queue. {'And so on. ' * 60} A worker.")
+    both = kept(app, f"{'A long text about other things. ' * 60} The queue. {'And so on. ' * 40} A worker.")
     kept(app, "Every worker rests.", title="Worker")
     kept(app, "Workers and workers.", title="Workers")
     assert ids(app, "worker queue", match_mode="all")[0] == both
     assert ids(app, "worker queue", match_mode="any")[0] == some
+
+
+def test_words_scattered_over_a_long_text_do_not_put_it_first(app: Engram) -> None:
+    fill(app)
+    some = kept(app, "The queue, the queue, the queue.", title="Queue queue queue")
+    kept(app, f"{'A long text about other things. ' * 60} The queue. {'And so on. ' * 60} A worker.")
+    kept(app, "Every worker rests.", title="Worker")
+    assert ids(app, "worker queue", match_mode="all")[0] == some
+
+
+def test_of_two_long_texts_the_one_whose_words_stand_together_comes_first(app: Engram) -> None:
+    fill(app)
+    filler = "A long text about other things. " * 40
+    together = kept(app, f"{filler} The worker of the queue met a deadlock. {filler} {filler}")
+    kept(app, f"The worker. {filler} A queue. {filler} A deadlock. The worker again. {filler}")
+    kept(app, f"{filler} {filler} The worker. {filler}")
+    assert ids(app, "queue worker deadlock fridays", match_mode="any")[0] == together
 
 
 @pytest.mark.parametrize(

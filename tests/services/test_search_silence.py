@@ -149,6 +149,28 @@ def test_words_that_only_another_project_knows_find_nothing_here(app: Engram) ->
     assert (found.nearest, found.topics, found.filtered) == (0, (), 0)
 
 
+def test_a_word_of_another_project_says_more_against_an_answer_than_one_nobody_knows(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, QUEUE)
+    question = "retry queue kubernetes ingress"
+    assert ids(app, question) == [saved]
+    kept(app, "The kubernetes ingress.", project="gadgets")
+    assert silence(app, question).unknown == ()
+
+
+def test_where_others_have_a_third_of_the_memory_a_question_without_their_words_needs_less(app: Engram) -> None:
+    fill(app)
+    for name in ("mail", "print", "index", "image", "audit"):
+        kept(app, f"The {name} queue drains on restart.")
+    saved = kept(app, QUEUE)
+    question = "retry queue restart kubernetes ingress certificates renewal"
+    assert silence(app, question).nearest == saved
+    for number in range(20):
+        kept(app, f"Oboes and pianos, part {number}.", title=f"Part {number}", project="gadgets")
+    assert ids(app, question)[:1] == [saved]
+    assert silence(app, f"{question} oboes")
+
+
 # --- other processes --------------------------------------------------------------------------------------------
 
 SEARCHING = """

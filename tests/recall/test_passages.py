@@ -1,0 +1,74 @@
+"""The place of a text where the words of a query stand together."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engram_py.recall.closeness import LONG_CHARS, WHOLLY_LONG_CHARS, lens, read
+from engram_py.recall.passages import REACH_CHARS, densest, passage
+from engram_py.recall.score import K1, Term
+
+FOUND = st.lists(st.tuples(st.integers(0, 9_000), st.integers(0, 3)), max_size=60).map(sorted)
+
+
+def term(stem: str = "queue", *, idf: float = 2.0, worth: float = 1.0) -> Term:
+    return Term(stem, f'"{stem}"', idf, 1, (stem,), worth=worth)
+
+
+TERMS = (term("retri"), term("queue"), term("worker", idf=1.0), term("crash", idf=4.0))
+
+
+def test_one_mention_scores_what_bm25_gives_one_mention() -> None:
+    assert densest([(500, 0)], TERMS) == pytest.approx(2.0)
+
+
+def test_without_a_mention_there_is_no_place() -> None:
+    assert densest([], TERMS) == 0.0
+    assert passage([], TERMS) == frozenset()
+
+
+def test_words_score_more_the_nearer_they_stand_and_beyond_reach_each_for_itself() -> None:
+    side_by_side, apart, beyond = (densest([(0, 0), (gap, 1)], TERMS) for gap in (0, REACH_CHARS // 2, REACH_CHARS))
+    assert side_by_side == pytest.approx(4.0)
+    assert side_by_side > apart > beyond == pytest.approx(2.0)
+
+
+def test_a_word_repeated_in_one_place_never_scores_more_than_bm25_allows() -> None:
+    once, often = densest([(0, 0)], TERMS), densest([(at, 0) for at in range(100)], TERMS)
+    assert once < often < (K1 + 1) * 2.0
+
+
+def test_the_same_words_far_apart_score_no_more_than_the_best_of_them() -> None:
+    assert densest([(0, 0), (2_000, 1), (4_000, 3)], TERMS) == pytest.approx(4.0)
+
+
+def test_a_near_spelling_scores_for_what_it_is_worth() -> None:
+    assert densest([(0, 0)], [term(worth=0.5)]) == pytest.approx(1.0)
+
+
+@given(found=FOUND)
+def test_no_place_scores_less_than_its_rarest_word_or_more_than_all_together(found: list[tuple[int, int]]) -> None:
+    seen = {number for _, number in found}
+    score = densest(found, TERMS)
+    assert score <= (K1 + 1) * sum(TERMS[number].idf for number in seen) + 1e-9
+    assert score >= max((TERMS[number].idf for number in seen), default=0.0) - 1e-9
+
+
+@given(found=FOUND, moved=st.integers(1, 5_000))
+def test_where_in_the_text_a_place_is_changes_nothing(found: list[tuple[int, int]], moved: int) -> None:
+    assert densest([(at + moved, number) for at, number in found], TERMS) == pytest.approx(densest(found, TERMS))
+
+
+def closeness(length: int) -> float:
+    terms = (term("retri"), term("crash"))
+    glass = lens(terms)
+    assert glass is not None
+    return read("retry " + "x" * 80 + " crash " + "y" * (length - 93), glass, terms).closeness
+
+
+def test_only_a_long_text_is_judged_by_its_best_place() -> None:
+    assert closeness(LONG_CHARS) == pytest.approx(0.0)
+    half, whole, longer = map(closeness, ((LONG_CHARS + WHOLLY_LONG_CHARS) // 2, WHOLLY_LONG_CHARS, 8_000))
+    assert 0 < half < whole == longer
