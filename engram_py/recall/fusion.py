@@ -5,7 +5,8 @@ fall from .64 to .53; by a weight of 0.3, CoSQA stays at .54 of the .72 that its
 shows in how unlikely each side's best score is by chance, so both are put on that scale, in nats:
 
 - A word that n of N observations hold is worth its idf, ``ln(N / n)``: that is how surprising the match is. A hit of
-  the word search carries the idf of the query's words it holds; its rank score says how much of the best hit's.
+  the word search carries the idf of the query's words it holds; its rank score says how much of the best hit's: the
+  square of its share, since whatever shares a common word with the question scores far above nothing.
 - Cosines with what has nothing to do with the question are near to normal, so a cosine ``z`` standard deviations above
   the mean of the memory is worth about ``z² / 2``, the logarithm of the normal tail.
 
@@ -13,8 +14,10 @@ Their sum is Fisher's method of combining independent tests (R. A. Fisher, *Stat
 4th ed. 1932, §21.1). Two things temper it. Normality is not given when a model knows nothing of a language: noise
 can look as sharp as a find. So vectors count by ``2 * trust²``, where ``trust`` was measured on the memory itself
 without anybody's labels (``recall.pairs``). And a side that has found nothing remarkable should not break the other's
-ties: each side counts by the root of the best it has to show. The two constants are the middle of a plateau: 1.5 to
-2.5 with powers of 1.5 to 3, and powers of 0 to 0.5 on the best, change no development figure by more than .01.
+ties: each side counts by the root of the best it has to show. The constants are the middle of a plateau: 1.5 to 2.5
+with powers of 1.5 to 3 on the trust, powers of 0.3 to 0.5 on the best, and of 1.6 to 3 on the words' share, change no
+development figure by more than .01. With that share instead of its square recall at 5 falls on three of four sets, by
+.003 to .005.
 """
 
 from __future__ import annotations
@@ -90,7 +93,7 @@ def _word_nats(lexical: Sequence[tuple[int, float]], nats: float) -> dict[int, f
     best = max((score for _, score in lexical), default=0.0)
     if best <= 0:
         return {}
-    return {key: max(score, 0.0) / best * nats for key, score in lexical}
+    return {key: (max(score, 0.0) / best) ** 2 * nats for key, score in lexical}
 
 
 def _slope(words: Mapping[int, float], meanings: Mapping[int, float]) -> float:

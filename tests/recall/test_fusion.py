@@ -73,6 +73,13 @@ def test_the_scale_of_the_word_scores_does_not_matter() -> None:
     assert [score for _, score in small] == pytest.approx([score for _, score in large])
 
 
+def test_a_hit_at_half_of_the_best_word_score_is_worth_a_quarter() -> None:
+    words = [(1, 8.0), (2, 4.0)]
+    far, near = (fuse(words, nearest({1: 0.0, 2: 0.0, 3: cosine}, trust=1.0), nats=8.0) for cosine in (0.17, 0.19))
+    assert order(far) == [1, 2, 3]
+    assert order(near) == [1, 3, 2]
+
+
 def test_what_is_farther_than_usual_counts_against_an_observation() -> None:
     assert vector_nats(nearest({1: -0.2}))[1] < 0
     assert order(fuse([(1, 5.0), (2, 5.0)], nearest({1: -0.2, 2: 0.1, 3: 0.3}), nats=5.0))[-1] == 1
