@@ -102,9 +102,7 @@ class Hits:
             if seen is not None and seen.elsewhere:
                 place.branch = seen.branch or "a branch that is gone"
             placed.append(place)
-        placed.sort(
-            key=lambda place: (not (whole_first and place.scored.whole), -place.score, -place.row.id)
-        )
+        placed.sort(key=lambda place: (not (whole_first and place.scored.whole), -place.score, -place.row.id))
         return _different_first(placed, limit)
 
     def shown(self, query: Query, placed: Sequence[Placed], *, stale_only: bool = False) -> tuple[Hit, ...]:
