@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +56,37 @@ def test_no_place_scores_less_than_its_rarest_word_or_more_than_all_together(fou
     score = densest(found, TERMS)
     assert score <= (K1 + 1) * sum(TERMS[number].idf for number in seen) + 1e-9
     assert score >= max((TERMS[number].idf for number in seen), default=0.0) - 1e-9
+
+
+def plainly(found: list[tuple[int, int]]) -> float:
+    """The same, by trying every place."""
+    best = 0.0
+    for here, _ in found:
+        near = dict.fromkeys({number for _, number in found}, 0.0)
+        for at, number in found:
+            near[number] += max(0.0, 1 - abs(at - here) / REACH_CHARS)
+        best = max(best, sum(TERMS[number].idf * count * (K1 + 1) / (count + K1) for number, count in near.items()))
+    return best
+
+
+@given(found=FOUND)
+def test_the_best_place_is_the_best_of_all(found: list[tuple[int, int]]) -> None:
+    few = found[:24]
+    assert densest(few, TERMS) == pytest.approx(plainly(few))
+
+
+def test_a_text_that_repeats_one_word_is_tried_at_few_places() -> None:
+    looked_at = 0
+
+    class Mentions(list[tuple[int, int]]):
+        def __getitem__(self, key: Any) -> Any:
+            nonlocal looked_at
+            found = super().__getitem__(key)
+            looked_at += len(found) if isinstance(key, slice) else 0
+            return found
+
+    assert densest(Mentions((at, 0) for at in range(0, 8_000, 2)), TERMS) > 4.0
+    assert looked_at <= 24 * REACH_CHARS
 
 
 @given(found=FOUND, moved=st.integers(1, 5_000))
