@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from engram_py.recall.passages import Found, densest, passage
 from engram_py.recall.score import Term
-from engram_py.recall.segments import is_unspaced, segment_spans
+from engram_py.recall.segments import is_unspaced, segments
 from engram_py.recall.stopwords import STOP_WORDS
 
 # Two words of the query within this many characters of each other, about eight words, are a pair.
@@ -58,11 +58,9 @@ class Lens:
                 at = text.find(stem, at + 1)
         return sorted(found.items())
 
-    def stands_at(self, text: str, start: int) -> bool:
-        """Whether the word that begins at ``start`` is one of the terms."""
-        if self.pattern is not None:
-            return self.pattern.match(text, start) is not None
-        return text.startswith(self.beginnings, start) and not text[max(0, start - 1) : start].isalnum()
+    def begins(self, word: str) -> bool:
+        """Whether ``word`` is one of the terms."""
+        return word.startswith(self.beginnings) if self.pattern is None else self.pattern.match(word) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +113,9 @@ def unasked(title: str, content: str, lens: Lens) -> int:
     opening = title.rstrip(". …")
     if not opening or content.startswith(opening):
         return 0
-    text = _folded(title.lower())
     return sum(
-        text[start:end] not in STOP_WORDS and not is_unspaced(text[start]) and not lens.stands_at(text, start)
-        for start, end in segment_spans(text)
+        word not in STOP_WORDS and not is_unspaced(word) and not lens.begins(word)
+        for word in segments(_folded(title.lower()))
     )
 
 

@@ -21,12 +21,6 @@ def segments(text: str) -> list[str]:
     return (_unspaced_patterns()[0] if _holds_unspaced(text) else _SEGMENT).findall(text)
 
 
-def segment_spans(text: str) -> list[tuple[int, int]]:
-    """Where each of ``segments`` begins and ends."""
-    pattern = _unspaced_patterns()[0] if _holds_unspaced(text) else _SEGMENT
-    return [match.span() for match in pattern.finditer(text)]
-
-
 def compounds(text: str) -> list[str]:
     """The runs that ``_`` and ``-`` hold together as well: ``rate-limit``, ``user_id``."""
     return (_unspaced_patterns()[1] if _holds_unspaced(text) else _COMPOUND).findall(text)
