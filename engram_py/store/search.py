@@ -44,6 +44,7 @@ _PASSES = f"""
       or id in (select observation_id from anchors))
   and (:superseded is null or lifecycle = 'historical' or exists (
       select 1 from memory_relations
+      join observations as newer on newer.sync_id = source_id and newer.deleted_at is null
       where target_id = observations.sync_id and relation = 'supersedes' and judgment_status = 'judged'
   ))
   and {VISIBLE}

@@ -166,6 +166,8 @@ def test_what_was_replaced_is_found_by_it(app: Engram) -> None:
     new = kept(app, "The queue lives in postgres.", title="New")
     app.relations.compare(new, old, "supersedes", confidence=0.9, reasoning="It moved.")
     assert ids(app, "is:superseded") == ids(app, "queue is:superseded") == [old]
+    app.observations.delete(new)
+    assert ids(app, "is:superseded") == []
 
 
 # --- what went stale --------------------------------------------------------------------------------------------
