@@ -46,7 +46,7 @@ def head(value: Results) -> list[str]:
 
 def foot(explain: Explain) -> str:
     """What held for the whole search: the floor, the filters, the time."""
-    parts = [f"An answer covers {explain.floor:.2f} of the question at least"]
+    parts = [f"An answer covers {explain.floor:.1%} of the question at least"]
     if explain.below_floor:
         parts.append(f"{explain.below_floor:,} below that were held back")
     if explain.filters:

@@ -29,17 +29,21 @@ _FRAME = re.compile(
     r"|\b(?:do|does|did|should)\s+(?:\w+\s+){1,4}?(use)\b",
     re.IGNORECASE,
 )
+_CYRILLIC = re.compile("[\u0400-\u052f]+")
+_LEAST_OF_A_WORD = 4
 _EXCLUDED = re.compile(r"(?<!\S)-(?=[^\W_])([^\s\"]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a query and the FTS5 expression that finds it: whole, by its parts, or in another form."""
+    """One word of a query and the FTS5 expression that finds it: whole, by its parts, in another form, or by its
+    ``beginning`` where the index does not cut endings."""
 
     text: str
     expression: str
     stop: bool
     forms: tuple[str, ...] = ()
+    beginning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +175,21 @@ def _words(text: str) -> Iterator[Word]:
             yield from (Word(pair, _pair_expression(pair), stop=False) for pair in pairs(segment))
         else:
             key = segment.lower()[:_MAX_WORD_CHARS]
-            expression = _expression(segment[:_MAX_WORD_CHARS])
-            yield Word(key, expression, stop=key in silent or key in framing, forms=forms(key))
+            stop = key in silent or key in framing
+            if beginning := _beginning(key):
+                yield Word(key, f"{quote(beginning)}*", stop, beginning=beginning)
+            else:
+                yield Word(key, _expression(segment[:_MAX_WORD_CHARS]), stop, forms(key))
+
+
+def _beginning(word: str) -> str:
+    """What other forms of a Cyrillic word begin with too, "" for a short one: the index cuts English endings alone.
+
+    XQuAD in Russian: recall at 5 .943 by whole words, .982 so; with one letter less or more cut off .980.
+    """
+    if len(word) <= _LEAST_OF_A_WORD or not _CYRILLIC.fullmatch(word):
+        return ""
+    return word[: max(_LEAST_OF_A_WORD, len(word) - (2 if len(word) > _LEAST_OF_A_WORD + 1 else 1))]
 
 
 def _pair_expression(pair: str) -> str:

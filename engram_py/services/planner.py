@@ -25,7 +25,7 @@ _FTS5_LEAST_IDF = 1e-6  # sqlite/ext/fts5/fts5_aux.c
 def rarest(store: Store, words: Sequence[Word], *, row_budget: int) -> list[Word]:
     """The rarest of ``words`` whose rows add up to at most ``row_budget``; those nothing holds are left out.
 
-    FTS5 scores every row that any word matches, about a microsecond each, before it returns the first: the
+    FTS5 scores every row that any word matches, two to three microseconds each, before it returns the first: the
     frequent words decide what a search costs and say the least (shared/retrieval/README.md). When even the
     rarest word is over the budget it is taken alone. A memory smaller than the budget needs no counting.
     """
@@ -50,6 +50,12 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
     terms = []
     asked: set[tuple[str, ...]] = set()
     for word in words:
+        if word.beginning:
+            if (word.beginning,) not in asked:
+                asked.add((word.beginning,))
+                held = search.frequency(store, word.expression, cap=ROW_BUDGET + 1)
+                terms.append(Term(word.text, word.expression, idf(held, size), held, (word.beginning,)))
+            continue
         if stems[word.text] and stems[word.text] in asked:  # `tests` beside `test`: one word to the index
             continue
         asked.add(stems[word.text])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from engram_py.models.explain import Rung, WordNote
 from engram_py.models.observation import Observation
-from engram_py.recall.closeness import lens, read, unasked
-from engram_py.recall.floor import FLOOR, Verdict, judge
+from engram_py.recall.closeness import length, lens, read, shortness, unasked
+from engram_py.recall.floor import FLOOR, MOST_ELSEWHERE, Verdict, judge
 from engram_py.recall.query import Query, quote
 from engram_py.recall.score import Neighbours, Scored, Term, best_of, idf, lend, own_scores, settle
 from engram_py.recall.spelling import PREFIX_LONGER_BY, STEM_FROM, meant, slips_allowed
@@ -34,7 +34,7 @@ _LIKELY = 150
 NEAR_WORTH = 0.6
 _ASKED_ABOUT = 100
 _LARGE = 20_000
-_SAMPLE = 96
+_ENOUGH_KNOWN = 20_000
 _MOST_RESEMBLING = 4
 
 
@@ -77,7 +77,7 @@ def _belongs(one: Scored, floor: float, best: float) -> bool:
     return one.relevance >= best * WITHOUT_A_WORD
 
 
-def retrieve(store: Store, query: Query, sight: Sight, *, limit: int) -> Found:
+def retrieve(store: Store, query: Query, sight: Sight, *, limit: int, floor: float = FLOOR) -> Found:
     """Every rung that looks words up: all of them, any of them, and what resembles those that nobody ever saw."""
     size = index.highest_id(store)
     terms = weigh_dates(store, weigh(store, query.content_words, size=size), query.asked, size=size)
@@ -97,29 +97,33 @@ def retrieve(store: Store, query: Query, sight: Sight, *, limit: int) -> Found:
     missing = [term for term in found.terms if not term.rows and slips_allowed(term.text)]
     if missing and best < 0.999 and len(missing) <= _MOST_RESEMBLING:
         _resembling(store, query, sight, found, missing)
-    sessions = {row: observation.session_id for row, observation in found.rows.items()}
-    verdict = judge(found.terms, found.scored, sessions, found.total, filtered=sight.filtered)
-    # Asked only where it decides: how much others know takes a look at rows.
-    eased = replace(verdict, others=True)
-    decides = eased.answers(FLOOR) and not verdict.answers(FLOOR)
-    found.verdict = eased if decides and _others_known(store, sight, size) else verdict
+    found.verdict = _judged(store, query, sight, found, floor)
     return found
 
 
-def _others_known(store: Store, sight: Sight, size: int) -> bool:
-    """Whether at least a third of the memory belongs to other projects, by a sample of its rows."""
-    if sight.projects is None:
-        return False
-    sample = sorted({1 + size * part // _SAMPLE for part in range(_SAMPLE)})
-    live = index.passing(store, sample, sight.everywhere().values)
-    here = index.passing(store, sample, sight.unfiltered().values)
-    return 3 * len(live - here) >= len(live) > 0
+def _judged(store: Store, query: Query, sight: Sight, found: Found, floor: float) -> Verdict:
+    """What the floor says, which is lower where much is known of other projects and less than half of the question is
+    theirs."""
+    sessions = {row: observation.session_id for row, observation in found.rows.items()}
+    # Where a filter or a phrase hides rows, what is out of sight is not elsewhere.
+    hidden = sight.filtered or sight.projects is None or bool(query.phrases or query.excluded)
+    verdict = judge(found.terms, found.scored, sessions, found.total, hidden=hidden)
+    if verdict.answers(floor) or hidden or floor > FLOOR or verdict.elsewhere > MOST_ELSEWHERE:
+        return verdict
+    return replace(verdict, others=_others_known(store, sight.projects or ()))
+
+
+def _others_known(store: Store, projects: Sequence[str]) -> bool:
+    """Whether other projects have at least a third of the memory, or ten thousand of its rows."""
+    here = table.count_live(store, projects, cap=_ENOUGH_KNOWN)
+    return here <= 2 * table.count_others(store, projects, cap=1 + here // 2) > 0
 
 
 def _resembling(store: Store, query: Query, sight: Sight, found: Found, missing: list[Term]) -> None:
     """Look again with words that begin like the unknown ones, or are a slip away from them."""
     for term in missing:
-        stem = term.stems[0] if term.stems else term.text
+        whole = not term.stems or term.expression.endswith("*")  # no stem of the index, only how the word begins
+        stem = term.text if whole else term.stems[0]
         slips = slips_allowed(stem)
         known = vocabulary.resembling(
             store,
@@ -178,6 +182,8 @@ def _mark_sight(store: Store, used: list[Term], heads: list[int], behind: list[i
             continue
         asked = [row for row in behind if row in term.scores] + sorted(term.scores, reverse=True)[:_ASKED_ABOUT]
         term.in_sight = bool(index.passing(store, asked, sight.values))
+        if not term.in_sight and len(term.scores) > _ASKED_ABOUT:
+            term.in_sight = bool(index.passing(store, list(term.scores), sight.values))
 
 
 def _scored(store: Store, query: Query, found: Found, heads: list[int], sight: Sight) -> list[Scored]:
@@ -222,8 +228,9 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
         if row is None:
             continue
         label = read(" ".join((row.title, row.topic_key or "", row.aliases)), glass, found.terms)
-        body = read(row.content, glass, found.terms)
-        one.closeness = label.closeness + body.closeness
+        body = read(row.content, glass, found.terms, besides=label.seen)
+        one.closeness = label.closeness + body.closeness * shortness(row.content)
+        one.place, one.length = body.place, length(row.content)
         one.unasked = unasked(row.title, row.content, glass)
         held = {number for number, term in enumerate(found.terms) if one.id in term.scores}
         held |= label.seen | body.seen

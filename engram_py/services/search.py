@@ -71,10 +71,10 @@ class Search:
     ) -> Results:
         """The best matches, at most ``limit`` (1..20, by default what ``.engram.json`` says, else 10), best first.
 
-        Rows that hold every word come first, then those that hold any, so one word that is missing never empties the
-        answer; ``match_mode="any"`` ranks them together. What covers less than ``floor`` of the query (0..1, by idf)
-        is no answer: then ``silence`` says why there is none. The query may hold ``"phrases"``, ``-word`` and filters
-        (``recall/filters.py``). A personal search that names no project reads every project.
+        Rows that hold every word in one passage come first, then those that hold any, so one word that is missing never
+        empties the answer; ``match_mode="any"`` ranks them together. What covers less than ``floor`` of the query
+        (0..1, by idf) is no answer: then ``silence`` says why there is none. The query may hold ``"phrases"``,
+        ``-word`` and filters (``recall/filters.py``). A personal search that names no project reads every project.
 
         Raises EmptyQueryError when the query is blank, InvalidArgumentError for an unknown argument.
         """
@@ -158,7 +158,7 @@ class Search:
             return Found(rungs=[Rung("exact", 1, "an id names one observation")]), self._hits.exact(exact)
         if not parsed.words:
             return self._listed(parsed, sight, limit)
-        found = self._retrieved(parsed, sight, limit)
+        found = self._retrieved(parsed, sight, limit, floor)
         if exact:
             found.rungs.insert(0, Rung("exact", len(exact), "a topic key; words follow"))
         if self._vectors.enabled:
@@ -172,11 +172,11 @@ class Search:
         placed = self._hits.placed(answers, found.rows, whole_first=whole_first, limit=wanted)
         return found, [*self._hits.exact(exact), *placed]
 
-    def _retrieved(self, parsed: Query, sight: Sight, limit: int) -> Found:
+    def _retrieved(self, parsed: Query, sight: Sight, limit: int, floor: float) -> Found:
         """A question that quotes what nothing says word for word is asked again without the quotes, and says so."""
-        found = retrieve(self._store, parsed, sight, limit=limit)
+        found = retrieve(self._store, parsed, sight, limit=limit, floor=floor)
         looser = None if found.scored else parsed.unquoted()
-        if looser is not None and (other := retrieve(self._store, looser, sight, limit=limit)).scored:
+        if looser is not None and (other := retrieve(self._store, looser, sight, limit=limit, floor=floor)).scored:
             other.rungs[:0] = found.rungs
             other.notes = (
                 "nothing here has what is quoted word for word; its words were looked up without the quotes",
@@ -220,7 +220,7 @@ class Search:
             rungs=tuple(found.rungs),
             words=found.word_notes(),
             hits=tuple(one.numbers() for one in placed),
-            floor=floor,
+            floor=floor * found.verdict.ease,
             below_floor=below,
             filters=sight.said,
             seconds=round(time.perf_counter() - started, 6),
@@ -237,9 +237,7 @@ class Search:
         elif found.filtered_away:
             reason = "what has these words was filtered away"
         elif best is not None:
-            reason = (
-                f"the nearest covers {coverage:.0%} of the question; an answer covers {floor * found.verdict.ease:.0%}"
-            )
+            reason = f"the nearest covers {coverage:.1%} of the question; {floor * found.verdict.ease:.1%} is needed"
         elif parsed.phrases or parsed.excluded:
             reason = "no memory here has its words as the quotes and the minus ask"
         elif any(term.rows for term in found.terms):
@@ -260,7 +258,7 @@ class Search:
 
 def _floor_rung(verdict: Verdict, floor: float) -> Rung:
     answers = verdict.answers(floor)
-    why = f"covers {verdict.coverage:.2f} of the question, the floor is {floor * verdict.ease:.2f}"
+    why = f"covers {verdict.coverage:.1%} of the question, the floor is {floor * verdict.ease:.1%}"
     return Rung("floor", 0, why if answers or not verdict.coverage else f"{why}: silent")
 
 

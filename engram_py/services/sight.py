@@ -43,10 +43,6 @@ class Sight:
         """The same projects without the filters: what was filtered away is seen by it."""
         return replace(self, values=_values(self.projects), said=(), stale=False)
 
-    def everywhere(self) -> Sight:
-        """Every project without the filters."""
-        return replace(self, projects=None, values=_values(None), said=(), stale=False)
-
 
 def sight_of(
     filters: Filters,

@@ -102,6 +102,14 @@ _COUNT = "select count(*) from (select 1 from observations {index} where {where}
 _IN_PROJECTS = "project in (select value from json_each(:projects))"
 COUNT_ANYWHERE = _COUNT.format(index="", where="true")
 COUNT_OWN = _COUNT.format(index="indexed by observations_recent", where=_IN_PROJECTS)
+COUNT_OTHERS = """
+select count(*) from (
+    select 1
+    from projects cross join observations indexed by observations_recent on project = projects.name
+    where projects.name not in (select value from json_each(:projects)) and deleted_at is null
+    limit :cap
+)
+"""
 COUNT_SHARED = _COUNT.format(index="indexed by observations_shared", where=f"scope <> 'project' and not {_IN_PROJECTS}")
 
 
@@ -217,6 +225,11 @@ def count_live(store: Store, projects: Sequence[str] | None, *, cap: int = -1) -
         return int(store.value(COUNT_ANYWHERE, cap=cap))
     values = {"projects": projects_json(projects), "cap": cap}
     return int(store.value(COUNT_OWN, **values)) + int(store.value(COUNT_SHARED, **values))
+
+
+def count_others(store: Store, projects: Sequence[str], *, cap: int) -> int:
+    """How many observations there are of other projects; counted no further than ``cap``."""
+    return int(store.value(COUNT_OTHERS, projects=projects_json(projects), cap=cap))
 
 
 def versions(store: Store, observation_id: int, *, cursor: int | None, limit: int) -> list[Version]:

@@ -123,10 +123,10 @@ def test_an_empty_answer_names_unknown_words_near_topics_and_the_next_step_in_fo
         unknown=("kafka", "rebalance"),
         topics=("auth/login", "auth/ttl"),
         nearest=3,
-        reason="the nearest covers 19% of the question; an answer covers 43%",
+        reason="the nearest covers 19.0% of the question; 43.0% is needed",
     ) == [
         'Nothing found for "does kafka rebalance the login?" in widgets (7 memories visible from there).',
-        "The nearest covers 19% of the question; an answer covers 43%. Never seen in this memory: kafka, rebalance.",
+        "The nearest covers 19.0% of the question; 43.0% is needed. Never seen in this memory: kafka, rebalance.",
         "Nearest: [#3]. Nearest topics: auth/login, auth/ttl.",
         "Next: open [#3] if that may be it, or ask with fewer or other words.",
     ]
@@ -229,7 +229,7 @@ def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_t
         "  word      rows   idf  use",
         "  timeout  1,234  0.69  looked up",
         "",
-        "An answer covers 0.43 of the question at least; 2 below that were held back; filters: type:bugfix."
+        "An answer covers 43.0% of the question at least; 2 below that were held back; filters: type:bugfix."
         " It took 12.5 ms.",
     ]
 

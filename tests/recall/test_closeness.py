@@ -43,6 +43,30 @@ def test_a_word_begins_where_no_letter_is_before_it(text: str, seen: bool) -> No
     assert bool(reading(text, term("queue")).seen) == seen
 
 
+@pytest.mark.parametrize(
+    ("stem", "text", "seen"),
+    [
+        pytest.param("ad", "ads", True, id="plural"),
+        pytest.param("ad", "the address", False, id="a-longer-word"),
+        pytest.param("ad", "advisory", False, id="another-longer-word"),
+        pytest.param("stop", "stopped", True, id="doubled-letter"),
+        pytest.param("share", "shared", True, id="a-d-after-an-e"),
+        pytest.param("initi", "uninitialized initialization", True, id="two-endings"),
+        pytest.param("depend", "dependencies", True, id="ies"),
+        pytest.param("time", "timeout", False, id="half-of-a-name"),
+        pytest.param("user", "username", False, id="written-together"),
+        pytest.param("mlx", "mlx5", True, id="before-a-digit"),
+        pytest.param("user", "user_name", True, id="before-an-underscore"),
+        pytest.param("очеред", "очередью", True, id="another-script"),
+    ],
+)
+def test_a_word_ends_with_its_stem_or_with_what_the_stemmer_takes_off(stem: str, text: str, seen: bool) -> None:
+    assert bool(reading(text, term(stem)).seen) == seen
+    glass = lens([term(stem)])
+    assert glass is not None
+    assert any(glass.begins(word) for word in text.split()) == seen
+
+
 def test_a_pair_of_a_script_without_blanks_is_found_inside_a_run() -> None:
     assert reading("用户登录失败", term("登录")).seen == {0}
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from engram_py.recall.floor import ELSEWHERE, FLOOR, Verdict, judge, weights
 from engram_py.recall.score import Scored, Term, idf
 
@@ -41,17 +43,30 @@ def test_a_word_nobody_here_ever_saw_weighs_the_most() -> None:
 
 
 def test_a_word_that_only_other_projects_know_weighs_more_than_one_nobody_knows() -> None:
-    assert weights([term(900, in_sight=False)], TOTAL) == [ELSEWHERE * weight for weight in weights([term(0)], TOTAL)]
+    [elsewhere], [nowhere] = weights([term(900, in_sight=False)], TOTAL), weights([term(0)], TOTAL)
+    assert elsewhere == ELSEWHERE * nowhere > nowhere
 
 
-def test_what_filters_hide_counts_as_never_seen() -> None:
-    assert weights([term(900, in_sight=False)], TOTAL, filtered=True) == weights([term(0)], TOTAL)
+def test_what_a_near_spelling_stands_for_elsewhere_weighs_nothing_more() -> None:
+    near = term(900, in_sight=False)
+    near.stands_for = ("other",)
+    assert weights([near], TOTAL) == weights([term(0)], TOTAL)
+
+
+def test_a_verdict_says_how_much_of_the_question_is_elsewhere() -> None:
+    words = [term(0), term(3, in_sight=False), term()]
+    assert judge(words, [row(1, 2)], {}, TOTAL).elsewhere == pytest.approx(ELSEWHERE / (ELSEWHERE + 2), abs=0.05)
+    assert judge([term(), term(0)], [row(1, 0)], {}, TOTAL).elsewhere == 0.0
+
+
+def test_what_something_else_may_hide_counts_as_never_seen() -> None:
+    assert weights([term(900, in_sight=False)], TOTAL, hidden=True) == weights([term(0)], TOTAL)
 
 
 def test_where_other_projects_are_known_a_question_without_their_words_needs_less_of_the_floor() -> None:
     alone = Verdict(FLOOR * 0.95, 0.0, words=1)
     assert (alone.answers(FLOOR), replace(alone, others=True).answers(FLOOR)) == (False, True)
-    assert not Verdict(FLOOR * 0.8, 0.0, words=1, others=True).answers(FLOOR)
+    assert not Verdict(FLOOR * 0.85, 0.0, words=1, others=True).answers(FLOOR)
 
 
 def test_rows_of_one_session_cover_together_half_of_the_way() -> None:
@@ -69,8 +84,10 @@ def test_a_session_of_many_things_does_not_answer_what_none_of_them_answers() ->
 
 def test_words_whose_endings_the_index_does_not_cut_need_less_of_the_floor() -> None:
     english = judge([term(), term(), term()], [row(1, 0)], {}, TOTAL)
+    greek = judge([term(text=word) for word in ("νερό", "ποτάμι", "λίμνη")], [row(1, 0)], {}, TOTAL)
     russian = judge([term(text=word) for word in ("вода", "река", "озеро")], [row(1, 0)], {}, TOTAL)
-    assert (english.answers(FLOOR), russian.answers(FLOOR)) == (False, True)
+    assert (english.answers(FLOOR), greek.answers(FLOOR)) == (False, True)
+    assert not russian.answers(FLOOR)  # looked up by its beginning
 
 
 def test_only_the_first_ten_are_judged() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.closeness import LONG_CHARS, WHOLLY_LONG_CHARS, lens, read
+from engram_py.recall.closeness import LONG_CHARS, WHOLLY_LONG_CHARS, length, lens, read
 from engram_py.recall.passages import REACH_CHARS, densest, passage
 from engram_py.recall.score import K1, Term
 
@@ -94,14 +94,20 @@ def test_where_in_the_text_a_place_is_changes_nothing(found: list[tuple[int, int
     assert densest([(at + moved, number) for at, number in found], TERMS) == pytest.approx(densest(found, TERMS))
 
 
-def closeness(length: int) -> float:
+def test_only_a_long_text_has_a_best_place() -> None:
     terms = (term("retri"), term("crash"))
     glass = lens(terms)
     assert glass is not None
-    return read("retry " + "x" * 80 + " crash " + "y" * (length - 93), glass, terms).closeness
+    short, long = (read("retry, then a crash." + "y" * more, glass, terms) for more in (0, LONG_CHARS))
+    assert (short.place, short.closeness) == (0.0, long.closeness)
+    assert long.place > 3.0
+    assert [length("y" * chars) for chars in (LONG_CHARS, 1_500, WHOLLY_LONG_CHARS, 9_000)] == [0.0, 0.5, 1.0, 1.0]
 
 
-def test_only_a_long_text_is_judged_by_its_best_place() -> None:
-    assert closeness(LONG_CHARS) == pytest.approx(0.0)
-    half, whole, longer = map(closeness, ((LONG_CHARS + WHOLLY_LONG_CHARS) // 2, WHOLLY_LONG_CHARS, 8_000))
-    assert 0 < half < whole == longer
+def test_what_the_title_says_does_not_choose_the_passage() -> None:
+    terms = (term("deadlock", idf=5.0), term("worker"), term("queue"))
+    glass = lens(terms)
+    assert glass is not None
+    text = "The deadlock struck. " + "x" * 700 + " The worker of the queue was blocked."
+    assert read(text, glass, terms).passage == {0}
+    assert read(text, glass, terms, besides={0}).passage == {1, 2}

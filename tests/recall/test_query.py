@@ -166,3 +166,18 @@ def test_no_more_phrases_are_looked_up_than_anybody_types() -> None:
     query = parse_query(" ".join(f'"word {number}" -no{number}' for number in range(50)), filters=True)
     assert 0 < len(query.phrases) <= 8
     assert 0 < len(query.excluded) <= 8
+
+
+@pytest.mark.parametrize(
+    ("word", "expression"),
+    [
+        pytest.param("очередью", '"очеред"*', id="long"),
+        pytest.param("шлемы", '"шлем"*', id="five-letters"),
+        pytest.param("шлемов", '"шлем"*', id="six-letters"),
+        pytest.param("вода", '"вода"', id="short"),
+        pytest.param("queues", '"queues"', id="latin"),
+        pytest.param("ποτάμια", '"ποτάμια"', id="greek"),
+    ],
+)
+def test_a_cyrillic_word_is_looked_up_by_its_beginning(word: str, expression: str) -> None:
+    assert [one.expression for one in parse_query(word).words] == [expression]

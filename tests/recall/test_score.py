@@ -6,7 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.score import K1, LENT_BACK, LENT_FORWARD, Neighbours, Scored, Term, idf, lend, own_scores, settle
+from engram_py.recall.score import (
+    INSTEAD,
+    K1,
+    LENT_BACK,
+    LENT_FORWARD,
+    PLACE_SHARE,
+    Neighbours,
+    Scored,
+    Term,
+    idf,
+    lend,
+    own_scores,
+    settle,
+)
 
 
 def term(scores: dict[int, float], *, idf: float = 2.0, worth: float = 1.0, text: str = "queue") -> Term:
@@ -60,6 +73,25 @@ def test_relevance_is_made_of_its_numbers() -> None:
     one = Scored(1, bm25=3.0, lent=1.0, covered=0.25, covered_nearby=0.5, closeness=0.5)
     settle({1: one}, {})
     assert one.relevance == pytest.approx((0.6 + 0.4 * 0.5) * 4.0 + 0.5)
+
+
+@pytest.mark.parametrize(
+    ("place", "length", "more"),
+    [
+        pytest.param(0.0, 1.0, 0.0, id="no-place"),
+        pytest.param(2.0, 0.0, 0.0, id="a-short-text"),
+        pytest.param(2.0, 1.0, PLACE_SHARE * 2.0 - INSTEAD * 2.0, id="a-long-one"),
+        pytest.param(2.0, 0.5, (PLACE_SHARE * 2.0 - INSTEAD * 2.0) / 2, id="half-long"),
+        pytest.param(0.5, 1.0, 0.0, id="less-than-it-has"),
+    ],
+)
+def test_the_best_place_of_a_long_text_stands_in_for_a_part_of_the_whole(
+    place: float, length: float, more: float
+) -> None:
+    one = Scored(1, bm25=2.0, covered_nearby=1.0, place=place, length=length)
+    settle({1: one}, {})
+    assert one.relevance == pytest.approx(2.0 + more)
+    assert one.closeness == pytest.approx(more)
 
 
 def test_what_a_title_says_besides_lowers_a_row_up_to_eight_words() -> None:

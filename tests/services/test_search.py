@@ -64,6 +64,21 @@ def test_any_word_mode_ranks_rows_with_every_word_among_the_others(app: Engram) 
     assert ids(app, "worker queue", match_mode="any")[0] == some
 
 
+def test_a_russian_question_finds_its_words_in_other_cases(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, "Очереди повторов зависают после перезапуска.", title="Очереди")
+    assert ids(app, "почему зависла очередь повторных задач при перезапусках") == [saved]
+
+
+def test_a_note_comes_before_a_long_text_that_says_the_same_among_other_things(app: Engram) -> None:
+    fill(app)
+    said = "The worker of the queue met a deadlock. The fix was to take the locks in one order."
+    note = kept(app, said, title="Deadlock")
+    kept(app, f"{'Today many other things were done. ' * 40} {said} {'And more of them. ' * 60}", title="Log")
+    for mode in ("all", "any"):
+        assert ids(app, "why did the queue worker deadlock", match_mode=mode)[0] == note
+
+
 def test_words_scattered_over_a_long_text_do_not_put_it_first(app: Engram) -> None:
     fill(app)
     some = kept(app, "The queue, the queue, the queue.", title="Queue queue queue")
