@@ -45,7 +45,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """``seconds`` is the time of the whole search; ``floor`` the coverage below which nothing is answered."""
+    """``seconds`` is the time of the whole search; ``floor`` the coverage below which this question is not answered."""
 
     rungs: tuple[Rung, ...]
     words: tuple[WordNote, ...]

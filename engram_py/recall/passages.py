@@ -13,6 +13,7 @@ PASSAGE_CHARS = 600
 # recall at 5 on LoCoMo's sessions stays within .005.
 REACH_CHARS = 320
 _MOST_PLACES = 24
+B = 0.75  # of FTS5's bm25(), which norms the length of rows
 
 Found = Sequence[tuple[int, int]]
 """Where in a text a term stands, in characters, and the number of the term; in the order of the text."""
@@ -53,6 +54,13 @@ def densest(found: Found, terms: Sequence[Term]) -> float:
             break
         best = max(best, _at(here, found[first:last], worth))
     return best
+
+
+def as_a_row(usual_chars: float) -> float:
+    """What BM25 would leave of a mention if the place (640 characters) were a row among rows of ``usual_chars``: 1
+    where these are as long or longer. So a place scores no more than a note that says the same."""
+    longer = max(1.0, 2 * REACH_CHARS / max(1.0, usual_chars))
+    return (K1 + 1) / (1 + K1 * (1 - B + B * longer))
 
 
 def _promising(found: Found, worth: Sequence[float]) -> Iterator[tuple[float, int, int, int]]:

@@ -9,8 +9,9 @@ from engram_py.models.explain import Rung, WordNote
 from engram_py.models.observation import Observation
 from engram_py.recall.closeness import length, lens, read, shortness, unasked
 from engram_py.recall.floor import FLOOR, MOST_ELSEWHERE, Verdict, judge
+from engram_py.recall.passages import as_a_row
 from engram_py.recall.query import Query, quote
-from engram_py.recall.score import Neighbours, Scored, Term, best_of, idf, lend, own_scores, settle
+from engram_py.recall.score import WHOLE, Neighbours, Scored, Term, best_of, idf, lend, own_scores, settle
 from engram_py.recall.spelling import PREFIX_LONGER_BY, STEM_FROM, meant, slips_allowed
 from engram_py.services.planner import look_up, weigh, weigh_dates
 from engram_py.services.sight import Sight
@@ -88,14 +89,14 @@ def retrieve(store: Store, query: Query, sight: Sight, *, limit: int, floor: flo
     heads = _heads(store, used, sight, found)
     found.scored = _scored(store, query, found, heads, sight)
     best = max((scored.covered for scored in found.scored), default=0.0)
-    whole = sum(1 for scored in found.scored if scored.covered > 0.999)
+    whole = sum(1 for scored in found.scored if scored.covered > WHOLE)
     if used:
         found.rungs.append(
             Rung("all words", whole, "enough" if whole >= limit else "fewer than asked for: any word follows")
         )
         found.rungs.append(Rung("any word", len(found.scored) - whole, _why_any(found.terms)))
     missing = [term for term in found.terms if not term.rows and slips_allowed(term.text)]
-    if missing and best < 0.999 and len(missing) <= _MOST_RESEMBLING:
+    if missing and best < WHOLE and len(missing) <= _MOST_RESEMBLING:
         _resembling(store, query, sight, found, missing)
     found.verdict = _judged(store, query, sight, found, floor)
     return found
@@ -223,6 +224,7 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
     if glass is None:
         return
     whole = sum(term.idf for term in found.terms) or 1.0
+    usual = sum(len(row.content) for row in found.rows.values()) / max(1, len(found.rows))
     for one in scored:
         row = found.rows.get(one.id)
         if row is None:
@@ -230,7 +232,7 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
         label = read(" ".join((row.title, row.topic_key or "", row.aliases)), glass, found.terms)
         body = read(row.content, glass, found.terms, besides=label.seen)
         one.closeness = label.closeness + body.closeness * shortness(row.content)
-        one.place, one.length = body.place, length(row.content)
+        one.place, one.length = body.place * as_a_row(usual), length(row.content)
         one.unasked = unasked(row.title, row.content, glass)
         held = {number for number, term in enumerate(found.terms) if one.id in term.scores}
         held |= label.seen | body.seen

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py.recall.closeness import LONG_CHARS, WHOLLY_LONG_CHARS, length, lens, read
-from engram_py.recall.passages import REACH_CHARS, densest, passage
+from engram_py.recall.passages import REACH_CHARS, as_a_row, densest, passage
 from engram_py.recall.score import K1, Term
 
 FOUND = st.lists(st.tuples(st.integers(0, 9_000), st.integers(0, 3)), max_size=60).map(sorted)
@@ -92,6 +92,11 @@ def test_a_text_that_repeats_one_word_is_tried_at_few_places() -> None:
 @given(found=FOUND, moved=st.integers(1, 5_000))
 def test_where_in_the_text_a_place_is_changes_nothing(found: list[tuple[int, int]], moved: int) -> None:
     assert densest([(at + moved, number) for at, number in found], TERMS) == pytest.approx(densest(found, TERMS))
+
+
+def test_among_short_rows_a_place_counts_less_and_among_long_ones_wholly() -> None:
+    assert as_a_row(2 * REACH_CHARS) == as_a_row(9_000) == 1.0
+    assert 0 < as_a_row(0) < as_a_row(100) < as_a_row(300) < 1.0
 
 
 def test_only_a_long_text_has_a_best_place() -> None:

@@ -70,13 +70,17 @@ def test_a_russian_question_finds_its_words_in_other_cases(app: Engram) -> None:
     assert ids(app, "почему зависла очередь повторных задач при перезапусках") == [saved]
 
 
-def test_a_note_comes_before_a_long_text_that_says_the_same_among_other_things(app: Engram) -> None:
+@pytest.mark.parametrize("mode", ["all", "any"])
+def test_a_note_comes_before_a_long_text_that_says_the_same_among_other_things(app: Engram, mode: str) -> None:
     fill(app)
-    said = "The worker of the queue met a deadlock. The fix was to take the locks in one order."
-    note = kept(app, said, title="Deadlock")
-    kept(app, f"{'Today many other things were done. ' * 40} {said} {'And more of them. ' * 60}", title="Log")
-    for mode in ("all", "any"):
-        assert ids(app, "why did the queue worker deadlock", match_mode=mode)[0] == note
+    for number in range(6):
+        kept(app, f"Every worker rests {number}.", title=f"Rest {number}")
+        kept(app, f"A queue of cars {number}.", title=f"Cars {number}")
+    said = "The worker of the queue met a deadlock after the upgrade. The fix was to take the lock first."
+    other = "Another thing was said about the weather in town. " * 25
+    note = kept(app, said, title="Incident")
+    kept(app, f"{other}{said} {other}", title="Log")
+    assert ids(app, "queue worker deadlock", match_mode=mode)[0] == note
 
 
 def test_words_scattered_over_a_long_text_do_not_put_it_first(app: Engram) -> None:
