@@ -45,17 +45,12 @@ def rarest(store: Store, words: Sequence[Word], *, row_budget: int) -> list[Word
 
 def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
     """Each word as this memory of ``size`` rows knows it: its stems, how many rows hold it, and its idf."""
-    stems = vocabulary.stems(store, [form for word in words for form in (word.text, *word.forms)])
+    asked_as = [form for word in words if not word.beginning for form in (word.text, *word.forms)]
+    stems = vocabulary.stems(store, asked_as) | {word.text: (word.beginning,) for word in words if word.beginning}
     rows = vocabulary.rows_with(store, [stem for found in stems.values() for stem in found], size=size)
     terms = []
     asked: set[tuple[str, ...]] = set()
     for word in words:
-        if word.beginning:
-            if (word.beginning,) not in asked:
-                asked.add((word.beginning,))
-                held = search.frequency(store, word.expression, cap=ROW_BUDGET + 1)
-                terms.append(Term(word.text, word.expression, idf(held, size), held, (word.beginning,)))
-            continue
         if stems[word.text] and stems[word.text] in asked:  # `tests` beside `test`: one word to the index
             continue
         asked.add(stems[word.text])

@@ -225,6 +225,7 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
         return
     whole = sum(term.idf for term in found.terms) or 1.0
     usual = sum(len(row.content) for row in found.rows.values()) / max(1, len(found.rows))
+    place_share = as_a_row(usual)
     for one in scored:
         row = found.rows.get(one.id)
         if row is None:
@@ -232,7 +233,7 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
         label = read(" ".join((row.title, row.topic_key or "", row.aliases)), glass, found.terms)
         body = read(row.content, glass, found.terms, besides=label.seen)
         one.closeness = label.closeness + body.closeness * shortness(row.content)
-        one.place, one.length = body.place * as_a_row(usual), length(row.content)
+        one.place, one.length = body.place * place_share, length(row.content)
         one.unasked = unasked(row.title, row.content, glass)
         held = {number for number, term in enumerate(found.terms) if one.id in term.scores}
         held |= label.seen | body.seen
