@@ -26,6 +26,7 @@ TABLES = {
     "`engram doctor --fix` rebuilds it.",
     "prompts_fts": "Full-text index (FTS5) of the prompts. Derived.",
     "observations_vocab": "How many rows hold each word, read from `observations_fts`.",
+    "observations_mentions": "Where each word stands, read from `observations_fts`.",
     "sync_mutations": "What changed, for those who were told up to some `seq`: one row per thing, without its text.",
     "sync_state": "How sync with the server is: phase, reason, waits, and which process is at it.",
     "cloud_logins": "Where this machine is logged in. The token is in the keychain or in `cloud-token.json`.",

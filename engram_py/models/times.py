@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 Clock = Callable[[], datetime]
@@ -31,6 +32,9 @@ def parse_time(text: str | None) -> datetime | None:
     """The moment ``text`` names, or None: RFC 3339, ISO 8601 and Engram's ``YYYY-MM-DD HH:MM:SS`` (UTC)."""
     if not text:
         return None
+    if len(text) == FORMAT_WIDTH and text[-1] == "Z":  # as the memory keeps it, which is nearly all there are
+        with suppress(ValueError):
+            return datetime.fromisoformat(text)
     text = text.strip().replace(" ", "T", 1)
     if "." in text:  # Go writes nanoseconds, Python reads microseconds
         head, _, tail = text.partition(".")

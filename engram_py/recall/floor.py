@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from engram_py.recall.score import Scored, Term, idf
+from engram_py.recall.bm25 import idf
+from engram_py.recall.score import Scored, Term
 
 # Measured on LoCoMo (bench/recall.py, foreign): each question asked in its own and in two other conversations, one
 # memory per turn and one per session. With idf ** 0.3 one floor serves both sizes of memory; with idf itself twice as

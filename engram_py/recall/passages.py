@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 
-from engram_py.recall.score import K1, Term
+from engram_py.recall.bm25 import K1, saturated
+from engram_py.recall.score import Term
 
 # Words scattered over a longer text are there by chance.
 PASSAGE_CHARS = 600
@@ -90,12 +91,8 @@ def _at(here: int, mentions: Found, worth: Sequence[float]) -> float:
     near: dict[int, float] = {}
     for at, number in mentions:
         near[number] = near.get(number, 0.0) + 1 - abs(at - here) / REACH_CHARS
-    return sum(worth[number] * _saturated(count) for number, count in near.items())
-
-
-def _saturated(count: float) -> float:
-    return count * (K1 + 1) / (count + K1)
+    return sum(worth[number] * saturated(count) for number, count in near.items())
 
 
 # What the next mention adds after so many; within reach there are no more places than this.
-_GAINS = tuple(_saturated(count + 1) - _saturated(count) for count in range(2 * REACH_CHARS))
+_GAINS = tuple(saturated(count + 1) - saturated(count) for count in range(2 * REACH_CHARS))

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-# k1 of FTS5's bm25(), so one word gives a row at most k1 + 1 times its idf (sqlite.org/fts5.html, 5.1.1).
-K1 = 1.2
+from engram_py.recall.bm25 import K1
+
 # Measured on the development sets of shared/retrieval (bench/recall.py), LoCoMo turns, recall at 5: .546 without
 # neighbours and session, .671 with; the figures around these differ by less than .01.
 LENT_FORWARD = 0.4  # to each of the two rows saved after one in its session
@@ -34,7 +34,8 @@ WHOLE = 0.999
 class Term:
     """A word of the query as this memory knows it.
 
-    ``rows`` is how many rows hold it (0: never seen), ``stems`` how the index writes it, ``scores`` the BM25 of each
+    ``rows`` is how many rows hold it (0: never seen), ``stems`` how the index writes it, ``indexed`` the terms of the
+    index that find the same rows as ``expression`` (none where it takes more than these), ``scores`` the BM25 of each
     row it was looked up in, larger is better. ``looked_up`` says whether all rows that hold it are in ``scores``;
     what is too common is only counted in rows that other words found. ``stands_for`` is set for a near spelling.
     ``partly`` is set where only the word itself was, its other names being too common. ``in_sight`` is false when only
@@ -46,6 +47,7 @@ class Term:
     idf: float
     rows: int
     stems: tuple[str, ...] = ()
+    indexed: tuple[str, ...] = ()
     scores: dict[int, float] = field(default_factory=dict)
     looked_up: bool = False
     partly: bool = False
@@ -90,19 +92,14 @@ class Scored:
         return min(self.covered, self.share) > WHOLE
 
 
-def idf(rows: int, total: int) -> float:
-    """How much a word tells: ``ln(1 + (N - n + 0.5) / (n + 0.5))``, never negative (Robertson and Walker 1997, with
-    the 1 that Lucene adds)."""
-    rows = min(rows, total)
-    return math.log(1 + (total - rows + 0.5) / (rows + 0.5))
-
-
-def own_scores(terms: Sequence[Term]) -> dict[int, float]:
-    """The sum of what each row's words score, for every row that any term was looked up in."""
+def own_scores(terms: Sequence[Term], rows: Iterable[int] | None = None) -> dict[int, float]:
+    """The sum of what each row's words score, for every row that any term was looked up in, or for ``rows`` alone."""
     total: dict[int, float] = {}
     for term in terms:
-        for row, score in term.scores.items():
-            total[row] = total.get(row, 0.0) + score * term.worth
+        worth = term.worth
+        found = term.scores if rows is None else {row: term.scores[row] for row in rows if row in term.scores}
+        for row, score in found.items():
+            total[row] = total.get(row, 0.0) + score * worth
     return total
 
 

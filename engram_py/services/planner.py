@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, time
 
 from engram_py.models.times import to_text
+from engram_py.recall.bm25 import idf
 from engram_py.recall.dates import dates_in
-from engram_py.recall.query import Query, Word, quote
-from engram_py.recall.score import K1, Term, idf
+from engram_py.recall.query import Word, quote
+from engram_py.recall.score import Term
 from engram_py.store import search, vocabulary
 from engram_py.store.database import Store
 
-# Rows that a search may score, two to three microseconds each: with 2,000 a search among 100,000 rows takes a sixth
-# less, and of the development sets DPDK loses .013 (recall at 5).
-ROW_BUDGET = 3_000
+# Rows that a search may score, a microsecond each. Recall at 5 on DPDK: 2,000 rows .289, 3,000 .301, 4,000 .305, 5,000
+# .307; on the other sets the same.
+ROW_BUDGET = 4_000
 # Without scoring a row costs a tenth: of a word that is everywhere, this many of its newest rows are candidates.
 NEWEST_ROWS = 2_000
-_COMMON_SHARE = 0.4
-_FTS5_LEAST_IDF = 1e-6  # sqlite/ext/fts5/fts5_aux.c
 
 
 def rarest(store: Store, words: Sequence[Word], *, row_budget: int) -> list[Word]:
@@ -67,7 +65,10 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
             held = told = search.frequency(store, expression, cap=ROW_BUDGET + 1)
         elif others:  # as if no row held two of them: to count those that do costs as much as to score them
             held = told = together
-        terms.append(Term(word.text, expression, idf(told, size), held, found, partly=partly))
+        looked_at = [stems[form] for form in (word.text, *others)]
+        plain = word.expression.startswith('"') and not word.beginning and all(len(one) == 1 for one in looked_at)
+        indexed = tuple(dict.fromkeys(one[0] for one in looked_at)) if plain else ()
+        terms.append(Term(word.text, expression, idf(told, size), held, found, indexed, partly=partly))
     return terms
 
 
@@ -93,55 +94,3 @@ def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int) -> lis
 
 def _is_year(text: str) -> bool:
     return len(text) == 4 and text.isdigit()
-
-
-def look_up(
-    store: Store, query: Query, terms: Sequence[Term], *, size: int, row_budget: int = ROW_BUDGET
-) -> list[Term]:
-    """Fill ``scores`` of the rarest terms that fit the budget; the ones that were looked up, rarest first.
-
-    When even the rarest is over the budget, its newest rows are candidates without a score of their own, first those
-    where every word meets.
-    """
-    used = [term for term in terms if term.scores]  # dates
-    known = sorted((term for term in terms if term.rows and not term.scores), key=lambda term: term.rows)
-    spent = 0
-    for term in known:
-        if spent + term.rows > row_budget:
-            break
-        spent += term.rows
-        term.scores = search.scores(store, query.restricted(term.expression))
-        _lift(store, term, size)
-        term.looked_up = True
-        used.append(term)
-    if known and not used:
-        _newest(store, query, known)
-        used.append(known[0])
-    return used
-
-
-def _lift(store: Store, term: Term, size: int) -> None:
-    """Give a word that half of the rows hold its weight here: FTS5 lets its idf fall to a millionth, and in a memory of
-    five rows that is every word."""
-    if term.partly or "(" in term.expression:
-        # Forms and parts, each with an idf of its own that FTS5 adds up: together they tell no more than one word.
-        most = (K1 + 1) * term.idf
-        term.scores = {row: min(score, most) for row, score in term.scores.items()}
-        return
-    if term.rows < _COMMON_SHARE * size:
-        return
-    total = search.count_indexed(store)
-    given = math.log((total - term.rows + 0.5) / (term.rows + 0.5)) if total > term.rows else 0.0
-    factor = idf(term.rows, total) / max(given, _FTS5_LEAST_IDF)
-    if factor > 1:
-        term.scores = {row: score * factor for row, score in term.scores.items()}
-
-
-def _newest(store: Store, query: Query, terms: Sequence[Term]) -> None:
-    """What every row is about: where all of its words meet, then where the rarest stands in a title, then anywhere."""
-    first = terms[0]
-    everywhere = " AND ".join(term.expression for term in terms)
-    # In parts of the most that a word can score, k1 + 1 times its idf: about what BM25 gives one mention.
-    for expression, worth in ((everywhere, 2.0), (f"title : ({first.expression})", 1.8), (first.expression, 1.0)):
-        for row in search.newest(store, query.restricted(expression), limit=NEWEST_ROWS):
-            first.scores.setdefault(row, worth * first.idf)

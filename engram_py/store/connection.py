@@ -33,6 +33,7 @@ def connect(path: Path) -> sqlite3.Connection:
             connection.execute("pragma synchronous = normal")
             connection.execute("pragma secure_delete = on")  # what is destroyed leaves the file; some builds default so
             connection.execute("pragma temp_store = memory")
+            connection.execute("pragma cache_size = -8000")  # 8 MB: of 100,000 rows a search reads 700 pages
             connection.execute("select count(*) from sqlite_master").fetchone()  # a damaged header shows here
         except BaseException:
             connection.close()

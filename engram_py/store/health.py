@@ -20,6 +20,7 @@ drop trigger if exists prompts_fts_insert;
 drop trigger if exists prompts_fts_delete;
 drop trigger if exists prompts_fts_leave;
 drop trigger if exists prompts_fts_enter;
+drop table if exists observations_mentions;
 drop table if exists observations_vocab;
 drop table if exists observations_fts;
 drop table if exists prompts_fts;
@@ -89,8 +90,8 @@ def missing_triggers(store: Store) -> list[str]:
 
 def rebuild_indexes(store: Store) -> None:
     """Make the full-text tables and their triggers anew from the rows. Call inside a transaction."""
-    [file] = [file for file in migrations.migration_files() if file.stem.endswith("_search")]
-    for script in (_DROP, file.read_text(encoding="utf-8")):
+    files = [file for file in migrations.migration_files() if file.stem.endswith(("_search", "_mentions"))]
+    for script in (_DROP, *(file.read_text(encoding="utf-8") for file in files)):
         for statement in migrations.statements(script):
             store.execute(statement)
     for statement in _FILL:

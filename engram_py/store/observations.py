@@ -112,6 +112,20 @@ select count(*) from (
 """
 COUNT_SHARED = _COUNT.format(index="indexed by observations_shared", where=f"scope <> 'project' and not {_IN_PROJECTS}")
 
+LIVE_IDS = f"""
+select json_group_array(id) from (
+    select * from (
+        select id from observations indexed by observations_recent
+        where {_IN_PROJECTS} and deleted_at is null limit :cap
+    )
+    union all
+    select * from (
+        select id from observations indexed by observations_shared
+        where scope <> 'project' and not {_IN_PROJECTS} and deleted_at is null limit :cap
+    )
+)
+"""
+
 
 def projects_json(projects: Sequence[str] | None) -> str | None:
     """A bound value for ``VISIBLE``: None reads every project."""
@@ -225,6 +239,11 @@ def count_live(store: Store, projects: Sequence[str] | None, *, cap: int = -1) -
         return int(store.value(COUNT_ANYWHERE, cap=cap))
     values = {"projects": projects_json(projects), "cap": cap}
     return int(store.value(COUNT_OWN, **values)) + int(store.value(COUNT_SHARED, **values))
+
+
+def live_ids(store: Store, projects: Sequence[str], *, cap: int) -> list[int]:
+    """The ids of what the projects see, in no order; when there are ``cap`` or more, of so many at least."""
+    return list(json.loads(store.value(LIVE_IDS, projects=projects_json(projects), cap=cap)))
 
 
 def count_others(store: Store, projects: Sequence[str], *, cap: int) -> int:

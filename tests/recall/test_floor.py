@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from engram_py.recall.bm25 import idf
 from engram_py.recall.floor import ELSEWHERE, FLOOR, Verdict, judge, weights
-from engram_py.recall.score import Scored, Term, idf
+from engram_py.recall.score import Scored, Term
 
 TOTAL = 1000
 

@@ -6,16 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engram_py.recall.bm25 import K1, idf
 from engram_py.recall.score import (
     INSTEAD,
-    K1,
     LENT_BACK,
     LENT_FORWARD,
     PLACE_SHARE,
     Neighbours,
     Scored,
     Term,
-    idf,
     lend,
     own_scores,
     settle,

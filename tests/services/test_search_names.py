@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
+from engram_py.recall.bm25 import K1
 from engram_py.recall.query import parse_query
-from engram_py.recall.score import K1
 from engram_py.services import planner
+from engram_py.services.word_scores import look_up
 from tests.services.searching import fill, ids, kept
 
 
@@ -43,7 +44,7 @@ def test_names_together_tell_no_more_than_one_word(app: Engram) -> None:
     both = kept(app, "An int, an integer.", title="Int integer")
     store = app.store
     terms = planner.weigh(store, parse_query("integer").words, size=10)
-    planner.look_up(store, parse_query("integer"), terms, size=10)
+    look_up(store, parse_query("integer"), terms, size=10, best=9)
     assert 0 < terms[0].scores[both] <= (K1 + 1) * terms[0].idf
 
 
@@ -56,7 +57,7 @@ def test_a_rare_word_is_looked_up_even_where_its_other_name_is_everywhere(
     monkeypatch.setattr(planner, "ROW_BUDGET", 3)
     question = parse_query("exception")
     (term,) = planner.weigh(app.store, question.words, size=7)
-    planner.look_up(app.store, question, [term], size=7, row_budget=3)
+    look_up(app.store, question, [term], size=7, best=9)
     assert list(term.scores) == [rare]
     assert term.partly
     assert term.rows == 1

@@ -1,0 +1,39 @@
+"""Which of the rows that a search found it may show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from engram_py.services.sight import Sight
+from engram_py.store import observations as table
+from engram_py.store import search as index
+from engram_py.store.database import Store
+
+# To look at a row takes three microseconds and more; what a project of so many rows has is read at once, in less time
+# than to look at a thousand.
+_MANY = 200
+_SMALL = 10_000
+
+
+class InSight:
+    """Asks for one search. Where the best rows are of other projects, only those of a small one are looked at."""
+
+    def __init__(self, store: Store, sight: Sight) -> None:
+        self.sight = sight
+        self._store = store
+
+    def of(self, rows: Sequence[int], *, filtered: bool = True) -> set[int]:
+        """Those of ``rows`` that the projects, and unless told otherwise the filters, let through."""
+        sight = self.sight if filtered else self.sight.unfiltered()
+        if len(rows) > _MANY and self._small is not None:
+            rows = [row for row in rows if row in self._small]
+        return index.passing(self._store, rows, sight.values) if rows else set()
+
+    @cached_property
+    def _small(self) -> frozenset[int] | None:
+        """Every row of the projects, where these are small."""
+        if self.sight.projects is None:
+            return None
+        ids = table.live_ids(self._store, self.sight.projects, cap=_SMALL)
+        return frozenset(ids) if len(ids) < _SMALL else None

@@ -1,0 +1,69 @@
+"""Where a word of the full-text index stands. FTS5's bm25() looks up the length of every row besides, and costs three
+times as much."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engram_py.store.database import Store
+
+# What a mention in each column of the index weighs, in their order. A title is its author's own summary; the figures
+# are where spec/retrieval's baselines found titles to be worth about six times the body.
+COLUMN_WEIGHTS = {"title": 6.0, "topic_key": 4.0, "aliases": 2.0, "content": 1.0, "terms": 0.5}
+
+_BITS = 3
+_NUMBERS = " ".join(f"when '{column}' then {number}" for number, column in enumerate(COLUMN_WEIGHTS))
+# One value, each mention a number: a row each costs twice as much.
+MENTIONS = f"""
+select json_group_array((doc << {_BITS}) + case col {_NUMBERS} end) from observations_mentions where term = :term
+"""
+
+LENGTHS = """
+select id, sz from observations_fts_docsize where id in (select value from json_each(:ids))
+"""
+
+# The record of the index's totals: how many rows, and how many tokens each column has (sqlite/ext/fts5/fts5_index.c).
+TOTALS = "select block from observations_fts_data where id = 1"
+
+
+class Totals(NamedTuple):
+    """How many rows the index has, and how many tokens on average."""
+
+    rows: int
+    average: float
+
+
+def mentions(store: Store, term: str) -> dict[int, float]:
+    """How often each row mentions a term of the index, by the weight of the columns."""
+    weights = tuple(COLUMN_WEIGHTS.values())
+    found: dict[int, float] = {}
+    for mention in json.loads(store.value(MENTIONS, term=term)):
+        row = mention >> _BITS
+        found[row] = found.get(row, 0.0) + weights[mention & (1 << _BITS) - 1]
+    return found
+
+
+def lengths(store: Store, ids: Sequence[int]) -> dict[int, int]:
+    """How many tokens each of the rows has."""
+    return {row: sum(_varints(sizes)) for row, sizes in store.pairs(LENGTHS, ids=json.dumps(list(ids)))}
+
+
+def totals(store: Store) -> Totals:
+    """What BM25 knows of the index as a whole."""
+    rows, *tokens = _varints(store.value(TOTALS)) or [0]
+    return Totals(rows, max(1, sum(tokens)) / max(1, rows))
+
+
+def _varints(blob: bytes) -> list[int]:
+    """SQLite's numbers of one to nine bytes, seven bits a byte, the highest first (sqlite.org/fileformat2.html, 1.6);
+    none here has a ninth."""
+    numbers = []
+    number = 0
+    for byte in blob:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(number)
+            number = 0
+    return numbers

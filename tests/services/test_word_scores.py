@@ -1,0 +1,103 @@
+"""How the rows of a word are scored, read from where it stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram_py import Engram
+from engram_py.recall.query import parse_query
+from engram_py.recall.score import Term
+from engram_py.services import planner, word_scores
+from engram_py.services.word_scores import LookedUp, look_up
+from engram_py.store import search
+from tests.services.searching import kept
+
+_LONG = "ferry harbour lantern pottery saddle glacier comet beetle tulip violin " * 15
+
+
+def _memory(app: Engram) -> None:
+    """Of forty-two memories about pumps, one repeats it, one is long, and some name it elsewhere than in the text."""
+    kept(app, "The pump leaks: the pump, the pump and again the pump.")
+    kept(app, f"The pump leaks. {_LONG}")
+    kept(app, "It leaks.", title="A pump")
+    kept(app, "It leaks.", topic_key="plant/pump")
+    kept(app, "It leaks.", aliases=["pump"])
+    kept(app, "In waterPump it leaks.")
+    for number in range(36):
+        kept(app, f"The pump leaks in hall {number}.")
+    for number in range(60):
+        kept(app, f"The belt of hall {number} is worn. {'It squeaks. ' * (number % 7)}")
+
+
+def _looked_up(app: Engram, query: str, *, best: int = 400) -> tuple[Term, LookedUp]:
+    parsed, size = parse_query(query, filters=True), search.highest_id(app.store)
+    terms = planner.weigh(app.store, parsed.content_words, size=size)
+    looked_up = look_up(app.store, parsed, terms, size=size, best=best)
+    return terms[0], looked_up
+
+
+def test_a_row_scores_what_fts5_would_give_it(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_scores, "FEW_ROWS", 0)
+    monkeypatch.setattr(word_scores, "_COMMON_SHARE", 2.0)  # what FTS5 gives a common word is not what we do
+    _memory(app)
+    term, _ = _looked_up(app, "pump")
+    assert term.indexed == ("pump",)
+    assert term.scores == pytest.approx(search.scores(app.store, '"pump"'))
+    assert len(set(term.scores.values())) > 4
+
+
+def test_the_names_of_a_word_add_up_but_not_beyond_one_word(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_scores, "_COMMON_SHARE", 2.0)
+    _memory(app)
+    both = kept(app, "An int: " + "the integer, the int. " * 9, title="Int integer")
+    for number in range(4):
+        kept(app, f"An int, number {number}.")
+        kept(app, f"An integer, number {number}.")
+    monkeypatch.setattr(word_scores, "FEW_ROWS", 100)
+    by_fts5, _ = _looked_up(app, "integer")
+    monkeypatch.setattr(word_scores, "FEW_ROWS", 0)
+    term, _ = _looked_up(app, "integer")
+    assert set(term.indexed) == {"int", "integ"}
+    assert term.scores == pytest.approx(by_fts5.scores)
+    assert term.scores[both] == pytest.approx(2.2 * term.idf)
+
+
+def test_a_phrase_and_a_minus_are_left_to_fts5(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_scores, "FEW_ROWS", 0)
+    _memory(app)
+    everything, _ = _looked_up(app, "pump")
+    some, _ = _looked_up(app, "pump -hall")
+    assert 0 < len(some.scores) < len(everything.scores)
+    assert len(_looked_up(app, '"pump leaks in hall"')[0].scores) == 36
+
+
+def test_lengths_are_looked_up_for_the_best_alone(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_scores, "FEW_ROWS", 0)
+    _memory(app)
+    exact, _ = _looked_up(app, "pump")
+    monkeypatch.setattr(word_scores, "MEASURED_ROWS", 3)
+    term, looked_up = _looked_up(app, "pump", best=10)
+    as_exact = {row for row in term.scores if term.scores[row] == pytest.approx(exact.scores[row])}
+    assert len(looked_up.best) == 10
+    assert {row for row in looked_up.best[:3] if row in as_exact} == set(looked_up.best[:3])
+    assert len({term.scores[row] for row in set(term.scores) - set(looked_up.best)}) < 5
+    assert list(looked_up.best) == sorted(looked_up.best, key=lambda row: (-looked_up.own[row], -row))
+
+
+def test_where_every_word_is_common_the_rows_where_the_rarest_meet_come_first(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "ROW_BUDGET", 3)
+    meeting = kept(app, "The pump and the belt of the mill leak.")
+    newest = [kept(app, f"The pump of mill {number} leaks.") for number in range(4)][-1]
+    for number in range(5):
+        kept(app, f"The belt of mill {number} leaks.")
+        kept(app, f"Mill {number}.")
+    parsed = parse_query("pump belt mill")
+    for met_rows, best in ((26, meeting), (11, meeting), (10, newest)):
+        monkeypatch.setattr(word_scores, "MET_ROWS", met_rows)
+        terms = planner.weigh(app.store, parsed.content_words, size=15)
+        assert sorted(term.rows for term in terms) == [5, 6, 15]
+        looked_up = look_up(app.store, parsed, terms, size=15, best=400)
+        assert looked_up.best[0] == best
+        assert [term.text for term in looked_up.terms] == ["pump"]

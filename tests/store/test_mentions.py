@@ -1,0 +1,43 @@
+"""What is read from the full-text index: where words stand, and how long rows are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engram_py.store import mentions
+from engram_py.store.database import Store
+
+COLUMNS = tuple(mentions.COLUMN_WEIGHTS)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(tmp_path)
+
+
+def _index(store: Store, row: int, **columns: str) -> None:
+    with store.transaction():
+        store.insert("observations_fts", {"rowid": row} | dict.fromkeys(COLUMNS, "") | columns)
+
+
+def test_a_mention_weighs_what_its_column_does(store: Store) -> None:
+    for row, column in enumerate(COLUMNS, start=1):
+        _index(store, row, **{column: "alder"})
+    _index(store, 2**40, title="alder birch", content="alder, alder: birch")
+    weights = list(mentions.COLUMN_WEIGHTS.values())
+    assert mentions.mentions(store, "alder") == dict(enumerate(weights, start=1)) | {2**40: weights[0] + 2 * weights[3]}
+    assert mentions.mentions(store, "cedar") == {}
+
+
+def test_lengths_are_counted_in_words_however_long(store: Store) -> None:
+    for row, words in enumerate((1, 127, 128, 16_383, 16_384), start=1):
+        _index(store, row, title="birch", content="alder " * words)
+    assert mentions.lengths(store, [1, 2, 3, 4, 5, 6]) == {1: 2, 2: 128, 3: 129, 4: 16_384, 5: 16_385}
+    assert mentions.totals(store) == (5, (2 + 128 + 129 + 16_384 + 16_385) / 5)
+
+
+def test_an_index_without_rows_has_no_totals(store: Store) -> None:
+    assert mentions.totals(store) == (0, 1.0)
+    assert mentions.lengths(store, [1]) == {}
