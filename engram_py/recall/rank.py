@@ -65,7 +65,7 @@ def factors(row: Observation, now: datetime, standing: Standing) -> Mapping[str,
         "overdue": OVERDUE if _past(row.review_after, now) else 1.0,
         "branch": {"elsewhere": ELSEWHERE, "gone": BRANCH_GONE}.get(standing.branch, 1.0),
     }
-    return {name: rounded for name, value in found.items() if (rounded := round(value, 4)) != 1.0}
+    return {name: rounded for name, value in found.items() if value != 1 and (rounded := round(value, 4)) != 1}
 
 
 def _past(text: str | None, now: datetime) -> bool:

@@ -10,7 +10,7 @@ from engram_py.recall.bm25 import idf
 from engram_py.recall.dates import dates_in
 from engram_py.recall.query import Word, quote
 from engram_py.recall.score import Term
-from engram_py.store import search, vocabulary
+from engram_py.store import search, vocabulary, word_counts
 from engram_py.store.database import Store
 
 # Rows that a search may score, a microsecond each. Recall at 5 on DPDK: 2,000 rows .289, 3,000 .301, 4,000 .305, 5,000
@@ -45,7 +45,8 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
     """Each word as this memory of ``size`` rows knows it: its stems, how many rows hold it, and its idf."""
     asked_as = [form for word in words if not word.beginning for form in (word.text, *word.forms)]
     stems = vocabulary.stems(store, asked_as) | {word.text: (word.beginning,) for word in words if word.beginning}
-    rows = vocabulary.rows_with(store, [stem for found in stems.values() for stem in found], size=size)
+    spelt = {stems[word][0]: quote(word) for word in asked_as if len(stems[word]) == 1}
+    rows = word_counts.rows_with(store, [stem for found in stems.values() for stem in found], spelt, size=size)
     terms = []
     asked: set[tuple[str, ...]] = set()
     for word in words:

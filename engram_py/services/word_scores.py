@@ -89,6 +89,9 @@ def _at_average(found: Sequence[_Mentioned]) -> dict[int, float]:
     scores: dict[int, float] = {}
     for one in found:
         worth = {often: one.idf * saturated(often) for often in set(one.often.values())}
+        if not scores:
+            scores = {row: worth[often] for row, often in one.often.items()}
+            continue
         for row, often in one.often.items():
             scores[row] = scores.get(row, 0.0) + worth[often]
     return scores

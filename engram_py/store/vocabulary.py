@@ -1,8 +1,7 @@
-"""The words of the search index: how it writes a word, in how many rows it stands, and which resemble it."""
+"""The words of the search index: how it writes a word, and which resemble it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from engram_py.store.database import Store
@@ -15,11 +14,6 @@ _TOKENIZER = (
     """,
     "create virtual table if not exists temp.asked_stems using fts5vocab('temp', 'asked_words', 'instance')",
 )
-
-ROWS_WITH = """
-select value as term, coalesce((select doc from observations_vocab where term = value), 0) as rows
-from json_each(:terms)
-"""
 
 RESEMBLING = """
 select term, doc as rows
@@ -37,10 +31,6 @@ _MOST_READ = 20_000
 # How the tokenizer writes a word never changes; asking it costs two milliseconds.
 _STEMS: dict[str, tuple[str, ...]] = {}
 _MOST_REMEMBERED = 4_096
-
-# The index counts a word by walking its rows: what stands in many is counted again when the memory grew by this.
-_COMMON_ROWS = 500
-_GROWN = 1.02
 
 
 def stems(store: Store, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -73,19 +63,6 @@ def spelt(store: Store, terms: Sequence[str]) -> dict[str, str]:
     words = {term: [term + ending for ending in _ENDINGS] for term in terms}
     held = stems(store, [word for tried in words.values() for word in tried])
     return {term: next((word for word in tried if held[word] == (term,)), term) for term, tried in words.items()}
-
-
-def rows_with(store: Store, terms: Sequence[str], *, size: int) -> dict[str, int]:
-    """In how many live rows each term of the index stands; ``size`` is the highest id there is."""
-    known = {term: store.common_words[term] for term in terms if term in store.common_words}
-    counts = {term: rows for term, (rows, at) in known.items() if at <= size <= at * _GROWN}
-    for row in store.rows(ROWS_WITH, terms=json.dumps([term for term in terms if term not in counts])):
-        counts[row["term"]] = int(row["rows"])
-        if row["rows"] >= _COMMON_ROWS:
-            if len(store.common_words) >= _MOST_REMEMBERED:
-                store.common_words.clear()
-            store.common_words[row["term"]] = (int(row["rows"]), size)
-    return counts
 
 
 def resembling(store: Store, prefix: str, *, shortest: int, longest: int) -> list[tuple[str, int]]:
