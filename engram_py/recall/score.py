@@ -98,6 +98,9 @@ def own_scores(terms: Sequence[Term], rows: Iterable[int] | None = None) -> dict
     for term in terms:
         worth = term.worth
         found = term.scores if rows is None else {row: term.scores[row] for row in rows if row in term.scores}
+        if not total and worth == 1:
+            total = dict(found)
+            continue
         for row, score in found.items():
             total[row] = total.get(row, 0.0) + score * worth
     return total
