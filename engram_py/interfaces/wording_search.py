@@ -8,9 +8,8 @@ from datetime import datetime
 
 from engram_py.interfaces.wording import age, notes, relation
 from engram_py.models.explain import Silence
-from engram_py.models.observation import Hit, Results, counted
+from engram_py.models.observation import HIT_LINE_CHARS, Hit, Results, counted
 
-COMPACT_PREVIEW_CHARS = 100
 _QUERY_CHARS, _WORD_CHARS = 200, 40
 _MOST_NAMED = 8
 _WHOLE = 0.999
@@ -62,11 +61,15 @@ def _hit(hit: Hit, value: Results, now: datetime, full: bool) -> Iterator[str]:
     several = value.projects is None or hit.project not in value.projects or len(value.projects) > 1
     about = [hit.type, age(hit.updated_at, now), *([hit.project] if several else []), *marks(hit)]
     yield f"[#{hit.id}] {hit.title} ({', '.join(about)})"
-    limit = len(hit.snippet) if full else COMPACT_PREVIEW_CHARS
-    yield f"  {hit.snippet if len(hit.snippet) <= limit else hit.snippet[: limit - 1] + '…'}"
+    yield f"  {hit.snippet if full else _line(hit)}"
     if found := places(hit, full=full):
         yield f"  {found}"
     yield from (f"  {relation(note)}" for note in hit.relations)
+
+
+def _line(hit: Hit) -> str:
+    line = "…" + hit.snippet[hit.place :] if hit.place else hit.snippet
+    return line if len(line) <= HIT_LINE_CHARS else line[: HIT_LINE_CHARS - 1] + "…"
 
 
 def nothing(value: Results) -> list[str]:

@@ -30,6 +30,7 @@ REVIEW_MONTHS = {"decision": 6, "policy": 12, "preference": 3}
 
 CONTENT_LIMIT_BYTES = 50_000
 TITLE_LIMIT_CHARS = 1_000
+HIT_LINE_CHARS = 100  # of the text of a hit, in a list of them
 DEDUPE_WINDOW_MINUTES = 15
 
 
@@ -277,7 +278,7 @@ class Reviewed:
 class Hit:
     """Enough of an observation to choose by. ``score`` is 0..1 within one answer, best first; ``coverage`` the share of
     the query it holds. ``branch`` is set when it was made where HEAD does not lead; ``like`` is a better hit that says
-    the same."""
+    the same. ``place`` is where in the snippet to begin when there is no room for all of it."""
 
     id: int
     sync_id: str
@@ -300,6 +301,7 @@ class Hit:
     anchors: tuple[AnchorState, ...] = ()
     branch: str = ""
     like: int | None = None
+    place: int = 0
 
 
 # "More than a thousand" is all a reader needs to know; counting a million costs more than the rest.
@@ -315,8 +317,7 @@ def counted(memories: int) -> str:
 class Results:
     """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them. ``silence``
     says why there is nothing, ``explain`` how it went when that was asked for. ``memories`` is how many hits there
-    are, or, without any, how many observations can be seen: counted no further than a little over MOST_COUNTED.
-    """
+    are, or, without any, how many observations can be seen: counted no further than a little over MOST_COUNTED."""
 
     query: str
     results: tuple[Hit, ...]

@@ -30,6 +30,7 @@ _ENDING = re.compile(
     "|it[yi]|abilit[yi]|ibilit[yi]|ive|iv|i[sz]e|i[sz]|ism|ist|ate|ous|ful|ness|ar)*s?(?![^\\W\\d_])"
 )
 _MARKED = re.compile("(?<=[a-z])[\u0300-\u036f]+")
+_MAY_BE_MARKED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Lens:
         for stem, number in self.stems:
             at = text.find(stem)
             while at >= 0:
-                if at not in found and not text[max(0, at - 1) : at].isalnum() and _ends(text, at + len(stem)):
+                if at not in found and not (at and text[at - 1].isalnum()) and _ends(text, at + len(stem)):
                     found[at] = number
                 at = text.find(stem, at + 1)
         return sorted(found.items())
@@ -105,10 +106,20 @@ def read(text: str, lens: Lens, terms: Sequence[Term], *, besides: Set[int] = fr
     Each pair counts once, where it stands closest: the smaller idf of the two, less up to half of it with distance.
     ``besides`` are terms that the title already has: which passage is the best is decided by the others.
     """
-    found = lens.found_in(_folded(text[:READ_CHARS].lower()))
+    found = lens.found_in(folded(text[:READ_CHARS]))
     others = [one for one in found if one[1] not in besides] if besides else found
     place = densest(found, terms) if len(text) > LONG_CHARS else 0.0
     return Reading(frozenset(number for _, number in found), passage(others, terms), _pairs(found, terms), place)
+
+
+def folded(text: str) -> str:
+    """A text as the index has it: small letters, the Latin ones without their marks."""
+    text = text.lower()
+    if text.isascii():
+        return text
+    if not _MAY_BE_MARKED.search(text):  # a dash, an arrow, another script
+        return unicodedata.normalize("NFC", text)
+    return unicodedata.normalize("NFC", _MARKED.sub("", unicodedata.normalize("NFD", text)))
 
 
 def shortness(text: str) -> float:
@@ -128,8 +139,7 @@ def unasked(title: str, content: str, lens: Lens) -> int:
     if not opening or content.startswith(opening):
         return 0
     return sum(
-        word not in STOP_WORDS and not is_unspaced(word) and not lens.begins(word)
-        for word in segments(_folded(title.lower()))
+        word not in STOP_WORDS and not is_unspaced(word) and not lens.begins(word) for word in segments(folded(title))
     )
 
 
@@ -148,13 +158,6 @@ def _ends(text: str, end: int) -> bool:
 def _spellings(stem: str) -> tuple[str, ...]:
     # Porter writes a final y as i: polici stands for policy and policies.
     return (stem, f"{stem[:-1]}y") if len(stem) > 2 and stem.endswith("i") else (stem,)
-
-
-def _folded(text: str) -> str:
-    """Latin letters without their marks, as the index has them."""
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFC", _MARKED.sub("", unicodedata.normalize("NFD", text)))
 
 
 def _pairs(found: Found, terms: Sequence[Term]) -> float:

@@ -2,25 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engram_py.models.observation import HIT_LINE_CHARS
+from engram_py.recall.closeness import Lens, folded
+from engram_py.recall.score import Term
 
 PREVIEW_CHARS = 300
+# A word counts less the further it is behind the place where the line begins, and nothing from here on.
+_REACH_CHARS = 200
+# How much may stand before the first word: back to where its sentence begins, or else a few words.
+_SENTENCE_CHARS, _WORDS_CHARS = 30, 16
+_SENTENCE = re.compile(r"[.!?;][\"')\]*_`]*\s+|\n\s*|[。！？]")
 
 
-def preview(content: str, words: Iterable[str] = (), *, limit: int = PREVIEW_CHARS) -> tuple[str, bool]:
-    """At most ``limit`` characters on one line around the first of ``words``, and whether something was cut."""
-    text = " ".join(content.split())
-    if len(text) <= limit:
-        return text, False
-    lowered = text.lower()
-    found = [position for position in (lowered.find(word) for word in words) if position >= 0]
-    start = max(0, min(found, default=0) - limit // 4)
-    start = 0 if start < limit // 8 else start
-    if start:
-        start = text.find(" ", start) + 1 or start
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A piece of a text on one line, whether something was cut, and where in it a shorter line should begin."""
+
+    text: str
+    cut: bool = False
+    place: int = 0
+
+
+def preview(
+    content: str, terms: Sequence[Term] = (), lens: Lens | None = None, *, limit: int = PREVIEW_CHARS
+) -> Preview:
+    """At most ``limit`` characters from where the ``terms`` stand together best, by what each of them tells.
+
+    It begins with their sentence or a few words before the first of them, so that what is left of the line goes to
+    what follows. ``lens`` is that of the terms. A text that is not longer than ``limit`` is shown whole.
+    """
+    start = 0
+    if len(content) > HIT_LINE_CHARS and lens is not None:
+        seen = folded(content)
+        at = _best(seen, terms, lens)
+        if len(seen) != len(content):  # letters and marks apart
+            at = bisect_left(range(len(content)), at, key=lambda end: len(folded(content[:end])))
+        start = _beginning(content, at)
+    piece = _on_one_line(content[start:], limit)
+    if len(piece) <= limit:
+        whole = _on_one_line(content, limit) if start else piece
+        if len(whole) <= limit:
+            return Preview(whole, place=len(whole) - len(piece) if len(whole) > HIT_LINE_CHARS else 0)
     room = limit - (1 if start else 0) - 1
-    piece = text[start : start + room]
-    if start + room < len(text):
-        piece = piece[: piece.rfind(" ")] if piece.rfind(" ") > room // 2 else piece
-        piece += "…"
-    return ("…" if start else "") + piece, True
+    if len(piece) > room + 1:
+        piece = piece[:room]
+        piece = (piece[: piece.rfind(" ")] if piece.rfind(" ") > room // 2 else piece) + "…"
+    return Preview(("…" if start else "") + piece, cut=True)
+
+
+def _on_one_line(text: str, limit: int) -> str:
+    """All of a text that has at most ``limit`` characters; of a longer one more than that of its beginning."""
+    first = " ".join(text[: limit * 5 // 4].split())
+    return first if len(first) > limit else " ".join(text.split())
+
+
+def _best(text: str, terms: Sequence[Term], lens: Lens) -> int:
+    """Where those words begin that tell most, each counted once and less the later it comes."""
+    found = lens.found_in(text)
+    if not found:  # parts of names that are written in one word
+        return min((at for stem, _ in lens.stems if (at := text.find(stem)) >= 0), default=0)
+    worths = [term.idf * term.worth for term in terms]
+    next_of: dict[int, int] = {}
+    best, most = 0, 0.0
+    for here, number in reversed(found):
+        next_of[number] = here
+        reach = here + _REACH_CHARS
+        worth = sum([worths[other] * (reach - at) for other, at in next_of.items() if at < reach])
+        if worth >= most:
+            best, most = here, worth
+    return best
+
+
+def _beginning(content: str, at: int) -> int:
+    """Where to begin so that the word at ``at`` is read in its sentence, and a short end fills the line."""
+    if at <= _SENTENCE_CHARS:
+        return 0
+    sentences = list(_SENTENCE.finditer(content, at - _SENTENCE_CHARS, at))
+    start = sentences[-1].end() if sentences else _next_word(content, at - _WORDS_CHARS, at)
+    latest = max(1, len(content.rstrip()) - HIT_LINE_CHARS + 1)
+    return _next_word(content, latest, start) if start > latest else start
+
+
+def _next_word(content: str, since: int, until: int) -> int:
+    """Where the first word between two places begins, the second place if none does."""
+    for at in range(since, until):
+        if content[at - 1].isspace() and not content[at].isspace():
+            return at
+    return until

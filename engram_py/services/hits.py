@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from engram_py.models.explain import Numbers
 from engram_py.models.observation import Hit, Observation, RelationNote
+from engram_py.recall.closeness import lens
 from engram_py.recall.diversity import jaccard, shingles
 from engram_py.recall.preview import preview
-from engram_py.recall.query import Query
 from engram_py.recall.rank import Standing, factors
-from engram_py.recall.score import Scored
+from engram_py.recall.score import Scored, Term
 from engram_py.services.anchors import Anchors
 from engram_py.services.journal import Journal
 from engram_py.services.lookup import relation_notes
@@ -105,9 +105,9 @@ class Hits:
         placed.sort(key=lambda place: (not (whole_first and place.scored.whole), -place.score, -place.row.id))
         return _different_first(placed, limit)
 
-    def shown(self, query: Query, placed: Sequence[Placed], *, stale_only: bool = False) -> tuple[Hit, ...]:
-        """The hits to show, with the state of the files each is about."""
-        words = [word.text for word in query.content_words]
+    def shown(self, terms: Sequence[Term], placed: Sequence[Placed], *, stale_only: bool = False) -> tuple[Hit, ...]:
+        """The hits to show, each with the place of its text where the terms stand and the state of its files."""
+        glass = lens(terms)
         states = self._anchors.states([place.row for place in placed])
         now = self._journal.moment()
         # Within one answer no score is above the one before: what was named counts 1, so does the first by its words.
@@ -116,11 +116,11 @@ class Hits:
         hits = []
         for place in placed:
             row = place.row
-            snippet, truncated = preview(row.content, words)
             anchors = states.get(row.id, ())
             state = row.state(now)
             if stale_only and state == "active" and not any(anchor.stale for anchor in anchors):
                 continue
+            shown = preview(row.content, terms, glass)
             if place.scored.relevance:
                 score = min(score, place.score / best)
             hits.append(
@@ -133,8 +133,8 @@ class Hits:
                     scope=row.scope,
                     topic_key=row.topic_key,
                     score=round(score, 4),
-                    snippet=snippet,
-                    truncated=truncated,
+                    snippet=shown.text,
+                    truncated=shown.cut,
                     pinned=row.pinned,
                     state=state,
                     review_after=row.review_after,
@@ -146,6 +146,7 @@ class Hits:
                     anchors=anchors,
                     branch=place.branch,
                     like=place.like,
+                    place=shown.place,
                 )
             )
         return tuple(hits)

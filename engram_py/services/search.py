@@ -91,7 +91,7 @@ class Search:
         sight, place_notes = self._sight(parsed, project, all_projects, type, scope, session_id)
         found, placed = self._placed(parsed, sight, limit, floor, any_word=match_mode == "any")
         # Whether a file changed is known only of what was looked at.
-        hits = self._hits.shown(parsed, placed if sight.stale else placed[:limit], stale_only=sight.stale)[:limit]
+        hits = self._hits.shown(found.terms, placed if sight.stale else placed[:limit], stale_only=sight.stale)[:limit]
         ids = [hit.id for hit in hits]
         silence = None if hits else self._silence(parsed, found, sight, floor)
         self._note_use(parsed, sight, ids, silence, narrowed=bool(type or scope))

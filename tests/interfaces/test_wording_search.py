@@ -114,6 +114,15 @@ def test_why_nobody_can_tell_about_a_file_is_said_only_in_the_long_form() -> Non
     assert said(value, full=True)[3:] == ["  src/auth.py:10-20 unknown (a directory)"]
 
 
+@pytest.mark.parametrize("more", ["", "Nobody knows what else there is to say of all of this, and of the rest. " * 20])
+def test_the_line_of_a_hit_goes_from_the_words_that_were_asked_for_to_what_follows_them(app: Engram, more: str) -> None:
+    before = "The payments were looked at for two days.\n\nNothing in the logs told which part was slow. "
+    answer = "Consumers that retried acknowledge only after the ledger has written the row, which is soon enough."
+    app.observations.save(Draft("Slow payments", f"{before}{answer} {more}"))
+
+    assert said(app.searches.search("when does the retrying consumer acknowledge?"))[2].startswith(f"  …{answer[:90]}")
+
+
 # Nothing
 
 

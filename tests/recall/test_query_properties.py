@@ -12,9 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from engram_py.recall.closeness import lens
 from engram_py.recall.derive import derived_terms
 from engram_py.recall.preview import preview
 from engram_py.recall.query import MAX_WORDS, match_all, match_any, parse_query
+from engram_py.recall.score import Term
 from engram_py.recall.similar import may_contradict, overlap, title_words
 
 SYNTAX = ["AND", "OR", "NOT", "NEAR(", '"', '""', "*", "^", ":", "-", "(", ")", "{", "}", "+", "title:", "\0", "'", ";"]
@@ -97,7 +99,9 @@ def test_likeness_of_titles_is_a_share_and_the_same_both_ways(title: str, other:
 
 @given(content=STORED, words=st.lists(st.text(min_size=1, max_size=8)), limit=st.integers(20, 300))
 def test_a_preview_is_one_line_that_fits(content: str, words: list[str], limit: int) -> None:
-    text, cut = preview(content, words, limit=limit)
-    assert len(text) <= limit
-    assert "\n" not in text
-    assert cut == (text != " ".join(content.split()))
+    terms = [Term(word, word, 1.0, 1, (word,)) for word in words]
+    found = preview(content, terms, lens(terms), limit=limit)
+    assert len(found.text) <= limit
+    assert "\n" not in found.text
+    assert found.cut == (found.text != " ".join(content.split()))
+    assert 0 <= found.place <= len(found.text)
