@@ -60,11 +60,17 @@ def places(hit: Hit, *, full: bool = False) -> str:
 def _hit(hit: Hit, value: Results, now: datetime, full: bool) -> Iterator[str]:
     several = value.projects is None or hit.project not in value.projects or len(value.projects) > 1
     about = [hit.type, age(hit.updated_at, now), *([hit.project] if several else []), *marks(hit)]
-    yield f"[#{hit.id}] {hit.title} ({', '.join(about)})"
-    yield f"  {hit.snippet if full else _line(hit)}"
+    line = hit.snippet if full else _line(hit)
+    yield f"[#{hit.id}] {named(hit, line)} ({', '.join(about)})"
+    yield f"  {line}"
     if found := places(hit, full=full):
         yield f"  {found}"
     yield from (f"  {relation(note)}" for note in hit.relations)
+
+
+def named(hit: Hit, line: str) -> str:
+    """The title, with what it does not say of a session's summary unless the ``line`` below says it."""
+    return hit.title if hit.goal.removesuffix("…") in line else f"{hit.title}. {hit.goal}"
 
 
 def _line(hit: Hit) -> str:

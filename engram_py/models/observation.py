@@ -46,8 +46,7 @@ class Draft:
 
     ``scope`` None takes the project's default. ``operation_id`` makes a repeated save answer what the
     first one did. ``aliases`` are other words somebody may search by. ``files`` are those it is about, as ``path``,
-    ``path:line`` or ``path:start-end``; those its **Where** line names count as well.
-    """
+    ``path:line`` or ``path:start-end``; those its **Where** line names count as well."""
 
     title: str
     content: str
@@ -278,7 +277,7 @@ class Reviewed:
 class Hit:
     """Enough of an observation to choose by. ``score`` is 0..1 within one answer, best first; ``coverage`` the share of
     the query it holds. ``branch`` is set when it was made where HEAD does not lead; ``like`` is a better hit that says
-    the same. ``place`` is where in the snippet to begin when there is no room for all of it."""
+    the same. ``place`` is where a short line of the snippet begins, ``goal`` what a session was for."""
 
     id: int
     sync_id: str
@@ -302,6 +301,7 @@ class Hit:
     branch: str = ""
     like: int | None = None
     place: int = 0
+    goal: str = ""
 
 
 # "More than a thousand" is all a reader needs to know; counting a million costs more than the rest.

@@ -7,6 +7,9 @@ from typing import Literal
 
 from engram_py.models.observation import Row
 
+# Before the name of the project; every session's, as Engram writes it (spec/engram-behaviour.md 5.2).
+SUMMARY_TITLE = "Session summary: "
+
 
 @dataclass(frozen=True, slots=True)
 class Session:

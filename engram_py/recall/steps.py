@@ -1,10 +1,11 @@
-"""What a session's summary says is still to be done."""
+"""What a session's summary says it was for, and what is still to be done."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 MOST_STEPS = 3
+GOAL_CHARS = 80
 
 _NAMES = """
 next steps|next|next step|open|open items|open points|open questions|todo|to do|remaining|remaining work|left to do
@@ -13,6 +14,7 @@ prochaines étapes|reste à faire|próximos passos|prossimi passi|следующ
 下一步|下一步计划|待办|次のステップ|다음 단계
 """
 _HEADINGS = frozenset(_NAMES.strip().replace("\n", "|").split("|"))
+_GOALS = frozenset({"goal", "goals", "objetivo", "ziel", "objectif", "obiettivo", "цель", "目标", "目標", "목표"})
 _DONE = ("[x]", "[X]", "~~", "✅", "✔", "☑")
 _BULLETS = ("-", "*", "+", "•")
 
@@ -21,6 +23,18 @@ def open_steps(summary: str) -> tuple[str, ...]:
     """The first items under a heading such as ``## Next Steps`` that are not ticked off, each on one line."""
     items = (item for heading, item in _items(summary) if heading in _HEADINGS and not item.startswith(_DONE))
     return tuple(item.removeprefix("[ ]").strip() for item in items)[:MOST_STEPS]
+
+
+def goal(summary: str) -> str:
+    """The line of a summary that says what the session was for, else its first; cut after a word."""
+    first = ""
+    for heading, item in _items(summary):
+        first = first or item
+        if heading in _GOALS:
+            first = item
+            break
+    cut = first[:GOAL_CHARS]
+    return first if cut == first else f"{cut.rpartition(' ')[0] or cut}…"
 
 
 def gist(summary: str) -> str:
@@ -67,6 +81,6 @@ def _heading(line: str) -> tuple[str | None, str]:
         if closed:
             return name.strip(" :：\t").lower(), said.strip(" :：\t")
     name, colon, said = line.partition(":")
-    if colon and name.strip().lower() in _HEADINGS:
+    if colon and name.strip().lower() in _HEADINGS | _GOALS:
         return name.strip().lower(), said.strip()
     return None, ""

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 from engram_py.models.explain import Numbers
 from engram_py.models.observation import Hit, Observation, RelationNote
+from engram_py.models.session import SUMMARY_TITLE
 from engram_py.recall.closeness import lens
 from engram_py.recall.diversity import jaccard, shingles
 from engram_py.recall.preview import preview
 from engram_py.recall.rank import Standing, factors
 from engram_py.recall.score import Scored, Term
+from engram_py.recall.steps import goal
 from engram_py.services.anchors import Anchors
 from engram_py.services.journal import Journal
 from engram_py.services.lookup import relation_notes
@@ -147,9 +149,18 @@ class Hits:
                     branch=place.branch,
                     like=place.like,
                     place=shown.place,
+                    goal=_goal(row),
                 )
             )
         return tuple(hits)
+
+
+def _goal(row: Observation) -> str:
+    """What a summary was for whose title says no more than the project."""
+    if not row.title.startswith(SUMMARY_TITLE):
+        return ""
+    said = goal(row.content)
+    return "" if said.startswith(row.title.removeprefix(SUMMARY_TITLE).rstrip(" .…")) else said
 
 
 def _superseded(relations: Sequence[RelationNote]) -> bool:

@@ -10,7 +10,7 @@ from engram_py.capture.normalize import TOPIC_KEY_LIMIT_CHARS, check_text, conte
 from engram_py.capture.passive import learning_title, parse_learnings
 from engram_py.errors import EmptyQueryError, PromptNotFoundError
 from engram_py.models.observation import Draft, Saved
-from engram_py.models.session import Captured, Prompt, PromptSaved
+from engram_py.models.session import SUMMARY_TITLE, Captured, Prompt, PromptSaved
 from engram_py.recall.derive import derived_terms
 from engram_py.recall.query import match_all, parse_query
 from engram_py.services.intake import clean_content, intake_notes, redact_readable
@@ -119,7 +119,7 @@ class Episodes:
             place = self._projects.for_write(project, session_id=session_id)
             session = self._sessions.ensure(session_id, place)
             draft = Draft(
-                title=f"Session summary: {place.project}",
+                title=f"{SUMMARY_TITLE}{place.project}",
                 content=content,
                 type="session_summary",
                 topic_key=summary_topic(session.id),

@@ -123,6 +123,26 @@ def test_the_line_of_a_hit_goes_from_the_words_that_were_asked_for_to_what_follo
     assert said(app.searches.search("when does the retrying consumer acknowledge?"))[2].startswith(f"  …{answer[:90]}")
 
 
+def test_a_session_summary_says_what_the_session_was_for(app: Engram) -> None:
+    app.episodes.summarize("## Goal\nBuild the CSV parser\n\n## Accomplished\n" + "Wrote some tests of it. " * 20)
+
+    value = app.searches.search("csv parser")
+    [title, line] = said(value)[1:]
+    assert title.startswith("[#1] Session summary: widgets (session_summary, ")
+    assert "Build the CSV parser" in line
+    [title, line] = said(app.searches.search("tests wrote"))[1:]
+    assert title.startswith("[#1] Session summary: widgets. Build the CSV parser (session_summary, ")
+    assert "Build" not in line
+    assert value.results[0].title == "Session summary: widgets"
+
+
+def test_a_summary_whose_title_says_its_goal_is_not_named_by_it_twice(app: Engram) -> None:
+    goal = "Build the CSV parser that reads quoted newlines."
+    app.save(Draft(f"Session summary: {goal[:30]}", f"## Goal\n{goal}\n{'Wrote some tests of it. ' * 20}"))
+
+    assert app.searches.search("tests wrote").results[0].goal == ""
+
+
 # Nothing
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.steps import MOST_STEPS, gist, open_steps
+from engram_py.recall.steps import GOAL_CHARS, MOST_STEPS, gist, goal, open_steps
 
 SUMMARY = """\
 ## Goal
@@ -28,6 +28,27 @@ Build the CSV parser
 
 def test_the_open_steps_are_those_that_are_not_ticked_off() -> None:
     assert open_steps(SUMMARY) == ("quoted newlines", "write the docs")
+
+
+@pytest.mark.parametrize(
+    ("summary", "said"),
+    [
+        pytest.param(SUMMARY, "Build the CSV parser", id="heading"),
+        pytest.param("Done.\n**Goal**: build the  parser\nmore", "build the parser", id="in-its-line"),
+        pytest.param("Done.\nGoal: build the parser\nmore", "build the parser", id="without-marks"),
+        pytest.param("## Ziel\n- [ ] Der Parser", "[ ] Der Parser", id="another-language"),
+        pytest.param("\n- Built the login.\nAnd the logout.", "Built the login.", id="no-goal"),
+        pytest.param("", "", id="nothing"),
+    ],
+)
+def test_the_goal_is_what_the_session_was_for_or_else_the_first_line(summary: str, said: str) -> None:
+    assert goal(summary) == said
+
+
+@pytest.mark.parametrize("summary", ["the parser " * 20, "x" * 200])
+def test_a_long_goal_is_cut(summary: str) -> None:
+    assert goal(summary).rstrip("…").removesuffix("parser") != goal(summary)
+    assert GOAL_CHARS - 10 < len(goal(summary)) <= GOAL_CHARS + 1
 
 
 def test_the_gist_is_everything_else_on_one_line() -> None:

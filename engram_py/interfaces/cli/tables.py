@@ -13,7 +13,7 @@ from rich.text import Text
 
 from engram_py.interfaces.cli.support import printable
 from engram_py.interfaces.wording import age, clock, relation
-from engram_py.interfaces.wording_search import marks, places
+from engram_py.interfaces.wording_search import marks, named, places
 from engram_py.models.context import Stats
 from engram_py.models.health import Report
 from engram_py.models.listing import Listing
@@ -82,7 +82,7 @@ def _results(value: Results, now: datetime) -> Table:
     columns = ("id", "type", "age", *(("project",) if several else ()), "memory")
     table = _new(f"{len(value.results)} found ({value.rung})", *columns, spaced=True)
     for hit in value.results:
-        lines = [f"[bold]{_cell(hit.title)}[/bold]{_marks(hit)}", _cell(hit.snippet)]
+        lines = [f"[bold]{_cell(named(hit, hit.snippet))}[/bold]{_marks(hit)}", _cell(hit.snippet)]
         more = [places(hit, full=True), *(relation(note) for note in hit.relations)]
         lines += [f"[yellow]{_cell(line)}[/yellow]" for line in more if line]
         project = (_cell(hit.project),) if several else ()
