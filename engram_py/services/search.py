@@ -229,7 +229,9 @@ class Search:
     def _silence(self, parsed: Query, found: Found, sight: Sight, floor: float) -> Silence:
         """Why there is no answer. Nothing is read for it that the search had not read anyway."""
         best, coverage = next(iter(found.scored), None), found.verdict.coverage
-        topics = dict.fromkeys(found.rows[one.id].topic_key or "" for one in found.scored[:20] if one.id in found.rows)
+        rows = [found.rows[one.id] for one in found.scored[:20] if one.id in found.rows]
+        # The key of a session's summary is made of its id: nobody chose it.
+        topics = dict.fromkeys(row.topic_key or "" for row in rows if row.type != "session_summary")
         if not parsed.words and sight.filtered:
             reason = "nothing passes the filters"
         elif not parsed.words:

@@ -55,6 +55,13 @@ def test_silence_names_the_words_this_memory_never_saw(app: Engram) -> None:
     assert found.reason.startswith("the nearest covers ")
 
 
+def test_the_topics_that_are_near_are_those_that_somebody_chose(app: Engram) -> None:
+    fill(app)
+    app.episodes.summarize("The restart of the retry queue took a day.", session_id="s-1")
+    kept(app, QUEUE, topic_key="session/restart")
+    assert silence(app, "Which restart of kubernetes ingress renews certificates?").topics == ("session/restart",)
+
+
 def test_silence_about_unknown_words_only_says_so(app: Engram) -> None:
     kept(app, QUEUE)
     found = silence(app, "kubernetes")
