@@ -59,7 +59,8 @@ class Explain:
 @dataclass(frozen=True, slots=True)
 class Silence:
     """Why nothing was answered: words this memory never saw, topics that are near, and what the filters took away.
-    ``foreign`` says that the question is not in English, as far as its small words tell."""
+    ``nearest`` holds at least half of what is known of the question (0: nothing does); ``promising`` says that it is
+    not far from an answer, ``foreign`` that the question is not in English, as far as its small words tell."""
 
     unknown: tuple[str, ...]
     topics: tuple[str, ...]
@@ -69,3 +70,4 @@ class Silence:
     reason: str
     nearest_title: str = ""
     foreign: bool = False
+    promising: bool = False

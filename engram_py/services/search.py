@@ -9,8 +9,9 @@ from engram_py.capture.normalize import check_text, normalize_topic_key
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProjectError, InvalidTopicKeyError
 from engram_py.models.explain import Explain, Rung, Silence
 from engram_py.models.observation import MOST_COUNTED, Results
-from engram_py.recall.floor import FLOOR, Verdict
+from engram_py.recall.floor import FLOOR, Verdict, is_elsewhere
 from engram_py.recall.query import Query, parse_query
+from engram_py.recall.score import Scored
 from engram_py.recall.stopwords import is_foreign
 from engram_py.services.anchors import Anchors
 from engram_py.services.hits import Hits, Placed
@@ -30,6 +31,9 @@ MOST = 20
 MATCH_MODES = ("all", "any")
 # Of rows that are about files, as many as this are compared with them to list those that changed.
 STALE_READ = 200
+# An empty answer names the nearest where it holds so much of what is known of the question, by idf, and says to open it
+# where it reaches so much of the floor: what lacks the rarest words is about something else.
+_NEAR, _PROMISING = 0.5, 0.5
 
 
 class Search:
@@ -228,7 +232,8 @@ class Search:
 
     def _silence(self, parsed: Query, found: Found, sight: Sight, floor: float) -> Silence:
         """Why there is no answer. Nothing is read for it that the search had not read anyway."""
-        best, coverage = next(iter(found.scored), None), found.verdict.coverage
+        best, coverage, needed = next(iter(found.scored), None), found.verdict.coverage, floor * found.verdict.ease
+        nearest = found.rows.get(best.id) if best is not None and _holds(best, found) >= _NEAR else None
         rows = [found.rows[one.id] for one in found.scored[:20] if one.id in found.rows]
         # The key of a session's summary is made of its id: nobody chose it.
         topics = dict.fromkeys(row.topic_key or "" for row in rows if row.type != "session_summary")
@@ -239,7 +244,7 @@ class Search:
         elif found.filtered_away:
             reason = "what has these words was filtered away"
         elif best is not None:
-            reason = f"the nearest covers {coverage:.1%} of the question; {floor * found.verdict.ease:.1%} is needed"
+            reason = f"the nearest covers {coverage:.1%} of the question; {needed:.1%} is needed"
         elif parsed.phrases or parsed.excluded:
             reason = "no memory here has its words as the quotes and the minus ask"
         elif any(term.rows for term in found.terms):
@@ -251,11 +256,18 @@ class Search:
             topics=tuple(topic for topic in topics if topic)[:5],
             filtered=found.filtered_away,
             filters=sight.said,
-            nearest=best.id if best is not None else 0,
-            nearest_title=found.rows[best.id].title if best is not None and best.id in found.rows else "",
+            nearest=nearest.id if nearest is not None else 0,
+            nearest_title=nearest.title if nearest is not None else "",
             foreign=is_foreign([word.text for word in parsed.words]),
             reason=reason,
+            promising=nearest is not None and coverage >= needed * _PROMISING,
         )
+
+
+def _holds(one: Scored, found: Found) -> float:
+    """How much of what is known here of the question a row holds, 0..1 by idf."""
+    known = {term.text: term.idf for term in found.terms if term.text not in found.unknown and not is_elsewhere(term)}
+    return sum(known.get(word, 0.0) for word in one.words) / (sum(known.values()) or 1.0)
 
 
 def _floor_rung(verdict: Verdict, floor: float) -> Rung:

@@ -152,10 +152,11 @@ def test_an_empty_answer_names_unknown_words_near_topics_and_the_next_step_in_fo
         unknown=("kafka", "rebalance"),
         topics=("auth/login", "auth/ttl"),
         nearest=3,
-        reason="the nearest covers 19.0% of the question; 43.0% is needed",
+        reason="the nearest covers 39.0% of the question; 43.0% is needed",
+        promising=True,
     ) == [
         'Nothing found for "does kafka rebalance the login?" in widgets (7 memories visible from there).',
-        "The nearest covers 19.0% of the question; 43.0% is needed. Never seen in this memory: kafka, rebalance.",
+        "Never seen in this memory: kafka, rebalance. The nearest covers 39.0% of the question; 43.0% is needed.",
         "Nearest: [#3]. Nearest topics: auth/login, auth/ttl.",
         "Next: open [#3] if that may be it, or ask with fewer or other words.",
     ]
@@ -187,7 +188,12 @@ def test_a_filter_is_not_blamed_for_words_that_nobody_ever_saw() -> None:
     [
         pytest.param("zebra", {}, "try other words, or search all projects (all_projects, --all)", id="words"),
         pytest.param("zebra", {"projects": None}, "try other words", id="everywhere-already"),
-        pytest.param('"access token"', {"nearest": 3}, "search without the quotes and the -words", id="phrase"),
+        pytest.param(
+            "zebra", {"nearest": 3}, "try other words, or search all projects (all_projects, --all)", id="far-away"
+        ),
+        pytest.param(
+            '"access token"', {"nearest": 3, "promising": True}, "search without the quotes and the -words", id="phrase"
+        ),
         pytest.param("timeout -redis", {}, "search without the quotes and the -words", id="excluded"),
         pytest.param("re-try", {}, "try other words, or search all projects (all_projects, --all)", id="hyphen"),
         pytest.param("...", {}, "give at least one word, #id, or a filter such as type:decision", id="no-word"),

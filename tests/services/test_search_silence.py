@@ -62,6 +62,29 @@ def test_the_topics_that_are_near_are_those_that_somebody_chose(app: Engram) -> 
     assert silence(app, "Which restart of kubernetes ingress renews certificates?").topics == ("session/restart",)
 
 
+def test_the_nearest_is_named_where_it_holds_half_of_what_is_known(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, QUEUE)
+    kept(app, "The pgbouncer pool, the ledger and the invoice mails.")
+    assert silence(app, "restart kubernetes ingress certificates").nearest == saved
+    scattered = silence(app, "which saddles, comets, pottery and beetles did violins and ferries restart?")
+    assert (scattered.nearest, scattered.nearest_title, scattered.promising) == (0, "", False)
+
+
+@pytest.mark.parametrize(
+    ("question", "promising"),
+    [
+        pytest.param("retry queue restart kubernetes ingress certificates renewal midnight", True, id="three-of-eight"),
+        pytest.param("restart kubernetes ingress certificates renewal", False, id="one-of-five"),
+    ],
+)
+def test_the_nearest_may_be_it_where_it_is_half_of_an_answer(app: Engram, question: str, promising: bool) -> None:
+    fill(app)
+    saved = kept(app, QUEUE)
+    found = silence(app, question, floor=0.6)
+    assert (found.nearest, found.promising) == (saved, promising)
+
+
 def test_silence_about_unknown_words_only_says_so(app: Engram) -> None:
     kept(app, QUEUE)
     found = silence(app, "kubernetes")
