@@ -97,7 +97,10 @@ def _why(silence: Silence) -> str:
     if silence.filtered:
         together = " together" if len(silence.filters) > 1 else ""
         why = f"Filtered away by {_named(silence.filters)}{together}: {silence.filtered:,} with words of it."
-    return f"Never seen in this memory: {_named(silence.unknown)}. {why}" if silence.unknown else why
+    unseen = [f"Never seen in this memory: {_named(silence.unknown)}."] if silence.unknown else []
+    if silence.elsewhere:
+        unseen.append(f"Only other projects know: {_named(silence.elsewhere)}; all_projects searches them.")
+    return " ".join([*unseen, why])
 
 
 def _near(silence: Silence) -> str:
@@ -120,6 +123,8 @@ def _next_step(value: Results, silence: Silence) -> str:
         return f"Next: save something, nothing is kept here yet{_elsewhere(value)}."
     if _MARKED.search(value.query):
         return "Next: search without the quotes and the -words."
+    if silence.elsewhere and not silence.promising:
+        return "Next: search all projects (all_projects, --all), or try other words."
     if silence.promising:
         return f"Next: open [#{silence.nearest}] if that may be it, or ask with fewer or other words."
     if silence.foreign:

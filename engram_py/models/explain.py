@@ -60,7 +60,8 @@ class Explain:
 class Silence:
     """Why nothing was answered: words this memory never saw, topics that are near, and what the filters took away.
     ``nearest`` holds at least half of what is known of the question (0: nothing does); ``promising`` says that it is
-    not far from an answer, ``foreign`` that the question is not in English, as far as its small words tell."""
+    not far from an answer, ``foreign`` that the question is not in English, as far as its small words tell. Only other
+    projects know what stands in ``elsewhere``."""
 
     unknown: tuple[str, ...]
     topics: tuple[str, ...]
@@ -71,3 +72,4 @@ class Silence:
     nearest_title: str = ""
     foreign: bool = False
     promising: bool = False
+    elsewhere: tuple[str, ...] = ()

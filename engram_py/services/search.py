@@ -234,6 +234,7 @@ class Search:
         """Why there is no answer. Nothing is read for it that the search had not read anyway."""
         best, coverage, needed = next(iter(found.scored), None), found.verdict.coverage, floor * found.verdict.ease
         nearest = found.rows.get(best.id) if best is not None and _holds(best, found) >= _NEAR else None
+        elsewhere = _elsewhere(parsed, found, sight)
         rows = [found.rows[one.id] for one in found.scored[:20] if one.id in found.rows]
         # The key of a session's summary is made of its id: nobody chose it.
         topics = dict.fromkeys(row.topic_key or "" for row in rows if row.type != "session_summary")
@@ -247,6 +248,8 @@ class Search:
             reason = f"the nearest covers {coverage:.1%} of the question; {needed:.1%} is needed"
         elif parsed.phrases or parsed.excluded:
             reason = "no memory here has its words as the quotes and the minus ask"
+        elif elsewhere:
+            reason = "no memory seen from here has any of its words"
         elif any(term.rows for term in found.terms):
             reason = "only other projects know its words; all_projects searches them"
         else:
@@ -260,6 +263,7 @@ class Search:
             nearest_title=nearest.title if nearest is not None else "",
             foreign=is_foreign([word.text for word in parsed.words]),
             reason=reason,
+            elsewhere=elsewhere,
             promising=nearest is not None and coverage >= needed * _PROMISING,
         )
 
@@ -268,6 +272,13 @@ def _holds(one: Scored, found: Found) -> float:
     """How much of what is known here of the question a row holds, 0..1 by idf."""
     known = {term.text: term.idf for term in found.terms if term.text not in found.unknown and not is_elsewhere(term)}
     return sum(known.get(word, 0.0) for word in one.words) / (sum(known.values()) or 1.0)
+
+
+def _elsewhere(parsed: Query, found: Found, sight: Sight) -> tuple[str, ...]:
+    """The words that only other projects know; none where a filter, a phrase or an exclusion may be what hides them."""
+    if sight.filtered or sight.projects is None or parsed.phrases or parsed.excluded:
+        return ()
+    return tuple(term.text for term in found.terms if is_elsewhere(term))
 
 
 def _floor_rung(verdict: Verdict, floor: float) -> Rung:

@@ -162,6 +162,15 @@ def test_an_empty_answer_names_unknown_words_near_topics_and_the_next_step_in_fo
     ]
 
 
+def test_an_empty_answer_names_the_words_that_only_other_projects_know() -> None:
+    assert silent("kafka login", unknown=("zebra",), elsewhere=("kafka",), nearest=3)[1:] == [
+        "Never seen in this memory: zebra. Only other projects know: kafka; all_projects searches them. "
+        "No memory here has any of its words.",
+        "Nearest: [#3].",
+        "Next: search all projects (all_projects, --all), or try other words.",
+    ]
+
+
 def test_an_empty_answer_says_what_was_filtered_away_and_by_what() -> None:
     assert silent("timeout type:policy since:7d", filtered=1_200, filters=("type:policy", "since:7d"))[1:] == [
         "Filtered away by type:policy, since:7d together: 1,200 with words of it.",

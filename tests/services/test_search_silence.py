@@ -178,6 +178,27 @@ def test_words_that_only_another_project_knows_find_nothing_here(app: Engram) ->
     kept(app, QUEUE, project="gadgets")
     found = silence(app, "retry queue drains")
     assert (found.nearest, found.topics, found.filtered) == (0, (), 0)
+    assert (found.elsewhere, found.reason) == (
+        ("retry", "queue", "drains"), "no memory seen from here has any of its words",
+    )  # fmt: skip
+
+
+def test_the_words_that_only_other_projects_know_are_named_beside_a_common_one(app: Engram) -> None:
+    fill(app)
+    kept(app, "The sync of the tulips.")
+    kept(app, "The kubernetes ingress.", project="gadgets")
+    question = "sync of the kubernetes ingress certificates"
+    found = silence(app, question)
+    assert (found.elsewhere, found.unknown) == (("kubernetes", "ingress"), ("certificates",))
+    assert silence(app, question, all_projects=True, floor=1).elsewhere == ()
+
+
+@pytest.mark.parametrize("asked", ["kubernetes type:policy", "kubernetes since:2099", '"kubernetes ingress" sync'])
+def test_what_a_filter_or_a_phrase_hides_is_not_said_to_be_elsewhere(app: Engram, asked: str) -> None:
+    fill(app)
+    kept(app, "The kubernetes cluster.")
+    kept(app, "The kubernetes ingress.", project="gadgets")
+    assert silence(app, asked).elsewhere == ()
 
 
 def test_a_word_of_another_project_says_more_against_an_answer_than_one_nobody_knows(app: Engram) -> None:
