@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -94,6 +95,7 @@ class _Reader:
         self._index_read = False
         self._left_out: list[str] = []
         self._kept_bare: list[str] = []
+        self._noted: set[str] = set()
         self.anchors: dict[tuple[str, int | None, int | None], Values] = {}
 
     def take(self, reference: Reference, *, root_only: bool = False) -> None:
@@ -114,14 +116,19 @@ class _Reader:
         found = [("not anchored", self._left_out), ("kept by name, their text was not read", self._kept_bare)]
         return tuple(f"{what}: {_listed(files)}" for what, files in found if files)
 
+    def _note(self, notes: list[str], reference: Reference, path: str, reason: str) -> None:
+        """Once for each file, whatever lines of it are named and however it is spelt."""
+        if (name := posixpath.normpath(path)) not in self._noted:
+            self._noted.add(name)
+            notes.append(f"{_shown(reference.path)} ({reason})")
+
     def _values(self, reference: Reference, *, root_only: bool) -> Values | None:
-        shown = _shown(reference.path)
         if self._repository is None:
             return self._by_name(reference, NO_REPOSITORY)
         placed = self._placed(reference, self._repository, root_only=root_only)
         if isinstance(placed, Unread):
             if reference.sure:
-                self._left_out.append(f"{shown} ({placed.reason})")
+                self._note(self._left_out, reference, reference.path, placed.reason)
             return None
         file = read_file(placed.root, placed.path)
         if isinstance(file, Unread):
@@ -144,17 +151,17 @@ class _Reader:
         outside = not is_path(path) or path.startswith("/") or ".." in path.split("/") or path[1:2] == ":"
         if outside or not reference.sure:
             if reference.sure:
-                self._left_out.append(f"{_shown(reference.path)} (outside the working directory)")
+                self._note(self._left_out, reference, path, "outside the working directory")
             return None
-        self._kept_bare.append(f"{_shown(reference.path)} (no repository here)")
+        self._note(self._kept_bare, reference, path, "no repository here")
         return _bare(path, reference.start, reference.end, reference.origin, why)
 
     def _unread(self, reference: Reference, placed: Placed, file: Unread) -> Values | None:
         if reference.origin == "where":
             if reference.sure:
-                self._left_out.append(f"{_shown(reference.path)} ({file.reason})")
+                self._note(self._left_out, reference, placed.path, file.reason)
             return None
-        self._kept_bare.append(f"{_shown(reference.path)} ({file.reason})")
+        self._note(self._kept_bare, reference, placed.path, file.reason)
         return _bare(placed.path, reference.start, reference.end, reference.origin, file.reason)
 
     def _read(self, reference: Reference, placed: Placed, file: Content, repository: Repository) -> Values | None:

@@ -230,6 +230,17 @@ def test_a_file_of_the_where_line_that_is_not_there_is_said(here: Engram) -> Non
     assert (kept(here, saved), saved.warnings[-1]) == ((), "not anchored: src/auht.py (no such file)")
 
 
+@pytest.mark.parametrize("named", ["src/auht.py", "src/auht.py:3", "./src/auht.py", "`src/auht.py:3-4`, src/auht.py:9"])
+@pytest.mark.parametrize("listed", ["src/auht.py", "src/auht.py:7", "src/../src/auht.py"])
+def test_one_note_is_enough_for_a_file_that_is_listed_and_on_the_where_line(
+    here: Engram, listed: str, named: str
+) -> None:
+    saved = here.save(Draft("Typo", f"**Where**: {named}", files=(listed,)))
+    notes = [note for note in saved.warnings if "auht.py" in note]
+    assert notes == [f"kept by name, their text was not read: {listed.removesuffix(':7')} (no such file)"]
+    assert len(kept(here, saved)) == 1
+
+
 def test_a_secret_in_a_path_is_not_stored(here: Engram, data_dir: Path) -> None:
     secret = "gh" + "p_" + "q7Wm2Zx9Kd4Rt8Vb1Nc6Hy3Jf5Lg0Ps12345"
     about(here, f"src/{secret}.py", f"src/{secret}.py:3")
