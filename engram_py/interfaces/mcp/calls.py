@@ -98,7 +98,8 @@ def _answered(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str,
         shown |= surfaced
         if answer == "json":
             return _result(_json_answer(value, notes))
-        return _result(render.with_notes(render.text(value, now=now, full=answer == "full"), notes))
+        said = render.text(value, now=now, full=answer == "full") or tool.nothing
+        return _result(render.with_notes(said, notes))
     except EngramError as exc:
         return _failure(exc, notes, wants_json=wants_json)
     except Exception:

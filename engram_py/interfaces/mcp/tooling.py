@@ -72,7 +72,8 @@ QUIET: Any = SkipJsonSchema()  # type: ignore[type-arg]
 
 @dataclass(frozen=True)
 class Tool:
-    """A registered tool. ``aliases`` are other names of arguments; ``formats`` what response_format takes."""
+    """A registered tool. ``aliases`` are other names of arguments; ``formats`` what response_format takes,
+    ``nothing`` the answer in the place of an empty text."""
 
     name: str
     title: str
@@ -80,6 +81,7 @@ class Tool:
     function: Callable[..., Any]
     aliases: Mapping[str, str] = field(default_factory=dict)
     formats: tuple[str, ...] = FORMATS
+    nothing: str = ""
 
     @cached_property
     def description(self) -> str:
@@ -172,13 +174,18 @@ R = TypeVar("R")
 
 
 def tool(
-    *, title: str, hints: Hints, aliases: Mapping[str, str] | None = None, formats: tuple[str, ...] = FORMATS
+    *,
+    title: str,
+    hints: Hints,
+    aliases: Mapping[str, str] | None = None,
+    formats: tuple[str, ...] = FORMATS,
+    nothing: str = "",
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a function ``(app, arguments…) -> value`` as the tool of its name."""
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
         name = function.__name__
-        TOOLS[name] = Tool(name, title, hints, function, aliases or {}, formats)
+        TOOLS[name] = Tool(name, title, hints, function, aliases or {}, formats, nothing)
         return function
 
     return register

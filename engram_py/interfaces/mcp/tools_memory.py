@@ -84,7 +84,7 @@ def mem_search(
     )
 
 
-@tool(title="Session context", hints=READS)
+@tool(title="Session context", hints=READS, nothing="Nothing here is near enough; mem_search asks directly.")
 def mem_context(
     app: Engram,
     project: Project = None,

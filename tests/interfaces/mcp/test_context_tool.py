@@ -15,10 +15,12 @@ async def memory(agent: Agent) -> Agent:
 
 
 @pytest.mark.anyio
-async def test_a_query_gets_one_section_and_nothing_gets_the_empty_text(memory: Agent) -> None:
+async def test_a_query_gets_one_section_or_one_short_sentence(memory: Agent) -> None:
     assert "- [#1] Chose uv over poetry" in await memory.told("mem_context", query="why did we choose uv?")
     assert "## Earlier sessions" in await memory.told("mem_context", query="where were we?")
-    assert await memory.told("mem_context", query="sort a list") == ""
+    said = await memory.told("mem_context", query="sort a list")
+    assert said == "Nothing here is near enough; mem_search asks directly."
+    assert len(said) / 4 <= 20
 
 
 @pytest.mark.anyio
