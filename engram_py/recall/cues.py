@@ -73,11 +73,61 @@ remember|recall|forget|did i say|did i tell|do you know about my|recuerda|recuer
 souviens|rappelle|lembra|lembre|ricorda|ricordi|вспомни|запомни|记得|覚えて
 """
 
+# An order begins with a verb, maybe after a polite word. It is about what is there where it names that ("the payout
+# worker") by two words that tell something, or by three; what is to be made is there only where it is named.
+POLITE = """
+please|pls|can|could|would|will|you|let|us|s|lets|we|i|need|have|want|should|to|must|now|next|then|also|first|just|ok|okay
+hi|hey|hello|great|good|perfect|cool|nice|thanks|thank|help|me
+"""
+CHANGES = """
+upgrade|bump|update|migrate|port|rename|refactor|rewrite|rework|restructure|remove|delete|drop|deprecate|replace|extend
+optimize|optimise|speed up|clean up|extract|deploy|redeploy|release|roll back|rollback|roll out|revert|debug|fix|repair
+investigate|look into|find out why|backfill|reindex|rotate|patch|harden|secure|enable|disable|turn on|turn off|configure
+reconfigure|set up|tune|scale|throttle|cache|parallelize|profile|benchmark|instrument|monitor|increase|decrease|reduce
+change|adjust|switch|move|merge|wire up|hook up|connect|integrate|validate|sanitize
+"""
+MAKES = "add|implement|create|build|introduce|expose|support"
+NAMING = "the|all|every|each|existing|current|these|those"
+# What code has everywhere, and numbers: two of these name nothing.
+EVERYWHERE = """
+file|files|line|lines|function|functions|method|class|code|variable|variables|argument|arguments|parameter|comment|comments
+import|imports|bug|bugs|error|errors|test|tests|typo|typos|name|names|thing|things|part|way|stuff|number|numbers|one|two
+three|four|five|six|seven|eight|nine|ten|following|sentence|text|word|words|paragraph|last|previous|above|below|today
+"""
+# Somebody says that something goes wrong: who does is not looked for, unlike what goes wrong.
+REPORTED = """
+complains that|complain that|complained that|is complaining that|are complaining that|complains about|complain about
+complained about|reports that|report that|reported that|is reporting that|are reporting that|says that|say that
+customers see|users see|customers get|users get|we see|we are seeing|we get|we are getting|we re getting|we re seeing
+se queja de que|se quejan de que|beschwert sich dass|beschweren sich dass|meldet dass|melden dass|se plaint que
+se plaignent que|signale que|signalent que|reclama que|reclamam que|segnala che|segnalano che|жалуется что|жалуются что
+"""
+SYMPTOMS = """
+keeps failing|keep failing|started failing|is failing|are failing|fails with|fail with|failed with|fails when|fail when
+fails after|fail after|fails on|fail on|fails since|crashes|crashed|is crashing|are crashing|throws|times out|time out
+timed out|timing out|hangs|is hanging|are hanging|gets stuck|get stuck|got stuck|is stuck|are stuck|is broken|are broken
+broke|stopped working|doesn t work|does not work|don t work|do not work|didn t work|did not work|isn t working
+is not working|aren t working|are not working|no longer works|no longer work|shows up twice|show up twice|arrives twice
+arrive twice|charged twice|sent twice|runs twice|ran twice|out of memory|oom killed|leaks|is leaking|is too slow
+are too slow|is very slow|are very slow|got slow|became slow|returns a 500|returns 500|returns null|returns nothing
+is missing|are missing|is wrong|are wrong|no funciona|no funcionan|falla con|falla cuando|funktioniert nicht
+funktionieren nicht|schlagt fehl|schlagen fehl|sturzt ab|hangt sich auf|ne marche pas|ne fonctionne pas
+ne marche plus|ne fonctionne plus|plante|nao funciona|deixou de funcionar|non funziona|smesso di funzionare
+не работает|не работают|перестал работать|перестала работать|падает|зависает|动かない|不工作|报错|동작하지 않
+"""
+# Who begins so asks for knowledge of the world or for words, whatever these words say.
+ASKS_FOR_WORDS = """
+what|who|whom|whose|which|where|when|how|translate|explain|define|describe|summarize|summarise|tell|give|write|compose|say
+spell|rephrase|paraphrase|proofread|compare|calculate|compute|ubersetze|ubersetz|traduce|traduis|traduisez|traduza|traduci
+переведи
+"""
+
 # What is done with the thing that is asked about: nobody means the memory that holds this word.
 FILLERS = """
 choose|chose|chosen|use|used|using|pick|picked|decide|decided|go|went|going|switch|switched|move|moved|drop|dropped|keep|kept
 add|added|need|have|had|make|made|do|done|change|changed|fix|fixed|solve|solved|handle|handled|say|said|discuss|discussed
 talk|talked|mention|mentioned|tell|told|about|again|exactly|please|instead|still|already|currently|remind|project
+new|show|shows|see
 usar|usamos|elegido|decidido|hablamos|benutzt|genommen|entschieden|gewahlt|verwendet|besprochen|choisi|utilise|decide|dit
 escolhido|usado|scelto|usato|выбрали|используем|решили|обсуждали
 """

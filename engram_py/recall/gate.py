@@ -2,7 +2,7 @@
 
 Most prompts deserve none. The order is Osaurus' (spec/seed-capabilities.md O20 to O26, G9, G10), with the ways
 somebody asks a colleague about code put in: why something was chosen, how it was fixed, where the work stopped,
-and symbols and paths that this memory knows.
+symbols and paths that this memory knows, and at last an order to change what is there and a report of what goes wrong.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Literal
 from engram_py.recall import cues
 from engram_py.recall.days import Days, days_in
 from engram_py.recall.heard import UNSPACED_FROM, Heard, listed, plain
+from engram_py.recall.work import work
 
 SectionName = Literal["identity", "transcript", "episodes", "memories"]
 
@@ -58,8 +59,11 @@ def gate(prompt: str, known: Collection[str], *, today: date) -> tuple[Cue, ...]
     if names:
         found.append(Cue("memories", "name", ", ".join(names), "", names=names))
     found += [cue for cue in (_recall(heard), _possessive(heard)) if cue]
-    rest = without_fillers(heard.rest) if found else ""
-    return tuple(replace(cue, rest=cue.rest or rest, days=days) for cue in found)
+    given = work(heard)
+    rest = without_fillers(heard.rest) if found or given else ""
+    found = [replace(cue, rest=cue.rest or rest, days=days) for cue in found]
+    # The day on which something broke is not that of what is known of it.
+    return tuple([*found, Cue("memories", *given, rest)] if given else found)
 
 
 def without_fillers(text: str) -> str:

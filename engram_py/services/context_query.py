@@ -11,9 +11,18 @@ from engram_py.models.session import SessionLine
 from engram_py.recall.floor import UNASKED_FLOOR
 from engram_py.recall.gate import Cue, gate, mentions, name_key
 from engram_py.recall.names import keyed_names, names_of
-from engram_py.recall.query import quote
+from engram_py.recall.query import parse_query, quote
 from engram_py.services.context_session import table_rows
-from engram_py.services.providers import ENTITY, MOST_ENTITIES, Draw, Found, Providers, asks_something
+from engram_py.services.providers import (
+    ENTITY,
+    MOST_ENTITIES,
+    Draw,
+    Found,
+    Providers,
+    asks_something,
+    covers,
+    plain_words,
+)
 from engram_py.store import context as table
 from engram_py.store.database import Store
 
@@ -29,6 +38,7 @@ _GENERIC_WORDS = (
 )
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 _MOST_NAMED = 5
+_WORDS_OF_WORK, _SHARE_OF_WORK = 2, 0.25
 _QUESTIONS = ("what", "when", "where", "why", "how", "who", "which", "did", "do", "have", "has", "was", "were", "can")
 
 
@@ -128,7 +138,8 @@ class QueryOrder:
         if not asks_something(cue.rest):
             rows = self._providers.of_days(draw, cue.days, limit=5) if cue.days and cue.kind == "reason" else []
             return [Found(row, 0.0, "") for row in rows]
-        return self._providers.lasting(draw, cue.rest, floor=UNASKED_FLOOR, days=cue.days)
+        found = self._providers.lasting(draw, cue.rest, floor=UNASKED_FLOOR, days=cue.days)
+        return _of_the_work(found, cue.rest) if cue.kind in ("order", "report") else found
 
     def _named(self, draw: Draw, cue: Cue, known: dict[str, list[int]]) -> list[Found]:
         """What a name of the prompt was given to on purpose, and what is about its symbols and paths, or about it."""
@@ -158,6 +169,13 @@ class QueryOrder:
         draw.findings.remarks.excerpts.update({one.row.id: one.excerpt for one in found if one.excerpt})
         rows: list[Observation] = [one.row for one in found]
         return Section("memories", tuple(rows))
+
+
+def _of_the_work(found: Sequence[Found], words: str) -> list[Found]:
+    """What holds two words of an order or a report and a quarter of them: one alone says little."""
+    texts = [word.text for word in parse_query(plain_words(words)).content_words]
+    share = min(1.0, max(_SHARE_OF_WORK, _WORDS_OF_WORK / max(1, len(texts))))
+    return [one for one in found if covers(f"{one.row.title} {one.row.aliases} {one.row.content}", texts, share)]
 
 
 def _episodes(lines: Sequence[SessionLine], note: str = "") -> Section:

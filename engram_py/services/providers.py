@@ -117,7 +117,7 @@ class Providers:
             match = match_any(content)
             found = session_table.search_prompts(self._store, match=match, projects=draw.ask.reads, limit=_SEARCHED)
             texts = [word.text for word in content]
-            found = [one for one in found if _covers(one.content, texts, UNASKED_FLOOR)]
+            found = [one for one in found if covers(one.content, texts, UNASKED_FLOOR)]
         else:
             found = session_table.recent_prompts(self._store, projects=draw.ask.reads, limit=_SEARCHED)
         fitting = [one for one in found if start <= one.created_at < end and not reads_like_an_order(one.content)]
@@ -236,7 +236,7 @@ def _entity_name(row: Observation) -> str:
     return f"{(row.topic_key or '').rpartition('/')[2]} {row.title}".lower()
 
 
-def _covers(text: str, words: Sequence[str], share: float) -> bool:
+def covers(text: str, words: Sequence[str], share: float) -> bool:
     """Whether a text holds this share of the words, whatever their endings."""
     lowered = text.lower()
     held = sum(word[: max(3, len(word) - 2)] in lowered for word in words)

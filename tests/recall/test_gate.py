@@ -49,6 +49,19 @@ def cues(prompt: str) -> tuple[Cue, ...]:
         ("two billings were lost", "memories"),
         ("the JWT-expiry is wrong", "memories"),
         ("`api` is slow", "memories"),
+        # Work to be done on something that is named.
+        ("Upgrade the base image of the payout worker", "memories"),
+        ("Add a new nullable field to the ledger and backfill it", "memories"),
+        ("Great, can you please roll back the release of the payout worker?", "memories"),
+        ("Let's migrate the webhook sender to Go 1.25", "memories"),
+        ("we need to look into the retries of webhooks", "memories"),
+        ("fix flaky login check on CI", "memories"),
+        # Something goes wrong.
+        ("A merchant complains that a refund shows up twice", "memories"),
+        ("The nightly export hangs after the tenth merchant", "memories"),
+        ("Customers get an empty page after the login", "memories"),
+        ("why does the payout worker crash? It crashes at night.", "memories"),
+        ("Der Export schlägt fehl, wenn der Händler keine IBAN hat", "memories"),
         # Other languages.
         ("¿por qué elegimos uv?", "memories"),
         ("que dije sobre los puertos", "transcript"),
@@ -85,6 +98,33 @@ def test_a_prompt_that_asks_for_memory_is_heard(prompt: str, section: str) -> No
         "monday.com has an api",
         "add a memory cell",
         "📦",
+        # Small talk and thanks.
+        "thanks!",
+        "Thank you, that works now",
+        "looks good, thanks for the update",
+        "how are you?",
+        "ok do that",
+        # Translations, arithmetic, knowledge of the world.
+        "Translate 'the server is broken' into German",
+        "Can you translate this to French: the nightly export keeps failing",
+        "How do you say 'the printer does not work' in French?",
+        "Summarize the following text: the build of the worker is broken",
+        "Fix the following sentence: he go to school",
+        "What is 17 * 23?",
+        "add 3 and 4",
+        "add the two numbers 3 and 5",
+        "Convert 5 miles to kilometers",
+        "What is the capital of France?",
+        "What does 'connection timed out' mean in Chrome?",
+        "Explain how TCP works when a host is missing",
+        # Work on what is in view, or on something new.
+        "fix it",
+        "Fix the typo",
+        "Update the README",
+        "Make the tests green",
+        "Rename this variable in the last function",
+        "implement a binary search tree",
+        "it is broken",
     ],
 )
 def test_a_prompt_that_asks_nothing_is_left_alone(prompt: str) -> None:
@@ -112,6 +152,9 @@ def test_the_cue_that_decides_comes_first_and_the_others_stand_by(prompt: str, o
         ("please open my text editor now", "text editor"),
         ("why did we change `user_id` last week?", "`user_id` ?"),
         ("为什么我们用uv", "用uv"),
+        ("please upgrade the base image of the worker", "the base image of the worker"),
+        ("A merchant complains that a refund shows up twice", "a refund up twice"),
+        ("The nightly export hangs", "The nightly export hangs"),
     ],
 )
 def test_what_is_looked_for_is_the_prompt_without_its_cue(prompt: str, rest: str) -> None:
@@ -124,6 +167,23 @@ def test_a_time_restricts_whatever_is_asked() -> None:
     assert cue.section == "memories"
     assert cue.days is not None
     assert (cue.days.start, cue.days.end) == (date(2026, 2, 1), date(2026, 3, 1))
+
+
+def test_the_day_on_which_something_broke_restricts_nothing() -> None:
+    [*_, cue] = cues("The nightly export crashed on Monday")
+
+    assert (cue.kind, cue.heard, cue.days) == ("report", "crashed", None)
+
+
+def test_what_goes_wrong_is_not_read_out_of_a_pasted_log() -> None:
+    assert cues("Read the log. " + "worker started " * 20 + "connection timed out") == ()
+
+
+@pytest.mark.parametrize(
+    "prompt", ["who am i? remove the old editor settings", "open my editor, it crashes at startup"]
+)
+def test_work_is_heard_after_everything_that_asks(prompt: str) -> None:
+    assert cues(prompt)[0].kind in ("identity", "possessive")
 
 
 def test_names_are_found_however_they_are_spelt() -> None:
@@ -151,6 +211,8 @@ PIECES = st.sampled_from(["my", "ago", "3", "days", "`", "```", "昨天", "\0", 
 @example("my " * 1_000_000)
 @example("`" * 100_000)
 @example("2026-" * 50_000)
+@example("please fix the worker " * 20_000)
+@example("please")
 @example("a/" * 100_000)
 @example("\u202e\u200f my \x00 editor")
 def test_no_prompt_breaks_the_gate(prompt: str) -> None:

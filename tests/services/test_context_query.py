@@ -71,6 +71,8 @@ def kept(app: Engram, clock: FakeClock) -> dict[str, int]:
         ("what happened on 2026-02-20?", "episodes", ["s-parser"]),
         ("remember when it crashed", "episodes", ["s-deploy"]),
         ("where were we?", "episodes", ["s-deploy", "s-parser"]),
+        ("Please extend the flaky login test", "memories", ["login"]),
+        ("Ada reports that the login is flaky", "memories", ["login"]),
         ("where were we with the parser?", "episodes", ["s-parser"]),
         ("what exactly did I say about the port?", "transcript", ["Let the server listen on port 8181."]),
     ],
@@ -98,6 +100,9 @@ def test_the_gate_picks_one_section(
         "what exactly did I say about whales",
         "Run it before you commit",
         "change `WhaleSong` and docs/whales.md",
+        "Upgrade the base image of the whale worker",
+        "Update the login form and the whale page",
+        "A customer complains that the whale shows up twice",
     ],
 )
 def test_silence_is_the_empty_text(app: Engram, kept: dict[str, int], prompt: str) -> None:

@@ -23,6 +23,8 @@ PROMPTS = [
     "Write a parser for JSON",
     "Rename this variable",
     "什么是 JSON",
+    "Upgrade the lock of the uv packages",
+    "The throttle resets twice, it is broken",
     "",
 ]
 

@@ -1,0 +1,83 @@
+"""Prompts that give work: an order to change what is there, and a report of what goes wrong. Words only.
+
+Nobody asks for memory in them, and what is known of the thing decides how the work is done. So they have to name the
+thing: what is found is held to the floor for text that is given unasked as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from engram_py.recall import cues
+from engram_py.recall.heard import Heard, listed
+from engram_py.recall.stopwords import ENGLISH
+
+# An order names the thing in its first words, a report who reports and what goes wrong; a pasted log comes after.
+_NAMED_WITHIN, _REPORTS_WITHIN, _WRONG_WITHIN = 14, 10, 30
+_MOST_POLITE = 8
+# How many words of it have to tell something: with an article, and without one.
+_NAMED, _BARE = 2, 3
+
+
+def work(heard: Heard) -> tuple[str, str] | None:
+    """The kind of work, ``order`` or ``report``, and what was heard of it; None of every other prompt.
+
+    What is not looked for is cut: the verb of an order, and who reports.
+    """
+    begins = _after_politeness(heard.words)
+    return _order(heard, begins) or _report(heard, begins)
+
+
+def _order(heard: Heard, begins: int) -> tuple[str, str] | None:
+    for verbs, bare in ((cues.CHANGES, True), (cues.MAKES, False)):
+        verb = _begins_with(heard.words, begins, verbs)
+        if not verb:
+            continue
+        end = begins + len(verb.split())
+        words = heard.words[end : end + _NAMED_WITHIN]
+        names = listed(cues.NAMING)
+        telling = _telling(words)
+        if (telling >= _NAMED and any(word in names for word in words)) or (bare and telling >= _BARE):
+            heard.cut_words(0, end)
+            return "order", verb
+    return None
+
+
+def _report(heard: Heard, begins: int) -> tuple[str, str] | None:
+    if not heard.words or heard.words[min(begins, len(heard.words) - 1)] in listed(cues.ASKS_FOR_WORDS):
+        return None
+    phrase, end = _early(heard, cues.REPORTED, _REPORTS_WITHIN)
+    if phrase and _telling(heard.words[end:]) >= _NAMED:
+        heard.cut_words(0, end)
+        return "report", phrase
+    phrase, _ = _early(heard, cues.SYMPTOMS, _WRONG_WITHIN)
+    if phrase and _telling(heard.words) >= _NAMED:
+        return "report", phrase
+    return None
+
+
+def _early(heard: Heard, phrases: str, within: int) -> tuple[str, int]:
+    """The first of ``phrases`` that begins in so many words, and the number of the word after it."""
+    for phrase in listed(phrases):
+        at = heard.find(phrase)
+        if at is not None and at < within:
+            return phrase, at + len(phrase.split())
+    return "", 0
+
+
+def _after_politeness(words: Sequence[str]) -> int:
+    polite = listed(cues.POLITE)
+    return next((at for at, word in enumerate(islice(words, _MOST_POLITE)) if word not in polite), 0)
+
+
+def _begins_with(words: Sequence[str], begins: int, verbs: str) -> str:
+    known = listed(verbs)
+    joined = (" ".join(words[begins : begins + count]) for count in (3, 2, 1))
+    return next((verb for verb in joined if verb in known), "")
+
+
+def _telling(words: Sequence[str]) -> int:
+    """How many different words say what a prompt is about."""
+    nothing = listed(cues.EVERYWHERE), listed(cues.FILLERS), listed(cues.POLITE), ENGLISH
+    return len({word for word in words if not word[0].isdigit() and not any(word in one for one in nothing)})
