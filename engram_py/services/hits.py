@@ -149,13 +149,13 @@ class Hits:
                     branch=place.branch,
                     like=place.like,
                     place=shown.place,
-                    goal=_goal(row),
+                    goal=goal_of(row),
                 )
             )
         return tuple(hits)
 
 
-def _goal(row: Observation) -> str:
+def goal_of(row: Observation) -> str:
     """What a summary was for whose title says no more than the project."""
     if not row.title.startswith(SUMMARY_TITLE):
         return ""

@@ -9,10 +9,8 @@ from engram_py.capture.normalize import check_text, normalize_topic_key
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProjectError, InvalidTopicKeyError
 from engram_py.models.explain import Explain, Rung, Silence
 from engram_py.models.observation import MOST_COUNTED, Results
-from engram_py.recall.floor import FLOOR, Verdict, is_elsewhere
+from engram_py.recall.floor import FLOOR, Verdict
 from engram_py.recall.query import Query, parse_query
-from engram_py.recall.score import Scored
-from engram_py.recall.stopwords import is_foreign
 from engram_py.services.anchors import Anchors
 from engram_py.services.hits import Hits, Placed
 from engram_py.services.journal import Journal
@@ -20,6 +18,7 @@ from engram_py.services.limits import clamp, clean_scope
 from engram_py.services.projects import Projects
 from engram_py.services.retrieval import Found, retrieve
 from engram_py.services.sight import Sight, sight_of
+from engram_py.services.silence import silence_of
 from engram_py.services.trail import Trail
 from engram_py.services.usage import Usage
 from engram_py.services.vectors import Vectors
@@ -31,9 +30,6 @@ MOST = 20
 MATCH_MODES = ("all", "any")
 # Of rows that are about files, as many as this are compared with them to list those that changed.
 STALE_READ = 200
-# An empty answer names the nearest where it holds so much of what is known of the question, by idf, and says to open it
-# where it reaches so much of the floor: what lacks the rarest words is about something else.
-_NEAR, _PROMISING = 0.5, 0.5
 
 
 class Search:
@@ -97,7 +93,7 @@ class Search:
         # Whether a file changed is known only of what was looked at.
         hits = self._hits.shown(found.terms, placed if sight.stale else placed[:limit], stale_only=sight.stale)[:limit]
         ids = [hit.id for hit in hits]
-        silence = None if hits else self._silence(parsed, found, sight, floor)
+        silence = None if hits else silence_of(parsed, found, sight, floor)
         self._note_use(parsed, sight, ids, silence, narrowed=bool(type or scope))
         notes = [*said, *sight.notes, *place_notes, *_notes(parsed), *found.notes]
         return Results(
@@ -229,56 +225,6 @@ class Search:
             filters=sight.said,
             seconds=round(time.perf_counter() - started, 6),
         )
-
-    def _silence(self, parsed: Query, found: Found, sight: Sight, floor: float) -> Silence:
-        """Why there is no answer. Nothing is read for it that the search had not read anyway."""
-        best, coverage, needed = next(iter(found.scored), None), found.verdict.coverage, floor * found.verdict.ease
-        nearest = found.rows.get(best.id) if best is not None and _holds(best, found) >= _NEAR else None
-        elsewhere = _elsewhere(parsed, found, sight)
-        rows = [found.rows[one.id] for one in found.scored[:20] if one.id in found.rows]
-        # The key of a session's summary is made of its id: nobody chose it.
-        topics = dict.fromkeys(row.topic_key or "" for row in rows if row.type != "session_summary")
-        if not parsed.words and sight.filtered:
-            reason = "nothing passes the filters"
-        elif not parsed.words:
-            reason = "there is no word in it to search for"
-        elif found.filtered_away:
-            reason = "what has these words was filtered away"
-        elif best is not None:
-            reason = f"the nearest covers {coverage:.1%} of the question; {needed:.1%} is needed"
-        elif parsed.phrases or parsed.excluded:
-            reason = "no memory here has its words as the quotes and the minus ask"
-        elif elsewhere:
-            reason = "no memory seen from here has any of its words"
-        elif any(term.rows for term in found.terms):
-            reason = "only other projects know its words; all_projects searches them"
-        else:
-            reason = "no memory here has any of its words"
-        return Silence(
-            unknown=found.unknown,
-            topics=tuple(topic for topic in topics if topic)[:5],
-            filtered=found.filtered_away,
-            filters=sight.said,
-            nearest=nearest.id if nearest is not None else 0,
-            nearest_title=nearest.title if nearest is not None else "",
-            foreign=is_foreign([word.text for word in parsed.words]),
-            reason=reason,
-            elsewhere=elsewhere,
-            promising=nearest is not None and coverage >= needed * _PROMISING,
-        )
-
-
-def _holds(one: Scored, found: Found) -> float:
-    """How much of what is known here of the question a row holds, 0..1 by idf."""
-    known = {term.text: term.idf for term in found.terms if term.text not in found.unknown and not is_elsewhere(term)}
-    return sum(known.get(word, 0.0) for word in one.words) / (sum(known.values()) or 1.0)
-
-
-def _elsewhere(parsed: Query, found: Found, sight: Sight) -> tuple[str, ...]:
-    """The words that only other projects know; none where a filter, a phrase or an exclusion may be what hides them."""
-    if sight.filtered or sight.projects is None or parsed.phrases or parsed.excluded:
-        return ()
-    return tuple(term.text for term in found.terms if is_elsewhere(term))
 
 
 def _floor_rung(verdict: Verdict, floor: float) -> Rung:

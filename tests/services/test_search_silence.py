@@ -62,6 +62,12 @@ def test_the_topics_that_are_near_are_those_that_somebody_chose(app: Engram) -> 
     assert silence(app, "Which restart of kubernetes ingress renews certificates?").topics == ("session/restart",)
 
 
+def test_a_summary_that_is_near_is_named_by_its_goal(app: Engram) -> None:
+    fill(app)
+    app.episodes.summarize("## Goal\nDrain the queue\n## Accomplished\nThe restart of it.", session_id="s-1")
+    assert silence(app, "restart kubernetes ingress").nearest_title == "Session summary: widgets. Drain the queue"
+
+
 def test_the_nearest_is_named_where_it_holds_half_of_what_is_known(app: Engram) -> None:
     fill(app)
     saved = kept(app, QUEUE)
@@ -74,15 +80,28 @@ def test_the_nearest_is_named_where_it_holds_half_of_what_is_known(app: Engram) 
 @pytest.mark.parametrize(
     ("question", "promising"),
     [
-        pytest.param("retry queue restart kubernetes ingress certificates renewal midnight", True, id="three-of-eight"),
-        pytest.param("restart kubernetes ingress certificates renewal", False, id="one-of-five"),
+        pytest.param("retry queue restart drains kubernetes ingress", True, id="four-of-six"),
+        pytest.param(
+            "retry queue restart kubernetes ingress certificates renewal midnight", False, id="three-of-eight"
+        ),
+        pytest.param("restart of the kubernetes", False, id="the-rarest-was-never-seen"),
     ],
 )
-def test_the_nearest_may_be_it_where_it_is_half_of_an_answer(app: Engram, question: str, promising: bool) -> None:
+def test_the_nearest_is_offered_where_it_has_more_of_the_question_than_nobody_knows(
+    app: Engram, question: str, promising: bool
+) -> None:
     fill(app)
     saved = kept(app, QUEUE)
-    found = silence(app, question, floor=0.6)
+    found = silence(app, question, floor=0.9)
     assert (found.nearest, found.promising) == (saved, promising)
+
+
+def test_a_near_spelling_says_nothing_of_what_is_near_where_a_word_is_known(app: Engram) -> None:
+    fill(app)
+    kept(app, "The staples of the office.")
+    saved = kept(app, QUEUE)
+    found = silence(app, "stapler of the queue printed by kubernetes", floor=0.9)
+    assert found.nearest == saved
 
 
 def test_silence_about_unknown_words_only_says_so(app: Engram) -> None:

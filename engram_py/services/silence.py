@@ -1,0 +1,85 @@
+"""Why a search has no answer, from what it had read anyway: the words nobody knows, what is near, what to leave out."""
+
+from __future__ import annotations
+
+from engram_py.models.explain import Silence
+from engram_py.recall.floor import is_elsewhere, weights
+from engram_py.recall.query import Query
+from engram_py.recall.score import Scored, Term
+from engram_py.recall.stopwords import is_foreign
+from engram_py.services.hits import goal_of
+from engram_py.services.retrieval import Found
+from engram_py.services.sight import Sight
+
+# The nearest is named where it holds so much of what is known of the question, by idf. It is offered where it reaches
+# so much of the floor as well, and more of the question than nobody here knows: of "why did we leave MongoDB?" a row
+# that has `leave` covers three quarters of the floor and is about something else.
+NAMED, OFFERED = 0.5, 0.5
+_LOOKED_THROUGH, _MOST_TOPICS = 20, 5
+
+
+def silence_of(parsed: Query, found: Found, sight: Sight, floor: float) -> Silence:
+    """Why nothing that was ``found`` answers, in words and as far as a reader can act on it."""
+    best, needed = next(iter(found.scored), None), floor * found.verdict.ease
+    nearest = found.rows.get(best.id) if best is not None and _holds(best, found) >= NAMED else None
+    enough = found.verdict.coverage >= max(needed * OFFERED, _lacking(found))
+    rows = [found.rows[one.id] for one in found.scored[:_LOOKED_THROUGH] if one.id in found.rows]
+    # The key of a session's summary is made of its id: nobody chose it.
+    topics = dict.fromkeys(row.topic_key for row in rows if row.topic_key and row.type != "session_summary")
+    elsewhere = _elsewhere(parsed, found, sight)
+    return Silence(
+        unknown=found.unknown,
+        topics=tuple(topics)[:_MOST_TOPICS],
+        filtered=found.filtered_away,
+        filters=sight.said,
+        nearest=nearest.id if nearest is not None else 0,
+        nearest_title=". ".join(filter(None, (nearest.title, goal_of(nearest)))) if nearest is not None else "",
+        foreign=is_foreign([word.text for word in parsed.words]),
+        reason=_reason(parsed, found, sight, needed, elsewhere),
+        promising=nearest is not None and enough,
+        elsewhere=elsewhere,
+    )
+
+
+def _reason(parsed: Query, found: Found, sight: Sight, needed: float, elsewhere: tuple[str, ...]) -> str:
+    if not parsed.words and sight.filtered:
+        return "nothing passes the filters"
+    if not parsed.words:
+        return "there is no word in it to search for"
+    if found.filtered_away:
+        return "what has these words was filtered away"
+    if found.scored:
+        return f"the nearest covers {found.verdict.coverage:.1%} of the question; {needed:.1%} is needed"
+    if parsed.phrases or parsed.excluded:
+        return "no memory here has its words as the quotes and the minus ask"
+    if elsewhere:
+        return "no memory seen from here has any of its words"
+    if any(term.rows for term in found.terms):
+        return "only other projects know its words; all_projects searches them"
+    return "no memory here has any of its words"
+
+
+def _elsewhere(parsed: Query, found: Found, sight: Sight) -> tuple[str, ...]:
+    """The words that only other projects know; none where a filter, a phrase or an exclusion may be what hides them."""
+    if sight.filtered or sight.projects is None or parsed.phrases or parsed.excluded:
+        return ()
+    return tuple(term.text for term in found.terms if is_elsewhere(term))
+
+
+def _is_lacking(term: Term) -> bool:
+    return not term.rows or bool(term.stands_for) or is_elsewhere(term)
+
+
+def _lacking(found: Found) -> float:
+    """The share of the question that nobody here knows, weighed as the floor weighs it."""
+    weighed = weights(found.terms, found.total)
+    lacking = sum(weight for weight, term in zip(weighed, found.terms, strict=True) if _is_lacking(term))
+    return lacking / (sum(weighed) or 1.0)
+
+
+def _holds(one: Scored, found: Found) -> float:
+    """How much of what is known here of the question a row holds, 0..1 by idf. A near spelling is a guess: it counts
+    where nothing else is known."""
+    known = {term.text: term.idf for term in found.terms if not _is_lacking(term)}
+    known = known or {term.text: term.idf for term in found.terms if term.stands_for}
+    return sum(known.get(word, 0.0) for word in one.words) / (sum(known.values()) or 1.0)
