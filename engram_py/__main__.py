@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import sys
 
+from engram_py.lean import install
+
 
 def main() -> None:
+    install()
     if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & set(sys.argv):
         # An agent waits for its hooks: they pay for neither click nor anything a command line needs.
-        from engram_py.interfaces.hook.lean import install
-
-        install()
         from engram_py.interfaces.hook.entry import main as hook
 
         hook(sys.argv[2:])

@@ -1,4 +1,4 @@
-"""The dataclasses of a hook's process are values like those of every other."""
+"""The dataclasses of a process of ours are values like those of every other."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import subprocess
 import sys
 
 _SAME = """
-from engram_py.interfaces.hook.lean import install
+from engram_py.lean import install
 install()
+__name__ = "engram_py.tested"
 from dataclasses import asdict, dataclass, field, fields, replace
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,12 @@ class Own:
     x: int
     def __eq__(self, other):
         return True
+
+@dataclass
+class Shown:
+    x: int
+    def __repr__(self):
+        return "own"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Ordered:
@@ -45,6 +52,15 @@ except TypeError:
 else:
     raise AssertionError
 assert Open(1) == Open(1) and Own(1) == Own(2) and Ordered(1) < Ordered(2)
+
+__name__ = "others"
+
+@dataclass(frozen=True)
+class Theirs:
+    x: int
+
+assert "__setattr__" in Theirs.__dict__ and "__setattr__" not in Point.__dict__
+assert repr(Theirs(1)) == "Theirs(x=1)" and repr(point) == "Point(x=1, y=2, tags=('a',))" and repr(Shown(1)) == "own"
 
 import engram_py.app, engram_py.services.context, engram_py.sync.clock
 from engram_py.models.observation import Draft
