@@ -27,7 +27,8 @@ class WordNote:
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """What a hit's place is made of (the formula of ``relevance`` is ``recall.score.settle``'s). ``unasked`` counts the
-    words of its title that nobody asked for; ``score`` is relevance times ``factors`` and stands in the order of the
+    words of its title that nobody asked for, ``passage`` is the share of the question that its best passage covers, as
+    the floor weighs it; ``score`` is relevance times ``factors`` and stands in the order of the
     answer."""
 
     id: int
@@ -37,6 +38,7 @@ class Numbers:
     unasked: int
     session: float
     coverage: float
+    passage: float
     relevance: float
     factors: dict[str, float]
     score: float

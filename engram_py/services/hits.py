@@ -37,7 +37,6 @@ class Placed:
     relations: tuple[RelationNote, ...] = ()
     branch: str = ""
     like: int | None = None
-    share: float = 1.0
 
     def numbers(self) -> Numbers:
         one = self.scored
@@ -49,6 +48,7 @@ class Placed:
             unasked=one.unasked,
             session=round(one.session, 3),
             coverage=round(one.covered, 3),
+            passage=round(one.share, 3),
             relevance=round(one.relevance, 3),
             factors=dict(self.factors),
             score=round(self.score, 3),

@@ -95,16 +95,16 @@ def retrieve(store: Store, query: Query, sight: Sight, *, limit: int, floor: flo
     heads = _heads(looked_up, in_sight, found)
     found.scored = _scored(store, query, found, heads, in_sight)
     best = max((scored.covered for scored in found.scored), default=0.0)
-    whole = sum(1 for scored in found.scored if scored.covered > WHOLE)
-    if looked_up.terms:
-        found.rungs.append(
-            Rung("all words", whole, "enough" if whole >= limit else "fewer than asked for: any word follows")
-        )
-        found.rungs.append(Rung("any word", len(found.scored) - whole, _why_any(found.terms)))
+    first, why = len(found.scored), _why_any(found.terms)
     missing = [term for term in found.terms if not term.rows and slips_allowed(term.text)]
     if missing and best < WHOLE and len(missing) <= _MOST_RESEMBLING:
         _resembling(store, query, in_sight, found, missing)
     found.verdict = _judged(store, query, sight, found, floor)
+    if looked_up.terms:
+        # Which words stand in one passage is known once the floor was asked.
+        whole = sum(scored.whole for scored in found.scored) if best > WHOLE else 0
+        enough = "enough" if whole >= limit else "fewer than asked for: any word follows"
+        found.rungs[:0] = [Rung("all words", whole, enough), Rung("any word", first - whole, why)]
     return found
 
 

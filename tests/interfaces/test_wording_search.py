@@ -246,7 +246,7 @@ def test_a_real_empty_answer_names_the_words_it_never_saw(app: Engram) -> None:
 
 
 def explained(title: str = "Raised the timeout", **more: Any) -> Results:
-    numbers = Numbers(12, 2.125, 0.5, 0.3, 2, 0.6, 1.0, 3.525, {"recency": 1.06, "pinned": 1.1}, 4.11, ("timeout",))
+    numbers = Numbers(12, 2.125, 0.5, 0.3, 2, 0.6, 1.0, 1.0, 3.525, {"recency": 1.06, "pinned": 1.1}, 4.11, ("timeout",))
     standard: dict[str, Any] = {
         "rungs": (Rung("all words", 1, "enough"), Rung("floor", 0, "covers 1.00, the floor is 0.43")),
         "words": (WordNote("timeout", 1_234, 0.693, "looked up"),),
@@ -279,7 +279,7 @@ def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_t
 
 
 def test_what_was_named_is_said_not_to_be_ranked() -> None:
-    exact = Numbers(12, 0.0, 0.0, 0.0, 0, 0.0, 1.0, 0.0, {}, 1.0, ())
+    exact = Numbers(12, 0.0, 0.0, 0.0, 0, 0.0, 1.0, 0.0, 0.0, {}, 1.0, ())
 
     assert said(explained(hits=(exact,)))[4].endswith("named, not ranked  Raised the timeout")
 

@@ -198,6 +198,15 @@ def test_the_rungs_tell_what_each_step_found_and_why_it_stopped(app: Engram) -> 
     assert found.seconds > 0
 
 
+def test_words_that_are_scattered_over_a_text_are_not_told_as_all_words(app: Engram) -> None:
+    fill(app)
+    kept(app, f"The queue stalls. {'Nothing else is known of it. ' * 60} They retry.")
+    together = kept(app, QUEUE)
+    found = explained(app, "retry queue")
+    assert [(rung.name, rung.found) for rung in found.rungs[:2]] == [("all words", 1), ("any word", 1)]
+    assert [one.id for one in found.hits if one.passage == 1] == [together]
+
+
 def test_the_rungs_say_that_enough_was_found_and_what_was_read_for_a_misspelt_word(app: Engram) -> None:
     fill(app)
     kept(app, QUEUE)
