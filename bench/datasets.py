@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -111,6 +111,22 @@ def locomo_sessions(folder: Path) -> Dataset:
     return _locomo("locomo-sessions", memories, rows, lambda conv, turn: homes[conv, turn])
 
 
+def locomo_mixed(folder: Path) -> Dataset:
+    """Every second session as one memory, the others by turn, as notes stand beside long summaries in a real memory; a
+    question's part says what its evidence is."""
+    turns, sessions = locomo_turns(folder), locomo_sessions(folder)
+    long = {memory.session: memory for memory in sessions.memories[::2]}
+    memories = dict.fromkeys(long.get(turn.session, turn) for turn in turns.memories)
+    homes = {turn.key: long[turn.session].key for turn in turns.memories if turn.session in long}
+
+    def placed(question: Question) -> Question:
+        gold = tuple(dict.fromkeys(homes.get(key, key) for key in question.gold))
+        texts = {key in homes for key in question.gold}
+        return replace(question, gold=gold, part="both" if len(texts) > 1 else "long" if True in texts else "short")
+
+    return Dataset("locomo-mixed", list(memories), [placed(question) for question in turns.questions])
+
+
 def xquad(folder: Path) -> Dataset:
     """Paragraphs without a title or a time, one project per language."""
     rows = _rows(folder, "xquad")
@@ -202,6 +218,7 @@ def _read(file: Path) -> Iterator[dict[str, Any]]:
 LOADERS: dict[str, Callable[[Path], Dataset]] = {
     "locomo-turns": locomo_turns,
     "locomo-sessions": locomo_sessions,
+    "locomo-mixed": locomo_mixed,
     "xquad": xquad,
     "cosqa": cosqa,
     "dpdk": dpdk,

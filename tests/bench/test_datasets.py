@@ -34,6 +34,20 @@ def test_a_session_is_one_memory_and_the_evidence_of_its_turns(sets: Path) -> No
     assert dataset.questions[0].gold == (dataset.memories[0].key,)
 
 
+def test_every_second_session_is_one_memory_among_turns(sets: Path) -> None:
+    dataset = load("locomo-mixed", sets)
+    turns, sessions = load("locomo-turns", sets), load("locomo-sessions", sets)
+    whole = {memory.key for memory in sessions.memories[::2]}
+
+    keys = [memory.key for memory in dataset.memories]
+    assert sorted(keys) == sorted(whole | {turn.key for turn in turns.memories if turn.session not in whole})
+    assert [question.part for question in dataset.questions] == [
+        "long" if set(question.gold) <= whole else "short" for question in dataset.questions
+    ]
+    assert {question.part for question in dataset.questions} == {"long", "short"}
+    assert all(set(question.gold) <= set(keys) for question in dataset.questions)
+
+
 @pytest.mark.parametrize("name", ["locomo-turns", "locomo-sessions"])
 def test_questions_without_an_answer_are_kept_apart(sets: Path, name: str) -> None:
     dataset = load(name, sets)

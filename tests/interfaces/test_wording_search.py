@@ -246,7 +246,9 @@ def test_a_real_empty_answer_names_the_words_it_never_saw(app: Engram) -> None:
 
 
 def explained(title: str = "Raised the timeout", **more: Any) -> Results:
-    numbers = Numbers(12, 2.125, 0.5, 0.3, 2, 0.6, 1.0, 1.0, 3.525, {"recency": 1.06, "pinned": 1.1}, 4.11, ("timeout",))
+    numbers = Numbers(
+        12, 2.125, 0.5, 0.3, 2, 0.6, 1.0, 1.0, 3.525, {"recency": 1.06, "pinned": 1.1}, 4.11, ("timeout",)
+    )
     standard: dict[str, Any] = {
         "rungs": (Rung("all words", 1, "enough"), Rung("floor", 0, "covers 1.00, the floor is 0.43")),
         "words": (WordNote("timeout", 1_234, 0.693, "looked up"),),
