@@ -11,6 +11,8 @@ how i if in into is it its just ll m me more most my no nor not now of off on on
 own re s same she should so some such t than that the their them then there these they this those through to
 too under until up us ve very was we were what when where which while who whom whose why will with would you
 your yours
+actually already anyway basically currently even ever exactly happen happened happens maybe normally perhaps please
+probably properly really simply somehow still usually
 """
 
 # Spanish, German, French, Portuguese, Italian, Russian.

@@ -181,3 +181,10 @@ def test_no_more_phrases_are_looked_up_than_anybody_types() -> None:
 )
 def test_a_cyrillic_word_is_looked_up_by_its_beginning(word: str, expression: str) -> None:
     assert [one.expression for one in parse_query(word).words] == [expression]
+
+
+def test_words_that_only_carry_a_question_are_not_looked_for() -> None:
+    said = parse_query("what actually happens if the risk check is still really slow?")
+    assert [word.text for word in said.content_words] == ["risk", "check", "slow"]
+    assert [word.text for word in parse_query("still happening already").content_words] == ["happening"]
+    assert [word.text for word in parse_query("really already").content_words] == ["really", "already"]
