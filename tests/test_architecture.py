@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "engram_py"
 MAY_IMPORT = {
     "errors": set[str](),
     "version": set[str](),
+    "lean": set[str](),
     "models": {"errors"},
     "store": {"models", "errors"},
     "recall": {"models", "errors"},
@@ -26,7 +27,7 @@ MAY_IMPORT = {
     "config": {"models", "errors"},
     "app": {"config", "services", "store", "project", "models", "errors"},
     "interfaces": {"app", "cloud", "config", "services", "project", "models", "errors", "version"},
-    "__main__": {"interfaces"},
+    "__main__": {"interfaces", "lean"},
     "__init__": {"app", "models", "errors", "version"},
 }
 

@@ -61,9 +61,9 @@ class Explain:
 @dataclass(frozen=True, slots=True)
 class Silence:
     """Why nothing was answered: words this memory never saw, topics that are near, and what the filters took away.
-    ``nearest`` holds at least half of what is known of the question (0: nothing does); ``promising`` says that it is
-    not far from an answer, ``foreign`` that the question is not in English, as far as its small words tell. Only other
-    projects know what stands in ``elsewhere``."""
+    ``nearest`` holds at least a third of what is known of the question (0: nothing does); ``promising`` says that it
+    is not far from an answer, ``foreign`` that the question is not in English, as far as its small words tell. Only
+    other projects know what stands in ``elsewhere``."""
 
     unknown: tuple[str, ...]
     topics: tuple[str, ...]

@@ -304,8 +304,7 @@ class Hit:
     goal: str = ""
 
 
-# "More than a thousand" is all a reader needs to know; counting a million costs more than the rest.
-MOST_COUNTED = 1_000
+MOST_COUNTED = 1_000  # "more than a thousand" is all a reader needs to know; counting a million takes long
 
 
 def counted(memories: int) -> str:
@@ -315,9 +314,9 @@ def counted(memories: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them. ``silence``
-    says why there is nothing, ``explain`` how it went when that was asked for. ``memories`` is how many hits there
-    are, or, without any, how many observations can be seen: counted no further than a little over MOST_COUNTED."""
+    """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them; ``silence``
+    says why there is nothing; no memory has the ``unknown`` words. ``memories``: how many hits there are, or, without
+    any, how many observations can be seen, counted little further than MOST_COUNTED."""
 
     query: str
     results: tuple[Hit, ...]
@@ -327,6 +326,7 @@ class Results:
     warnings: tuple[str, ...] = ()
     explain: Explain | None = None
     silence: Silence | None = None
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,8 +83,9 @@ CHANGES = """
 upgrade|bump|update|migrate|port|rename|refactor|rewrite|rework|restructure|remove|delete|drop|deprecate|replace|extend
 optimize|optimise|speed up|clean up|extract|deploy|redeploy|release|roll back|rollback|roll out|revert|debug|fix|repair
 investigate|look into|find out why|backfill|reindex|rotate|patch|harden|secure|enable|disable|turn on|turn off|configure
-reconfigure|set up|tune|scale|throttle|cache|parallelize|profile|benchmark|instrument|monitor|increase|decrease|reduce
-change|adjust|switch|move|merge|wire up|hook up|connect|integrate|validate|sanitize
+reconfigure|set up|tune|scale|throttle|cache|install|uninstall|schedule|publish|ship|provision|parallelize
+profile|benchmark|instrument|monitor|increase|decrease|reduce|change|adjust|switch|move|merge|wire up|hook up|connect
+integrate|validate|sanitize
 """
 MAKES = "add|implement|create|build|introduce|expose|support"
 NAMING = "the|all|every|each|existing|current|these|those"
@@ -110,7 +111,9 @@ broke|stopped working|doesn t work|does not work|don t work|do not work|didn t w
 is not working|aren t working|are not working|no longer works|no longer work|shows up twice|show up twice|arrives twice
 arrive twice|charged twice|sent twice|runs twice|ran twice|out of memory|oom killed|leaks|is leaking|is too slow
 are too slow|is very slow|are very slow|got slow|became slow|returns a 500|returns 500|returns null|returns nothing
-is missing|are missing|is wrong|are wrong|no funciona|no funcionan|falla con|falla cuando|funktioniert nicht
+is missing|are missing|is wrong|are wrong|can t join|cannot join|can t connect|cannot connect|can t log in|cannot log in
+can t open|cannot open|can t load|cannot load|can t start|cannot start|won t start|won t load|won t open|fails to
+fail to|failed to|froze|freezes|is frozen|are frozen|no funciona|no funcionan|falla con|falla cuando|funktioniert nicht
 funktionieren nicht|schlagt fehl|schlagen fehl|sturzt ab|hangt sich auf|ne marche pas|ne fonctionne pas
 ne marche plus|ne fonctionne plus|plante|nao funciona|deixou de funcionar|non funziona|smesso di funzionare
 не работает|не работают|перестал работать|перестала работать|падает|зависает|动かない|不工作|报错|동작하지 않
@@ -127,7 +130,6 @@ FILLERS = """
 choose|chose|chosen|use|used|using|pick|picked|decide|decided|go|went|going|switch|switched|move|moved|drop|dropped|keep|kept
 add|added|need|have|had|make|made|do|done|change|changed|fix|fixed|solve|solved|handle|handled|say|said|discuss|discussed
 talk|talked|mention|mentioned|tell|told|about|again|exactly|please|instead|still|already|currently|remind|project
-new|show|shows|see
 usar|usamos|elegido|decidido|hablamos|benutzt|genommen|entschieden|gewahlt|verwendet|besprochen|choisi|utilise|decide|dit
 escolhido|usado|scelto|usato|выбрали|используем|решили|обсуждали
 """

@@ -59,11 +59,14 @@ def gate(prompt: str, known: Collection[str], *, today: date) -> tuple[Cue, ...]
     if names:
         found.append(Cue("memories", "name", ", ".join(names), "", names=names))
     found += [cue for cue in (_recall(heard), _possessive(heard)) if cue]
-    given = work(heard)
-    rest = without_fillers(heard.rest) if found or given else ""
+    rest = without_fillers(heard.rest) if found else ""
     found = [replace(cue, rest=cue.rest or rest, days=days) for cue in found]
-    # The day on which something broke is not that of what is known of it.
-    return tuple([*found, Cue("memories", *given, rest)] if given else found)
+    given = work(heard)  # which cuts what a report says of itself
+    if given is None:
+        return tuple(found)
+    # The day on which something broke is not that of what is known of it, and a name is one word of several.
+    asked = [cue for cue in found if cue.kind not in ("time", "name")]
+    return (*asked, Cue("memories", *given, without_fillers(heard.rest)), *(cue for cue in found if cue.kind == "name"))
 
 
 def without_fillers(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engram_py.models.observation import HIT_LINE_CHARS
-from engram_py.recall.closeness import Lens, folded
+from engram_py.recall.closeness import READ_CHARS, Lens, folded
 from engram_py.recall.score import Term
 
 PREVIEW_CHARS = 300
@@ -38,11 +38,8 @@ def preview(
     """
     start = 0
     if len(content) > HIT_LINE_CHARS and lens is not None:
-        seen = folded(content)
-        at = _best(seen, terms, lens)
-        if len(seen) != len(content):  # letters and marks apart
-            at = bisect_left(range(len(content)), at, key=lambda end: len(folded(content[:end])))
-        start = _beginning(content, at)
+        at = _place(content[:READ_CHARS], terms, lens)
+        start = _beginning(content, (_place(content, terms, lens) or 0) if at is None else at)
     piece = _on_one_line(content[start:], limit)
     if len(piece) <= limit:
         whole = _on_one_line(content, limit) if start else piece
@@ -61,11 +58,21 @@ def _on_one_line(text: str, limit: int) -> str:
     return first if len(first) > limit else " ".join(text.split())
 
 
-def _best(text: str, terms: Sequence[Term], lens: Lens) -> int:
+def _place(content: str, terms: Sequence[Term], lens: Lens) -> int | None:
+    """Where in a text the line should begin; None where no word of it is asked for."""
+    seen = folded(content)
+    at = _best(seen, terms, lens)
+    if at is None or len(seen) == len(content):
+        return at
+    # Letters and marks apart.
+    return bisect_left(range(len(content)), at, key=lambda end: len(folded(content[:end])))
+
+
+def _best(text: str, terms: Sequence[Term], lens: Lens) -> int | None:
     """Where those words begin that tell most, each counted once and less the later it comes."""
     found = lens.found_in(text)
     if not found:  # parts of names that are written in one word
-        return min((at for stem, _ in lens.stems if (at := text.find(stem)) >= 0), default=0)
+        return min((at for stem, _ in lens.stems if (at := text.find(stem)) >= 0), default=None)
     worths = [term.idf * term.worth for term in terms]
     next_of: dict[int, int] = {}
     best, most = 0, 0.0

@@ -67,7 +67,8 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
         elif others:  # as if no row held two of them: to count those that do costs as much as to score them
             held = told = together
         looked_at = [stems[form] for form in (word.text, *others)]
-        plain = word.expression.startswith('"') and not word.beginning and all(len(one) == 1 for one in looked_at)
+        whole = word.expression.startswith('"') and not word.expression.endswith("*")
+        plain = whole and all(len(one) == 1 for one in looked_at)
         indexed = tuple(dict.fromkeys(one[0] for one in looked_at)) if plain else ()
         terms.append(Term(word.text, expression, idf(told, size), held, found, indexed, partly=partly))
     return terms

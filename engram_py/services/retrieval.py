@@ -17,7 +17,7 @@ from engram_py.recall.spelling import PREFIX_LONGER_BY, STEM_FROM, meant, slips_
 from engram_py.services.in_sight import InSight
 from engram_py.services.planner import weigh, weigh_dates
 from engram_py.services.sight import Sight
-from engram_py.services.word_scores import LookedUp, look_up
+from engram_py.services.word_scores import MEASURED_ROWS, LookedUp, look_up
 from engram_py.store import observations as table
 from engram_py.store import search as index
 from engram_py.store import vocabulary
@@ -98,7 +98,7 @@ def retrieve(store: Store, query: Query, sight: Sight, *, limit: int, floor: flo
     first, why = len(found.scored), _why_any(found.terms)
     missing = [term for term in found.terms if not term.rows and slips_allowed(term.text)]
     if missing and best < WHOLE and len(missing) <= _MOST_RESEMBLING:
-        _resembling(store, query, in_sight, found, missing)
+        _resembling(store, query, in_sight, found, missing, looked_up)
     found.verdict = _judged(store, query, sight, found, floor)
     if looked_up.terms:
         # Which words stand in one passage is known once the floor was asked.
@@ -126,7 +126,9 @@ def _others_known(store: Store, projects: Sequence[str]) -> bool:
     return here <= 2 * table.count_others(store, projects, cap=1 + here // 2) > 0
 
 
-def _resembling(store: Store, query: Query, in_sight: InSight, found: Found, missing: list[Term]) -> None:
+def _resembling(
+    store: Store, query: Query, in_sight: InSight, found: Found, missing: list[Term], looked_up: LookedUp
+) -> None:
     """Look again with words that begin like the unknown ones, or are a slip away from them."""
     for term in missing:
         whole = not term.stems or term.expression.endswith("*")  # no stem of the index, only how the word begins
@@ -150,7 +152,7 @@ def _resembling(store: Store, query: Query, in_sight: InSight, found: Found, mis
     if not replaced:
         found.rungs.append(Rung("prefix and near spelling", 0, "nothing resembles the unknown words"))
         return
-    looked_up = look_up(store, query, found.terms, size=found.total, best=_FIRST_POOL)
+    looked_up = look_up(store, query, found.terms, size=found.total, best=_FIRST_POOL, before=looked_up)
     before = {scored.id for scored in found.scored}
     found.scored = _scored(store, query, found, _heads(looked_up, in_sight, found), in_sight)
     said = ", ".join(f"{term.text} as {' or '.join(term.stands_for)}" for term in replaced)
@@ -173,6 +175,7 @@ def _heads(looked_up: LookedUp, in_sight: InSight, found: Found) -> list[int]:
             heads += [row for row in pool[start:end] if row in seen]
     if len(heads) < ENOUGH_HEADS and len(own) > len(pool):
         heads = sorted(in_sight.of(list(own)), key=lambda row: (-own[row], -row))
+    heads = looked_up.measured(heads[:MEASURED_ROWS])
     if in_sight.sight.filtered and not heads and own:
         found.filtered_away = len(in_sight.of(list(own), filtered=False))
     _mark_sight(looked_up.terms, heads, pool[_LIKELY:], in_sight)

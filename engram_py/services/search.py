@@ -27,6 +27,8 @@ from engram_py.store import search as index
 from engram_py.store.database import Store
 
 MOST = 20
+# A pasted log has more words, and many that nobody ever saw.
+MOST_OF_A_QUESTION = 12
 MATCH_MODES = ("all", "any")
 # Of rows that are about files, as many as this are compared with them to list those that changed.
 STALE_READ = 200
@@ -107,6 +109,7 @@ class Search:
             if explain
             else None,
             silence=silence,
+            unknown=found.unknown if hits and len(found.terms) <= MOST_OF_A_QUESTION else (),
         )
 
     def _sight(

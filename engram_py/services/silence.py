@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engram_py.models.explain import Silence
-from engram_py.recall.floor import is_elsewhere, weights
+from engram_py.recall.floor import FLOOR, is_elsewhere, weights
 from engram_py.recall.query import Query
 from engram_py.recall.score import Scored, Term
 from engram_py.recall.stopwords import is_foreign
@@ -11,24 +11,29 @@ from engram_py.services.hits import goal_of
 from engram_py.services.retrieval import Found
 from engram_py.services.sight import Sight
 
-# The nearest is named where it holds so much of what is known of the question, by idf. It is offered where it reaches
-# so much of the floor as well, and more of the question than nobody here knows: of "why did we leave MongoDB?" a row
-# that has `leave` covers three quarters of the floor and is about something else.
-NAMED, OFFERED = 0.5, 0.5
+# The nearest is named where it holds a third of what is known of the question, by idf, and reaches three fifths of the
+# floor. It is offered where it holds half, and more of the question than nobody here knows: of "why did we leave
+# MongoDB?" a row that has `leave` covers three quarters of the floor and is about something else.
+NAMED, REACHED, OFFERED = 0.35, 0.6, 0.5
+# One weak word that only other projects know (`names`, `rules`) sends nobody there.
+TELLING_ELSEWHERE = 0.4
 _LOOKED_THROUGH, _MOST_TOPICS = 20, 5
 
 
 def silence_of(parsed: Query, found: Found, sight: Sight, floor: float) -> Silence:
     """Why nothing that was ``found`` answers, in words and as far as a reader can act on it."""
     best, needed = next(iter(found.scored), None), floor * found.verdict.ease
-    nearest = found.rows.get(best.id) if best is not None and _holds(best, found) >= NAMED else None
-    enough = found.verdict.coverage >= max(needed * OFFERED, _lacking(found))
+    holds = _holds(best, found) if best is not None else 0.0
+    elsewhere = _elsewhere(parsed, found, sight)
+    reached = found.verdict.coverage >= min(floor, FLOOR) * found.verdict.ease * REACHED
+    near = holds >= NAMED and reached and not elsewhere
+    nearest = found.rows.get(best.id) if best is not None and near else None
+    enough = holds >= OFFERED and found.verdict.coverage >= _lacking(found)
     rows = [found.rows[one.id] for one in found.scored[:_LOOKED_THROUGH] if one.id in found.rows]
     # The key of a session's summary is made of its id: nobody chose it.
     topics = dict.fromkeys(row.topic_key for row in rows if row.topic_key and row.type != "session_summary")
-    elsewhere = _elsewhere(parsed, found, sight)
     return Silence(
-        unknown=found.unknown,
+        unknown=found.unknown if parsed.observation_id is None else (),
         topics=tuple(topics)[:_MOST_TOPICS],
         filtered=found.filtered_away,
         filters=sight.said,
@@ -44,6 +49,8 @@ def silence_of(parsed: Query, found: Found, sight: Sight, floor: float) -> Silen
 def _reason(parsed: Query, found: Found, sight: Sight, needed: float, elsewhere: tuple[str, ...]) -> str:
     if not parsed.words and sight.filtered:
         return "nothing passes the filters"
+    if parsed.observation_id is not None:
+        return f"there is no memory #{parsed.observation_id}, or it was deleted"
     if not parsed.words:
         return "there is no word in it to search for"
     if found.filtered_away:
@@ -54,14 +61,16 @@ def _reason(parsed: Query, found: Found, sight: Sight, needed: float, elsewhere:
         return "no memory here has its words as the quotes and the minus ask"
     if elsewhere:
         return "no memory seen from here has any of its words"
-    if any(term.rows for term in found.terms):
+    if any(term.rows for term in found.terms) and not sight.filtered and sight.projects is not None:
         return "only other projects know its words; all_projects searches them"
     return "no memory here has any of its words"
 
 
 def _elsewhere(parsed: Query, found: Found, sight: Sight) -> tuple[str, ...]:
-    """The words that only other projects know; none where a filter, a phrase or an exclusion may be what hides them."""
-    if sight.filtered or sight.projects is None or parsed.phrases or parsed.excluded:
+    """The words that only other projects know, where these are a good part of the question; none where a filter, a
+    phrase or an exclusion may be what hides them."""
+    hidden = sight.filtered or sight.projects is None or parsed.phrases or parsed.excluded
+    if hidden or (found.scored and found.verdict.elsewhere < TELLING_ELSEWHERE):
         return ()
     return tuple(term.text for term in found.terms if is_elsewhere(term))
 

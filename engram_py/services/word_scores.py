@@ -14,12 +14,14 @@ from engram_py.store import mentions, search
 from engram_py.store.database import Store
 
 # Where words meet is found by walking the rows of each, and among a million five common words have a million of them
-# (40 ms): the rarest meet, as many as have so many rows (2 to 5 ms).
+# (40 ms): the two rarest meet, and as many more as have so many rows (2 to 5 ms).
 MET_ROWS = 60_000
 # Of a word with fewer rows FTS5's own score costs no more than to read where it stands.
 FEW_ROWS = 50
 # To look up the length of a row costs as much as its mentions: for the best, twice as many as a search goes on with.
 MEASURED_ROWS = 150
+# A word that texts repeat is scored by FTS5: each mention that is read costs half a microsecond.
+MENTIONS_A_ROW = 6
 _COMMON_SHARE = 0.4
 
 
@@ -31,53 +33,85 @@ class _Mentioned:
     idf: float
 
 
-@dataclass(frozen=True, slots=True)
+_Read = tuple[Term, Sequence[_Mentioned]]
+
+
 class LookedUp:
-    """The terms whose rows are known, rarest first; what each row scores by all of them; and the best, best first."""
+    """The ``terms`` whose rows are known, what each row scores by all of them (``own``), and the ``best``, best first.
 
-    terms: Sequence[Term]
-    own: Mapping[int, float]
-    best: Sequence[int]
+    The rows of the terms that were ``read`` score as if they had the average length, until they are measured.
+    """
+
+    def __init__(self, store: Store, terms: Sequence[Term], read: Sequence[_Read], *, best: int) -> None:
+        self.terms = terms
+        self.read = read
+        self.own = own_scores(terms)
+        self._store = store
+        self._measured: set[int] = set()
+        pool = best_of(self.own, best)
+        # What was measured stays in front: beside it the others would gain or lose by their lengths.
+        self.best = [*self.measured(pool[:MEASURED_ROWS]), *pool[MEASURED_ROWS:]]
+
+    def measured(self, rows: Sequence[int]) -> list[int]:
+        """These rows by their own lengths, best first."""
+        new = [row for row in rows if row not in self._measured]
+        if new and self.read:
+            self._measured.update(new)
+            average = mentions.totals(self._store).average
+            norms = {row: norm(size / average) for row, size in mentions.lengths(self._store, new).items()}
+            for term, found in self.read:
+                _measure(term, found, norms)
+            self.own |= own_scores(self.terms, new)
+        return sorted(rows, key=lambda row: (-self.own[row], -row))
 
 
-def look_up(store: Store, query: Query, terms: Sequence[Term], *, size: int, best: int) -> LookedUp:
-    """Fill ``scores`` of the rarest terms that fit the budget, and tell the ``best`` rows.
+def look_up(
+    store: Store, query: Query, terms: Sequence[Term], *, size: int, best: int, before: LookedUp | None = None
+) -> LookedUp:
+    """Fill ``scores`` of the rarest terms that fit the budget, and tell the ``best`` rows. Terms that have scores keep
+    them: dates, and what was looked up ``before``.
 
     When even the rarest is over the budget, its newest rows are candidates without a score of their own, first those
     where the words meet.
     """
-    used = [term for term in terms if term.scores]  # dates
+    used = [term for term in terms if term.scores]
     known = sorted((term for term in terms if term.rows and not term.scores), key=lambda term: term.rows)
-    totals = mentions.totals(store)
-    read: list[tuple[Term, Sequence[_Mentioned]]] = []
+    rows = mentions.totals(store).rows
+    read: list[_Read] = [*before.read] if before is not None else []
     spent = 0
     for term in known:
         if spent + term.rows > planner.ROW_BUDGET:
             break
         spent += term.rows
-        if term.indexed and term.rows > FEW_ROWS and not query.phrases and not query.excluded:
-            found = [_mentioned(store, stem, totals.rows, size) for stem in term.indexed]
+        found = _found(store, query, term, rows, size)
+        if found:
             term.scores = _at_average(found)
             read.append((term, found))
         else:
             term.scores = search.scores(store, query.restricted(term.expression))
-            _lift(term, totals.rows, size)
+            _lift(term, rows, size)
         term.looked_up = True
         used.append(term)
     if known and not used:
         _newest(store, query, known)
         used.append(known[0])
-    own = own_scores(used)
-    pool = best_of(own, best)
-    if read:
-        _measure(store, read, pool[:MEASURED_ROWS], totals.average)
-        own |= own_scores(used, pool[:MEASURED_ROWS])
-        pool.sort(key=lambda row: (-own[row], -row))
-    return LookedUp(used, own, pool)
+    return LookedUp(store, used, read, best=best)
 
 
-def _mentioned(store: Store, stem: str, rows: int, size: int) -> _Mentioned:
-    often = mentions.mentions(store, stem)
+def _found(store: Store, query: Query, term: Term, rows: int, size: int) -> list[_Mentioned]:
+    """Where the term stands; nothing where FTS5 itself scores it sooner or finds it by more than single words."""
+    if not term.indexed or term.rows <= FEW_ROWS or query.phrases or query.excluded:
+        return []
+    found = []
+    for stem in term.indexed:
+        often = mentions.mentions(store, stem, at_most=MENTIONS_A_ROW * term.rows)
+        if often is None:
+            return []
+        found.append(_mentioned(often, rows, size))
+    return found
+
+
+def _mentioned(often: Mapping[int, float], rows: int, size: int) -> _Mentioned:
     # FTS5 lets the idf of a word that half of the rows hold fall to a millionth, and in a memory of five rows that is
     # every word.
     known = idf if len(often) >= _COMMON_SHARE * size else index_idf
@@ -97,24 +131,19 @@ def _at_average(found: Sequence[_Mentioned]) -> dict[int, float]:
     return scores
 
 
-def _measure(
-    store: Store, read: Sequence[tuple[Term, Sequence[_Mentioned]]], best: Sequence[int], average: float
-) -> None:
-    """Put their lengths into the scores of the best rows."""
-    lengths = mentions.lengths(store, best)
-    norms = {row: norm(length / average) for row, length in lengths.items()}
-    for term, found in read:
-        measured: dict[int, float] = {}
-        for one in found:
-            for row in one.often.keys() & norms.keys():
-                measured[row] = measured.get(row, 0.0) + one.idf * saturated(one.often[row], norms[row])
-        term.scores |= measured
-        _cap(term)
+def _measure(term: Term, found: Sequence[_Mentioned], norms: Mapping[int, float]) -> None:
+    """Put the lengths of rows into their scores."""
+    measured: dict[int, float] = {}
+    for one in found:
+        for row in one.often.keys() & norms.keys():
+            measured[row] = measured.get(row, 0.0) + one.idf * saturated(one.often[row], norms[row])
+    term.scores |= measured
+    _cap(term)
 
 
 def _lift(term: Term, rows: int, size: int) -> None:
-    """Give a word that half of the rows hold its weight here, which FTS5 does not."""
-    if term.partly or "(" in term.expression:
+    """Give a word that half of the rows hold its weight here, which FTS5 does not, and several no more than one."""
+    if _of_several(term):
         _cap(term)
     elif term.rows >= _COMMON_SHARE * size:
         factor = idf(term.rows, rows) / index_idf(term.rows, rows)
@@ -123,16 +152,20 @@ def _lift(term: Term, rows: int, size: int) -> None:
 
 def _cap(term: Term) -> None:
     """Forms and parts, each with an idf of its own that adds up: together they tell no more than one word."""
-    if term.partly or "(" in term.expression:
+    if _of_several(term):
         most = (K1 + 1) * term.idf
         term.scores = {row: min(score, most) for row, score in term.scores.items()}
+
+
+def _of_several(term: Term) -> bool:
+    return term.partly or "(" in term.expression
 
 
 def _newest(store: Store, query: Query, terms: Sequence[Term]) -> None:
     """What every row is about: where its words meet, then where the rarest stands in a title, then anywhere."""
     first = terms[0]
     walked = accumulate(term.rows for term in terms)
-    few = terms[: sum(rows <= MET_ROWS for rows in walked)]
+    few = terms[: max(2, sum(rows <= MET_ROWS for rows in walked))]
     meeting = " AND ".join(term.expression for term in few)
     # In parts of the most that a word can score, k1 + 1 times its idf: about what BM25 gives one mention.
     for expression, worth in (

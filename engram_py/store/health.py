@@ -78,14 +78,17 @@ def index_drift(store: Store) -> dict[str, tuple[int, int]]:
     return found
 
 
+_WORD_TABLES = {"observations_vocab", "observations_mentions"}
+
+
 def expected_triggers() -> set[str]:
     return {line.rstrip(";").split()[-1] for line in _DROP.splitlines() if line.startswith("drop trigger")}
 
 
 def missing_triggers(store: Store) -> list[str]:
-    """Triggers that keep the index true and are not there."""
-    present = {row[0] for row in store.rows("select name from sqlite_master where type = 'trigger'")}
-    return sorted(expected_triggers() - present)
+    """Triggers that keep the index true, and tables that read its words, which are not there."""
+    present = {row[0] for row in store.rows("select name from sqlite_master where type in ('trigger', 'table')")}
+    return sorted((expected_triggers() | _WORD_TABLES) - present)
 
 
 def rebuild_indexes(store: Store) -> None:

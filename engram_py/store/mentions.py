@@ -17,7 +17,8 @@ _BITS = 3
 _NUMBERS = " ".join(f"when '{column}' then {number}" for number, column in enumerate(COLUMN_WEIGHTS))
 # One value, each mention a number: a row each costs twice as much.
 MENTIONS = f"""
-select json_group_array((doc << {_BITS}) + case col {_NUMBERS} end) from observations_mentions where term = :term
+select json_group_array((doc << {_BITS}) + case col {_NUMBERS} end)
+from (select doc, col from observations_mentions where term = :term limit :most)
 """
 
 LENGTHS = """
@@ -35,11 +36,14 @@ class Totals(NamedTuple):
     average: float
 
 
-def mentions(store: Store, term: str) -> dict[int, float]:
-    """How often each row mentions a term of the index, by the weight of the columns."""
+def mentions(store: Store, term: str, *, at_most: int) -> dict[int, float] | None:
+    """How often each row mentions a term of the index, by the weight of the columns; None of more than ``at_most``."""
     weights = tuple(COLUMN_WEIGHTS.values())
     found: dict[int, float] = {}
-    for mention in json.loads(store.value(MENTIONS, term=term)):
+    read = json.loads(store.value(MENTIONS, term=term, most=at_most + 1))
+    if len(read) > at_most:
+        return None
+    for mention in read:
         row = mention >> _BITS
         found[row] = found.get(row, 0.0) + weights[mention & (1 << _BITS) - 1]
     return found

@@ -30,12 +30,12 @@ _MOST_READ = 20_000
 
 # How the tokenizer writes a word never changes; asking it costs two milliseconds.
 _STEMS: dict[str, tuple[str, ...]] = {}
-_MOST_REMEMBERED = 4_096
+MOST_REMEMBERED = 4_096
 
 
 def stems(store: Store, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """For each word, the terms under which the index holds it; none for what is no word to it."""
-    if len(_STEMS) > _MOST_REMEMBERED:
+    if len(_STEMS) > MOST_REMEMBERED:
         _STEMS.clear()
     unasked = list(dict.fromkeys(word for word in words if word not in _STEMS))
     if unasked:

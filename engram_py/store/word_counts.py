@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from engram_py.store.database import Store
+from engram_py.store.vocabulary import MOST_REMEMBERED
 
 ROWS_WITH = """
 select value as term, coalesce((select doc from observations_vocab where term = value), 0) as rows
@@ -23,15 +24,14 @@ from json_each(:starts)
 # What stands in many rows is counted again when the memory grew by this.
 _COMMON_ROWS = 500
 _GROWN = 1.02
-_MOST_REMEMBERED = 4_096
-
 # To count `fix` among a million rows takes 14 ms; to look into four parts, together one row in 200, takes .6. Eighty
 # rows of these stand for 16,000, and one in ten of them more or less moves the idf by .1.
 LARGE = 200_000
 _PARTS = 4
 _SAMPLED = 200
 _ENOUGH_ROWS = 80
-_MOST_IN_ONE = 0.5  # more is a word of one season
+# Of these three parts have some each: else it is a word of one season, or of two.
+_PARTS_WITH, _SOME = 3, 0.1
 
 
 def rows_with(store: Store, terms: Sequence[str], spelt: Mapping[str, str], *, size: int) -> dict[str, int]:
@@ -50,7 +50,7 @@ def rows_with(store: Store, terms: Sequence[str], spelt: Mapping[str, str], *, s
         counts[row["term"]] = int(row["rows"])
     for term in unknown:
         if counts[term] >= _COMMON_ROWS:
-            if len(store.common_words) >= _MOST_REMEMBERED:
+            if len(store.common_words) >= MOST_REMEMBERED:
                 store.common_words.clear()
             store.common_words[term] = (counts[term], size)
     return counts
@@ -61,5 +61,5 @@ def _estimated(store: Store, match: str, size: int) -> int:
     span = size // (_SAMPLED * _PARTS)
     starts = [size * part // _PARTS + (size // _PARTS - span) // 2 for part in range(_PARTS)]
     found = [int(row[0]) for row in store.rows(IN_PARTS, match=match, span=span, starts=json.dumps(starts))]
-    seasonal = max(found) > _MOST_IN_ONE * sum(found)
-    return 0 if seasonal or sum(found) < _ENOUGH_ROWS else sum(found) * _SAMPLED
+    seasonal = sum(rows >= _SOME * sum(found) for rows in found) < _PARTS_WITH
+    return 0 if seasonal or sum(found) < _ENOUGH_ROWS else min(size, sum(found) * _SAMPLED)

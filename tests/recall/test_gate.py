@@ -153,7 +153,7 @@ def test_the_cue_that_decides_comes_first_and_the_others_stand_by(prompt: str, o
         ("why did we change `user_id` last week?", "`user_id` ?"),
         ("为什么我们用uv", "用uv"),
         ("please upgrade the base image of the worker", "the base image of the worker"),
-        ("A merchant complains that a refund shows up twice", "a refund up twice"),
+        ("A merchant complains that a refund shows up twice", "a refund shows up twice"),
         ("The nightly export hangs", "The nightly export hangs"),
     ],
 )

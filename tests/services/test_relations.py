@@ -15,6 +15,7 @@ from engram_py.errors import (
     TextTooLongError,
 )
 from engram_py.models.observation import Change, Saved
+from engram_py.store import search
 from tests.services.conftest import draft, rows_of
 
 OLD, NEW = "Token storage backend choice", "Token storage backend replaced"
@@ -47,6 +48,19 @@ def test_at_most_three_candidates_are_asked_about_the_most_similar_first(app: En
     scores = [candidate.score for candidate in last.candidates]
     assert len(scores) == 3
     assert scores == sorted(scores, reverse=True)
+
+
+def test_a_title_that_other_projects_have_often_is_asked_about_in_its_own(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "_PART", 2)
+    old = app.save(draft("Redis.", title=OLD))
+    for number in range(9):
+        app.save(draft(f"Text {number}.", title=OLD), project="other")
+    assert [one.id for one in app.save(draft("Postgres.", title=NEW)).candidates] == [old.id]
+    monkeypatch.setattr(search, "_MOST_ROWS", 2)
+    assert app.save(draft("Another.", title=f"{NEW} again")).candidates != ()  # the newest of all are still looked at
+    assert app.save(draft("Far.", title=f"{NEW} far"), project="third").candidates == ()
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_beside_an_answer_what_shares_one_common_word_is_left_out(app: Engram) -
 def test_silence_names_the_words_this_memory_never_saw(app: Engram) -> None:
     fill(app)
     saved = kept(app, QUEUE, topic_key="queue/retry")
-    found = silence(app, "Which restart of kubernetes ingress renews certificates?")
+    found = silence(app, "Which restart of the queue in kubernetes ingress renews certificates?")
     assert found.unknown == ("kubernetes", "ingress", "renews", "certificates")
     assert (found.nearest, found.topics) == (saved, ("queue/retry",))
     assert found.reason.startswith("the nearest covers ")
@@ -68,11 +68,12 @@ def test_a_summary_that_is_near_is_named_by_its_goal(app: Engram) -> None:
     assert silence(app, "restart kubernetes ingress").nearest_title == "Session summary: widgets. Drain the queue"
 
 
-def test_the_nearest_is_named_where_it_holds_half_of_what_is_known(app: Engram) -> None:
+def test_the_nearest_is_named_where_it_holds_a_good_part_of_what_is_known_and_of_the_question(app: Engram) -> None:
     fill(app)
     saved = kept(app, QUEUE)
     kept(app, "The pgbouncer pool, the ledger and the invoice mails.")
-    assert silence(app, "restart kubernetes ingress certificates").nearest == saved
+    assert silence(app, "restart queue kubernetes ingress certificates").nearest == saved
+    assert silence(app, "restart kubernetes ingress certificates").nearest == 0
     scattered = silence(app, "which saddles, comets, pottery and beetles did violins and ferries restart?")
     assert (scattered.nearest, scattered.nearest_title, scattered.promising) == (0, "", False)
 
@@ -100,8 +101,30 @@ def test_a_near_spelling_says_nothing_of_what_is_near_where_a_word_is_known(app:
     fill(app)
     kept(app, "The staples of the office.")
     saved = kept(app, QUEUE)
-    found = silence(app, "stapler of the queue printed by kubernetes", floor=0.9)
+    found = silence(app, "stapler of the retry queue printed by kubernetes", floor=0.9)
     assert found.nearest == saved
+
+
+def test_words_of_other_projects_are_told_where_they_are_a_good_part_of_the_question(app: Engram) -> None:
+    fill(app)
+    kept(app, QUEUE)
+    kept(app, "The kubernetes ingress renews certificates.", project="other")
+    telling = silence(app, "which kubernetes ingress certificates need the queue?")
+    assert (telling.elsewhere, telling.nearest) == (("kubernetes", "ingress", "certificates"), 0)
+    assert silence(app, "does the retry queue of the ingress restart tomorrow", floor=0.9).elsewhere == ()
+
+
+def test_an_answer_names_the_words_that_nobody_knows_and_a_pasted_log_does_not(app: Engram) -> None:
+    fill(app)
+    kept(app, QUEUE)
+    assert app.searches.search("does the retry queue drain in darkness").unknown == ("darkness",)
+    log = " ".join(f"0x{number:08x}" for number in range(12))
+    assert app.searches.search(f"retry queue worker restart {log}", floor=0.0).unknown == ()
+
+
+def test_an_id_that_nothing_has_is_told_as_an_id(app: Engram) -> None:
+    fill(app)
+    assert silence(app, "#9999").reason == "there is no memory #9999, or it was deleted"
 
 
 def test_silence_about_unknown_words_only_says_so(app: Engram) -> None:

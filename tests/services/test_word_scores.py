@@ -84,17 +84,94 @@ def test_lengths_are_looked_up_for_the_best_alone(app: Engram, monkeypatch: pyte
     assert list(looked_up.best) == sorted(looked_up.best, key=lambda row: (-looked_up.own[row], -row))
 
 
+def test_what_was_measured_stays_in_front_of_what_was_not(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_scores, "FEW_ROWS", 0)
+    monkeypatch.setattr(word_scores, "MEASURED_ROWS", 6)
+    often = [kept(app, f"The pump, the pump. {_LONG} {number}") for number in range(6)]
+    for number in range(6):
+        kept(app, f"The pump. {_LONG} {number}")
+    for number in range(60):
+        kept(app, f"Hall {number}.")
+    _, looked_up = _looked_up(app, "pump")
+    assert set(looked_up.best[:6]) == set(often)
+
+
+def test_rows_that_come_into_sight_later_are_measured_too(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_scores, "FEW_ROWS", 0)
+    for number in range(200):
+        kept(app, f"Pump {number}.", title="Pump", project="other")
+        kept(app, f"Hall {number}.", project="other")
+    long = [kept(app, f"The pump leaks. {_LONG} {number}") for number in range(3)]
+    short = kept(app, "The pump leaks.")
+    long += [kept(app, f"The pump leaks. {number} {_LONG}") for number in range(3)]
+    found = app.searches.search("pump", explain=True)
+    assert found.explain is not None
+    scores = {one.id: one.bm25 for one in found.explain.hits}
+    assert scores.keys() == {short, *long}
+    assert min(scores[short] - scores[row] for row in long) > 0.1
+    assert found.results[0].id == short
+
+
+def test_after_a_slip_the_other_words_weigh_what_they_did(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_scores, "FEW_ROWS", 0)
+    for number in range(60):
+        kept(app, f"Hall {number}.")
+    for number in range(3):
+        kept(app, f"The pump {number}.")
+    rows = [kept(app, "The pump of the sprocket."), kept(app, f"The pump of the sprocket. {_LONG}")]
+
+    def parts(query: str) -> float:
+        """How much less the long one scores."""
+        found = app.searches.search(query, explain=True, floor=0.0)
+        assert found.explain is not None
+        scores = {one.id: one.bm25 for one in found.explain.hits}
+        return scores[rows[1]] / scores[rows[0]]
+
+    right = parts("pump sprocket")
+    assert parts("pump sproket") == pytest.approx(right, rel=0.01)
+
+
+def test_a_word_that_texts_repeat_is_left_to_fts5(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_scores, "FEW_ROWS", 0)
+    for number in range(5):
+        kept(app, f"{'The pump leaks. ' * 40} {number}")
+    _, looked_up = _looked_up(app, "pump")
+    assert not looked_up.read
+    assert len(looked_up.own) == 5
+
+
+def test_one_letter_of_a_script_without_blanks_finds_what_begins_with_it(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_scores, "FEW_ROWS", 0)
+    saved = [kept(app, f"茶の湯 {number}") for number in range(3)]
+    term, _ = _looked_up(app, "茶")
+    assert sorted(term.scores) == saved
+
+
+def test_a_word_of_nearly_every_row_keeps_some_weight(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_scores, "FEW_ROWS", 0)
+    for number in range(9):
+        kept(app, f"The pump of hall {number}.")
+    term, _ = _looked_up(app, "pump")
+    assert min(term.scores.values()) > 0.04
+    monkeypatch.setattr(word_scores, "FEW_ROWS", 100)
+    by_fts5, _ = _looked_up(app, "pump")
+    assert term.scores == pytest.approx(by_fts5.scores)
+
+
 def test_where_every_word_is_common_the_rows_where_the_rarest_meet_come_first(
     app: Engram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planner, "ROW_BUDGET", 3)
     meeting = kept(app, "The pump and the belt of the mill leak.")
-    newest = [kept(app, f"The pump of mill {number} leaks.") for number in range(4)][-1]
+    for number in range(4):
+        kept(app, f"The pump of mill {number} leaks.")
     for number in range(5):
         kept(app, f"The belt of mill {number} leaks.")
         kept(app, f"Mill {number}.")
     parsed = parse_query("pump belt mill")
-    for met_rows, best in ((26, meeting), (11, meeting), (10, newest)):
+    for met_rows, best in ((26, meeting), (11, meeting), (0, meeting)):
         monkeypatch.setattr(word_scores, "MET_ROWS", met_rows)
         terms = planner.weigh(app.store, parsed.content_words, size=15)
         assert sorted(term.rows for term in terms) == [5, 6, 15]

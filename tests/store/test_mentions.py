@@ -26,9 +26,9 @@ def test_a_mention_weighs_what_its_column_does(store: Store) -> None:
     for row, column in enumerate(COLUMNS, start=1):
         _index(store, row, **{column: "alder"})
     _index(store, 2**40, title="alder birch", content="alder, alder: birch")
-    weights = list(mentions.COLUMN_WEIGHTS.values())
-    assert mentions.mentions(store, "alder") == dict(enumerate(weights, start=1)) | {2**40: weights[0] + 2 * weights[3]}
-    assert mentions.mentions(store, "cedar") == {}
+    assert mentions.mentions(store, "alder", at_most=8) == {1: 6.0, 2: 4.0, 3: 2.0, 4: 1.0, 5: 0.5, 2**40: 8.0}
+    assert mentions.mentions(store, "cedar", at_most=8) == {}
+    assert mentions.mentions(store, "alder", at_most=7) is None
 
 
 def test_lengths_are_counted_in_words_however_long(store: Store) -> None:

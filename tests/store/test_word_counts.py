@@ -32,7 +32,9 @@ def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Iterab
 
 
 def test_what_stands_everywhere_is_estimated(counted: Callable[[Iterable[int]], int]) -> None:
-    assert counted(range(1, ROWS, 3)) == pytest.approx(ROWS / 3, rel=0.02)
+    found = counted(range(1, ROWS, 3))
+    assert found == pytest.approx(ROWS / 3, rel=0.02)
+    assert found % 5 == 0 != len(range(1, ROWS, 3)) % 5  # each row that was looked at stands for five
 
 
 def test_an_estimate_is_of_the_rows_that_were_looked_at(counted: Callable[[Iterable[int]], int]) -> None:
@@ -42,8 +44,14 @@ def test_an_estimate_is_of_the_rows_that_were_looked_at(counted: Callable[[Itera
 
 @pytest.mark.parametrize(
     "rows",
-    [range(1, ROWS, 50), range(1, 1_000), range(3_000, ROWS), range(1, 100)],
-    ids=["rare", "of the first part", "of the last part", "of the first days"],
+    [
+        range(1, ROWS, 50),
+        range(1, 1_000),
+        range(3_000, ROWS),
+        range(1, 100),
+        [*range(400, 600), *range(2_400, 2_600)],
+    ],
+    ids=["rare", "of the first part", "of the last part", "of the first days", "of two seasons"],
 )
 def test_what_is_rare_or_of_one_season_is_counted(counted: Callable[[Iterable[int]], int], rows: Iterable[int]) -> None:
     assert counted(rows) == len(list(rows))
