@@ -33,7 +33,5 @@ class InSight:
     @cached_property
     def _small(self) -> frozenset[int] | None:
         """Every row of the projects, where these are small."""
-        if self.sight.projects is None:
-            return None
-        ids = table.live_ids(self._store, self.sight.projects, cap=_SMALL)
-        return frozenset(ids) if len(ids) < _SMALL else None
+        projects = self.sight.projects
+        return None if projects is None else table.live_ids(self._store, projects, cap=_SMALL)

@@ -8,11 +8,11 @@ from engram_py.models.explain import Rung
 from engram_py.recall.fusion import fuse, strong
 from engram_py.recall.query import Query
 from engram_py.recall.score import Scored
+from engram_py.services.in_sight import InSight
 from engram_py.services.retrieval import READ, Found
 from engram_py.services.sight import Sight
 from engram_py.services.vectors import Vectors
 from engram_py.store import observations as table
-from engram_py.store import search as index
 from engram_py.store.database import Store
 
 
@@ -22,8 +22,10 @@ def add_meaning(store: Store, vectors: Vectors, query: Query, sight: Sight, foun
     Marks the rows so near that they answer whatever words they share with the question: the floor lets them through.
     """
 
+    in_sight = InSight(store, sight)
+
     def sees(ids: Collection[int]) -> set[int]:
-        return index.passing(store, list(ids), sight.values)
+        return in_sight.of(list(ids))
 
     if query.phrases or query.excluded:  # a phrase that has to stand in the text is not a matter of meaning
         return

@@ -42,11 +42,14 @@ class LookedUp:
     The rows of the terms that were ``read`` score as if they had the average length, until they are measured.
     """
 
-    def __init__(self, store: Store, terms: Sequence[Term], read: Sequence[_Read], *, best: int) -> None:
+    def __init__(
+        self, store: Store, terms: Sequence[Term], read: Sequence[_Read], *, average: float, best: int
+    ) -> None:
         self.terms = terms
         self.read = read
         self.own = own_scores(terms)
         self._store = store
+        self._average = average
         self._measured: set[int] = set()
         pool = best_of(self.own, best)
         # What was measured stays in front: beside it the others would gain or lose by their lengths.
@@ -57,8 +60,7 @@ class LookedUp:
         new = [row for row in rows if row not in self._measured]
         if new and self.read:
             self._measured.update(new)
-            average = mentions.totals(self._store).average
-            norms = {row: norm(size / average) for row, size in mentions.lengths(self._store, new).items()}
+            norms = {row: norm(size / self._average) for row, size in mentions.lengths(self._store, new).items()}
             for term, found in self.read:
                 _measure(term, found, norms)
             self.own |= own_scores(self.terms, new)
@@ -76,7 +78,7 @@ def look_up(
     """
     used = [term for term in terms if term.scores]
     known = sorted((term for term in terms if term.rows and not term.scores), key=lambda term: term.rows)
-    rows = mentions.totals(store).rows
+    rows, average = mentions.totals(store)
     read: list[_Read] = [*before.read] if before is not None else []
     spent = 0
     for term in known:
@@ -95,7 +97,7 @@ def look_up(
     if known and not used:
         _newest(store, query, known)
         used.append(known[0])
-    return LookedUp(store, used, read, best=best)
+    return LookedUp(store, used, read, average=average, best=best)
 
 
 def _found(store: Store, query: Query, term: Term, rows: int, size: int) -> list[_Mentioned]:

@@ -97,11 +97,14 @@ limit :limit
 """
 
 
-# Each counts from an index alone, and no further than :cap (-1: to the end).
-_COUNT = "select count(*) from (select 1 from observations {index} where {where} and deleted_at is null limit :cap)"
+# Each is read from an index alone, and no further than :cap (-1: to the end).
+_LIVE = "select id from observations {index} where {where} and deleted_at is null limit :cap"
 _IN_PROJECTS = "project in (select value from json_each(:projects))"
-COUNT_ANYWHERE = _COUNT.format(index="", where="true")
-COUNT_OWN = _COUNT.format(index="indexed by observations_recent", where=_IN_PROJECTS)
+_OWN = _LIVE.format(index="indexed by observations_recent", where=_IN_PROJECTS)
+_SHARED = _LIVE.format(index="indexed by observations_shared", where=f"scope <> 'project' and not {_IN_PROJECTS}")
+COUNT_ANYWHERE = f"select count(*) from ({_LIVE.format(index='', where='true')})"
+COUNT_OWN = f"select count(*) from ({_OWN})"
+COUNT_SHARED = f"select count(*) from ({_SHARED})"
 COUNT_OTHERS = """
 select count(*) from (
     select 1
@@ -110,21 +113,7 @@ select count(*) from (
     limit :cap
 )
 """
-COUNT_SHARED = _COUNT.format(index="indexed by observations_shared", where=f"scope <> 'project' and not {_IN_PROJECTS}")
-
-LIVE_IDS = f"""
-select json_group_array(id) from (
-    select * from (
-        select id from observations indexed by observations_recent
-        where {_IN_PROJECTS} and deleted_at is null limit :cap
-    )
-    union all
-    select * from (
-        select id from observations indexed by observations_shared
-        where scope <> 'project' and not {_IN_PROJECTS} and deleted_at is null limit :cap
-    )
-)
-"""
+LIVE_IDS = f"select json_group_array(id) from (select * from ({_OWN}) union all select * from ({_SHARED}))"
 
 
 def projects_json(projects: Sequence[str] | None) -> str | None:
@@ -241,9 +230,10 @@ def count_live(store: Store, projects: Sequence[str] | None, *, cap: int = -1) -
     return int(store.value(COUNT_OWN, **values)) + int(store.value(COUNT_SHARED, **values))
 
 
-def live_ids(store: Store, projects: Sequence[str], *, cap: int) -> list[int]:
-    """The ids of what the projects see, in no order; when there are ``cap`` or more, of so many at least."""
-    return list(json.loads(store.value(LIVE_IDS, projects=projects_json(projects), cap=cap)))
+def live_ids(store: Store, projects: Sequence[str], *, cap: int) -> frozenset[int] | None:
+    """The ids of what the projects see; None when there are ``cap`` or more."""
+    ids = json.loads(store.value(LIVE_IDS, projects=projects_json(projects), cap=cap))
+    return frozenset(ids) if len(ids) < cap else None
 
 
 def count_others(store: Store, projects: Sequence[str], *, cap: int) -> int:

@@ -160,15 +160,14 @@ def title_matches(store: Store, *, match: str, project: str, scope: str, without
 
     Of a title that thousands have, the newest of all projects are looked at: 10,000, in a project of so many rows 400.
     """
-    matching, found = newest(store, match, limit=_MOST_ROWS), list[Row]()
+    matching, found = newest(store, match, limit=2 * _PART), list[Row]()
     for start in range(0, 2 * _PART, _PART):
         part = matching[start : start + _PART]
         found += store.rows(CANDIDATES, ids=json.dumps(part), project=project, scope=scope, id=without)
         if len(found) >= limit or len(part) < _PART:
             return found[:limit]
-    own = live_ids(store, [project], cap=_MOST_ROWS)
-    if len(own) < _MOST_ROWS:
-        few = frozenset(own)
-        rest = [row for row in matching[2 * _PART :] if row in few][:_PART]
+    few = live_ids(store, [project], cap=_MOST_ROWS)
+    if few is not None:
+        rest = [row for row in newest(store, match, limit=_MOST_ROWS)[2 * _PART :] if row in few][:_PART]
         found += store.rows(CANDIDATES, ids=json.dumps(rest), project=project, scope=scope, id=without)
     return found[:limit]
