@@ -16,7 +16,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.interfaces.http.standing import standing
@@ -63,10 +63,19 @@ class McpEndpoint:
             await anyio.to_thread.run_sync(self._end, list(self._connections), abandon_on_cancel=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._manager.handle_request(scope, receive, send)
-        if scope["method"] == "DELETE":
-            name = Request(scope).headers.get(SESSION_HEADER, "")
-            await anyio.to_thread.run_sync(self._end, [name])
+        leaving = scope["method"] == "DELETE"
+        await self._manager.handle_request(scope, receive, self._ended_before(scope, send) if leaving else send)
+
+    def _ended_before(self, scope: Scope, send: Send) -> Send:
+        """``send`` for a goodbye: who reads that it was taken finds the session ended."""
+        name = Request(scope).headers.get(SESSION_HEADER, "")
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 300:
+                await anyio.to_thread.run_sync(self._end, [name])
+            await send(message)
+
+        return answer
 
     @property
     def connected(self) -> int:
