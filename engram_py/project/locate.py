@@ -83,12 +83,13 @@ class Locator:
         self._home, self._clock = home, clock
         self._kept: dict[Path, tuple[float, Location]] = {}
 
-    def locate(self, directory: Path) -> Location:
-        """What ``locate`` answers for ``directory``, with the branch and the commit as they are now."""
+    def locate(self, directory: Path, *, head: bool = True) -> Location:
+        """What ``locate`` answers for ``directory``, with the branch and the commit as they are now; without ``head``
+        as they were in the last two seconds."""
         now = self._clock()
         at, location = self._kept.get(directory, (0.0, None))
         if location is not None and now - at < CACHE_SECONDS:
-            return _with_fresh_head(location)
+            return _with_fresh_head(location) if head else location
         location = locate(directory, home=self._home)
         if len(self._kept) >= _CACHED:
             self._kept.clear()

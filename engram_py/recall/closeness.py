@@ -63,9 +63,9 @@ class Lens:
         """Whether ``word`` is one of the terms."""
         if self.pattern is not None:
             return self.pattern.match(word) is not None
-        return word.startswith(self.beginnings) and any(
-            word.startswith(stem) and _ends(word, len(stem)) for stem in self.beginnings
-        )
+        if not word.startswith(self.beginnings):
+            return False
+        return any(word.startswith(stem) and _ends(word, len(stem)) for stem in self.beginnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +138,10 @@ def unasked(title: str, content: str, lens: Lens) -> int:
     opening = title.rstrip(". …")
     if not opening or content.startswith(opening):
         return 0
-    return sum(
-        word not in STOP_WORDS and not is_unspaced(word) and not lens.begins(word) for word in segments(folded(title))
-    )
+    words = [word for word in segments(folded(title)) if word not in STOP_WORDS]
+    if not title.isascii():
+        words = [word for word in words if not is_unspaced(word)]
+    return sum(not lens.begins(word) for word in words)
 
 
 def _ends(text: str, end: int) -> bool:

@@ -26,6 +26,8 @@ def derived_terms(*texts: str) -> str:
 def _terms(text: str) -> Iterator[str]:
     # A Mac writes Korean as loose letters and Japanese voicing as marks of their own.
     for compound in compounds(unicodedata.normalize("NFC", text)):
+        if compound.isascii() and compound[1:].islower() and compound.isalnum():
+            continue  # a plain word, as most are
         parts = segments(compound)
         for part in parts:
             yield from segment_terms(part)

@@ -156,7 +156,7 @@ class Contexts(Overview):
     def _budget(self, mode: Mode, max_bytes: int | None, tokens: int | None) -> tuple[int, tuple[str, ...]]:
         """The bytes an answer may have, and what was moved into range."""
         if mode == "session" and max_bytes is None and tokens is None:
-            max_bytes = self._projects.settings_here().settings.context_tokens * 4
+            max_bytes = self._projects.preferences().context_tokens * 4
         default, least, most = TOKENS[mode]
         held, said = most, _NOTHING_SAID
         if tokens is not None or max_bytes is None:

@@ -30,8 +30,9 @@ class Journal:
     def stamp(self) -> str:
         """The clock of a change: later than every change this database has seen."""
         milliseconds = int(self._clock().timestamp() * 1000)
-        last = journal.get_meta(self._store, _CLOCK) or ""
-        stamp = next_stamp(last, now_milliseconds=milliseconds, device=self.device())
+        known = journal.get_metas(self._store, _CLOCK, _DEVICE)
+        device = known.get(_DEVICE) or self.device()
+        stamp = next_stamp(known.get(_CLOCK) or "", now_milliseconds=milliseconds, device=device)
         journal.set_meta(self._store, _CLOCK, stamp)
         return stamp
 

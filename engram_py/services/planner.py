@@ -18,27 +18,8 @@ from engram_py.store.database import Store
 ROW_BUDGET = 4_000
 # Without scoring a row costs a tenth: of a word that is everywhere, this many of its newest rows are candidates.
 NEWEST_ROWS = 2_000
-
-
-def rarest(store: Store, words: Sequence[Word], *, row_budget: int) -> list[Word]:
-    """The rarest of ``words`` whose rows add up to at most ``row_budget``; those nothing holds are left out.
-
-    FTS5 scores every row that any word matches, two to three microseconds each, before it returns the first: the
-    frequent words decide what a search costs and say the least (shared/retrieval/README.md). When even the
-    rarest word is over the budget it is taken alone. A memory smaller than the budget needs no counting.
-    """
-    if search.highest_id(store) <= row_budget:
-        return list(words)
-    counted = [(search.frequency(store, word.expression, cap=row_budget + 1), word) for word in words]
-    known = sorted(((rows, word) for rows, word in counted if rows), key=lambda pair: pair[0])
-    chosen: list[Word] = []
-    spent = 0
-    for rows, word in known:
-        if chosen and spent + rows > row_budget:
-            break
-        chosen.append(word)
-        spent += rows
-    return chosen
+# A pasted log has more words than this, and many that nobody ever saw.
+A_QUESTION = 12
 
 
 def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
@@ -71,7 +52,12 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
         plain = whole and all(len(one) == 1 for one in looked_at)
         indexed = tuple(dict.fromkeys(one[0] for one in looked_at)) if plain else ()
         terms.append(Term(word.text, expression, idf(told, size), held, found, indexed, partly=partly))
-    return terms
+    return _telling(terms) if len(terms) > A_QUESTION else terms
+
+
+def _telling(terms: Sequence[Term]) -> list[Term]:
+    """The words of a pasted log without those that nobody ever saw and that have digits: times, counts, addresses."""
+    return [term for term in terms if term.rows or term.text.isalpha()]
 
 
 def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int) -> list[Term]:

@@ -9,6 +9,7 @@ from engram_py.errors import AmbiguousProjectError, InvalidProjectError, Unknown
 from engram_py.models.project import CurrentProject, Place, ProjectLine
 from engram_py.project.locate import Location, Locator
 from engram_py.project.names import normalize_project, similar_projects
+from engram_py.project.settings_file import ProjectSettings
 from engram_py.services.identities import Identities
 from engram_py.services.journal import Journal
 from engram_py.store import projects as table
@@ -118,6 +119,10 @@ class Projects:
             hint="pass project=NAME when you save" if ambiguous else None,
             warnings=place.warnings,
         )
+
+    def preferences(self) -> ProjectSettings:
+        """The ``.engram.json`` of this directory; asked with every search, so git is not."""
+        return self._locator.locate(self._directory, head=False).settings
 
     def settings_here(self) -> Location:
         """What the directory of this process says, its ``.engram.json`` included."""

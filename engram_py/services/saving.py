@@ -130,7 +130,7 @@ class Saving:
             },
         )
         self._journal.changed("observation", sync_id, project=place.project, clock=clock)
-        return self._answer("added", row_id, new, place, find_candidates=True)
+        return self._answer("added", row_id, new, place, clock)
 
     def _revise(self, old: Observation, new: Prepared, place: Place, session_id: str) -> Saved:
         now, clock = self._journal.now(), self._journal.stamp()
@@ -152,7 +152,7 @@ class Saving:
         }
         self._store.update("observations", {"id": old.id}, values)
         self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
-        return self._answer("updated", old.id, new, place, find_candidates=True)
+        return self._answer("updated", old.id, new, place, clock)
 
     def _repeat(self, old: Observation, new: Prepared, place: Place) -> Saved:
         now, clock = self._journal.now(), self._journal.stamp()
@@ -164,9 +164,10 @@ class Saving:
             values |= {"aliases": aliases, "terms": terms}
         self._store.update("observations", {"id": old.id}, values)
         self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
-        return self._answer("duplicate", old.id, new, place, find_candidates=False)
+        return self._answer("duplicate", old.id, new, place)
 
-    def _answer(self, outcome: Outcome, row_id: int, new: Prepared, place: Place, *, find_candidates: bool) -> Saved:
+    def _answer(self, outcome: Outcome, row_id: int, new: Prepared, place: Place, changed: str = "") -> Saved:
+        """``changed``: the clock of a text that is new, which older ones may contradict."""
         kept = table.by_id(self._store, row_id)
         assert kept is not None
         suggestion = None
@@ -191,7 +192,7 @@ class Saving:
             suggested_topic_key=suggestion,
             truncation=new.truncation,
             redacted=new.redacted,
-            candidates=self._candidates.find(kept) if find_candidates else (),
+            candidates=self._candidates.find(kept, clock=changed) if changed else (),
             warnings=(*new.warnings, *place.warnings),
         )
 

@@ -15,6 +15,7 @@ from engram_py.services.anchors import Anchors
 from engram_py.services.hits import Hits, Placed
 from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp, clean_scope
+from engram_py.services.planner import A_QUESTION
 from engram_py.services.projects import Projects
 from engram_py.services.retrieval import Found, retrieve
 from engram_py.services.sight import Sight, sight_of
@@ -27,8 +28,6 @@ from engram_py.store import search as index
 from engram_py.store.database import Store
 
 MOST = 20
-# A pasted log has more words, and many that nobody ever saw.
-MOST_OF_A_QUESTION = 12
 MATCH_MODES = ("all", "any")
 # Of rows that are about files, as many as this are compared with them to list those that changed.
 STALE_READ = 200
@@ -82,7 +81,7 @@ class Search:
         """
         started = time.perf_counter()
         if limit is None:
-            limit = self._projects.settings_here().settings.search_limit
+            limit = self._projects.preferences().search_limit
         limit, said = clamp("limit", limit, 1, MOST)
         if match_mode not in MATCH_MODES:
             raise InvalidArgumentError("match_mode", match_mode, expected=f"one of {', '.join(MATCH_MODES)}")
@@ -109,7 +108,7 @@ class Search:
             if explain
             else None,
             silence=silence,
-            unknown=found.unknown if hits and len(found.terms) <= MOST_OF_A_QUESTION else (),
+            unknown=found.unknown if hits and len(found.terms) <= A_QUESTION else (),
         )
 
     def _sight(

@@ -11,6 +11,11 @@ def get_meta(store: Store, key: str) -> str | None:
     return value
 
 
+def get_metas(store: Store, one: str, other: str) -> dict[str, str]:
+    """Two values at once, by their keys: the clock and the device are read with every change."""
+    return dict(store.pairs("select key, value from meta where key in (:one, :other)", one=one, other=other))
+
+
 def set_meta(store: Store, key: str, value: str) -> None:
     store.execute(
         "insert into meta (key, value) values (:key, :value) on conflict (key) do update set value = :value",

@@ -4,8 +4,9 @@ times as much."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
 
 from engram_py.store.database import Store
 
@@ -13,11 +14,16 @@ from engram_py.store.database import Store
 # are where spec/retrieval's baselines found titles to be worth about six times the body.
 COLUMN_WEIGHTS = {"title": 6.0, "topic_key": 4.0, "aliases": 2.0, "content": 1.0, "terms": 0.5}
 
+# Nearly all mentions are in texts, which count one each: those are counted as rows alone.
+_TEXT = "content"
+_OTHERS = tuple(column for column in COLUMN_WEIGHTS if column != _TEXT)
 _BITS = 3
-_NUMBERS = " ".join(f"when '{column}' then {number}" for number, column in enumerate(COLUMN_WEIGHTS))
-# One value, each mention a number: a row each costs twice as much.
+_NUMBERS = " ".join(f"when '{column}' then {number}" for number, column in enumerate(_OTHERS))
+# Two values, each mention a number: a row each costs three times as much.
 MENTIONS = f"""
-select json_group_array((doc << {_BITS}) + case col {_NUMBERS} end)
+select
+    json_group_array(doc) filter (where col = '{_TEXT}') as texts,
+    json_group_array((doc << {_BITS}) + case col {_NUMBERS} end) filter (where col <> '{_TEXT}') as others
 from (select doc, col from observations_mentions where term = :term limit :most)
 """
 
@@ -36,16 +42,17 @@ class Totals(NamedTuple):
     average: float
 
 
-def mentions(store: Store, term: str, *, at_most: int) -> dict[int, float] | None:
+def mentions(store: Store, term: str, *, at_most: int) -> Mapping[int, float] | None:
     """How often each row mentions a term of the index, by the weight of the columns; None of more than ``at_most``."""
-    weights = tuple(COLUMN_WEIGHTS.values())
-    found: dict[int, float] = {}
-    read = json.loads(store.value(MENTIONS, term=term, most=at_most + 1))
-    if len(read) > at_most:
+    row = store.row(MENTIONS, term=term, most=at_most + 1)
+    texts, others = (json.loads(value) for value in row or ("[]", "[]"))
+    if len(texts) + len(others) > at_most:
         return None
-    for mention in read:
-        row = mention >> _BITS
-        found[row] = found.get(row, 0.0) + weights[mention & (1 << _BITS) - 1]
+    weights = [COLUMN_WEIGHTS[column] for column in _OTHERS]
+    found = cast("dict[int, float]", Counter(texts))
+    for mention in others:
+        doc = mention >> _BITS
+        found[doc] = found.get(doc, 0.0) + weights[mention & (1 << _BITS) - 1]
     return found
 
 

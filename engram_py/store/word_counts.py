@@ -40,8 +40,7 @@ def rows_with(store: Store, terms: Sequence[str], spelt: Mapping[str, str], *, s
     Where that is 200,000 or more, what stands in many thousands is estimated, if ``spelt`` has an expression that
     finds the term alone.
     """
-    known = {term: store.common_words[term] for term in terms if term in store.common_words}
-    counts = {term: rows for term, (rows, at) in known.items() if at <= size <= at * _GROWN}
+    counts = remembered(store, terms, size=size)
     unknown = [term for term in terms if term not in counts]
     if size >= LARGE:
         estimates = {term: _estimated(store, spelt[term], size) for term in unknown if term in spelt}
@@ -50,10 +49,21 @@ def rows_with(store: Store, terms: Sequence[str], spelt: Mapping[str, str], *, s
         counts[row["term"]] = int(row["rows"])
     for term in unknown:
         if counts[term] >= _COMMON_ROWS:
-            if len(store.common_words) >= MOST_REMEMBERED:
-                store.common_words.clear()
-            store.common_words[term] = (counts[term], size)
+            remember(store, term, counts[term], size=size)
     return counts
+
+
+def remembered(store: Store, terms: Sequence[str], *, size: int) -> dict[str, int]:
+    """Of those terms that many rows hold, in how many it was not long ago."""
+    known = {term: store.common_words[term] for term in terms if term in store.common_words}
+    return {term: rows for term, (rows, at) in known.items() if at <= size <= at * _GROWN}
+
+
+def remember(store: Store, term: str, rows: int, *, size: int) -> None:
+    """Keep in how many rows a common term stands: what walks all of them takes long."""
+    if len(store.common_words) >= MOST_REMEMBERED:
+        store.common_words.clear()
+    store.common_words[term] = (rows, size)
 
 
 def _estimated(store: Store, match: str, size: int) -> int:

@@ -15,6 +15,7 @@ from engram_py.errors import (
     TextTooLongError,
 )
 from engram_py.models.observation import Change, Saved
+from engram_py.services import candidates
 from engram_py.store import search
 from tests.services.conftest import draft, rows_of
 
@@ -75,6 +76,24 @@ def test_a_title_that_other_projects_have_often_is_asked_about_in_its_own(
 def test_titles_have_to_share_words_that_tell_something(app: Engram, title: str, asked: bool) -> None:
     app.save(draft("Redis.", title=OLD))
     assert bool(app.save(draft("Other.", title=title)).candidates) == asked
+
+
+def test_the_words_that_titles_share_may_stand_anywhere_in_them(app: Engram) -> None:
+    old = app.save(draft("Redis.", title=OLD))
+    new = app.save(draft("Postgres.", title="Weekly planning notes about plugins, drivers, token storage"))
+    assert [one.id for one in new.candidates] == [old.id]
+
+
+def test_what_many_titles_have_is_asked_about_where_rarer_words_do_not_do(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "_COMMON_ROWS", 3)
+    for number in range(4):
+        app.save(draft(f"Text {number}.", title=f"Driver release number{number}"))
+    rare = app.save(draft("Redis.", title="Driver release eviction policy"))
+    by_the_rare = app.save(draft("Lru.", title="Driver eviction policy of today"))
+    assert [one.id for one in by_the_rare.candidates] == [rare.id]
+    assert len(app.save(draft("Other.", title="Driver release unheard")).candidates) == 3
 
 
 def test_a_pair_is_asked_about_once(app: Engram) -> None:

@@ -114,11 +114,21 @@ def test_words_of_other_projects_are_told_where_they_are_a_good_part_of_the_ques
     assert silence(app, "does the retry queue of the ingress restart tomorrow", floor=0.9).elsewhere == ()
 
 
+def test_the_addresses_and_times_of_a_pasted_log_do_not_silence_what_it_says(app: Engram) -> None:
+    kept(app, "The pool hands out a connection twice when the worker restarts.", title="Pool deadlock")
+    for number in range(30):
+        kept(app, f"Chapter {number} of the handbook is about gardening.", title=f"Handbook {number}")
+    log = " ".join(f"2026-03-04T10:{minute}:{minute}.123Z 0xe3d6{minute}b9" for minute in range(10, 30))
+    found = app.searches.search(f"{log} pool deadlock: worker restarts, no connection")
+    assert [hit.title for hit in found.results] == ["Pool deadlock"]
+    assert app.searches.search("pool error 0x80070005 0x80070006 0x80070007").results == ()
+
+
 def test_an_answer_names_the_words_that_nobody_knows_and_a_pasted_log_does_not(app: Engram) -> None:
     fill(app)
     kept(app, QUEUE)
     assert app.searches.search("does the retry queue drain in darkness").unknown == ("darkness",)
-    log = " ".join(f"0x{number:08x}" for number in range(12))
+    log = " ".join(f"unheard{letter}" for letter in "abcdefghijkl")
     assert app.searches.search(f"retry queue worker restart {log}", floor=0.0).unknown == ()
 
 
