@@ -85,8 +85,10 @@ optimize|optimise|speed up|clean up|extract|deploy|redeploy|release|roll back|ro
 investigate|look into|find out why|backfill|reindex|rotate|patch|harden|secure|enable|disable|turn on|turn off|configure
 reconfigure|set up|tune|scale|throttle|cache|install|uninstall|schedule|publish|ship|provision|parallelize
 profile|benchmark|instrument|monitor|increase|decrease|reduce|change|adjust|switch|move|merge|wire up|hook up|connect
-integrate|validate|sanitize
+integrate|validate|sanitize|downgrade|reinstall|pin|unpin
 """
+# What is told which version to be: one name is enough.
+VERSIONS = "bump|upgrade|downgrade|update|install|reinstall|uninstall|pin|unpin"
 MAKES = "add|implement|create|build|introduce|expose|support"
 NAMING = "the|all|every|each|existing|current|these|those"
 # What code has everywhere, and numbers: two of these name nothing.
@@ -116,13 +118,15 @@ can t open|cannot open|can t load|cannot load|can t start|cannot start|won t sta
 fail to|failed to|froze|freezes|is frozen|are frozen|no funciona|no funcionan|falla con|falla cuando|funktioniert nicht
 funktionieren nicht|schlagt fehl|schlagen fehl|sturzt ab|hangt sich auf|ne marche pas|ne fonctionne pas
 ne marche plus|ne fonctionne plus|plante|nao funciona|deixou de funcionar|non funziona|smesso di funzionare
-не работает|не работают|перестал работать|перестала работать|падает|зависает|动かない|不工作|报错|동작하지 않
+не работает|не работают|перестал работать|перестала работать|падает|зависает|不工作|报错|崩溃
+打不开|登不上|卡死了|没反应|当掉|崩潰|動かない|落ちる|落ちた|固まる|エラーが出
+できなくなった|동작하지 않|작동하지 않|오류가 발생
 """
 # Who begins so asks for knowledge of the world or for words, whatever these words say.
 ASKS_FOR_WORDS = """
 what|who|whom|whose|which|where|when|how|translate|explain|define|describe|summarize|summarise|tell|give|write|compose|say
 spell|rephrase|paraphrase|proofread|compare|calculate|compute|ubersetze|ubersetz|traduce|traduis|traduisez|traduza|traduci
-переведи
+переведи|翻译|翻譯|解释|解釋|翻訳|説明
 """
 
 # What is done with the thing that is asked about: nobody means the memory that holds this word.

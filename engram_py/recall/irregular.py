@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from engram_py.recall.doubles import EITHER, SHORT
+from engram_py.recall.doubles import EITHER, SAME_THING, SHORT
 
 # Forms that Porter's stemmer already joins are left out, and so are those that mean something else more often
 # (`left`, `found`, `bound`, `lit`).
@@ -33,7 +33,7 @@ def forms(word: str) -> tuple[str, ...]:
 @cache
 def _table() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for group in _groups(_GROUPS, SHORT, EITHER):
+    for group in _groups(_GROUPS, SHORT, EITHER, SAME_THING):
         for form in group:
             found[form] = (*found.get(form, ()), *(other for other in group if other not in found.get(form, ())))
     for form, group in list(found.items()):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from engram_py.recall import cues
-from engram_py.recall.heard import Heard, listed
+from engram_py.recall.heard import UNSPACED_FROM, Heard, listed
 from engram_py.recall.stopwords import ENGLISH
 
 # An order names the thing in its first words, a report who reports and what goes wrong; a pasted log comes after.
@@ -38,8 +38,11 @@ def _order(heard: Heard, begins: int) -> tuple[str, str] | None:
         words = heard.words[end : end + _NAMED_WITHIN]
         names = listed(cues.NAMING)
         telling = _telling(words)
-        if (telling >= _NAMED and any(word in names for word in words)) or (bare and telling >= _BARE):
+        named = telling >= _NAMED and any(word in names for word in words)
+        if named or (bare and telling >= _BARE) or (verb in listed(cues.VERSIONS) and _a_name(words)):
             heard.cut_words(0, end)
+            if verb in listed(cues.VERSIONS):
+                heard.cut_words(*_new_version(heard.words, end))
             return "order", verb
     return None
 
@@ -77,7 +80,25 @@ def _begins_with(words: Sequence[str], begins: int, verbs: str) -> str:
     return next((verb for verb in joined if verb in known), "")
 
 
+def _new_version(words: Sequence[str], begins: int) -> tuple[int, int]:
+    """Where `to 1.26` stands, which nothing here can know yet."""
+    for at in range(begins, min(begins + _NAMED_WITHIN, len(words) - 1)):
+        end = at + 1
+        while words[at] == "to" and end < len(words) and words[end].lstrip("v")[:1].isdigit():
+            end += 1
+        if end > at + 1:
+            return at, end
+    return begins, begins
+
+
+def _a_name(words: Sequence[str]) -> bool:
+    """Whether the first word may be what a dependency is called: `go` is, `it` and `3` are not."""
+    nothing = listed(cues.EVERYWHERE), listed(cues.POLITE), listed(cues.NAMING), ENGLISH
+    return bool(words) and words[0][0].isalpha() and not any(words[0] in one for one in nothing)
+
+
 def _telling(words: Sequence[str]) -> int:
-    """How many different words say what a prompt is about."""
+    """How many different words say what a prompt is about; of a script without blanks two characters are one."""
     nothing = listed(cues.EVERYWHERE), listed(cues.FILLERS), listed(cues.POLITE), ENGLISH
-    return len({word for word in words if not word[0].isdigit() and not any(word in one for one in nothing)})
+    telling = {word for word in words if not word[0].isdigit() and not any(word in one for one in nothing)}
+    return sum(len(word) // 2 if word[0] >= UNSPACED_FROM else 1 for word in telling)

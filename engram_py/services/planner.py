@@ -27,7 +27,8 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
     asked_as = [form for word in words if not word.beginning for form in (word.text, *word.forms)]
     stems = vocabulary.stems(store, asked_as) | {word.text: (word.beginning,) for word in words if word.beginning}
     spelt = {stems[word][0]: quote(word) for word in asked_as if len(stems[word]) == 1}
-    rows = word_counts.rows_with(store, [stem for found in stems.values() for stem in found], spelt, size=size)
+    known = [stem for found in stems.values() for stem in found]
+    rows = word_counts.rows_with(store, known, spelt, size=search.highest_id(store))
     terms = []
     asked: set[tuple[str, ...]] = set()
     for word in words:

@@ -18,9 +18,9 @@ from engram_py.services.in_sight import InSight
 from engram_py.services.planner import weigh, weigh_dates
 from engram_py.services.sight import Sight
 from engram_py.services.word_scores import MEASURED_ROWS, LookedUp, look_up
+from engram_py.store import mentions, vocabulary
 from engram_py.store import observations as table
 from engram_py.store import search as index
-from engram_py.store import vocabulary
 from engram_py.store.database import Store
 
 # The best by their own words, whose neighbours are looked at; and of all of these, whose text is read. Recall at 5 on
@@ -85,10 +85,10 @@ def _belongs(one: Scored, floor: float, best: float) -> bool:
 
 def retrieve(store: Store, query: Query, sight: Sight, *, limit: int, floor: float = FLOOR) -> Found:
     """Every rung that looks words up: all of them, any of them, and what resembles those that nobody ever saw."""
-    size = index.highest_id(store)
-    terms = weigh_dates(store, weigh(store, query.content_words, size=size), query.asked, size=size)
-    found = Found(terms=terms, total=size)
-    looked_up = look_up(store, query, found.terms, size=size, best=_FIRST_POOL)
+    totals = mentions.totals(store)
+    terms = weigh_dates(store, weigh(store, query.content_words, size=totals.rows), query.asked, size=totals.rows)
+    found = Found(terms=terms, total=totals.rows)
+    looked_up = look_up(store, query, found.terms, totals, best=_FIRST_POOL)
     if not looked_up.terms:
         found.rungs.append(Rung("any word", 0, "no word of the query is known here"))
     in_sight = InSight(store, sight)
@@ -152,7 +152,7 @@ def _resembling(
     if not replaced:
         found.rungs.append(Rung("prefix and near spelling", 0, "nothing resembles the unknown words"))
         return
-    looked_up = look_up(store, query, found.terms, size=found.total, best=_FIRST_POOL, before=looked_up)
+    looked_up = look_up(store, query, found.terms, looked_up.totals, best=_FIRST_POOL, before=looked_up)
     before = {scored.id for scored in found.scored}
     found.scored = _scored(store, query, found, _heads(looked_up, in_sight, found), in_sight)
     said = ", ".join(f"{term.text} as {' or '.join(term.stands_for)}" for term in replaced)

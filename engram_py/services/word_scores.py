@@ -43,13 +43,13 @@ class LookedUp:
     """
 
     def __init__(
-        self, store: Store, terms: Sequence[Term], read: Sequence[_Read], *, average: float, best: int
+        self, store: Store, terms: Sequence[Term], read: Sequence[_Read], totals: mentions.Totals, *, best: int
     ) -> None:
         self.terms = terms
         self.read = read
         self.own = own_scores(terms)
+        self.totals = totals
         self._store = store
-        self._average = average
         self._measured: set[int] = set()
         pool = best_of(self.own, best)
         # What was measured stays in front: beside it the others would gain or lose by their lengths.
@@ -60,7 +60,7 @@ class LookedUp:
         new = [row for row in rows if row not in self._measured]
         if new and self.read:
             self._measured.update(new)
-            norms = {row: norm(size / self._average) for row, size in mentions.lengths(self._store, new).items()}
+            norms = {row: norm(size / self.totals.average) for row, size in mentions.lengths(self._store, new).items()}
             for term, found in self.read:
                 _measure(term, found, norms)
             self.own |= own_scores(self.terms, new)
@@ -68,7 +68,13 @@ class LookedUp:
 
 
 def look_up(
-    store: Store, query: Query, terms: Sequence[Term], *, size: int, best: int, before: LookedUp | None = None
+    store: Store,
+    query: Query,
+    terms: Sequence[Term],
+    totals: mentions.Totals,
+    *,
+    best: int,
+    before: LookedUp | None = None,
 ) -> LookedUp:
     """Fill ``scores`` of the rarest terms that fit the budget, and tell the ``best`` rows. Terms that have scores keep
     them: dates, and what was looked up ``before``.
@@ -78,29 +84,28 @@ def look_up(
     """
     used = [term for term in terms if term.scores]
     known = sorted((term for term in terms if term.rows and not term.scores), key=lambda term: term.rows)
-    rows, average = mentions.totals(store)
     read: list[_Read] = [*before.read] if before is not None else []
     spent = 0
     for term in known:
         if spent + term.rows > planner.ROW_BUDGET:
             break
         spent += term.rows
-        found = _found(store, query, term, rows, size)
+        found = _found(store, query, term, totals.rows)
         if found:
             term.scores = _at_average(found)
             read.append((term, found))
         else:
             term.scores = search.scores(store, query.restricted(term.expression))
-            _lift(term, rows, size)
+            _lift(term, totals.rows)
         term.looked_up = True
         used.append(term)
     if known and not used:
         _newest(store, query, known)
         used.append(known[0])
-    return LookedUp(store, used, read, average=average, best=best)
+    return LookedUp(store, used, read, totals, best=best)
 
 
-def _found(store: Store, query: Query, term: Term, rows: int, size: int) -> list[_Mentioned]:
+def _found(store: Store, query: Query, term: Term, rows: int) -> list[_Mentioned]:
     """Where the term stands; nothing where FTS5 itself scores it sooner or finds it by more than single words."""
     if not term.indexed or term.rows <= FEW_ROWS or query.phrases or query.excluded:
         return []
@@ -109,14 +114,14 @@ def _found(store: Store, query: Query, term: Term, rows: int, size: int) -> list
         often = mentions.mentions(store, stem, at_most=MENTIONS_A_ROW * term.rows)
         if often is None:
             return []
-        found.append(_mentioned(often, rows, size))
+        found.append(_mentioned(often, rows))
     return found
 
 
-def _mentioned(often: Mapping[int, float], rows: int, size: int) -> _Mentioned:
+def _mentioned(often: Mapping[int, float], rows: int) -> _Mentioned:
     # FTS5 lets the idf of a word that half of the rows hold fall to a millionth, and in a memory of five rows that is
     # every word.
-    known = idf if len(often) >= _COMMON_SHARE * size else index_idf
+    known = idf if len(often) >= _COMMON_SHARE * rows else index_idf
     return _Mentioned(often, known(len(often), rows))
 
 
@@ -143,11 +148,11 @@ def _measure(term: Term, found: Sequence[_Mentioned], norms: Mapping[int, float]
     _cap(term)
 
 
-def _lift(term: Term, rows: int, size: int) -> None:
+def _lift(term: Term, rows: int) -> None:
     """Give a word that half of the rows hold its weight here, which FTS5 does not, and several no more than one."""
     if _of_several(term):
         _cap(term)
-    elif term.rows >= _COMMON_SHARE * size:
+    elif term.rows >= _COMMON_SHARE * rows:
         factor = idf(term.rows, rows) / index_idf(term.rows, rows)
         term.scores = {row: score * max(1.0, factor) for row, score in term.scores.items()}
 

@@ -56,12 +56,17 @@ def cues(prompt: str) -> tuple[Cue, ...]:
         ("Let's migrate the webhook sender to Go 1.25", "memories"),
         ("we need to look into the retries of webhooks", "memories"),
         ("fix flaky login check on CI", "memories"),
+        ("bump go to 1.26", "memories"),
+        ("please install expo-updates", "memories"),
+        ("pin pytest", "memories"),
         # Something goes wrong.
         ("A merchant complains that a refund shows up twice", "memories"),
         ("The nightly export hangs after the tenth merchant", "memories"),
         ("Customers get an empty page after the login", "memories"),
         ("why does the payout worker crash? It crashes at night.", "memories"),
         ("Der Export schlägt fehl, wenn der Händler keine IBAN hat", "memories"),
+        ("登录页面一直打不开", "memories"),
+        ("夜間のエクスポートが落ちる", "memories"),
         # Other languages.
         ("¿por qué elegimos uv?", "memories"),
         ("que dije sobre los puertos", "transcript"),
@@ -125,6 +130,11 @@ def test_a_prompt_that_asks_for_memory_is_heard(prompt: str, section: str) -> No
         "Rename this variable in the last function",
         "implement a binary search tree",
         "it is broken",
+        "update it please",
+        "install 3 of them",
+        "翻译这句话",
+        "翻译：登录页面报错",
+        "崩溃",
     ],
 )
 def test_a_prompt_that_asks_nothing_is_left_alone(prompt: str) -> None:
@@ -159,6 +169,11 @@ def test_the_cue_that_decides_comes_first_and_the_others_stand_by(prompt: str, o
 )
 def test_what_is_looked_for_is_the_prompt_without_its_cue(prompt: str, rest: str) -> None:
     assert cues(prompt)[0].rest == rest
+
+
+def test_the_version_that_something_is_to_have_is_not_looked_for() -> None:
+    (cue,) = cues("please bump pytest to v9 in the worker")
+    assert cue.rest == "pytest in the worker"
 
 
 def test_a_time_restricts_whatever_is_asked() -> None:

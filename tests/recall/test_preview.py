@@ -47,6 +47,13 @@ def test_it_begins_where_most_of_the_words_stand_together_whatever_their_endings
     assert shown(content, "retri", "queue", "drain").text.startswith("…Then the retried queue was drained. lorem")
 
 
+def test_words_that_stand_nearer_to_each_other_come_first() -> None:
+    apart = f"The queue {'lorem ipsum ' * 8}drains"
+    content = f"{FILLER}. {apart}. {FILLER}. {FILLER}. A queue drains. {FILLER}. {FILLER}. {apart}. {FILLER}"
+
+    assert shown(content, "queue", "drain").text.startswith("…A queue drains. lorem")
+
+
 def test_a_rare_word_says_more_than_two_common_ones() -> None:
     content = f"{FILLER}. The queue drains. {FILLER}. The needle. {FILLER}"
 

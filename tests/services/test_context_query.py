@@ -109,6 +109,17 @@ def test_silence_is_the_empty_text(app: Engram, kept: dict[str, int], prompt: st
     assert text(app, asked(app, prompt)) == ""
 
 
+def test_work_gets_what_has_two_of_its_words_and_not_what_has_the_rare_one_alone(app: Engram) -> None:
+    for number in range(30):
+        app.save(Draft(f"Worker note {number}", f"The worker of batch {number} restarts.", "decision"))
+    alone = app.save(Draft("Whale census", "Counted from the shore.", "decision")).id
+    both = app.save(Draft("Zebra census", "A worker counts each zebra.", "decision")).id
+
+    assert text(app, asked(app, "Upgrade the whale worker")) == ""
+    assert shown(asked(app, "Upgrade the zebra worker")) == [both]
+    assert app.searches.search("whale worker").results[0].id == alone
+
+
 def test_a_day_without_sessions_gives_what_was_saved_on_it(app: Engram, clock: FakeClock) -> None:
     app.save(Draft("Older", "Text.", "note"))
     saved = app.save(Draft("Chose uv", "Fast.", "decision"))

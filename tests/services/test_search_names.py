@@ -9,6 +9,7 @@ from engram_py.recall.bm25 import K1
 from engram_py.recall.query import parse_query
 from engram_py.services import planner
 from engram_py.services.word_scores import look_up
+from engram_py.store.mentions import totals
 from tests.services.searching import fill, ids, kept
 
 
@@ -20,6 +21,9 @@ from tests.services.searching import fill, ids, kept
         ("deleted directories", "It removes the folder."),
         ("pictures of the kids", "A photo of two children."),
         ("int to str", "From an integer to a string."),
+        ("intermittent segfault", "A flaky crash of the resolver."),
+        ("yearly price", "The annual plan costs 24.99."),
+        ("logins throttled", "A rate limiter for signin."),
     ],
 )
 def test_a_word_is_found_by_its_other_name(app: Engram, question: str, text: str) -> None:
@@ -44,7 +48,7 @@ def test_names_together_tell_no_more_than_one_word(app: Engram) -> None:
     both = kept(app, "An int, an integer.", title="Int integer")
     store = app.store
     terms = planner.weigh(store, parse_query("integer").words, size=10)
-    look_up(store, parse_query("integer"), terms, size=10, best=9)
+    look_up(store, parse_query("integer"), terms, totals(store), best=9)
     assert 0 < terms[0].scores[both] <= (K1 + 1) * terms[0].idf
 
 
@@ -57,7 +61,7 @@ def test_a_rare_word_is_looked_up_even_where_its_other_name_is_everywhere(
     monkeypatch.setattr(planner, "ROW_BUDGET", 3)
     question = parse_query("exception")
     (term,) = planner.weigh(app.store, question.words, size=7)
-    look_up(app.store, question, [term], size=7, best=9)
+    look_up(app.store, question, [term], totals(app.store), best=9)
     assert list(term.scores) == [rare]
     assert term.partly
     assert term.rows == 1

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
+from engram_py.recall.bm25 import idf
 from engram_py.recall.query import parse_query
 from engram_py.recall.score import Term
 from engram_py.services import planner, word_scores
 from engram_py.services.word_scores import LookedUp, look_up
 from engram_py.store import search
+from engram_py.store.mentions import totals
 from tests.services.searching import kept
 
 _LONG = "ferry harbour lantern pottery saddle glacier comet beetle tulip violin " * 15
@@ -32,7 +34,7 @@ def _memory(app: Engram) -> None:
 def _looked_up(app: Engram, query: str, *, best: int = 400) -> tuple[Term, LookedUp]:
     parsed, size = parse_query(query, filters=True), search.highest_id(app.store)
     terms = planner.weigh(app.store, parsed.content_words, size=size)
-    looked_up = look_up(app.store, parsed, terms, size=size, best=best)
+    looked_up = look_up(app.store, parsed, terms, totals(app.store), best=best)
     return terms[0], looked_up
 
 
@@ -175,6 +177,19 @@ def test_where_every_word_is_common_the_rows_where_the_rarest_meet_come_first(
         monkeypatch.setattr(word_scores, "MET_ROWS", met_rows)
         terms = planner.weigh(app.store, parsed.content_words, size=15)
         assert sorted(term.rows for term in terms) == [5, 6, 15]
-        looked_up = look_up(app.store, parsed, terms, size=15, best=400)
+        looked_up = look_up(app.store, parsed, terms, totals(app.store), best=400)
         assert looked_up.best[0] == best
         assert [term.text for term in looked_up.terms] == ["pump"]
+
+
+def test_a_word_weighs_as_much_as_among_the_rows_there_are(app: Engram) -> None:
+    gone = [kept(app, f"Chapter {number} is about gardening.") for number in range(30)]
+    kept(app, "The retry queue drains at night.")
+    kept(app, "A lighthouse stands on the cliff.")
+    for row in gone[:15]:
+        app.observations.delete(row)
+    for row in gone[15:]:
+        app.observations.delete(row, hard=True)
+    explain = app.searches.search("queue", explain=True).explain
+    assert explain is not None
+    assert [word.idf for word in explain.words] == [round(idf(1, 2), 3)]
