@@ -19,6 +19,7 @@ PAIR_CHARS = 48
 PAIR_SHARE = 0.3
 MOST_PAIRS = 12
 READ_CHARS = 8_000
+_EXTENSION_CHARS = 2
 SHORT_CHARS = 600
 # From here on, and wholly at twice of it, a text is judged by its best place (recall/score.py, settle). For texts from
 # 600 characters on CoSQA loses .005 more (recall at 5).
@@ -53,8 +54,10 @@ class Lens:
         found: dict[int, int] = {}
         for stem, number in self.stems:
             at = text.find(stem)
+            is_short = len(stem) <= _EXTENSION_CHARS and stem.isalpha()
             while at >= 0:
-                if at not in found and not (at and text[at - 1].isalnum()) and _ends(text, at + len(stem)):
+                part = at and (text[at - 1].isalnum() or (is_short and _of_a_file(text, at)))
+                if at not in found and not part and _ends(text, at + len(stem)):
                     found[at] = number
                 at = text.find(stem, at + 1)
         return sorted(found.items())
@@ -142,6 +145,11 @@ def unasked(title: str, content: str, lens: Lens) -> int:
     if not title.isascii():
         words = [word for word in words if not is_unspaced(word)]
     return sum(not lens.begins(word) for word in words)
+
+
+def _of_a_file(text: str, at: int) -> bool:
+    """Whether what stands there is what the name of a file ends in: `main.go` says nothing of Go."""
+    return text[at - 1] == "." and text[at - 2 : at - 1].isalnum()
 
 
 def _ends(text: str, end: int) -> bool:

@@ -25,6 +25,20 @@ def test_a_text_holds_a_term_where_a_word_begins_with_its_stem() -> None:
     assert found.seen == {0, 1}
 
 
+@pytest.mark.parametrize(
+    ("stem", "text", "seen"),
+    [
+        pytest.param("go", "moved to Go", True, id="word"),
+        pytest.param("go", "see main.go", False, id="file"),
+        pytest.param("go", "wait... go", True, id="after-dots"),
+        pytest.param("26", "at 1.26", True, id="number"),
+        pytest.param("size", "obj.size", True, id="longer"),
+    ],
+)
+def test_what_the_name_of_a_file_ends_in_is_no_word(stem: str, text: str, seen: bool) -> None:
+    assert bool(reading(text, term(stem)).seen) == seen
+
+
 @pytest.mark.parametrize("text", ["policy", "Policies", "the policy."])
 def test_a_stem_in_i_stands_for_words_in_y(text: str) -> None:
     assert reading(text, term("polici")).seen == {0}
