@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from engram_py.recall.derive import pairs, segment_terms
@@ -13,8 +13,10 @@ from engram_py.recall.irregular import forms
 from engram_py.recall.segments import is_unspaced, segments
 from engram_py.recall.stopwords import said_nothing_by
 
-# A question has a handful of words; a pasted log has thousands, and each is one more list to merge.
-MAX_WORDS = 64
+# A question has a handful of words; a pasted log has thousands, and each is one more list to merge. Logs of 60 words
+# made of three memories each, among 100,000 rows, one of them first: all words .90, the 40 most telling .98, 24 .93.
+MAX_WORDS = 40
+_ASKED_FIRST = 12
 MAX_QUERY_CHARS = 8_000
 _MAX_WORD_CHARS = 80
 _MAX_PHRASES = 8
@@ -93,11 +95,11 @@ def parse_query(text: str, *, filters: bool = False) -> Query:
     numbered = _ID.match(clean)
     observation_id = int(numbered[1]) if numbered else None
     if not filters:
-        words, cut = _first_words(clean)
+        words, cut = _most_telling(clean)
         return Query(clean, words, observation_id, shortened or cut, asked=clean)
     found, rest, notes = cut_filters(clean)
     phrases, excluded, rest = _marked(rest)
-    words, cut = _first_words(rest)
+    words, cut = _most_telling(rest)
     return Query(clean, words, observation_id, shortened or cut, phrases, excluded, found, rest, notes)
 
 
@@ -156,30 +158,42 @@ def phrase(text: str) -> str:
     return f"({' AND '.join(parts)})" if parts else ""
 
 
-def _first_words(text: str) -> tuple[tuple[Word, ...], bool]:
-    words: dict[str, Word] = {}
-    for word in _words(text):
-        words.setdefault(word.text, word)
-        if len(words) > MAX_WORDS:
-            break
-    return tuple(words.values())[:MAX_WORDS], len(words) > MAX_WORDS
+def _most_telling(text: str) -> tuple[tuple[Word, ...], bool]:
+    """The words of a text in their order, and whether some were left out because there are too many.
 
-
-def _words(text: str) -> Iterator[Word]:
-    framing = {word.lower() for frame in _FRAME.finditer(text) for word in frame.groups() if word}
+    Then stop words go first, and what begins with a digit. What stands in front, where somebody asks before a log is
+    pasted, stays; of the others the longest do, since as a rule they are the rare ones.
+    """
     runs = segments(text)
-    silent = said_nothing_by(runs)
-    for segment in runs:
-        if is_unspaced(segment):
-            # A whole question can be one run: its pairs are the words, as in the index.
-            yield from (Word(pair, _pair_expression(pair), stop=False) for pair in pairs(segment))
-        else:
-            key = segment.lower()[:_MAX_WORD_CHARS]
-            stop = key in silent or key in framing
-            if beginning := _beginning(key):
-                yield Word(key, f"{quote(beginning)}*", stop, beginning=beginning)
-            else:
-                yield Word(key, _expression(segment[:_MAX_WORD_CHARS]), stop, forms(key))
+    spelt = _spelt(runs)
+    framing = {word.lower() for frame in _FRAME.finditer(text) for word in frame.groups() if word}
+    stops = {*said_nothing_by(runs), *framing}
+    if len(spelt) <= MAX_WORDS:
+        return tuple(_word(key, segment, key in stops) for key, segment in spelt.items()), False
+    telling = [key for key in spelt if key not in stops] or list(spelt)
+    asked = frozenset(telling[:_ASKED_FIRST])
+    order = sorted(telling, key=lambda key: (key[0].isdigit(), key not in asked, -len(key)))
+    chosen = frozenset(order[:MAX_WORDS])
+    words = tuple(_word(key, segment, key in stops) for key, segment in spelt.items() if key in chosen)
+    return words, len(telling) > MAX_WORDS
+
+
+def _spelt(runs: Sequence[str]) -> dict[str, str]:
+    """Each word once, as it is looked up and as it was typed: ``userid`` and ``userId``."""
+    found: dict[str, str] = {}
+    for run in runs:
+        # Of a script without blanks a whole question can be one run: its pairs are the words, as in the index.
+        for segment in pairs(run) if is_unspaced(run) else (run,):
+            found.setdefault(segment.lower()[:_MAX_WORD_CHARS], segment)
+    return found
+
+
+def _word(key: str, segment: str, stop: bool) -> Word:
+    if is_unspaced(segment):
+        return Word(key, _pair_expression(segment), stop=False)
+    if beginning := _beginning(key):
+        return Word(key, f"{quote(beginning)}*", stop, beginning=beginning)
+    return Word(key, _expression(segment[:_MAX_WORD_CHARS]), stop, forms(key))
 
 
 def _beginning(word: str) -> str:

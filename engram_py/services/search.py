@@ -243,5 +243,5 @@ def _rung(found: Found) -> str:
 def _notes(parsed: Query) -> list[str]:
     notes = list(parsed.notes)
     if parsed.shortened:
-        notes.append("the query was long; its first words were used")
+        notes.append("the query was long; its most telling words were used")
     return notes

@@ -105,6 +105,17 @@ def test_a_long_query_is_read_from_its_beginning_and_says_so() -> None:
     assert not parse_query("queue worker").shortened
 
 
+def test_of_a_long_text_what_was_asked_first_and_the_longest_words_stay_and_times_go_first() -> None:
+    log = " ".join(
+        f"10:{number} {number:08x} is the worker{'x' * (number % 9)}{chr(97 + number % 26)}" for number in range(90)
+    )
+    words = [word.text for word in parse_query(f"why does the pool jam? {log}").words]
+    assert words[:2] == ["pool", "jam"]
+    assert len(words) == MAX_WORDS
+    assert not [word for word in words if word[0].isdigit() or word in ("is", "the")]
+    assert max(map(len, words)) == len("worker") + 9
+
+
 # --- what was typed in a search box ------------------------------------------------------------------------------
 
 

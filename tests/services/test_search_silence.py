@@ -124,6 +124,15 @@ def test_the_addresses_and_times_of_a_pasted_log_do_not_silence_what_it_says(app
     assert app.searches.search("pool error 0x80070005 0x80070006 0x80070007").results == ()
 
 
+def test_a_long_log_is_read_by_what_it_says_and_not_by_its_times(app: Engram) -> None:
+    kept(app, "The connection pool deadlocks when a worker restarts.", title="Pool deadlock")
+    for number in range(40):
+        kept(app, f"Backup {number} took {number} seconds at 10:{number}.", title=f"Backup {number}")
+    log = " ".join(f"10:{number} {number * 7}ms {number:08x}" for number in range(10, 40))
+    found = app.searches.search(f"{log} connection pool deadlocks worker restarts {log}")
+    assert [hit.title for hit in found.results][:1] == ["Pool deadlock"]
+
+
 def test_an_answer_names_the_words_that_nobody_knows_and_a_pasted_log_does_not(app: Engram) -> None:
     fill(app)
     kept(app, QUEUE)
