@@ -94,7 +94,7 @@ def _detail(value: Detail, now: datetime) -> str:
     lines += [relation(note) for note in value.relations]
     lines += ["", row.content]
     if value.version_total and not value.versions:
-        lines += ["", f"{value.version_total} earlier version(s): include_history=true shows them"]
+        lines += ["", f"earlier versions: {value.version_total}; include_history=true shows them"]
     for version in value.versions:
         lines += [
             "",

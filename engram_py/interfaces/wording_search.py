@@ -29,6 +29,8 @@ def results(value: Results, *, now: datetime, full: bool = False) -> str:
 
 def _rung(value: Results) -> str:
     whole = sum(hit.coverage > _WHOLE for hit in value.results)
+    if value.rung == "exact" and len(value.results) > 1:
+        return "an exact one first"
     return value.rung if value.rung != "all words" or whole == len(value.results) else f"all words in {whole}"
 
 
@@ -109,7 +111,7 @@ def _near(silence: Silence) -> str:
     if silence.filters and not silence.filtered:
         parts.append(f"Searched only {_named(silence.filters)}")
     if silence.nearest:
-        parts.append(f"Nearest: [#{silence.nearest}] {silence.nearest_title}".rstrip())
+        parts.append(f"Nearest: [#{silence.nearest}] {silence.nearest_title}".rstrip(" .…"))
     if silence.topics:
         parts.append(f"Nearest topics: {_named(silence.topics)}")
     return f"{'. '.join(parts)}." if parts else ""

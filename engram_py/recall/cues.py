@@ -96,6 +96,7 @@ EVERYWHERE = """
 file|files|line|lines|function|functions|method|class|code|variable|variables|argument|arguments|parameter|comment|comments
 import|imports|bug|bugs|error|errors|test|tests|typo|typos|name|names|thing|things|part|way|stuff|number|numbers|one|two
 three|four|five|six|seven|eight|nine|ten|following|sentence|text|word|words|paragraph|last|previous|above|below|today
+everything|everyone|yourself|myself|all
 """
 # Somebody says that something goes wrong: who does is not looked for, unlike what goes wrong.
 REPORTED = """
@@ -106,6 +107,7 @@ se queja de que|se quejan de que|beschwert sich dass|beschweren sich dass|meldet
 se plaignent que|signale que|signalent que|reclama que|reclamam que|segnala che|segnalano che|жалуется что|жалуются что
 """
 SYMPTOMS = """
+does not|doesn t|won t|will not|is slow|are slow
 keeps failing|keep failing|started failing|is failing|are failing|fails with|fail with|failed with|fails when|fail when
 fails after|fail after|fails on|fail on|fails since|crashes|crashed|is crashing|are crashing|throws|times out|time out
 timed out|timing out|hangs|is hanging|are hanging|gets stuck|get stuck|got stuck|is stuck|are stuck|is broken|are broken
@@ -126,8 +128,13 @@ ne marche plus|ne fonctionne plus|plante|nao funciona|deixou de funcionar|non fu
 ASKS_FOR_WORDS = """
 what|who|whom|whose|which|where|when|how|translate|explain|define|describe|summarize|summarise|tell|give|write|compose|say
 spell|rephrase|paraphrase|proofread|compare|calculate|compute|ubersetze|ubersetz|traduce|traduis|traduisez|traduza|traduci
-переведи|翻译|翻譯|解释|解釋|翻訳|説明
+переведи
 """
+
+# In scripts without blanks no word is the first.
+ASKS_FOR_WORDS_ANYWHERE = (
+    "翻译|翻譯|翻成|解释一下|解釋|翻訳|説明して|写一|写首|帮我写|書いて|번역|什么意思|是什么|とは何"
+)
 
 # What is done with the thing that is asked about: nobody means the memory that holds this word.
 FILLERS = """

@@ -12,7 +12,8 @@ from engram_py.recall import cues
 from engram_py.recall.heard import listed, plain
 
 _YEAR = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
-_ISO = re.compile(r"(?<![0-9])([0-9]{4})-([0-9]{1,2})(?:-([0-9]{1,2}))?(?![0-9-])")
+# With a time of day behind it, it is the moment of a log's line; nobody asks for that.
+_ISO = re.compile(r"(?<![0-9])([0-9]{4})-([0-9]{1,2})(?:-([0-9]{1,2}))?(?![0-9-]|[T ][0-9]{2}:[0-9]{2})")
 _MOST = 4
 
 

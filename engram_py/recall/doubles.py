@@ -30,28 +30,27 @@ quick fast|repair fix|select choose pick|spouse husband wife|trip travel journey
 vet veterinarian|verify validate
 """
 
-# What one calls so and another so, who works on the same thing.
+# What one calls so and another so, who works on the same thing. Many mean something else as well, so they only stand in
+# for a word that this memory has never seen.
 SAME_THING = """
-a11y accessibility|abort cancel|allow permit|annual yearly annually|anonymize anonymise pseudonymize|approve accept
-autocomplete typeahead autosuggest|backup snapshot|batch bulk|bill invoice|billing invoicing|blank empty
-broken corrupt corrupted|bug defect|cheap inexpensive|clone duplicate|colour color|combine merge|compile build
-container docker|crash segfault panic|cron schedule scheduled|currency money|daily everyday|deadline timeout
-deadlock hang|decode deserialize unmarshal parse|decrease reduce lower|denied forbidden refused
+a11y accessibility|abort cancel|allow permit|annual yearly annually|anonymize anonymise pseudonymize
+autocomplete typeahead autosuggest|backup snapshot|batch bulk|bill invoice|billing invoicing|blank empty|ble bluetooth
+broken corrupt corrupted|brownout undervoltage|bug defect|cheap inexpensive|clone duplicate|colour color|combine merge
+compile build|container docker|courier carrier|crash segfault panic|cron schedule scheduled|daily everyday
+deadline timeout|deadlock hang|decode deserialize unmarshal|decrease reduce|denied forbidden
 deploy deployment rollout release ship|deprecated obsolete|dialog modal popup|disable deactivate|discount rebate
-doctor physician|email mail|enable activate|encode serialize marshal|encrypt encryption encrypted cipher
-endpoint route|enlarge increase raise|erase purge wipe|expensive costly|expire expiry ttl|fail failure|fee charge
-flag toggle switch|flaky intermittent sporadic|forbid prohibit|freeze hang|fullscreen maximized|guess estimate
-hertz hz|hidden invisible|host machine|hotfix patch|huge large big
-i18n internationalization localization l10n translation|incorrect wrong|intern trainee|lag latency delay
-landlord owner|late overdue|limit quota cap|link url|locale language|login logon signin|logout signoff signout
-mandatory required|minify minified obfuscated|minimise minimize|mock stub fake|monitor watch|mute silent silence
-mutex lock|newbie beginner novice rookie|nil null none|notify notification|obsolete outdated stale|obtain acquire
-offline disconnected|often frequently|opponent enemy|page screen|pagination paging paginate|password passphrase
-pause suspend|picture image|pipeline workflow|plugin addon extension|poll polling|price cost|reboot restart
-recover restore|refresh reload|reject refuse decline|rollback revert undo|safe secure|salary wage|sample example
-scale scaling autoscaling|score points|secret credential|shutdown terminate|signup registration register|skip omit
-sleep standby|slow sluggish|split separate|stable steady|stacktrace traceback|staging preprod|start launch|stuck hang
-swap exchange|teardown cleanup|tenant organization|throttle ratelimit|timezone tz|tooltip hint|trigger fire
-twice duplicate|upgrade bump|username handle|vacation holiday|vendor supplier|visitor guest|warn warning
-webhook callback|website site
+doctor physician|email mail|enable activate|encode serialize marshal|encrypt encryption encrypted|endpoint route
+erase purge wipe|expensive costly|expire expiry ttl|fail failure|fee charge|flag toggle|flaky intermittent sporadic
+forbid prohibit|freeze hang|fullscreen maximized|guess estimate|hertz hz|hidden invisible|host machine|hotfix patch
+huge large big|i18n internationalization localization l10n translation|incorrect wrong|increase enlarge
+lag latency delay|late overdue|limit quota|link url|locale language|login logon signin|logout signout
+mandatory required|minify minified obfuscated|minimise minimize|mock stub fake|moisture humidity|monitor watch
+mute silent silence|mutex lock|newbie beginner novice rookie|nil null none|notify notification|obsolete outdated stale
+obtain acquire|offline disconnected|often frequently|opponent enemy|page screen|pagination paging paginate
+passcode passkey|password passphrase|pause suspend|picture image|pipeline workflow|plugin addon extension|poll polling
+price cost|reboot restart reset|recover restore|refresh reload|reject refuse decline|rollback revert undo|salary wage
+sample example|scale scaling autoscaling|secret credential|send transmit|shutdown terminate|signup registration
+skip omit|sleep standby|slow sluggish|split separate|stable steady|stacktrace traceback|staging preprod|sticker label
+stuck hang|teardown cleanup|tenant organization|throttle ratelimit|timezone tz|twice duplicate|upgrade bump
+vacation holiday|vendor supplier|visitor guest|warn warning|webhook callback|website site
 """

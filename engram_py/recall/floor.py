@@ -36,6 +36,13 @@ SPREAD = 1.6
 # Three conversations in one memory: foreign questions answered .11 and .10, own ones kept .99 and .99; with each word
 # counted alike under one floor .19 and .17, and .99 and .98.
 ELSEWHERE = 1.6
+# But everything has a version: of Postgres here is asked, although only another project has the word itself.
+ORDINARY_ELSEWHERE = 0.5
+_ORDINARY_WORDS = """
+current default inside kind level list name names number open option options part place process reason role rule rules
+settings setup size state status step steps type types value values version versions way
+"""
+_ORDINARY = frozenset(_ORDINARY_WORDS.split())
 ELSEWHERE_EASE = 0.89
 MOST_ELSEWHERE = 0.5
 # The index cuts the endings of English words alone; of Cyrillic ones the query asks for the beginning.
@@ -77,13 +84,23 @@ def is_elsewhere(term: Term) -> bool:
 
 def weights(terms: Sequence[Term], total: int, *, hidden: bool = False) -> list[float]:
     """What each word of the question counts: ``idf ** 0.3``; one that no row in sight holds counts as never seen, and
-    one that only other projects hold for more (not where something else may be what keeps rows ``hidden``)."""
+    one that only other projects hold for more, an ordinary one for less (not where something else may be what keeps
+    rows ``hidden``)."""
     known = total + BACKGROUND
     found = []
     for term in terms:
         here = term.rows if term.in_sight and not term.stands_for else 0
-        found.append(idf(here, known) ** DAMPING * (ELSEWHERE if is_elsewhere(term) and not hidden else 1.0))
+        found.append(idf(here, known) ** DAMPING * (_for_others(term) if is_elsewhere(term) and not hidden else 1.0))
     return found
+
+
+def tells_elsewhere(term: Term) -> bool:
+    """Whether only rows out of sight hold the word, and it says something of what these are about."""
+    return is_elsewhere(term) and term.text not in _ORDINARY
+
+
+def _for_others(term: Term) -> float:
+    return ELSEWHERE if tells_elsewhere(term) else ORDINARY_ELSEWHERE
 
 
 def judge(
@@ -112,5 +129,5 @@ def judge(
     told = max(sum(terms[number].idf * terms[number].worth for number in one.passage) for one in scored[:_LOOKED_AT])
     unstemmed = sum(bool(_UNSTEMMED.match(term.text)) for term in terms) / len(terms)
     coverage = min((best + max(map(share, together.values()))) / 2, best * SPREAD)
-    elsewhere = sum(weight for weight, term in zip(weighed, terms, strict=True) if is_elsewhere(term)) / whole
+    elsewhere = sum(weight for weight, term in zip(weighed, terms, strict=True) if tells_elsewhere(term)) / whole
     return Verdict(coverage, told / idf(0, total), len(terms), unstemmed, elsewhere=elsewhere)

@@ -27,13 +27,18 @@ bad worse worst|good better best|index indices|vertex vertices|matrix matrices|d
 
 def forms(word: str) -> tuple[str, ...]:
     """The other forms and names of a lower-case word, none for most."""
-    return tuple(other for other in _table().get(word, ()) if other != word)
+    return tuple(other for other in _table(_GROUPS, SHORT, EITHER).get(word, ()) if other != word)
+
+
+def stand_ins(word: str) -> tuple[str, ...]:
+    """What others may call the same thing, none for most words."""
+    return tuple(other for other in _table(SAME_THING).get(word, ()) if other != word)
 
 
 @cache
-def _table() -> dict[str, tuple[str, ...]]:
+def _table(*lists: str) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for group in _groups(_GROUPS, SHORT, EITHER, SAME_THING):
+    for group in _groups(*lists):
         for form in group:
             found[form] = (*found.get(form, ()), *(other for other in group if other not in found.get(form, ())))
     for form, group in list(found.items()):

@@ -34,6 +34,13 @@ _FRAME = re.compile(
 _CYRILLIC = re.compile("[\u0400-\u052f]+")
 _LEAST_OF_A_WORD = 4
 _EXCLUDED = re.compile(r"(?<!\S)-(?=[^\W_])([^\s\"]+)")
+# `error -102`, `-EINVAL` and `-O2` are what somebody saw; nobody leaves a number out.
+_SEEN = re.compile(r"[0-9]|[A-Z][A-Z0-9_]+\W*\Z")
+# When a line of a log was written says nothing about what it says.
+_MOMENT = re.compile(
+    r"(?<![\w.:-])(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[T ])?[0-9]{2}:[0-9]{2}:[0-9]{2}"
+    r"(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?(?!\w)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +138,8 @@ def _marked(text: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
         return " " if match[1] else f" {match[2]} "
 
     def minus(match: re.Match[str]) -> str:
+        if _SEEN.match(match[1]):
+            return match[0]
         expression = phrase(match[1])
         if expression and len(excluded) < _MAX_PHRASES:
             excluded.append(expression)
@@ -164,7 +173,7 @@ def _most_telling(text: str) -> tuple[tuple[Word, ...], bool]:
     Then stop words go first, and what begins with a digit. What stands in front, where somebody asks before a log is
     pasted, stays; of the others the longest do, since as a rule they are the rare ones.
     """
-    runs = segments(text)
+    runs = segments(_MOMENT.sub(" ", text)) or segments(text)
     spelt = _spelt(runs)
     framing = {word.lower() for frame in _FRAME.finditer(text) for word in frame.groups() if word}
     stops = {*said_nothing_by(runs), *framing}

@@ -34,13 +34,20 @@ _COMMON = frozenset(
     ]
 )
 _WORD = re.compile(r"[^\W_]+[+#]*")
+# `locks` and `locked` are `lock` to the index as well, where candidates are looked for.
+_ENDING = re.compile(r"(?<=[^\W\d_]{3})(?:ing|ed|es|s|e)\Z")
 SHARED_WORDS_NEEDED = 2
 
 
+def written_words(title: str) -> list[str]:
+    """The words of a title that tell it from others, lower case, each once."""
+    words = dict.fromkeys(word.lower() for word in _WORD.findall(title))
+    return [word for word in words if word not in STOP_WORDS and word not in _COMMON]
+
+
 def title_words(title: str) -> frozenset[str]:
-    """The words of a title that tell it from others, lower case."""
-    words = (word.lower() for word in _WORD.findall(title))
-    return frozenset(word for word in words if word not in STOP_WORDS and word not in _COMMON)
+    """The same without the commonest English endings: what two titles are compared by."""
+    return frozenset(_ENDING.sub("", word) for word in written_words(title))
 
 
 def may_contradict(new: frozenset[str], old: frozenset[str]) -> bool:

@@ -38,7 +38,7 @@ def _order(heard: Heard, begins: int) -> tuple[str, str] | None:
         words = heard.words[end : end + _NAMED_WITHIN]
         names = listed(cues.NAMING)
         telling = _telling(words)
-        named = telling >= _NAMED and any(word in names for word in words)
+        named = telling >= _NAMED and (any(word in names for word in words) or _has_code(heard.text))
         if named or (bare and telling >= _BARE) or (verb in listed(cues.VERSIONS) and _a_name(words)):
             heard.cut_words(0, end)
             if verb in listed(cues.VERSIONS):
@@ -49,6 +49,8 @@ def _order(heard: Heard, begins: int) -> tuple[str, str] | None:
 
 def _report(heard: Heard, begins: int) -> tuple[str, str] | None:
     if not heard.words or heard.words[min(begins, len(heard.words) - 1)] in listed(cues.ASKS_FOR_WORDS):
+        return None
+    if heard.first(listed(cues.ASKS_FOR_WORDS_ANYWHERE)):
         return None
     phrase, end = _early(heard, cues.REPORTED, _REPORTS_WITHIN)
     if phrase and _telling(heard.words[end:]) >= _NAMED:
@@ -78,6 +80,11 @@ def _begins_with(words: Sequence[str], begins: int, verbs: str) -> str:
     known = listed(verbs)
     joined = (" ".join(words[begins : begins + count]) for count in (3, 2, 1))
     return next((verb for verb in joined if verb in known), "")
+
+
+def _has_code(text: str) -> bool:
+    """Whether an identifier or a path is named early on: `orders_line` is there already."""
+    return any("_" in token or "/" in token or "()" in token for token in text.split()[:_NAMED_WITHIN])
 
 
 def _new_version(words: Sequence[str], begins: int) -> tuple[int, int]:

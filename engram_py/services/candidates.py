@@ -5,25 +5,25 @@ from __future__ import annotations
 import hashlib
 import logging
 import sqlite3
-from collections import Counter
-from functools import partial
-from itertools import chain
+from collections.abc import Sequence
+from itertools import accumulate
 
 from engram_py.errors import StoreError
 from engram_py.models.observation import Candidate, Observation
 from engram_py.recall.query import quote
-from engram_py.recall.similar import SHARED_WORDS_NEEDED, may_contradict, overlap, title_words
+from engram_py.recall.similar import SHARED_WORDS_NEEDED, may_contradict, overlap, title_words, written_words
 from engram_py.services.journal import Journal
-from engram_py.store import relations, search, word_counts
+from engram_py.store import mentions, relations, search, word_counts
 from engram_py.store.database import Row, Store
 
 logger = logging.getLogger(__name__)
 
 LIMIT = 3
 _LOOKED_AT = 20
-_MOST_WORDS = 12
-# What so many titles have tells little about a conflict, and takes long to look up: only where rarer words do not do.
-_COMMON_ROWS = 100
+_MOST_COUNTED, _MOST_WORDS = 40, 4
+# Rows that the words of a title may add up to. A save must stay fast in a large memory, and words more common
+# than this tell nothing about a conflict anyway.
+_ROW_BUDGET = 2_000
 _SILENT_TYPES = frozenset({"session_summary", "passive"})
 
 
@@ -63,9 +63,13 @@ class Candidates:
     def _similar(self, observation: Observation) -> list[tuple[float, Row]]:
         """Older observations of the same project and scope whose title shares enough, most alike first."""
         wanted = title_words(observation.title)
-        matches = search.candidates(
+        enough = SHARED_WORDS_NEEDED if len(wanted) > SHARED_WORDS_NEEDED else 1
+        chosen = self._rarest(written_words(observation.title), enough)
+        if len(chosen) < enough:
+            return []
+        matches = search.title_matches(
             self._store,
-            partial(self._sharing, wanted, observation.id),
+            match=_any_two(chosen) if enough > 1 else " OR ".join(chosen),
             project=observation.project,
             scope=observation.scope,
             without=observation.id,
@@ -78,24 +82,15 @@ class Candidates:
         ]
         return sorted(alike, key=lambda pair: (-pair[0], -pair[1]["id"]))
 
-    def _sharing(self, wanted: frozenset[str], size: int, *, limit: int) -> list[int]:
-        """The rows whose title may share enough words, newest first; of each word the newest ``limit``."""
-        # Of many words the longest: as a rule they are the rare ones.
-        words = sorted(wanted, key=lambda word: (-len(word), word))[:_MOST_WORDS]
-        titled = [f"title : {quote(word.rstrip('+#'))}" for word in words]
-        needed = SHARED_WORDS_NEEDED if len(wanted) > SHARED_WORDS_NEEDED else 1
-        common = word_counts.remembered(self._store, titled, size=size)
-        rare = [one for one in titled if one not in common]
-        found = search.newest_of_each(self._store, rare, limit=limit)
-        for expression, rows in zip(rare, found, strict=True):
-            if len(rows) >= _COMMON_ROWS:
-                word_counts.remember(self._store, expression, len(rows), size=size)
-        lacking = needed - sum(len(rows) > 1 for rows in found)  # the new title is one
-        if lacking > 0 and common:
-            known = sorted(common, key=lambda one: common[one])[:lacking]
-            found += search.newest_of_each(self._store, known, limit=limit)
-        shared = Counter(chain.from_iterable(found))
-        return sorted((row for row, count in shared.items() if count >= needed), reverse=True)
+    def _rarest(self, words: Sequence[str], enough: int) -> list[str]:
+        """Expressions for the rarest of the words that more titles than the new one have; more than are ``enough``
+        while few rows have them."""
+        titled = [f"title : {quote(word)}" for word in words[:_MOST_COUNTED]]
+        size = mentions.totals(self._store).rows
+        counts = word_counts.matching(self._store, titled, cap=_ROW_BUDGET + 1, size=size)
+        known = sorted((rows, one) for one, rows in counts.items() if rows > 1)
+        within = sum(rows <= _ROW_BUDGET for rows in accumulate(rows for rows, _ in known))
+        return [one for _, one in known[: min(_MOST_WORDS, max(enough, within))]]
 
     def _unasked(self, observation: Observation, other_sync_id: str) -> bool:
         return relations.between(self._store, observation.sync_id, other_sync_id) is None
@@ -117,6 +112,12 @@ class Candidates:
         )
         # A question is this machine's own; other machines hear of the verdict (Relations.judge).
         return judgment_id
+
+
+def _any_two(words: Sequence[str]) -> str:
+    """An expression for titles that have any two of the words."""
+    # Each time that a word is named the index looks it up: with each pair by itself, four are named twelve times.
+    return " OR ".join(f"({one} AND ({' OR '.join(words[at:])}))" for at, one in enumerate(words[:-1], start=1))
 
 
 def pair_id(one: str, other: str) -> str:

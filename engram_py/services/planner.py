@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, time
 
@@ -20,6 +21,7 @@ ROW_BUDGET = 4_000
 NEWEST_ROWS = 2_000
 # A pasted log has more words than this, and many that nobody ever saw.
 A_QUESTION = 12
+_MEASURED = re.compile(r"[0-9]{2,}[a-z]{0,3}|0x[0-9a-f]+|(?=[a-f]*[0-9])[0-9a-f]{7,}")
 
 
 def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
@@ -28,7 +30,7 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
     stems = vocabulary.stems(store, asked_as) | {word.text: (word.beginning,) for word in words if word.beginning}
     spelt = {stems[word][0]: quote(word) for word in asked_as if len(stems[word]) == 1}
     known = [stem for found in stems.values() for stem in found]
-    rows = word_counts.rows_with(store, known, spelt, size=search.highest_id(store))
+    rows = word_counts.rows_with(store, known, spelt, size=size)
     terms = []
     asked: set[tuple[str, ...]] = set()
     for word in words:
@@ -57,8 +59,9 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
 
 
 def _telling(terms: Sequence[Term]) -> list[Term]:
-    """The words of a pasted log without those that nobody ever saw and that have digits: times, counts, addresses."""
-    return [term for term in terms if term.rows or term.text.isalpha()]
+    """The words of a pasted log without the times, counts and addresses that nobody ever saw; `v2` and `h100` are
+    names."""
+    return [term for term in terms if term.rows or not _MEASURED.fullmatch(term.text)]
 
 
 def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int) -> list[Term]:

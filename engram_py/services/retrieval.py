@@ -10,6 +10,7 @@ from engram_py.models.observation import Observation
 from engram_py.recall.bm25 import idf
 from engram_py.recall.closeness import length, lens, read, shortness, unasked
 from engram_py.recall.floor import FLOOR, MOST_ELSEWHERE, Verdict, judge
+from engram_py.recall.irregular import stand_ins
 from engram_py.recall.passages import as_a_row
 from engram_py.recall.query import Query, quote
 from engram_py.recall.score import WHOLE, Neighbours, Scored, Term, lend, settle
@@ -18,7 +19,7 @@ from engram_py.services.in_sight import InSight
 from engram_py.services.planner import weigh, weigh_dates
 from engram_py.services.sight import Sight
 from engram_py.services.word_scores import MEASURED_ROWS, LookedUp, look_up
-from engram_py.store import mentions, vocabulary
+from engram_py.store import mentions, vocabulary, word_counts
 from engram_py.store import observations as table
 from engram_py.store import search as index
 from engram_py.store.database import Store
@@ -96,7 +97,7 @@ def retrieve(store: Store, query: Query, sight: Sight, *, limit: int, floor: flo
     found.scored = _scored(store, query, found, heads, in_sight)
     best = max((scored.covered for scored in found.scored), default=0.0)
     first, why = len(found.scored), _why_any(found.terms)
-    missing = [term for term in found.terms if not term.rows and slips_allowed(term.text)]
+    missing = [term for term in found.terms if not term.rows and (slips_allowed(term.text) or stand_ins(term.text))]
     if missing and best < WHOLE and len(missing) <= _MOST_RESEMBLING:
         _resembling(store, query, in_sight, found, missing, looked_up)
     found.verdict = _judged(store, query, sight, found, floor)
@@ -129,8 +130,10 @@ def _others_known(store: Store, projects: Sequence[str]) -> bool:
 def _resembling(
     store: Store, query: Query, in_sight: InSight, found: Found, missing: list[Term], looked_up: LookedUp
 ) -> None:
-    """Look again with words that begin like the unknown ones, or are a slip away from them."""
+    """Look again with what others call the unknown words, what begins like them, or is a slip away from them."""
     for term in missing:
+        if _called_otherwise(store, term, found.total) or not slips_allowed(term.text):
+            continue
         whole = not term.stems or term.expression.endswith("*")  # no stem of the index, only how the word begins
         stem = term.text if whole else term.stems[0]
         slips = slips_allowed(stem)
@@ -140,14 +143,9 @@ def _resembling(
             shortest=min(STEM_FROM, len(stem) - slips),
             longest=len(stem) + PREFIX_LONGER_BY,
         )
-        term.stands_for = meant(stem, known)
-        if term.stands_for:
-            term.worth = NEAR_WORTH
-            term.indexed = term.stands_for
-            spelt = vocabulary.spelt(store, term.stands_for)
-            term.expression = "(" + " OR ".join(quote(spelt[other]) for other in term.stands_for) + ")"
-            term.rows = sum(rows for other, rows in known if other in term.stands_for)
-            term.idf = idf(0, found.total)
+        if near := meant(stem, known):
+            spelt = vocabulary.spelt(store, near)
+            _stand_for(term, [(other, dict(known)[other], spelt[other]) for other in near], found.total)
     replaced = [term for term in missing if term.stands_for]
     if not replaced:
         found.rungs.append(Rung("prefix and near spelling", 0, "nothing resembles the unknown words"))
@@ -157,6 +155,26 @@ def _resembling(
     found.scored = _scored(store, query, found, _heads(looked_up, in_sight, found), in_sight)
     said = ", ".join(f"{term.text} as {' or '.join(term.stands_for)}" for term in replaced)
     found.rungs.append(Rung("prefix and near spelling", sum(s.id not in before for s in found.scored), f"read {said}"))
+
+
+def _called_otherwise(store: Store, term: Term, total: int) -> bool:
+    """Let what this memory knows by another name stand for a word that it has never seen."""
+    names = stand_ins(term.text)
+    stems = vocabulary.stems(store, names)
+    rows = word_counts.rows_with(store, [stem for name in names for stem in stems[name]], {}, size=total)
+    known = [name for name in names if len(stems[name]) == 1 and rows[stems[name][0]]]
+    if known:
+        _stand_for(term, [(stems[name][0], rows[stems[name][0]], name) for name in known], total)
+    return bool(known)
+
+
+def _stand_for(term: Term, others: Sequence[tuple[str, int, str]], total: int) -> None:
+    """``others`` are terms of the index, how many rows hold each, and a word that the index writes so."""
+    term.stands_for = term.indexed = tuple(dict.fromkeys(stem for stem, _, _ in others))
+    term.worth = NEAR_WORTH
+    term.expression = "(" + " OR ".join(quote(spelt) for _, _, spelt in others) + ")"
+    term.rows = sum({stem: rows for stem, rows, _ in others}.values())
+    term.idf = idf(0, total)
 
 
 def _surely_right(total: int) -> int:

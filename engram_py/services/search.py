@@ -15,6 +15,7 @@ from engram_py.services.anchors import Anchors
 from engram_py.services.hits import Hits, Placed
 from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp, clean_scope
+from engram_py.services.named_files import NamedFiles
 from engram_py.services.planner import A_QUESTION
 from engram_py.services.projects import Projects
 from engram_py.services.retrieval import Found, retrieve
@@ -50,7 +51,7 @@ class Search:
         self._store = store
         self._journal = journal
         self._projects = projects
-        self._anchors = anchors
+        self._files = NamedFiles(store, anchors)
         self._usage = usage
         self._trail = trail
         self._vectors = vectors
@@ -146,7 +147,7 @@ class Search:
             projects=place.reads,
             type=type,
             scope=scope,
-            files=self._anchors,
+            files=self._files,
             journal=self._journal,
         )
         return sight, (*notes, *place.warnings)
@@ -175,9 +176,9 @@ class Search:
         return found, [*self._hits.exact(exact), *placed]
 
     def _retrieved(self, parsed: Query, sight: Sight, limit: int, floor: float) -> Found:
-        """A question that quotes what nothing says word for word is asked again without the quotes, and says so."""
+        """A question that quotes what no answer says word for word is asked again without the quotes, and says so."""
         found = retrieve(self._store, parsed, sight, limit=limit, floor=floor)
-        looser = None if found.scored else parsed.unquoted()
+        looser = None if found.scored and found.verdict.answers(floor) else parsed.unquoted()
         if looser is not None and (other := retrieve(self._store, looser, sight, limit=limit, floor=floor)).scored:
             other.rungs[:0] = found.rungs
             other.notes = (
@@ -244,4 +245,7 @@ def _notes(parsed: Query) -> list[str]:
     notes = list(parsed.notes)
     if parsed.shortened:
         notes.append("the query was long; its most telling words were used")
+    if parsed.excluded:
+        said = (expression.strip("()").replace('"', "") for expression in parsed.excluded)
+        notes.append(f"left out: what has {', '.join(said)}")
     return notes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engram_py.models.explain import Silence
-from engram_py.recall.floor import FLOOR, is_elsewhere, weights
+from engram_py.recall.floor import FLOOR, is_elsewhere, tells_elsewhere, weights
 from engram_py.recall.query import Query
 from engram_py.recall.score import Scored, Term
 from engram_py.recall.stopwords import is_foreign
@@ -72,7 +72,7 @@ def _elsewhere(parsed: Query, found: Found, sight: Sight) -> tuple[str, ...]:
     hidden = sight.filtered or sight.projects is None or parsed.phrases or parsed.excluded
     if hidden or (found.scored and found.verdict.elsewhere < TELLING_ELSEWHERE):
         return ()
-    return tuple(term.text for term in found.terms if is_elsewhere(term))
+    return tuple(term.text for term in found.terms if tells_elsewhere(term))
 
 
 def _is_lacking(term: Term) -> bool:

@@ -35,7 +35,7 @@ class Store:
         self._depth = 0
         self.patience = LOCK_PATIENCE_SECONDS
         self.writes = 0  # transactions committed by this process
-        self.common_words: dict[str, tuple[int, int]] = {}  # how many rows hold it, and the highest id then
+        self.common_words: dict[str, tuple[int, int]] = {}  # how many rows hold it, of how many then
         self.after_write: list[Callable[[], None]] = []  # called when a transaction was committed; must not raise
         self._connection = self._connect()
         self._inode = self._file_identity()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 from engram_py.store.database import Row, Store
 from engram_py.store.mentions import COLUMN_WEIGHTS
@@ -26,15 +25,6 @@ NEWEST = """
 select json_group_array(rowid) from (
     select rowid from observations_fts where observations_fts match :match order by rowid desc limit :limit
 )
-"""
-
-NEWEST_OF_EACH = """
-select json_group_array(json((
-    select json_group_array(rowid) from (
-        select rowid from observations_fts where observations_fts match value order by rowid desc limit :limit
-    )
-)))
-from json_each(:matches)
 """
 
 # The filters of a query. Each is left out by binding null.
@@ -125,11 +115,6 @@ def newest(store: Store, match: str, *, limit: int) -> list[int]:
     return list(json.loads(store.value(NEWEST, match=match, limit=limit)))
 
 
-def newest_of_each(store: Store, matches: Sequence[str], *, limit: int) -> list[list[int]]:
-    """The same of several expressions, each with its own ``limit``."""
-    return list(json.loads(store.value(NEWEST_OF_EACH, matches=json.dumps(matches), limit=limit)))
-
-
 def passing(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> set[int]:
     """Which of the rows the sight (``services/sight.py``) lets through."""
     return {row[0] for row in store.rows(PASSING, ids=json.dumps(list(ids)), **sight)}
@@ -165,29 +150,24 @@ def by_topic(store: Store, topic_key: str, sight: Mapping[str, object], *, limit
 
 
 def with_title(store: Store, *, title: str, match: str, project: str, scope: str) -> list[Row]:
-    """The newest observations of exactly this title, as ``candidates`` gives them; ``match`` are its words."""
-    found = partial(newest, store, match)
-    rows = candidates(store, found, project=project, scope=scope, without=0, limit=_POOL)
+    """The newest observations of exactly this title, as ``title_matches`` gives them; ``match`` are its words."""
+    rows = title_matches(store, match=match, project=project, scope=scope, without=0, limit=_POOL)
     return [row for row in rows if row["title"] == title]
 
 
-def candidates(
-    store: Store, newest_of_all: Callable[..., list[int]], *, project: str, scope: str, without: int, limit: int
-) -> list[Row]:
-    """Id, sync id, title, type and topic key of the newest observations of one project and scope among those that
-    ``newest_of_all`` finds with its argument ``limit``.
+def title_matches(store: Store, *, match: str, project: str, scope: str, without: int, limit: int) -> list[Row]:
+    """Id, sync id, title, type and topic key of the newest observations whose title matches.
 
-    Of what thousands have, the newest of all projects are looked at: 10,000, in a project of so many rows 400.
+    Of a title that thousands have, the newest of all projects are looked at: 10,000, in a project of so many rows 400.
     """
-    matching, found = newest_of_all(limit=2 * _PART), list[Row]()
+    matching, found = newest(store, match, limit=2 * _PART), list[Row]()
     for start in range(0, 2 * _PART, _PART):
         part = matching[start : start + _PART]
-        if part:
-            found += store.rows(CANDIDATES, ids=json.dumps(part), project=project, scope=scope, id=without)
+        found += store.rows(CANDIDATES, ids=json.dumps(part), project=project, scope=scope, id=without)
         if len(found) >= limit or len(part) < _PART:
             return found[:limit]
     few = live_ids(store, [project], cap=_MOST_ROWS)
     if few is not None:
-        rest = [row for row in newest_of_all(limit=_MOST_ROWS)[2 * _PART :] if row in few][:_PART]
+        rest = [row for row in newest(store, match, limit=_MOST_ROWS)[2 * _PART :] if row in few][:_PART]
         found += store.rows(CANDIDATES, ids=json.dumps(rest), project=project, scope=scope, id=without)
     return found[:limit]

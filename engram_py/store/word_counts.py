@@ -6,11 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 
 from engram_py.store.database import Store
+from engram_py.store.search import highest_id
 from engram_py.store.vocabulary import MOST_REMEMBERED
 
 ROWS_WITH = """
 select value as term, coalesce((select doc from observations_vocab where term = value), 0) as rows
 from json_each(:terms)
+"""
+
+MATCHING = """
+select value, (select count(*) from (select 1 from observations_fts where observations_fts match value limit :cap))
+from json_each(:matches)
 """
 
 IN_PARTS = """
@@ -21,9 +27,10 @@ select (
 from json_each(:starts)
 """
 
-# What stands in many rows is counted again when the memory grew by this.
-_COMMON_ROWS = 500
-_GROWN = 1.02
+# What stands in many rows is counted again when the memory grew by this, a small one by so many rows; and what an
+# expression matches, which takes longer, already in these.
+_COMMON_ROWS, _MATCHED_ROWS = 500, 20
+_GROWN, _GROWN_ROWS = 1.02, 20
 # To count `fix` among a million rows takes 14 ms; to look into four parts, together one row in 200, takes .6. Eighty
 # rows of these stand for 16,000, and one in ten of them more or less moves the idf by .1.
 LARGE = 200_000
@@ -35,35 +42,42 @@ _PARTS_WITH, _SOME = 3, 0.1
 
 
 def rows_with(store: Store, terms: Sequence[str], spelt: Mapping[str, str], *, size: int) -> dict[str, int]:
-    """In how many live rows each term of the index stands; ``size`` is the highest id there is.
+    """In how many live rows each term of the index stands; ``size`` is how many rows there are.
 
     Where that is 200,000 or more, what stands in many thousands is estimated, if ``spelt`` has an expression that
     finds the term alone.
     """
-    counts = remembered(store, terms, size=size)
+    counts = _remembered(store, terms, size=size)
     unknown = [term for term in terms if term not in counts]
     if size >= LARGE:
-        estimates = {term: _estimated(store, spelt[term], size) for term in unknown if term in spelt}
+        highest = max(size, highest_id(store))
+        estimates = {term: _estimated(store, spelt[term], highest) for term in unknown if term in spelt}
         counts |= {term: rows for term, rows in estimates.items() if rows}
     for row in store.rows(ROWS_WITH, terms=json.dumps([term for term in unknown if term not in counts])):
         counts[row["term"]] = int(row["rows"])
-    for term in unknown:
-        if counts[term] >= _COMMON_ROWS:
-            remember(store, term, counts[term], size=size)
+    _remember(store, {term: counts[term] for term in unknown if counts[term] >= _COMMON_ROWS}, size=size)
     return counts
 
 
-def remembered(store: Store, terms: Sequence[str], *, size: int) -> dict[str, int]:
-    """Of those terms that many rows hold, in how many it was not long ago."""
+def matching(store: Store, expressions: Sequence[str], *, cap: int, size: int) -> dict[str, int]:
+    """How many rows match each expression, counted up to ``cap``; of what many match, as it was a little ago."""
+    counts = _remembered(store, expressions, size=size)
+    new = [one for one in expressions if one not in counts]
+    found = dict(store.pairs(MATCHING, matches=json.dumps(new), cap=cap)) if new else {}
+    _remember(store, {one: rows for one, rows in found.items() if rows >= _MATCHED_ROWS}, size=size)
+    return counts | found
+
+
+def _remembered(store: Store, terms: Sequence[str], *, size: int) -> dict[str, int]:
     known = {term: store.common_words[term] for term in terms if term in store.common_words}
-    return {term: rows for term, (rows, at) in known.items() if at <= size <= at * _GROWN}
+    return {term: rows for term, (rows, at) in known.items() if at <= size <= max(at * _GROWN, at + _GROWN_ROWS)}
 
 
-def remember(store: Store, term: str, rows: int, *, size: int) -> None:
-    """Keep in how many rows a common term stands: what walks all of them takes long."""
-    if len(store.common_words) >= MOST_REMEMBERED:
+def _remember(store: Store, counts: Mapping[str, int], *, size: int) -> None:
+    """What walks all rows of a common term takes long, and is not done again before there are more, or fewer."""
+    if len(store.common_words) + len(counts) > MOST_REMEMBERED:
         store.common_words.clear()
-    store.common_words[term] = (rows, size)
+    store.common_words.update({term: (rows, size) for term, rows in counts.items()})
 
 
 def _estimated(store: Store, match: str, size: int) -> int:

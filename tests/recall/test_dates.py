@@ -32,7 +32,18 @@ def test_a_day_or_a_month_with_its_year_is_a_date(text: str, span: tuple[date, d
     assert (found.start, found.end) == span
 
 
-@pytest.mark.parametrize("text", ["31 February 2026", "2026-13-01", "July", "may 5 retries of 2026 ms", "in 2026"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "31 February 2026",
+        "2026-13-01",
+        "July",
+        "may 5 retries of 2026 ms",
+        "in 2026",
+        "2026-03-04T14:43:18.690+00:00 ERROR",
+        "2026-03-04 14:43:18 WARN pool",
+    ],
+)
 def test_what_is_no_day_of_the_calendar_is_no_date(text: str) -> None:
     assert dates_in(text) == []
 

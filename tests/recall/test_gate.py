@@ -59,6 +59,8 @@ def cues(prompt: str) -> tuple[Cue, ...]:
         ("bump go to 1.26", "memories"),
         ("please install expo-updates", "memories"),
         ("pin pytest", "memories"),
+        ("Add a required column gift_note to orders_line and deploy it this week", "memories"),
+        ("Node 17 doesn't join after the battery was changed", "memories"),
         # Something goes wrong.
         ("A merchant complains that a refund shows up twice", "memories"),
         ("The nightly export hangs after the tenth merchant", "memories"),
@@ -134,6 +136,11 @@ def test_a_prompt_that_asks_for_memory_is_heard(prompt: str, section: str) -> No
         "install 3 of them",
         "翻译这句话",
         "翻译：登录页面报错",
+        "翻訳してください: エラーが出る",
+        "写一首关于崩溃的诗",
+        "把这个句子翻译成英文：页面打不开",
+        "update everything",
+        "upgrade yourself",
         "崩溃",
     ],
 )

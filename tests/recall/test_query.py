@@ -119,6 +119,20 @@ def test_of_a_long_text_what_was_asked_first_and_the_longest_words_stay_and_time
 # --- what was typed in a search box ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("typed", ["nrfjprog error -102", "returns -EINVAL", "gcc -O2 loop", "cells at -10 degrees"])
+def test_a_number_or_a_constant_with_a_minus_is_looked_for(typed: str) -> None:
+    assert parse_query(typed, filters=True).excluded == ()
+    assert parse_query("timeout -redis -Celery", filters=True).excluded == ('("redis")', '("celery")')
+
+
+@pytest.mark.parametrize(
+    "moment", ["2026-11-21T22:14:09", "2026-11-21 22:14:09.123+00:00", "22:14:09,5", "2026-11-21T22:14:09Z"]
+)
+def test_the_moment_of_a_log_s_line_is_no_word_of_it(moment: str) -> None:
+    assert [word.text for word in parse_query(f"{moment} deadlock detected").words] == ["deadlock", "detected"]
+    assert parse_query(moment).words != ()
+
+
 @pytest.mark.parametrize(
     ("text", "phrases", "words"),
     [

@@ -33,6 +33,13 @@ def titles(context: Context, section: str) -> list[str]:
 # --- session -----------------------------------------------------------------------------------------------
 
 
+def test_sessions_that_kept_nothing_do_not_hide_where_the_others_stopped(app: Engram) -> None:
+    app.episodes.summarize("Built the parser.", session_id="s-parser")
+    for number in range(12):
+        app.sessions.start(f"s-empty-{number}")
+    assert [line.id for line in app.contexts.assemble().sessions] == ["s-parser"]
+
+
 def test_a_session_reads_overrides_pins_sessions_and_decisions_in_this_order(app: Engram, clock: FakeClock) -> None:
     app.save(Draft("Chose uv", "Fast.", "decision"))
     clock.advance(hours=1)

@@ -68,6 +68,7 @@ def test_a_title_that_other_projects_have_often_is_asked_about_in_its_own(
     ("title", "asked"),
     [
         pytest.param("Token storage of the login page", True, id="two-words"),
+        pytest.param("Backends for tokens", True, id="other-endings"),
         pytest.param("Token length of the login page", False, id="one-word"),
         pytest.param("Use the new backend for all of it", False, id="one-word-among-common-ones"),
         pytest.param("Release notes of the parser", False, id="none"),
@@ -87,13 +88,30 @@ def test_the_words_that_titles_share_may_stand_anywhere_in_them(app: Engram) -> 
 def test_what_many_titles_have_is_asked_about_where_rarer_words_do_not_do(
     app: Engram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candidates, "_COMMON_ROWS", 3)
+    monkeypatch.setattr(candidates, "_ROW_BUDGET", 3)
     for number in range(4):
         app.save(draft(f"Text {number}.", title=f"Driver release number{number}"))
     rare = app.save(draft("Redis.", title="Driver release eviction policy"))
-    by_the_rare = app.save(draft("Lru.", title="Driver eviction policy of today"))
+    by_the_rare = app.save(draft("Lru.", title="Drivers eviction policies of today"))
     assert [one.id for one in by_the_rare.candidates] == [rare.id]
     assert len(app.save(draft("Other.", title="Driver release unheard")).candidates) == 3
+
+
+def test_an_older_title_with_two_common_words_is_found_behind_many_with_one(app: Engram) -> None:
+    old = app.save(draft("Half to even.", title="Ledger rounding policy"))
+    with app.store.transaction():
+        for number in range(410):
+            app.save(draft(f"Text {number}.", title=f"Ledger {number:x}ish note"))
+            app.save(draft(f"Words {number}.", title=f"Rounding {number:x}ish memo"))
+    assert old.id in [one.id for one in app.save(draft("Up.", title="Ledger rounding changed")).candidates]
+
+
+def test_of_a_long_title_the_rare_words_are_compared(app: Engram) -> None:
+    old = app.save(draft("For phones.", title="JWT RS256 for API"))
+    for number in range(2):
+        app.save(draft(f"Text {number}.", title="Kubernetes deployment configuration infrastructure documentation"))
+    long = "Kubernetes deployment configuration infrastructure documentation and JWT RS256 everywhere"
+    assert old.id in [one.id for one in app.save(draft("Other.", title=long)).candidates]
 
 
 def test_a_pair_is_asked_about_once(app: Engram) -> None:

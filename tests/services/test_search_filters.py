@@ -181,6 +181,21 @@ def test_what_is_overdue_is_stale(app: Engram, clock: FakeClock) -> None:
     assert new in ids(app, "queue")
 
 
+def test_a_file_that_a_text_names_is_found_whether_it_was_there_or_not(
+    make_repo: RepoMaker, git: Git, open_memory: Opener
+) -> None:
+    root = make_repo("work/widgets")
+    write(root, "auth.py", lines("auth"))
+    commit(git, root, "a file")
+    app = open_memory(root)
+    named = kept(app, "**What**: The worker retries. **Where**: orders/tasks.py:14", title="Retries")
+    anchored = kept(app, "Tokens are made here.", title="Auth", files=("auth.py",))
+    kept(app, "Orders have tasks, and py is a name.", title="Other")
+    assert ids(app, "file:orders/tasks.py") == ids(app, "retries file:tasks.py") == [named]
+    assert ids(app, "file:auth.py") == [anchored]
+    assert ids(app, "file:orders/none.py") == []
+
+
 def test_what_is_about_a_file_that_changed_is_stale(make_repo: RepoMaker, git: Git, open_memory: Opener) -> None:
     root = make_repo("work/widgets")
     for name in ("auth", "login"):

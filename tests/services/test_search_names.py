@@ -23,13 +23,21 @@ from tests.services.searching import fill, ids, kept
         ("int to str", "From an integer to a string."),
         ("intermittent segfault", "A flaky crash of the resolver."),
         ("yearly price", "The annual plan costs 24.99."),
-        ("logins throttled", "A rate limiter for signin."),
+        ("logins", "A page for signin."),
     ],
 )
 def test_a_word_is_found_by_its_other_name(app: Engram, question: str, text: str) -> None:
     fill(app)
     saved = kept(app, text)
     assert ids(app, question) == [saved]
+
+
+def test_a_word_that_is_known_is_never_taken_for_another(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, "An exception is what to raise here.")
+    for number in range(9):
+        kept(app, f"Increase and enlarge the heap {number}.")
+    assert ids(app, "raise") == [saved]
 
 
 def test_a_short_word_of_several_things_has_no_other_name() -> None:

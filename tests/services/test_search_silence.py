@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py import Engram
+from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.recall.floor import ELSEWHERE_EASE
 from tests.services.searching import fill, ids, kept, silence
@@ -122,6 +122,38 @@ def test_the_addresses_and_times_of_a_pasted_log_do_not_silence_what_it_says(app
     found = app.searches.search(f"{log} pool deadlock: worker restarts, no connection")
     assert [hit.title for hit in found.results] == ["Pool deadlock"]
     assert app.searches.search("pool error 0x80070005 0x80070006 0x80070007").results == ()
+
+
+def test_an_ordinary_word_that_only_another_project_has_sends_nobody_there(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, "Postgres is pinned at 16.4 since the failover.", title="Postgres 16.4")
+    for number in range(20):
+        app.save(Draft(f"Zephyr note {number}", f"The version of Zephyr is {number}."), project="firmware")
+    assert ids(app, "which Postgres version") == [saved]
+    told = silence(app, "Zephyr version")
+    assert told.elsewhere == ("zephyr",)
+
+
+def test_words_of_a_long_question_that_nobody_knows_speak_against_an_answer(app: Engram) -> None:
+    kept(app, "Clients call /api/v2/ with a token.", title="Version two of the interface")
+    found = app.searches.search(" ".join(f"v{number}" for number in range(1, 21)))
+    assert found.results == ()
+    assert found.silence is not None
+    assert "v20" in found.silence.unknown
+
+
+def test_what_is_left_out_on_purpose_is_said(app: Engram) -> None:
+    kept(app, QUEUE)
+    assert "left out: what has redis" in app.searches.search("retry queue -redis").warnings
+
+
+def test_a_quoted_name_in_a_long_text_does_not_silence_it(app: Engram) -> None:
+    saved = kept(
+        app, "The deadlock of stock rows: lock them in the order of their bins.", title="Deadlock of stock rows"
+    )
+    fill(app)
+    asked = 'ERROR deadlock detected while locking stock rows in relation "orders_line"'
+    assert ids(app, asked) == [saved]
 
 
 def test_a_long_log_is_read_by_what_it_says_and_not_by_its_times(app: Engram) -> None:

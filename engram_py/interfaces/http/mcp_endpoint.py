@@ -67,12 +67,13 @@ class McpEndpoint:
         await self._manager.handle_request(scope, receive, self._ended_before(scope, send) if leaving else send)
 
     def _ended_before(self, scope: Scope, send: Send) -> Send:
-        """``send`` for a goodbye: who reads that it was taken finds the session ended."""
+        """``send`` for a goodbye: who reads that it was taken finds the session ended, unless the file is locked."""
         name = Request(scope).headers.get(SESSION_HEADER, "")
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 300:
-                await anyio.to_thread.run_sync(self._end, [name])
+                with anyio.move_on_after(GRACE_SECONDS):  # while somebody else writes, it ends after the answer
+                    await anyio.to_thread.run_sync(self._end, [name], abandon_on_cancel=True)
             await send(message)
 
         return answer
