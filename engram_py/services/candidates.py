@@ -21,9 +21,9 @@ logger = logging.getLogger(__name__)
 LIMIT = 3
 _LOOKED_AT = 20
 _MOST_COUNTED, _MOST_WORDS = 40, 4
-# Rows that the words of a title may add up to. A save must stay fast in a large memory, and words more common
-# than this tell nothing about a conflict anyway.
-_ROW_BUDGET = 2_000
+# Rows that the words of a title may add up to, and how far those of one are counted. A save must stay fast in a large
+# memory, and words more common than this tell nothing about a conflict anyway.
+_ROW_BUDGET, _COUNTED_TO = 400, 200
 _SILENT_TYPES = frozenset({"session_summary", "passive"})
 
 
@@ -87,7 +87,7 @@ class Candidates:
         while few rows have them."""
         titled = [f"title : {quote(word)}" for word in words[:_MOST_COUNTED]]
         size = mentions.totals(self._store).rows
-        counts = word_counts.matching(self._store, titled, cap=_ROW_BUDGET + 1, size=size)
+        counts = word_counts.matching(self._store, titled, cap=_COUNTED_TO, size=size)
         known = sorted((rows, one) for one, rows in counts.items() if rows > 1)
         within = sum(rows <= _ROW_BUDGET for rows in accumulate(rows for rows, _ in known))
         return [one for _, one in known[: min(_MOST_WORDS, max(enough, within))]]
