@@ -81,6 +81,11 @@ def ask_git(
     return _talk(process, "".join(f"{line}\n" for line in given).encode(), limit, patience.left)
 
 
+def has_git(root: Path) -> bool:
+    """Whether there is a git to ask about the checkout at ``root``."""
+    return _program(root) is not None
+
+
 def _talk(process: subprocess.Popen[bytes], given: bytes, limit: int, seconds: float) -> tuple[bytes, bool] | None:
     import threading
 

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from engram_py.models.anchor import Anchor
 from engram_py.project.departures import Text, Verdict, find_departure, removal
 from engram_py.project.gitdir import Repository
-from engram_py.project.gitprogram import Patience
+from engram_py.project.gitprogram import Patience, has_git
 from engram_py.project.history import MAX_CONTEXT, Change, Commit, Log, read_log, read_renames
 from engram_py.services.git_memory import GitMemory
 
@@ -50,7 +50,7 @@ def trace(repository: Repository, anchors: Sequence[Anchor], memory: GitMemory, 
         for some in _by_paths(asked):
             found = _follow(repository, head, some, patience)
             if found is None:
-                if patience.whole:
+                if patience.whole and has_git(repository.root):  # another process may have one
                     memory.refuse(repository, head, "trace")
                 break
             memory.keep(repository, head, {keys[one]: json.dumps(asdict(found[one])) for one in found})

@@ -8,7 +8,7 @@ from engram_py.models.anchor import AnchorState, Visibility
 from engram_py.models.observation import Observation
 from engram_py.project.ancestry import Ancestry, ancestry, is_commit, is_shallow
 from engram_py.project.gitdir import Repository
-from engram_py.project.gitprogram import Patience
+from engram_py.project.gitprogram import Patience, has_git
 from engram_py.services.git_memory import GitMemory
 
 _MOST_COMMITS = 1_000  # whose ids a pipe takes before anybody reads them
@@ -34,7 +34,7 @@ def ancestry_of(
     missing = [one for one in commits if one not in found]
     if missing and patience.left > 0 and not memory.refused(repository, head, "ancestry"):
         fresh = ancestry(repository, head, missing, patience)
-        if len(fresh) < len(missing) and patience.whole:
+        if len(fresh) < len(missing) and patience.whole and has_git(repository.root):
             memory.refuse(repository, head, "ancestry")
         # Below the cut of a shallow clone an ancestor looks like a stranger until more is fetched.
         lasting = {one: word for one, word in fresh.items() if word == "ancestor" or not is_shallow(repository)}

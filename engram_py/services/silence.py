@@ -22,7 +22,7 @@ _LOOKED_THROUGH, _MOST_TOPICS = 20, 5
 
 def silence_of(parsed: Query, found: Found, sight: Sight, floor: float) -> Silence:
     """Why nothing that was ``found`` answers, in words and as far as a reader can act on it."""
-    best, needed = next(iter(found.scored), None), floor * found.verdict.ease
+    best = next(iter(found.scored), None)
     holds = _holds(best, found) if best is not None else 0.0
     elsewhere = _elsewhere(parsed, found, sight)
     reached = found.verdict.coverage >= min(floor, FLOOR) * found.verdict.ease * REACHED
@@ -40,13 +40,13 @@ def silence_of(parsed: Query, found: Found, sight: Sight, floor: float) -> Silen
         nearest=nearest.id if nearest is not None else 0,
         nearest_title=". ".join(filter(None, (nearest.title, goal_of(nearest)))) if nearest is not None else "",
         foreign=is_foreign([word.text for word in parsed.words]),
-        reason=_reason(parsed, found, sight, needed, elsewhere),
+        reason=_reason(parsed, found, sight, floor, elsewhere),
         promising=nearest is not None and enough,
         elsewhere=elsewhere,
     )
 
 
-def _reason(parsed: Query, found: Found, sight: Sight, needed: float, elsewhere: tuple[str, ...]) -> str:
+def _reason(parsed: Query, found: Found, sight: Sight, floor: float, elsewhere: tuple[str, ...]) -> str:
     if not parsed.words and sight.filtered:
         return "nothing passes the filters"
     if parsed.observation_id is not None:
@@ -55,7 +55,10 @@ def _reason(parsed: Query, found: Found, sight: Sight, needed: float, elsewhere:
         return "there is no word in it to search for"
     if found.filtered_away:
         return "what has these words was filtered away"
+    if sight.stale and found.verdict.answers(floor):
+        return "what has these words is not stale"
     if found.scored:
+        needed = floor * found.verdict.ease
         return f"the nearest covers {found.verdict.coverage:.1%} of the question; {needed:.1%} is needed"
     if parsed.phrases or parsed.excluded:
         return "no memory here has its words as the quotes and the minus ask"

@@ -44,8 +44,8 @@ class Totals(NamedTuple):
 
 def mentions(store: Store, term: str, *, at_most: int) -> Mapping[int, float] | None:
     """How often each row mentions a term of the index, by the weight of the columns; None of more than ``at_most``."""
-    row = store.row(MENTIONS, term=term, most=at_most + 1)
-    texts, others = (json.loads(value) for value in row or ("[]", "[]"))
+    [row] = store.pairs(MENTIONS, term=term, most=at_most + 1)
+    texts, others = map(json.loads, row)
     if len(texts) + len(others) > at_most:
         return None
     weights = [COLUMN_WEIGHTS[column] for column in _OTHERS]

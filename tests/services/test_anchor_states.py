@@ -415,6 +415,19 @@ def test_without_git_a_change_is_seen_and_nobody_named(
     assert blame(state(here, saved)) == ("changed", None, None, False)
 
 
+def test_who_was_not_named_for_want_of_a_git_is_named_once_there_is_one(
+    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    write(root, AUTH, ["all = new"])
+    commit(git, root, "rewrite")
+    with monkeypatch.context() as elsewhere:
+        without_git(elsewhere, tmp_path / "bin")
+        assert state(here, saved).author is None
+    assert blame(state(here, saved))[:2] == ("changed", 0)
+    assert state(here, saved).author is not None
+
+
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
 def test_a_git_that_hangs_is_ended_and_not_asked_again(
     open_memory: Opener, here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -205,6 +205,9 @@ def test_what_is_about_a_file_that_changed_is_stale(make_repo: RepoMaker, git: G
     changed = kept(app, "Tokens are made here.", title="Auth", files=("auth.py:10-20",))
     fresh = kept(app, "Tokens are read here.", title="Login", files=("login.py",))
     assert ids(app, "is:stale") == []
+    silence = app.searches.search("tokens is:stale").silence
+    assert silence is not None
+    assert silence.reason == "what has these words is not stale"
     assert ids(app, "file:auth.py") == ids(app, "tokens file:auth.py") == [changed]
 
     write(root, "auth.py", [line.replace("auth_15", "other_15") for line in lines("auth")])
