@@ -144,8 +144,8 @@ def _resembling(
             longest=len(stem) + PREFIX_LONGER_BY,
         )
         if near := meant(stem, known):
-            spelt = vocabulary.spelt(store, near)
-            _stand_for(term, [(other, dict(known)[other], spelt[other]) for other in near], found.total)
+            spelt, rows = vocabulary.spelt(store, near), dict(known)
+            _stand_for(term, [(other, rows[other], spelt[other]) for other in near], found.total)
     replaced = [term for term in missing if term.stands_for]
     if not replaced:
         found.rungs.append(Rung("prefix and near spelling", 0, "nothing resembles the unknown words"))
@@ -162,9 +162,9 @@ def _called_otherwise(store: Store, term: Term, total: int) -> bool:
     names = stand_ins(term.text)
     stems = vocabulary.stems(store, names)
     rows = word_counts.rows_with(store, [stem for name in names for stem in stems[name]], {}, size=total)
-    known = [name for name in names if len(stems[name]) == 1 and rows[stems[name][0]]]
+    known = [(stem, rows[stem], name) for name in names for stem in stems[name] if len(stems[name]) == 1 and rows[stem]]
     if known:
-        _stand_for(term, [(stems[name][0], rows[stems[name][0]], name) for name in known], total)
+        _stand_for(term, known, total)
     return bool(known)
 
 

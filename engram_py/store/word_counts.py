@@ -49,6 +49,8 @@ def rows_with(store: Store, terms: Sequence[str], spelt: Mapping[str, str], *, s
     """
     counts = _remembered(store, terms, size=size)
     unknown = [term for term in terms if term not in counts]
+    if not unknown:
+        return counts
     if size >= LARGE:
         highest = max(size, highest_id(store))
         estimates = {term: _estimated(store, spelt[term], highest) for term in unknown if term in spelt}
