@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from engram_py.recall.passages import Found, densest, passage
 from engram_py.recall.score import Term
@@ -38,14 +39,15 @@ _MAY_BE_MARKED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
 class Lens:
     """Finds the terms of one query in a text: ``stems`` are how its words begin, each with the number of its term.
 
-    ``pattern`` is for scripts without blanks, where a word may begin anywhere; ``owners`` names the term of each of its
-    groups. Searching for one stem after the other takes a tenth of the time that one pattern for all of them does.
+    ``extensions`` are those stems that may be what the name of a file ends in. ``pattern`` is for scripts without
+    blanks, where a word may begin anywhere; ``owners`` names the term of each of its groups. Searching for one stem
+    after the other takes a tenth of the time that one pattern for all of them does.
     """
 
     stems: tuple[tuple[str, int], ...]
-    beginnings: tuple[str, ...]
     pattern: re.Pattern[str] | None = None
     owners: tuple[int, ...] = ()
+    extensions: frozenset[str] = frozenset()
 
     def found_in(self, text: str) -> list[tuple[int, int]]:
         """Where a term stands and its number, in the order of the text; of two at one place the first of the query."""
@@ -54,32 +56,31 @@ class Lens:
         found: dict[int, int] = {}
         for stem, number in self.stems:
             at = text.find(stem)
-            is_short = len(stem) <= _EXTENSION_CHARS and stem.isalpha()
             while at >= 0:
-                part = at and (text[at - 1].isalnum() or (is_short and _of_a_file(text, at)))
+                part = at and (text[at - 1].isalnum() or (stem in self.extensions and _of_a_file(text, at)))
                 if at not in found and not part and _ends(text, at + len(stem)):
                     found[at] = number
                 at = text.find(stem, at + 1)
         return sorted(found.items())
 
-    def begins(self, word: str) -> bool:
-        """Whether ``word`` is one of the terms."""
-        if self.pattern is not None:
-            return self.pattern.match(word) is not None
-        if not word.startswith(self.beginnings):
-            return False
-        return any(word.startswith(stem) and _ends(word, len(stem)) for stem in self.beginnings)
 
-
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """The numbers of the terms a text holds, of those that its best passage holds, how close its pairs stand, and what
     its best place scores (``passages.densest``; 0 of a text that is not long)."""
 
-    seen: frozenset[int]
-    passage: frozenset[int]
+    seen: Set[int]
+    passage: Set[int]
     closeness: float
     place: float = 0.0
+
+
+class Label(NamedTuple):
+    """The numbers of the terms that a title and what else names a row hold, how close their pairs stand, and how many
+    words of the title the query does not ask for."""
+
+    seen: Set[int]
+    closeness: float
+    unasked: int
 
 
 def lens(terms: Sequence[Term]) -> Lens | None:
@@ -88,9 +89,9 @@ def lens(terms: Sequence[Term]) -> Lens | None:
     if not written:
         return None
     stems = tuple((spelt, number) for stem, number in written for spelt in _spellings(stem))
-    beginnings = tuple(stem for stem, _ in stems)
-    if not any(is_unspaced(stem) for stem in beginnings):
-        return Lens(stems, beginnings)
+    if not any(is_unspaced(stem) for stem, _ in stems):
+        short = frozenset(stem for stem, _ in stems if len(stem) <= _EXTENSION_CHARS and stem.isalpha())
+        return Lens(stems, extensions=short)
     # By their first letter, so that of sixty words a place in the text is compared with the few that begin like it.
     by_letter: dict[str, list[tuple[str, int]]] = {}
     for stem, number in stems:
@@ -100,7 +101,7 @@ def lens(terms: Sequence[Term]) -> Lens | None:
         for letter, found in by_letter.items()
     ]
     owners = tuple(number for found in by_letter.values() for _, number in found)
-    return Lens(stems, beginnings, re.compile("|".join(branches)), owners)
+    return Lens(stems, re.compile("|".join(branches)), owners)
 
 
 def read(text: str, lens: Lens, terms: Sequence[Term], *, besides: Set[int] = frozenset()) -> Reading:
@@ -112,7 +113,26 @@ def read(text: str, lens: Lens, terms: Sequence[Term], *, besides: Set[int] = fr
     found = lens.found_in(folded(text[:READ_CHARS]))
     others = [one for one in found if one[1] not in besides] if besides else found
     place = densest(found, terms) if len(text) > LONG_CHARS else 0.0
-    return Reading(frozenset(number for _, number in found), passage(others, terms), _pairs(found, terms), place)
+    return Reading({number for _, number in found}, passage(others, terms), _pairs(found, terms), place)
+
+
+def label(title: str, besides: str, content: str, lens: Lens, terms: Sequence[Term]) -> Label:
+    """What a row's title says of the terms, and what else names it (``besides``).
+
+    No word is unasked where the content begins with the title, which then only repeats it. Stop words and scripts
+    without blanks are not counted.
+    """
+    name = folded(title)
+    found = lens.found_in(f"{name} {folded(besides)}" if besides else name)
+    opening = title.rstrip(". …")
+    unasked = 0
+    if opening and not content.startswith(opening):
+        words = [word for word in segments(name) if word not in STOP_WORDS]
+        if name.isascii() and lens.pattern is None:
+            unasked = max(0, len(words) - sum(at < len(name) for at, _ in found))
+        else:
+            unasked = sum(not is_unspaced(word) and not _begins(lens, word) for word in words)
+    return Label({number for _, number in found}, _pairs(found, terms), unasked)
 
 
 def folded(text: str) -> str:
@@ -135,16 +155,9 @@ def length(text: str) -> float:
     return min(1.0, max(0.0, (len(text) - LONG_CHARS) / (WHOLLY_LONG_CHARS - LONG_CHARS)))
 
 
-def unasked(title: str, content: str, lens: Lens) -> int:
-    """How many words of a title the query does not ask for; none where the content begins with the title, which then
-    only repeats it. Stop words and scripts without blanks are not counted."""
-    opening = title.rstrip(". …")
-    if not opening or content.startswith(opening):
-        return 0
-    words = [word for word in segments(folded(title)) if word not in STOP_WORDS]
-    if not title.isascii():
-        words = [word for word in words if not is_unspaced(word)]
-    return sum(not lens.begins(word) for word in words)
+def _begins(lens: Lens, word: str) -> bool:
+    """Whether ``word`` is one of the terms."""
+    return any(at == 0 for at, _ in lens.found_in(word))
 
 
 def _of_a_file(text: str, at: int) -> bool:
@@ -170,6 +183,8 @@ def _spellings(stem: str) -> tuple[str, ...]:
 
 
 def _pairs(found: Found, terms: Sequence[Term]) -> float:
+    if len(found) < 2:
+        return 0.0
     pairs: dict[tuple[int, int], float] = {}
     before, one = -PAIR_CHARS, -1
     for at, other in found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from engram_py.models.observation import Observation
 from engram_py.services.sight import Sight
 from engram_py.store import observations as table
 from engram_py.store import search as index
@@ -29,6 +30,10 @@ class InSight:
         if len(rows) > _MANY and self._small is not None:
             rows = [row for row in rows if row in self._small]
         return index.passing(self._store, rows, sight.values) if rows else set()
+
+    def rows(self, ids: Sequence[int]) -> dict[int, Observation]:
+        """The same of a few, whole."""
+        return index.seen(self._store, ids, self.sight.values)
 
     @cached_property
     def _small(self) -> frozenset[int] | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from engram_py.models.explain import Rung, WordNote
 from engram_py.models.observation import Observation
 from engram_py.recall.bm25 import idf
-from engram_py.recall.closeness import length, lens, read, shortness, unasked
+from engram_py.recall.closeness import label, length, lens, read, shortness
 from engram_py.recall.floor import FLOOR, MOST_ELSEWHERE, Verdict, judge
 from engram_py.recall.irregular import stand_ins
 from engram_py.recall.passages import as_a_row
@@ -35,8 +35,7 @@ PADDING = 0.25
 WITHOUT_A_WORD = 0.7
 READ = 40
 _FIRST_POOL = 400
-# Of these as many as are wanted are in sight, where one project has most of the memory.
-_LIKELY = 90
+_A_FEW = 30
 # What a near spelling is worth of the word itself.
 NEAR_WORTH = 0.6
 _ASKED_ABOUT = 100
@@ -86,6 +85,11 @@ def _belongs(one: Scored, floor: float, best: float) -> bool:
 
 def retrieve(store: Store, query: Query, sight: Sight, *, limit: int, floor: float = FLOOR) -> Found:
     """Every rung that looks words up: all of them, any of them, and what resembles those that nobody ever saw."""
+    with store.snapshot():
+        return _retrieve(store, query, sight, limit=limit, floor=floor)
+
+
+def _retrieve(store: Store, query: Query, sight: Sight, *, limit: int, floor: float) -> Found:
     totals = mentions.totals(store)
     terms = weigh_dates(store, weigh(store, query.content_words, size=totals.rows), query.asked, size=totals.rows)
     found = Found(terms=terms, total=totals.rows)
@@ -187,16 +191,19 @@ def _heads(looked_up: LookedUp, in_sight: InSight, found: Found) -> list[int]:
     """The best by their own words among those in sight; asks about more only where the best are out of sight."""
     own, pool = looked_up.own, looked_up.best
     heads: list[int] = []
-    for start, end in ((0, _LIKELY), (_LIKELY, _FIRST_POOL)):
-        if len(heads) < HEADS:
-            seen = in_sight.of(pool[start:end])
-            heads += [row for row in pool[start:end] if row in seen]
+    asked, more = 0, HEADS
+    while len(heads) < HEADS and asked < len(pool):
+        part = pool[asked : asked + more]
+        seen = in_sight.of(part)
+        heads += [row for row in part if row in seen]
+        # Where one project has most of the memory few are missing; else all of the others are asked about.
+        asked, more = asked + more, max(_A_FEW, 4 * (HEADS - len(heads)))
     if len(heads) < ENOUGH_HEADS and len(own) > len(pool):
         heads = sorted(in_sight.of(list(own)), key=lambda row: (-own[row], -row))
     heads = looked_up.measured(heads[:MEASURED_ROWS])
     if in_sight.sight.filtered and not heads and own:
         found.filtered_away = len(in_sight.of(list(own), filtered=False))
-    _mark_sight(looked_up.terms, heads, pool[_LIKELY:], in_sight)
+    _mark_sight(looked_up.terms, heads, pool[HEADS:], in_sight)
     return heads[:HEADS]
 
 
@@ -223,25 +230,23 @@ def _scored(store: Store, query: Query, found: Found, heads: list[int], in_sight
         # A neighbour was never asked whether it has the phrase, or the word that nothing may have.
         scored = {row: one for row, one in scored.items() if row in around}
     ranked = sorted(scored.values(), key=lambda one: (-(one.bm25 + one.lent), -one.id))
-    first = _first_in_sight(ranked, around, in_sight)
-    found.rows = table.by_ids(store, [one.id for one in first])
-    _look_at(found, first)
-    kept = {one.id: one for one in first if one.id in found.rows}
+    kept = _first_in_sight(ranked, in_sight, found)
+    _look_at(found, list(kept.values()))
     settle(kept, {row: observation.session_id for row, observation in found.rows.items()})
     return sorted(kept.values(), key=lambda one: (-one.relevance, -one.id))
 
 
-def _first_in_sight(ranked: list[Scored], heads: Mapping[int, Neighbours], in_sight: InSight) -> list[Scored]:
-    """The first that may be shown; of rows that were only lent to, no more are asked for than can be among them."""
-    first: list[Scored] = []
-    for start in range(0, len(ranked), 2 * READ):
-        part = ranked[start : start + 2 * READ]
-        strangers = [one.id for one in part if one.id not in heads]
-        seen = in_sight.of(strangers)
-        first += [one for one in part if one.id in heads or one.id in seen]
-        if len(first) >= READ:
-            break
-    return first[:READ]
+def _first_in_sight(ranked: list[Scored], in_sight: InSight, found: Found) -> dict[int, Scored]:
+    """The first that may be shown, and their rows: what was only lent to was never asked about."""
+    rows: dict[int, Observation] = {}
+    asked = 0
+    while len(rows) < READ and asked < len(ranked):
+        part = ranked[asked : asked + max(_A_FEW, READ - len(rows))]
+        rows |= in_sight.rows([one.id for one in part])
+        asked += len(part)
+    first = [one for one in ranked[:asked] if one.id in rows][:READ]
+    found.rows = {one.id: rows[one.id] for one in first}
+    return {one.id: one for one in first}
 
 
 def _look_at(found: Found, scored: list[Scored]) -> None:
@@ -256,15 +261,16 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
         row = found.rows.get(one.id)
         if row is None:
             continue
-        label = read(" ".join((row.title, row.topic_key or "", row.aliases)), glass, found.terms)
-        body = read(row.content, glass, found.terms, besides=label.seen)
-        one.closeness = label.closeness + body.closeness * shortness(row.content)
+        besides = f"{row.topic_key or ''} {row.aliases}".strip()
+        name = label(row.title, besides, row.content, glass, found.terms)
+        body = read(row.content, glass, found.terms, besides=name.seen)
+        one.closeness = name.closeness + body.closeness * shortness(row.content)
         one.place, one.length = body.place * place_share, length(row.content)
-        one.unasked = unasked(row.title, row.content, glass)
+        one.unasked = name.unasked
         held = {number for number, term in enumerate(found.terms) if one.id in term.scores}
-        held |= label.seen | body.seen
+        held |= name.seen | body.seen
         # What the index finds by parts of a word stands in no text; a passage has it too.
-        one.passage = frozenset(held - (body.seen - body.passage - label.seen))
+        one.passage = frozenset(held - (body.seen - body.passage - name.seen))
         for number in held:
             term = found.terms[number]
             term.in_sight = True

@@ -27,6 +27,12 @@ select
 from (select doc, col from observations_mentions where term = :term limit :most)
 """
 
+ROWS = """
+select
+    (select json_group_array(rowid) from observations_fts where observations_fts match :match),
+    (select json_group_array(rowid) from observations_fts where observations_fts match 'title : (' || :match || ')')
+"""
+
 LENGTHS = """
 select id, sz from observations_fts_docsize where id in (select value from json_each(:ids))
 """
@@ -56,15 +62,30 @@ def mentions(store: Store, term: str, *, at_most: int) -> Mapping[int, float] | 
     return found
 
 
+def once(store: Store, match: str) -> dict[int, float]:
+    """The rows that match an expression, as if each mentioned it once; and once more where a title does."""
+    [row] = store.pairs(ROWS, match=match)
+    everywhere, titles = map(json.loads, row)
+    found = dict.fromkeys(everywhere, 1.0)
+    return found | dict.fromkeys(titles, 1.0 + COLUMN_WEIGHTS["title"])
+
+
 def lengths(store: Store, ids: Sequence[int]) -> dict[int, int]:
     """How many tokens each of the rows has."""
-    return {row: sum(_varints(sizes)) for row, sizes in store.pairs(LENGTHS, ids=json.dumps(list(ids)))}
+    return {row: _sum(sizes) for row, sizes in store.pairs(LENGTHS, ids=json.dumps(list(ids)))}
 
 
 def totals(store: Store) -> Totals:
     """What BM25 knows of the index as a whole."""
     rows, *tokens = _varints(store.value(TOTALS)) or [0]
     return Totals(rows, max(1, sum(tokens)) / max(1, rows))
+
+
+def _sum(blob: bytes) -> int:
+    """Of numbers as ``_varints`` reads them; nearly all have one byte."""
+    if not blob or max(blob) < 0x80:
+        return sum(blob)
+    return sum(_varints(blob))
 
 
 def _varints(blob: bytes) -> list[int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from engram_py.models.observation import Observation
 from engram_py.store.database import Row, Store
 from engram_py.store.mentions import COLUMN_WEIGHTS
-from engram_py.store.observations import VISIBLE, live_ids
+from engram_py.store.observations import COLUMNS, VISIBLE, live_ids
 
 _POOL = 20
 _PART, _MOST_ROWS = 200, 10_000
@@ -53,6 +54,10 @@ _PASSES = f"""
 
 PASSING = f"""
 select id from observations where id in (select value from json_each(:ids)) and {_PASSES}
+"""
+
+SEEN = f"""
+select {COLUMNS} from observations where id in (select value from json_each(:ids)) and {_PASSES}
 """
 
 LATEST = f"""
@@ -118,6 +123,12 @@ def newest(store: Store, match: str, *, limit: int) -> list[int]:
 def passing(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> set[int]:
     """Which of the rows the sight (``services/sight.py``) lets through."""
     return {row[0] for row in store.rows(PASSING, ids=json.dumps(list(ids)), **sight)}
+
+
+def seen(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> dict[int, Observation]:
+    """Those rows that the sight lets through, whole, by their ids."""
+    rows = store.rows(SEEN, ids=json.dumps(list(ids)), **sight)
+    return {row["id"]: Observation.from_row(row) for row in rows}
 
 
 def changed_between(store: Store, since: str, until: str, *, limit: int) -> list[int]:

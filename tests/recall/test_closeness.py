@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.closeness import PAIR_SHARE, Reading, lens, read, unasked
+from engram_py.recall.closeness import PAIR_SHARE, Reading, label, lens, read
 from engram_py.recall.score import Term
 
 
@@ -76,9 +76,6 @@ def test_a_word_begins_where_no_letter_is_before_it(text: str, seen: bool) -> No
 )
 def test_a_word_ends_with_its_stem_or_with_what_the_stemmer_takes_off(stem: str, text: str, seen: bool) -> None:
     assert bool(reading(text, term(stem)).seen) == seen
-    glass = lens([term(stem)])
-    assert glass is not None
-    assert any(glass.begins(word) for word in text.split()) == seen
 
 
 def test_a_pair_of_a_script_without_blanks_is_found_inside_a_run() -> None:
@@ -137,15 +134,28 @@ def test_any_stem_is_looked_for_as_it_is_written(text: str, stems: list[str]) ->
         pytest.param("queue_size", 1, id="parts-of-a-name"),
         pytest.param("", 0, id="no-title"),
         pytest.param("邮件 queue", 0, id="no-words-in-a-script-without-blanks"),
+        pytest.param("Очередь queue", 1, id="a-word-of-another-script"),
+        pytest.param("The café queue", 1, id="marked-letters"),
     ],
 )
 def test_a_title_says_so_many_words_besides(title: str, words: int) -> None:
-    glass = lens([term("queue")])
-    assert glass is not None
-    assert unasked(title, "It drains.", glass) == words
+    assert besides(title, "It drains.") == words
 
 
 def test_a_title_that_only_repeats_the_beginning_says_nothing_besides() -> None:
-    glass = lens([term("queue")])
+    assert besides("The worker of the mail…", "The worker of the mail queue drains.") == 0
+
+
+def test_a_topic_key_is_no_part_of_the_title() -> None:
+    terms = [term("queue")]
+    glass = lens(terms)
     assert glass is not None
-    assert unasked("The worker of the mail…", "The worker of the mail queue drains.", glass) == 0
+    name = label("Drains of the worker", "mail/queue", "It drains.", glass, terms)
+    assert (name.seen, name.unasked) == ({0}, 2)
+
+
+def besides(title: str, content: str) -> int:
+    terms = [term("queue")]
+    glass = lens(terms)
+    assert glass is not None
+    return label(title, "", content, glass, terms).unasked

@@ -25,7 +25,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(index, "passing", counting)
     monkeypatch.setattr(in_sight, "_MANY", 10)
-    monkeypatch.setattr(retrieval, "_LIKELY", 5)
     monkeypatch.setattr(retrieval, "_FIRST_POOL", 8)
     return counts
 
