@@ -18,6 +18,7 @@ PINNED = 0.10
 SALIENCE = 0.06
 USE = 0.04
 _USED_OFTEN = 4.0
+_MIDDLE = 0.5
 
 SUPERSEDED, ARCHIVED, OVERDUE, EXPIRED = 0.5, 0.6, 0.9, 0.7
 ELSEWHERE, BRANCH_GONE = 0.8, 0.7
@@ -53,19 +54,26 @@ def factors(row: Observation, now: datetime, standing: Standing) -> Mapping[str,
     ``superseded`` .5, ``archived`` .6, ``expired`` .7, ``overdue``
     .9, ``branch`` .8 or .7.
     """
-    found = {
-        "recency": 1 + RECENCY * recency(row, now),
-        "pinned": 1 + PINNED * row.pinned,
-        "salience": 1 + SALIENCE * (2 * min(1.0, max(0.0, row.salience)) - 1),
-        "use": 1 + USE * row.access_count / (row.access_count + _USED_OFTEN),
-        "cited": citation_factor(standing.injected, standing.cited),
-        "superseded": SUPERSEDED if standing.superseded or row.lifecycle == "historical" else 1.0,
-        "archived": ARCHIVED if row.lifecycle == "archived" else 1.0,
-        "expired": EXPIRED if _past(row.expires_at, now) else 1.0,
-        "overdue": OVERDUE if _past(row.review_after, now) else 1.0,
-        "branch": {"elsewhere": ELSEWHERE, "gone": BRANCH_GONE}.get(standing.branch, 1.0),
-    }
-    return {name: rounded for name, value in found.items() if value != 1 and (rounded := round(value, 4)) != 1}
+    found = {"recency": 1 + RECENCY * recency(row, now)}
+    if row.pinned:
+        found["pinned"] = 1 + PINNED
+    if row.salience != _MIDDLE:
+        found["salience"] = 1 + SALIENCE * (2 * min(1.0, max(0.0, row.salience)) - 1)
+    if row.access_count:
+        found["use"] = 1 + USE * row.access_count / (row.access_count + _USED_OFTEN)
+    if standing.injected or standing.cited:
+        found["cited"] = citation_factor(standing.injected, standing.cited)
+    if standing.superseded or row.lifecycle == "historical":
+        found["superseded"] = SUPERSEDED
+    if row.lifecycle == "archived":
+        found["archived"] = ARCHIVED
+    if _past(row.expires_at, now):
+        found["expired"] = EXPIRED
+    if _past(row.review_after, now):
+        found["overdue"] = OVERDUE
+    if standing.branch:
+        found["branch"] = {"elsewhere": ELSEWHERE, "gone": BRANCH_GONE}.get(standing.branch, 1.0)
+    return {name: rounded for name, value in found.items() if (rounded := round(value, 4)) != 1}
 
 
 def _past(text: str | None, now: datetime) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from engram_py.recall.bm25 import K1
 
@@ -55,8 +56,7 @@ class Term:
     in_sight: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbours:
+class Neighbours(NamedTuple):
     """Of one row: its session, the row before it there, and the two after it; None where there is none."""
 
     session: str
@@ -117,33 +117,34 @@ def best_of(own: Mapping[int, float], count: int) -> list[int]:
     return [*(row for _, row in above), *level][:count]
 
 
-def lend(terms: Sequence[Term], heads: Iterable[int], around: Mapping[int, Neighbours]) -> dict[int, Scored]:
-    """Score ``heads`` and the rows beside them in their sessions.
+def lend(terms: Sequence[Term], around: Mapping[int, Neighbours]) -> dict[int, Scored]:
+    """Score the rows of ``around`` and those beside them in their sessions.
 
     What was saved right after or before a good hit often answers without repeating its words: a question and its
     reply, a fix and what followed. So a row has, word by word, its own score or a part of its neighbours', joined as
     ``own + lent - own * lent / top`` with ``top`` the most that a word can give (a probabilistic or, which BM25's
     own saturation amounts to). Rows found by lending alone enter the ranking here.
     """
-    found: dict[int, Scored] = {row: Scored(row) for row in heads}
-    own_rows = set(found)
-    reached = {row: _reached(around[row]) for row in found if row in around}
+    found = {row: Scored(row) for row in around}
+    reached = {row: _reached(beside) for row, beside in around.items()}
     whole = sum(term.idf for term in terms) or 1.0
     for term in terms:
         lent = _lent(term, reached)
         top = (K1 + 1) * term.idf
         share = term.idf * term.worth / whole
-        for row in lent.keys() | (own_rows & term.scores.keys()):
+        for row in lent.keys() | (around.keys() & term.scores.keys()):
             scored = found.get(row)
             if scored is None:
                 scored = found[row] = Scored(row)
             own = term.scores.get(row, 0.0) * term.worth
-            scored.bm25 += own
-            if top > 0 and row in lent:
-                # The parts of an identifier together may score more than one word can.
-                scored.lent += own + min(lent[row], top) * max(0.0, 1 - own / top) - own
-            scored.covered += share if own else 0.0
-            scored.covered_nearby += share if own else share * LENT_COVERAGE
+            if row in lent and own < top:  # the parts of an identifier together may score more than one word can
+                scored.lent += min(lent[row], top) * (1 - own / top)
+            if own:
+                scored.bm25 += own
+                scored.covered += share
+                scored.covered_nearby += share
+            else:
+                scored.covered_nearby += share * LENT_COVERAGE
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from engram_py.models.observation import Observation
+from engram_py.recall.score import Neighbours
 from engram_py.services.sight import Sight
 from engram_py.store import observations as table
 from engram_py.store import search as index
@@ -27,13 +28,22 @@ class InSight:
     def of(self, rows: Sequence[int], *, filtered: bool = True) -> set[int]:
         """Those of ``rows`` that the projects, and unless told otherwise the filters, let through."""
         sight = self.sight if filtered else self.sight.unfiltered()
-        if len(rows) > _MANY and self._small is not None:
-            rows = [row for row in rows if row in self._small]
+        rows = self._narrowed(rows)
         return index.passing(self._store, rows, sight.values) if rows else set()
+
+    def beside(self, rows: Sequence[int]) -> dict[int, Neighbours]:
+        """What stands beside those of ``rows`` that may be shown."""
+        rows = self._narrowed(rows)
+        return index.beside(self._store, rows, self.sight.values) if rows else {}
 
     def rows(self, ids: Sequence[int]) -> dict[int, Observation]:
         """The same of a few, whole."""
         return index.seen(self._store, ids, self.sight.values)
+
+    def _narrowed(self, rows: Sequence[int]) -> Sequence[int]:
+        if len(rows) <= _MANY or self._small is None:
+            return rows
+        return [row for row in rows if row in self._small]
 
     @cached_property
     def _small(self) -> frozenset[int] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from engram_py.models.explain import Rung, WordNote
@@ -21,7 +21,6 @@ from engram_py.services.sight import Sight
 from engram_py.services.word_scores import MEASURED_ROWS, LookedUp, look_up
 from engram_py.store import mentions, vocabulary, word_counts
 from engram_py.store import observations as table
-from engram_py.store import search as index
 from engram_py.store.database import Store
 
 # The best by their own words, whose neighbours are looked at; and of all of these, whose text is read. Recall at 5 on
@@ -97,8 +96,7 @@ def _retrieve(store: Store, query: Query, sight: Sight, *, limit: int, floor: fl
     if not looked_up.terms:
         found.rungs.append(Rung("any word", 0, "no word of the query is known here"))
     in_sight = InSight(store, sight)
-    heads = _heads(looked_up, in_sight, found)
-    found.scored = _scored(store, query, found, heads, in_sight)
+    found.scored = _scored(query, found, _heads(looked_up, in_sight, found), in_sight)
     best = max((scored.covered for scored in found.scored), default=0.0)
     first, why = len(found.scored), _why_any(found.terms)
     missing = [term for term in found.terms if not term.rows and (slips_allowed(term.text) or stand_ins(term.text))]
@@ -156,7 +154,7 @@ def _resembling(
         return
     looked_up = look_up(store, query, found.terms, looked_up.totals, best=_FIRST_POOL, before=looked_up)
     before = {scored.id for scored in found.scored}
-    found.scored = _scored(store, query, found, _heads(looked_up, in_sight, found), in_sight)
+    found.scored = _scored(query, found, _heads(looked_up, in_sight, found), in_sight)
     said = ", ".join(f"{term.text} as {' or '.join(term.stands_for)}" for term in replaced)
     found.rungs.append(Rung("prefix and near spelling", sum(s.id not in before for s in found.scored), f"read {said}"))
 
@@ -187,24 +185,26 @@ def _surely_right(total: int) -> int:
     return 2 if total < _LARGE else 3
 
 
-def _heads(looked_up: LookedUp, in_sight: InSight, found: Found) -> list[int]:
-    """The best by their own words among those in sight; asks about more only where the best are out of sight."""
+def _heads(looked_up: LookedUp, in_sight: InSight, found: Found) -> dict[int, Neighbours]:
+    """The best by their own words among those in sight, best first, and what stands beside each; asks about more only
+    where the best are out of sight."""
     own, pool = looked_up.own, looked_up.best
-    heads: list[int] = []
+    around: dict[int, Neighbours] = {}
     asked, more = 0, HEADS
-    while len(heads) < HEADS and asked < len(pool):
-        part = pool[asked : asked + more]
-        seen = in_sight.of(part)
-        heads += [row for row in part if row in seen]
+    while len(around) < HEADS and asked < len(pool):
+        around |= in_sight.beside(pool[asked : asked + more])
         # Where one project has most of the memory few are missing; else all of the others are asked about.
-        asked, more = asked + more, max(_A_FEW, 4 * (HEADS - len(heads)))
+        asked, more = asked + more, max(_A_FEW, 4 * (HEADS - len(around)))
+    heads = [row for row in pool[:asked] if row in around]
     if len(heads) < ENOUGH_HEADS and len(own) > len(pool):
         heads = sorted(in_sight.of(list(own)), key=lambda row: (-own[row], -row))
     heads = looked_up.measured(heads[:MEASURED_ROWS])
     if in_sight.sight.filtered and not heads and own:
         found.filtered_away = len(in_sight.of(list(own), filtered=False))
     _mark_sight(looked_up.terms, heads, pool[HEADS:], in_sight)
-    return heads[:HEADS]
+    heads = heads[:HEADS]
+    around |= in_sight.beside([row for row in heads if row not in around])
+    return {row: around[row] for row in heads}
 
 
 def _mark_sight(terms: Sequence[Term], heads: Sequence[int], behind: Sequence[int], in_sight: InSight) -> None:
@@ -220,12 +220,8 @@ def _mark_sight(terms: Sequence[Term], heads: Sequence[int], behind: Sequence[in
             term.in_sight = bool(in_sight.of(list(term.scores)))
 
 
-def _scored(store: Store, query: Query, found: Found, heads: list[int], in_sight: InSight) -> list[Scored]:
-    around = {
-        row["id"]: Neighbours(row["session"], row["before"], row["after"], row["second"])
-        for row in index.beside(store, heads)
-    }
-    scored = lend(found.terms, heads, around)
+def _scored(query: Query, found: Found, around: Mapping[int, Neighbours], in_sight: InSight) -> list[Scored]:
+    scored = lend(found.terms, around)
     if query.phrases or query.excluded:
         # A neighbour was never asked whether it has the phrase, or the word that nothing may have.
         scored = {row: one for row, one in scored.items() if row in around}

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from engram_py.models.observation import Observation
+from engram_py.recall.score import Neighbours
 from engram_py.store.database import Row, Store
 from engram_py.store.mentions import COLUMN_WEIGHTS
 from engram_py.store.observations import COLUMNS, VISIBLE, live_ids
@@ -76,19 +77,19 @@ order by updated_at desc, id desc
 limit :limit
 """
 
-BESIDE = """
+BESIDE = f"""
 select
-    here.id,
-    here.session_id as session,
-    (select max(id) from observations
-     where session_id = here.session_id and id < here.id and deleted_at is null) as before,
-    (select min(id) from observations
-     where session_id = here.session_id and id > here.id and deleted_at is null) as after,
-    (select id from observations
-     where session_id = here.session_id and id > here.id and deleted_at is null
-     order by id limit 1 offset 1) as second
-from observations as here
-where here.id in (select value from json_each(:ids))
+    id,
+    session_id,
+    (select max(other.id) from observations as other
+     where other.session_id = observations.session_id and other.id < observations.id and other.deleted_at is null),
+    (select min(other.id) from observations as other
+     where other.session_id = observations.session_id and other.id > observations.id and other.deleted_at is null),
+    (select other.id from observations as other
+     where other.session_id = observations.session_id and other.id > observations.id and other.deleted_at is null
+     order by other.id limit 1 offset 1)
+from observations
+where id in (select value from json_each(:ids)) and {_PASSES}
 """
 
 # Pins, projects and soft-deleted rows are judged after this: it only bounds what a word costs.
@@ -141,9 +142,10 @@ def latest(store: Store, sight: Mapping[str, object], *, unwanted: str | None = 
     return [row[0] for row in store.rows(LATEST, unwanted=unwanted, limit=limit, **sight)]
 
 
-def beside(store: Store, ids: Sequence[int]) -> list[Row]:
-    """Of each row: its session, and the rows before and after it there."""
-    return store.rows(BESIDE, ids=json.dumps(list(ids)))
+def beside(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> dict[int, Neighbours]:
+    """What stands beside those rows that the sight lets through."""
+    rows = store.rows(BESIDE, ids=json.dumps(list(ids)), **sight)
+    return {row[0]: Neighbours(*row[1:]) for row in rows}
 
 
 def frequency(store: Store, match: str, *, cap: int) -> int:

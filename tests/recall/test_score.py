@@ -38,7 +38,7 @@ def test_a_row_has_the_sum_of_its_words_each_by_its_worth() -> None:
 
 
 def test_a_good_row_lends_to_the_two_after_it_and_to_the_one_before() -> None:
-    found = lend([term({5: 2.0})], [5], {5: Neighbours("s", before=4, after=6, second=7)})
+    found = lend([term({5: 2.0})], {5: Neighbours("s", before=4, after=6, second=7)})
     assert {row: (one.bm25, one.lent) for row, one in found.items()} == {
         4: (0.0, LENT_BACK * 2.0),
         5: (2.0, 0.0),
@@ -51,20 +51,20 @@ def test_a_good_row_lends_to_the_two_after_it_and_to_the_one_before() -> None:
 def test_what_is_lent_never_makes_more_than_a_word_can_give() -> None:
     top = (K1 + 1) * 2.0
     around = {row: Neighbours("s", before=9) for row in range(1, 9)}
-    found = lend([term(dict.fromkeys(range(1, 10), 4.0))], range(1, 10), around)
+    found = lend([term(dict.fromkeys(range(1, 10), 4.0))], around | {9: Neighbours("s")})
     assert found[9].bm25 + found[9].lent <= top + 1e-9
     assert found[9].lent > 0
 
 
 def test_a_borrowed_word_covers_half_as_much_as_an_own_one() -> None:
     words = [term({1: 2.0}, idf=1.0), term({2: 2.0}, idf=3.0, text="worker")]
-    found = lend(words, [1, 2], {1: Neighbours("s", after=2)})
+    found = lend(words, {1: Neighbours("s", after=2), 2: Neighbours("s")})
     assert (found[1].covered, found[1].covered_nearby) == (0.25, 0.25)
     assert (found[2].covered, found[2].covered_nearby) == (0.75, 0.875)
 
 
 def test_a_row_of_another_session_is_lent_nothing() -> None:
-    found = lend([term({1: 2.0})], [1, 2], {1: Neighbours("s"), 2: Neighbours("t")})
+    found = lend([term({1: 2.0})], {1: Neighbours("s"), 2: Neighbours("t")})
     assert (found[2].bm25, found[2].lent, found[2].covered_nearby) == (0.0, 0.0, 0.0)
 
 
@@ -117,7 +117,7 @@ def test_no_number_is_negative_and_no_share_above_one(scores: list[tuple[dict[in
     terms = [term(by_row, idf=weight, worth=worth) for by_row, weight, worth in scores]
     heads = sorted(own_scores(terms))
     around = {row: Neighbours("s", row - 1, row + 1, row + 2) for row in heads}
-    found = lend(terms, heads, around)
+    found = lend(terms, around)
     settle(found, dict.fromkeys(found, "s"))
     for one in found.values():
         assert min(one.bm25, one.covered, one.covered_nearby, one.relevance, one.session) >= 0
