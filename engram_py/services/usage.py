@@ -16,6 +16,10 @@ from engram_py.store.database import Store
 
 MOST_WAITING = 50
 LONGEST_WAIT_SECONDS = 30.0
+# Many are written down when nothing was shown for so long, or there are too many to write in passing (10 ms). At once
+# they would be in the way of the answer that is being sent, and of the search after it.
+QUIET_SECONDS = 0.25
+MOST_AT_ONCE = 500
 # When the file cannot be written for a long time, counting stops here instead of growing.
 MOST_KEPT = 5_000
 
@@ -39,8 +43,8 @@ class Usage:
 
     Lists, timelines, exports and pages to browse do not count: what a person walks past says nothing about worth.
     The counters are no change that other machines hear about, and not one of ``updated_at``. They are written after
-    the next write, or on a thread of their own when there are many or they have waited long: fifty rows take
-    milliseconds that a search has not.
+    the next write, or on a thread of their own when there are many and nobody searches, or they have waited long: fifty
+    rows take milliseconds that a search has not.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class Usage:
         self._waiting: dict[int, tuple[int, str]] = {}
         self._alarm: Alarm | None = None
         self._urgent = False
+        self._more = False  # something was shown since the alarm was set
         self._refused = False
         self._closed = False
         self._lock = threading.Lock()
@@ -71,6 +76,7 @@ class Usage:
             for row_id in ids:
                 if row_id in self._waiting or len(self._waiting) < MOST_KEPT:
                     self._waiting[row_id] = (self._waiting.get(row_id, (0, now))[0] + 1, now)
+            self._more = True
             self._set_alarm()
 
     def flush(self) -> bool:
@@ -129,8 +135,21 @@ class Usage:
         if self._alarm is None or (urgent and not self._urgent):
             self._clear_alarm()
             self._urgent = urgent
-            self._alarm = self._later(0.0 if urgent else LONGEST_WAIT_SECONDS, self.flush)
-            self._alarm.start()
+            self._arm(QUIET_SECONDS if urgent else LONGEST_WAIT_SECONDS, self._when_quiet if urgent else self.flush)
+
+    def _when_quiet(self) -> None:
+        """Write it down unless somebody is searching, one after the other."""
+        with self._lock:
+            searching = self._more and len(self._waiting) < MOST_AT_ONCE and not self._closed
+            if searching:
+                self._more = False
+                self._arm(QUIET_SECONDS, self._when_quiet)
+        if not searching:
+            self.flush()
+
+    def _arm(self, seconds: float, call: Callable[[], object]) -> None:
+        self._alarm = self._later(seconds, call)
+        self._alarm.start()
 
     def _clear_alarm(self) -> None:
         if self._alarm is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from engram_py import Engram
-from engram_py.services.usage import LONGEST_WAIT_SECONDS, MOST_KEPT, MOST_WAITING, Usage
+from engram_py.services.usage import LONGEST_WAIT_SECONDS, MOST_AT_ONCE, MOST_KEPT, MOST_WAITING, QUIET_SECONDS, Usage
 from tests.services.conftest import FakeClock, Opener, draft, rows_of
 
 
@@ -114,7 +114,7 @@ def test_the_end_writes_what_is_left(open_memory: Opener, app: Engram) -> None:
     assert counted(app, saved.id)[0] == 1
 
 
-def test_few_wait_half_a_minute_and_many_not_at_all(app: Engram, usage: Usage, alarms: Alarms) -> None:
+def test_few_wait_half_a_minute_and_many_until_nobody_searches(app: Engram, usage: Usage, alarms: Alarms) -> None:
     saved = app.save(draft("One."))
     usage.surfaced([saved.id])
     usage.surfaced(range(2, MOST_WAITING))
@@ -122,12 +122,21 @@ def test_few_wait_half_a_minute_and_many_not_at_all(app: Engram, usage: Usage, a
 
     usage.surfaced(range(MOST_WAITING, MOST_WAITING + 5))
     usage.surfaced(range(MOST_WAITING, MOST_WAITING + 50))
-    assert [seconds for seconds, _ in alarms.set] == [LONGEST_WAIT_SECONDS, 0.0]
+    assert [seconds for seconds, _ in alarms.set] == [LONGEST_WAIT_SECONDS, QUIET_SECONDS]
 
+    alarms.set[-1][1]()  # something was shown since it was set
+    assert counted(app, saved.id)[0] == 0
     alarms.set[-1][1]()
     assert counted(app, saved.id)[0] == 1
     usage.surfaced([saved.id])
-    assert [seconds for seconds, _ in alarms.set][2:] == [LONGEST_WAIT_SECONDS]
+    assert [seconds for seconds, _ in alarms.set][3:] == [LONGEST_WAIT_SECONDS]
+
+
+def test_too_many_are_written_down_though_somebody_searches(app: Engram, usage: Usage, alarms: Alarms) -> None:
+    saved = app.save(draft("One."))
+    usage.surfaced([saved.id, *range(2, MOST_AT_ONCE + 2)])
+    alarms.set[-1][1]()
+    assert counted(app, saved.id)[0] == 1
 
 
 def test_a_busy_database_is_not_waited_for_and_nothing_is_lost(app: Engram, usage: Usage, alarms: Alarms) -> None:
