@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from engram_py.models.context import Context, Suggestion
     from engram_py.models.observation import Deleted, Detail, Pinned, Results, Saved, Timeline, Updated
 
-Project = Annotated[str | None, Field(description="Project name; default: the current one.")]
+Project = Annotated[str | None, Field(description="Default: the current one.")]
 SessionId = Annotated[str | None, Field(description="Default: this run of the server.")]
 Scope = Annotated[str | None, Field(description="project, personal (yours, every project) or global.")]
 
@@ -70,6 +70,7 @@ def mem_search(
     scope: str | None = None,
     match_mode: Annotated[str, QUIET] = "all",
     limit: Annotated[int | None, Field(description="Default 10, most 20.")] = None,
+    explain: Annotated[bool, Field(description="How it went, in numbers.")] = False,
 ) -> Results:
     """Find what earlier sessions learned, best match first. Call it before deciding, debugging or asking the user
     something they may have said."""
@@ -81,6 +82,7 @@ def mem_search(
         scope=scope,
         match_mode=match_mode,
         limit=limit,
+        explain=explain,
     )
 
 

@@ -24,3 +24,24 @@ async def test_an_empty_answer_is_four_lines_at_most_and_ends_with_the_next_step
     assert len(lines) <= 4
     assert "Never seen in this memory: kubernetes, ingress." in lines[1]
     assert lines[-1].startswith("Next: ")
+
+
+async def test_explain_is_the_table_of_the_command_line_and_json_holds_its_numbers(agent: Agent) -> None:
+    await agent.told("mem_save", title="Raised the login timeout", content="To 30 seconds.")
+    table = await agent.told("mem_search", query="login timeouts", explain=True)
+    values = await agent.value("mem_search", query="login timeouts", explain=True)
+    plain = await agent.value("mem_search", query="login timeouts")
+
+    for legend in ("Hits: score = ", "Steps: in the order they ran", "Words: rows = how many memories hold it"):
+        assert f"\n{legend}" in table
+    assert [rung["name"] for rung in values["explain"]["rungs"]] == ["all words", "any word", "floor"]
+    assert all(rung["why"] for rung in values["explain"]["rungs"])
+    assert "explain" not in plain
+
+
+async def test_an_empty_answer_explains_itself_as_well(agent: Agent) -> None:
+    await agent.told("mem_save", title="Raised the login timeout", content="To 30 seconds.")
+    table = await agent.told("mem_search", query="kubernetes ingress", explain=True)
+
+    assert table.startswith('Nothing found for "kubernetes ingress"')
+    assert "Steps: " in table
