@@ -135,6 +135,8 @@ ERRORS = {
     "session_project_conflict": "A `project_owned` session belongs to another project. Status 409.",
     "session_scope_conflict": "A runtime session was started in another project or directory. Status 409.",
     "body_too_large": "A body is over its limit; it was not read to its end. Status 413.",
+    "head_too_large": "An address and its headers are over 4 MiB. Status 431; `POST /search` takes a long query.",
+    "no_http": "What came in is no HTTP/1.1 request.",
     "unsupported_media_type": "A body is of another type than JSON, or compressed. Status 415.",
     "wrong_host": "The Host header is not this server's name and port. Status 421.",
     "unsupported_project_scope": "`all_projects` was asked of `/sync/status`.",

@@ -22,9 +22,13 @@ def results(value: Results, *, now: datetime, full: bool = False) -> str:
         return "\n".join([*nothing(value), *notes(value.warnings)])
     count = len(value.results)
     head = f"{count} found ({_rung(value)}), best first. mem_get_observation(id) opens one."
-    unseen = [f"Never seen in this memory: {_named(value.unknown)}."] if value.unknown else []
-    lines = [head, *unseen, *(line for hit in value.results for line in _hit(hit, value, now, full))]
+    lines = [head, *unseen(value), *(line for hit in value.results for line in _hit(hit, value, now, full))]
     return "\n".join([*lines, *notes(value.warnings)])
+
+
+def unseen(value: Results) -> list[str]:
+    """The words of a question with hits that no memory has, in a sentence."""
+    return [f"Never seen in this memory: {_named(value.unknown)}."] if value.unknown else []
 
 
 def _rung(value: Results) -> str:

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.errors import EngramError
@@ -32,6 +32,7 @@ from engram_py.interfaces.http.errors import (
     payload,
     status_of,
 )
+from engram_py.interfaces.http.notes import header, unread
 from engram_py.interfaces.http.operations import Operation, given_once, route
 from engram_py.interfaces.http.standing import standing
 
@@ -39,6 +40,8 @@ logger = logging.getLogger(__name__)
 
 # SQLite takes one writer and this process has one connection: more threads would only wait.
 WORKERS = 8
+# How long a body that is too large is taken, and forgotten, after the refusal.
+LINGER_SECONDS = 2.0
 
 # `curl -d` says urlencoded whatever it sends, and Engram reads JSON whatever it is called.
 _JSON_TYPES = ("", "application/json", "text/json", "text/plain", "application/x-www-form-urlencoded")
@@ -63,10 +66,13 @@ class Api:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
+        too_large = False
         try:
             outcome = await self._answered(request)
         except ClientDisconnect:
             return
+        except BodyTooLargeError as exc:
+            outcome, too_large = refused(exc), True
         except EngramError as exc:
             outcome = refused(exc)
         except Exception:
@@ -75,7 +81,7 @@ class Api:
         response = Response(b"" if request.method == "HEAD" else outcome.body, outcome.status)
         response.headers.update({"Content-Type": "application/json", **_PRIVATE, **outcome.headers})
         response.headers["Content-Length"] = str(len(outcome.body))
-        await response(scope, receive, send)
+        await response(scope, receive, _lingering(receive, send) if too_large else send)
 
     async def _answered(self, request: Request) -> Outcome:
         found, path = self._found(request)
@@ -107,6 +113,7 @@ class Api:
 
     def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes) -> Outcome:
         arguments: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         try:
             pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
         except ValueError as exc:  # bytes that are not UTF-8, or a thousand fields
@@ -118,13 +125,17 @@ class Api:
         if found.raw:
             arguments["body"] = body
         elif found.takes("body"):
-            arguments["body"] = found.parse("body", json_object(body))
+            fields = json_object(body)
+            arguments["body"] = found.parse("body", fields)
+        notes = unread(found, dict(pairs), fields)
+        if found.takes("notes"):
+            arguments["notes"] = notes
         with standing(self._app, dict(pairs).get("cwd")) as app:
             with app.usage.heard() as shown:
                 value = found.function(app, **arguments)
             answer = found.answer.dump_json(value, exclude_none=True)
             count(app, found, arguments, len(answer), shown)
-        return Outcome(found.status, answer, dict(found.headers or {}))
+        return Outcome(found.status, answer, {**(found.headers or {}), **header(notes)})
 
 
 def refused(error: EngramError) -> Outcome:
@@ -186,6 +197,23 @@ def _check_media_type(request: Request) -> None:
         raise UnsupportedMediaTypeError(given)
     if encoding != "identity":
         raise UnsupportedMediaTypeError(f"encoded as {encoding}")
+
+
+def _lingering(receive: Receive, send: Send) -> Send:
+    """``send`` that ends the answer only when the rest of the request was taken, or a moment has passed: who is cut
+    off while sending does not read what was answered."""
+
+    async def answer(message: Message) -> None:
+        if message["type"] != "http.response.body":
+            await send(message)
+            return
+        await send({**message, "more_body": True})
+        with anyio.move_on_after(LINGER_SECONDS):
+            while (piece := await receive())["type"] == "http.request" and piece.get("more_body"):
+                pass
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    return answer
 
 
 async def _read(request: Request, limit: int) -> bytes:

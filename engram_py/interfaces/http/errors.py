@@ -104,6 +104,24 @@ class BodyTooLargeError(HttpError):
         return super().details() | {"limit_bytes": self.limit}
 
 
+class NoHttpError(HttpError):
+    code = "no_http"
+
+    def __init__(self) -> None:
+        super().__init__("this is no HTTP request", hint="send HTTP/1.1, the address percent-encoded")
+
+
+class HeadTooLargeError(HttpError):
+    code = "head_too_large"
+    status = 431
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"the address and the headers have more than {limit:,} bytes",
+            hint="send what is long in a body: POST /search takes a query",
+        )
+
+
 class UnsupportedMediaTypeError(HttpError):
     code = "unsupported_media_type"
     status = 415

@@ -8,9 +8,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from socket import socket
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.types import ASGIApp
+
+if TYPE_CHECKING:
+    from engram_py.interfaces.http.protocol import Protocol
 
 # How long requests in flight, and streams that a client keeps open, may go on after a signal, in seconds.
 GRACE_SECONDS = 3
@@ -45,12 +49,14 @@ class LoopServer(uvicorn.Server):
                 signal.signal(one, handler)
 
 
-def server_of(application: ASGIApp, *, started: Callable[[], None]) -> LoopServer:
-    """A server of ``application``; ``started`` is called once requests are taken."""
+def server_of(application: ASGIApp, *, started: Callable[[], None], own: type[Protocol] | None = None) -> LoopServer:
+    """A server of ``application``; ``started`` is called once requests are taken. ``own`` reads longer addresses than
+    uvicorn does, and words its own refusals."""
     config = uvicorn.Config(
         application,
         loop="asyncio",
-        http="h11",
+        http=own or "h11",
+        h11_max_incomplete_event_size=own.MOST_HEAD if own else None,
         ws="none",
         lifespan="on",
         log_config=None,

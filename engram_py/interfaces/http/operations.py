@@ -24,14 +24,15 @@ class Path(BaseModel):
 
 
 class Query(BaseModel):
-    """The part of an address after ``?``. What nobody knows is ignored; ``NEEDS`` must be there."""
+    """The part of an address after ``?``. What nobody knows is ignored and noted; ``NEEDS`` must be there."""
 
     model_config = ConfigDict(extra="ignore")
     NEEDS: ClassVar[tuple[str, ...]] = ()
 
 
 class Body(BaseModel):
-    """A JSON object. Types are taken at their word: ``"7"`` is text. Unknown names are ignored, null is left out.
+    """A JSON object. Types are taken at their word: ``"7"`` is text. Unknown names are ignored and noted, null is left
+    out.
 
     ``NEEDS`` are the fields that no request goes without.
     """
@@ -55,6 +56,16 @@ def _whole(value: object) -> object:
     return None if number is None else max(-MAX_INTEGER, min(MAX_INTEGER, number))
 
 
+def _most(value: object) -> object:
+    number = _whole(value)
+    return number if isinstance(number, int) and number > 0 else None
+
+
+def _start(value: object) -> object:
+    number = _whole(value)
+    return number if isinstance(number, int) and number >= 0 else None
+
+
 _TRUE, _FALSE = ("1", "t", "T", "true", "True", "TRUE"), ("0", "f", "F", "false", "False", "FALSE")
 
 
@@ -68,8 +79,16 @@ def _strict_switch(value: object) -> object:
     return value in _TRUE
 
 
-# Of the small settings of a question Engram ignores what it cannot read; so does this.
+# Of the small settings of a question Engram ignores what it cannot read; so does this, and notes it.
+LENIENT: dict[Callable[..., Any], str] = {
+    _whole: "a whole number",
+    _most: "a whole number above 0",
+    _start: "zero or a whole number above it",
+    _switch: "true or false",
+}
 Whole = Annotated[int | None, BeforeValidator(_whole)]
+Most = Annotated[int | None, BeforeValidator(_most)]
+Start = Annotated[int | None, BeforeValidator(_start)]
 Switch = Annotated[bool | None, BeforeValidator(_switch)]
 StrictSwitch = Annotated[bool, BeforeValidator(_strict_switch)]
 Id = Annotated[int, Field(ge=1, le=MAX_INTEGER)]
@@ -135,7 +154,10 @@ OPERATIONS: list[Operation] = []
 
 
 def operation(method: str, path: str, **more: Any) -> Callable[[F], F]:
-    """Register a function of ``app`` and any of ``path``, ``query``, ``body`` as the route ``method path``."""
+    """Register a function of ``app`` and any of ``path``, ``query``, ``body`` as the route ``method path``.
+
+    One that takes ``notes`` may add to what is told about the request (``notes.py``).
+    """
 
     def register(function: F) -> F:
         OPERATIONS.append(Operation(method, path, function, **more))

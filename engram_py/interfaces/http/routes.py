@@ -11,5 +11,6 @@ def load() -> None:
         routes_observations,
         routes_projects,
         routes_recall,
+        routes_search,
         routes_sessions,
     )

@@ -9,11 +9,13 @@ from pydantic import Field, StrictFloat, StrictInt
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces import render
-from engram_py.interfaces.http.operations import Answer, Body, Id, Path, Query, Whole, operation
+from engram_py.interfaces.http.notes import Notes, held
+from engram_py.interfaces.http.operations import Answer, Body, Id, Most, Path, Query, Start, operation
 from engram_py.interfaces.http.routes_sessions import ListQuery, needed
 from engram_py.interfaces.http.shapes import spoken
 from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
 from engram_py.models.browsing import RelationLine
+from engram_py.services.conflicts import DEFAULT, MOST, STATUSES
 
 CAPPED = "cap reached: this page has no continuation; rerun from the same cursor with a higher applicable cap"
 
@@ -25,13 +27,13 @@ class RelationPath(Path):
 class ConflictsQuery(ListQuery):
     status: str | None = Field(default=None, description="pending, judged, orphaned or ignored.")
     since: str | None = Field(default=None, description="RFC 3339; those made since then.")
-    offset: Whole = Field(default=None, description="How many to pass over.")
+    offset: Start = Field(default=None, description="How many to pass over.")
 
 
 class DeferredQuery(Query):
     status: str | None = None
-    limit: Whole = None
-    offset: Whole = None
+    limit: Most = None
+    offset: Start = None
 
 
 class JudgeBody(Body):
@@ -149,15 +151,17 @@ class ReplayedOut(Answer):
 
 
 @operation("GET", "/conflicts", errors=(404, 409))
-def list_conflicts(app: Engram, query: ConflictsQuery) -> RelationsOut:
+def list_conflicts(app: Engram, query: ConflictsQuery, notes: Notes) -> RelationsOut:
     """Relations, newest first, 50 unless `limit` says otherwise; those found to be no conflict are left out."""
     where = selected(app, query)
+    if query.status and query.status not in STATUSES:
+        notes.append(f"status {query.status[:40]!r} is not one of {', '.join(STATUSES)}")
     page = app.conflicts.page(
         where.named,
         all_projects=where.all_projects,
         status=query.status,
         since=query.since,
-        limit=query.limit or 0,
+        limit=held(query.limit, DEFAULT, MOST, notes),
         offset=query.offset or 0,
     )
     return RelationsOut(
@@ -183,12 +187,12 @@ def conflict_stats(app: Engram, query: ProjectQuery) -> RelationStatsOut:
 
 
 @operation("GET", "/conflicts/deferred")
-def list_deferred(app: Engram, query: DeferredQuery) -> DeferredOut:
+def list_deferred(app: Engram, query: DeferredQuery, notes: Notes) -> DeferredOut:
     """What sync could not apply: `deferred` waits for what it depends on, `dead` cannot be read. Without the text."""
-    limit = 50 if not query.limit or query.limit < 0 else min(query.limit, 500)
+    limit = held(query.limit, DEFAULT, MOST, notes)
     if query.status not in (None, "", "deferred", "dead"):
         raise InvalidArgumentError("status", query.status, expected="deferred or dead")
-    total, rows = app.autosync.deferred(status=query.status or None, limit=limit, offset=max(0, query.offset or 0))
+    total, rows = app.autosync.deferred(status=query.status or None, limit=limit, offset=query.offset or 0)
     return DeferredOut(total=total, limit=limit, rows=rows)
 
 

@@ -7,12 +7,14 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError, InvalidProjectError
 from engram_py.interfaces.http.errors import ProjectMismatchError
+from engram_py.interfaces.http.notes import Notes, held
 from engram_py.interfaces.http.operations import Answer, Body, Id, Path, Query, Switch, operation
-from engram_py.interfaces.http.routes_sessions import ListQuery, needed, or_default
+from engram_py.interfaces.http.routes_sessions import ListQuery, needed
 from engram_py.interfaces.http.shapes import ObservationOut, observation
 from engram_py.interfaces.http.standing import CwdQuery, selected
 from engram_py.models.observation import Change, Draft
 from engram_py.project.names import normalize_project
+from engram_py.services.browsing import MOST
 
 NEWEST_FIRST = "created_at:desc"
 
@@ -173,20 +175,18 @@ def capture_passive(app: Engram, query: CwdQuery, body: PassiveBody) -> Captured
 
 
 @operation("GET", "/observations", errors=(404, 409))
-def list_observations(app: Engram, query: SortedQuery) -> list[ObservationOut]:
+def list_observations(app: Engram, query: SortedQuery, notes: Notes) -> list[ObservationOut]:
     """The observations changed last, 20 unless `limit` says otherwise, at most 500."""
     if query.sort not in (None, "", NEWEST_FIRST):
         raise InvalidArgumentError("sort", query.sort, expected=NEWEST_FIRST)
-    return recent_observations(app, query)
+    return recent_observations(app, query, notes)
 
 
 @operation("GET", "/observations/recent", errors=(404, 409))
-def recent_observations(app: Engram, query: RecentQuery) -> list[ObservationOut]:
+def recent_observations(app: Engram, query: RecentQuery, notes: Notes) -> list[ObservationOut]:
     """The observations changed last, 20 unless `limit` says otherwise, at most 500."""
-    where = selected(app, query)
-    rows = app.browsing.recent(
-        where.named, all_projects=where.all_projects, scope=query.scope, limit=or_default(query.limit, 20)
-    )
+    where, limit = selected(app, query), held(query.limit, 20, MOST, notes)
+    rows = app.browsing.recent(where.named, all_projects=where.all_projects, scope=query.scope, limit=limit)
     return [observation(row) for row in rows]
 
 

@@ -1,4 +1,4 @@
-"""Finding again: search, timeline, context, reviews, topic keys."""
+"""Finding again: timeline, context, reviews, topic keys. Search is in ``routes_search``."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.errors import (
     EmptyFieldError,
-    EmptyQueryError,
     InvalidArgumentError,
     ObservationNotFoundError,
     SessionNotFoundError,
 )
 from engram_py.interfaces import render
-from engram_py.interfaces.http.operations import Answer, Body, Id, Query, Switch, Whole, operation
-from engram_py.interfaces.http.routes_sessions import ListQuery, needed, or_default
+from engram_py.interfaces.http.notes import Notes
+from engram_py.interfaces.http.operations import Answer, Body, Id, Most, Query, Switch, Whole, operation
+from engram_py.interfaces.http.routes_sessions import ListQuery, needed
 from engram_py.interfaces.http.shapes import (
     ObservationOut,
-    SearchHit,
     SessionOut,
     TimelineEntry,
     entry,
-    hit,
     observation,
     session,
 )
@@ -33,15 +31,6 @@ from engram_py.models.observation import Observation
 from engram_py.models.times import to_engram
 
 MOST_OF_A_SECTION = 500
-
-
-class SearchQuery(ListQuery):
-    NEEDS = ("q",)
-
-    q: str = Field(default="", description="Words, a question, a topic key or #id; phrases, -word, type: and file:.")
-    type: str | None = None
-    scope: str | None = Field(default=None, description="project, personal or global.")
-    match_mode: str | None = Field(default=None, description="all (the default) or any.")
 
 
 class TimelineQuery(CwdQuery):
@@ -58,7 +47,7 @@ class ContextQuery(ProjectQuery):
     sessions: Whole = Field(default=None, description="Most of them; below 0: none.")
     pinned: Whole = Field(default=None, description="Most of them; below 0: none.")
     compact: Switch = Field(default=None, description="Titles only.")
-    max_bytes: Whole = Field(default=None, description="Of the whole text; default: the project's budget.")
+    max_bytes: Most = Field(default=None, description="Of the whole text; default: the project's budget.")
     query: str | None = Field(default=None, description="A prompt: only what it needs.")
     mode: str | None = Field(default=None, description="session, query, cascade or full.")
 
@@ -113,33 +102,14 @@ class TopicOut(Answer):
     existing_title: str | None = None
 
 
-@operation("GET", "/search", errors=(404, 409))
-def search(app: Engram, query: SearchQuery) -> list[SearchHit]:
-    """The best matches, 10 unless `limit` says otherwise, at most 20; none when nothing here is about it."""
-    if not query.q.strip():
-        raise EmptyQueryError(query.q)
-    personal = (query.scope or "").strip().lower() == "personal" and query.project is None
-    where = selected(app, query.model_copy(update={"all_projects": True}) if personal else query)
-    found = app.searches.search(
-        query.q,
-        project=where.named,
-        all_projects=where.all_projects,
-        type=query.type or None,
-        scope=query.scope,
-        match_mode=query.match_mode or "all",
-        limit=or_default(query.limit, 10),
-    )
-    rows = {row.id: row for row in app.browsing.whole([one.id for one in found.results])}
-    return [hit(rows[one.id], one) for one in found.results if one.id in rows]
-
-
 @operation("GET", "/timeline", errors=(404,))
-def timeline(app: Engram, query: TimelineQuery) -> TimelineOut:
+def timeline(app: Engram, query: TimelineQuery, notes: Notes) -> TimelineOut:
     """What was saved around an observation in its session, oldest first."""
     before, after = (5 if one is None else one for one in (query.before, query.after))
     found = app.observations.timeline(query.observation_id, before=before, after=after)
     if query.project is not None and found.focus.project != app.projects.existing(query.project):
         raise ObservationNotFoundError(query.observation_id)
+    notes += found.warnings
     rows = {row.id: row for row in app.browsing.whole([one.id for one in (*found.before, *found.after)])}
     return TimelineOut(
         focus=observation(found.focus),
@@ -158,7 +128,7 @@ def context(app: Engram, query: ContextQuery) -> ContextOut:
         where.named,
         all_projects=where.all_projects,
         scope=query.scope,
-        max_bytes=query.max_bytes if query.max_bytes and query.max_bytes > 0 else None,
+        max_bytes=query.max_bytes,
         compact=bool(query.compact),
         query=query.query,
         mode=query.mode,
@@ -174,10 +144,11 @@ def compaction_context(app: Engram, query: CompactionQuery) -> ContextOut:
 
 
 @operation("GET", "/review", errors=(404, 409))
-def review(app: Engram, query: ListQuery) -> ReviewList:
+def review(app: Engram, query: ListQuery, notes: Notes) -> ReviewList:
     """What is due for review, the longest overdue first, then what changed files stand behind."""
-    where, limit = selected(app, query), or_default(query.limit, 10)
-    due = app.observations.due_for_review(where.named, all_projects=where.all_projects, limit=limit)
+    where = selected(app, query)
+    due = app.observations.due_for_review(where.named, all_projects=where.all_projects, limit=query.limit or 10)
+    notes += due.warnings
     rows = app.browsing.whole([one.id for one in due.items])
     found = [_review(row, "needs_review") for row in rows]
     return ReviewList(observations=found, count=len(found))

@@ -9,10 +9,13 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.errors import EmptyFieldError, EmptyQueryError, SessionNotFoundError
 from engram_py.interfaces.http.errors import SessionConflictError, SessionScopeError
-from engram_py.interfaces.http.operations import Answer, Body, Id, Path, Whole, operation
+from engram_py.interfaces.http.notes import Notes, held
+from engram_py.interfaces.http.operations import Answer, Body, Id, Most, Path, operation
 from engram_py.interfaces.http.shapes import PromptOut, SessionOut, SessionSummary, prompt, session, session_line
 from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
 from engram_py.project.names import normalize_project
+from engram_py.services.prompts import PROMPTS_MOST
+from engram_py.services.sessions import SESSIONS_MOST
 
 OWNED = "project_owned"
 
@@ -26,7 +29,7 @@ class PromptPath(Path):
 
 
 class ListQuery(ProjectQuery):
-    limit: Whole = Field(default=None, description="Most results; what is no number means the default.")
+    limit: Most = Field(default=None, description="Most results; what is no number above 0 means the default.")
 
 
 class PromptQuery(ListQuery):
@@ -110,10 +113,10 @@ def end_session(app: Engram, path: SessionPath, body: EndBody) -> SessionDone:
 
 
 @operation("GET", "/sessions/recent", errors=(404, 409))
-def recent_sessions(app: Engram, query: ListQuery) -> list[SessionSummary]:
+def recent_sessions(app: Engram, query: ListQuery, notes: Notes) -> list[SessionSummary]:
     """The sessions that were active last, 5 unless `limit` says otherwise."""
-    where = selected(app, query)
-    rows = app.sessions.recent(where.named, all_projects=where.all_projects, limit=or_default(query.limit, 5))
+    where, limit = selected(app, query), held(query.limit, 5, SESSIONS_MOST, notes)
+    rows = app.sessions.recent(where.named, all_projects=where.all_projects, limit=limit)
     return [session_line(row) for row in rows]
 
 
@@ -159,19 +162,19 @@ def save_prompt(app: Engram, query: CwdQuery, body: PromptBody) -> PromptSavedOu
 
 
 @operation("GET", "/prompts/recent", errors=(404, 409))
-def recent_prompts(app: Engram, query: ListQuery) -> list[PromptOut]:
+def recent_prompts(app: Engram, query: ListQuery, notes: Notes) -> list[PromptOut]:
     """The latest prompts, 20 unless `limit` says otherwise."""
-    where = selected(app, query)
-    rows = app.prompts.recent(where.named, all_projects=where.all_projects, limit=or_default(query.limit, 20))
+    where, limit = selected(app, query), held(query.limit, 20, PROMPTS_MOST, notes)
+    rows = app.prompts.recent(where.named, all_projects=where.all_projects, limit=limit)
     return [prompt(row) for row in rows]
 
 
 @operation("GET", "/prompts/search", errors=(404, 409))
-def search_prompts(app: Engram, query: PromptQuery) -> list[PromptOut]:
+def search_prompts(app: Engram, query: PromptQuery, notes: Notes) -> list[PromptOut]:
     """The prompts that hold every word of `q`, best first, 10 unless `limit` says otherwise."""
     if not query.q.strip():
         raise EmptyQueryError(query.q)
-    where, limit = selected(app, query), or_default(query.limit, 10)
+    where, limit = selected(app, query), held(query.limit, 10, PROMPTS_MOST, notes)
     rows = app.prompts.recent(where.named, query=query.q, all_projects=where.all_projects, limit=limit)
     return [prompt(row) for row in rows]
 
@@ -187,11 +190,6 @@ def needed(name: str, value: str | None) -> str:
     if value is None or not value.strip():
         raise EmptyFieldError(name)
     return value
-
-
-def or_default(value: int | None, default: int) -> int:
-    """Engram's reading of a number: none, zero and less mean the default."""
-    return value if value is not None and value > 0 else default
 
 
 def _refuse_other_owner(app: Engram, session_id: str, project: str) -> None:

@@ -9,6 +9,7 @@ from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.http.listening import Listening
 from engram_py.interfaces.http.loop import server_of
 from engram_py.interfaces.http.mcp_endpoint import PATH
+from engram_py.interfaces.http.protocol import Protocol
 
 
 def run(app: Engram, listening: Listening, *, tools: str | None, announce: Callable[[str], None]) -> None:
@@ -17,4 +18,4 @@ def run(app: Engram, listening: Listening, *, tools: str | None, announce: Calla
         app, port=listening.checked_port, host=listening.host, token=app.settings.http_token, tools=tools
     )
     said = f"engram serves {listening.shown} (MCP at {PATH}); Ctrl-C ends it."
-    server_of(application, started=lambda: announce(said)).run(sockets=[listening.socket])
+    server_of(application, started=lambda: announce(said), own=Protocol).run(sockets=[listening.socket])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import logging
@@ -19,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, cr
 from pydantic.json_schema import SkipJsonSchema
 
 from engram_py.errors import InvalidArgumentError, InvalidTextError
+from engram_py.interfaces.unknown import unknown_names
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,6 @@ DELETES: Hints = SETTLES | {"destructive_hint": True}
 # Engram asks for these after an ambiguous project; here a project argument is enough, so they are taken and unused.
 UNUSED = frozenset({"project_choice_reason", "recovery_token"})
 FORMATS = ("text", "json")
-MOST_UNKNOWN = 5
 
 # What an argument must be, by the first word of pydantic's error type.
 _KINDS = {
@@ -142,15 +141,7 @@ class Tool:
     def unknown(self, given: Mapping[str, Any]) -> list[str]:
         """A sentence for each argument nobody knows, naming the one it resembles."""
         known = {name.rstrip("_") for name in self.model.model_fields} | {"response_format"}
-        strange = [name[:60] for name in given if name not in known | UNUSED | self.aliases.keys()]
-        notes = []
-        for name in strange[:MOST_UNKNOWN]:
-            near = difflib.get_close_matches(name, sorted(known), n=1)
-            resembles = f', did you mean "{near[0]}"?' if near else ""
-            notes.append(f'unknown argument "{name}" was ignored{resembles}')
-        if len(strange) > MOST_UNKNOWN:
-            notes.append(f"{len(strange) - MOST_UNKNOWN} more unknown arguments were ignored")
-        return notes
+        return unknown_names((name for name in given if name not in UNUSED | self.aliases.keys()), known)
 
 
 def _is_text(text: str) -> bool:

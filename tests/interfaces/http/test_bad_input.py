@@ -187,8 +187,8 @@ def test_a_method_that_is_not_for_a_path_is_told_which_are(ask: Asker) -> None:
         ("GET", "/sessions", "POST"),
         ("PUT", "/observations/1", "DELETE, GET, HEAD, PATCH"),
         ("TRACE", "/import", "POST"),
-        ("OPTIONS", "/search", "GET, HEAD"),
-        ("BREW", "/search", "GET, HEAD"),
+        ("OPTIONS", "/search", "GET, HEAD, POST"),
+        ("BREW", "/stats", "GET, HEAD"),
     ):
         refused = ask(method, target)
         assert (refused.status, refused.code, refused.headers["allow"]) == (405, "method_not_allowed", allowed)

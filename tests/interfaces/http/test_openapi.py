@@ -15,8 +15,8 @@ import pytest
 from engram_py.interfaces.http.operations import OPERATIONS
 from tests.interfaces.http.asking import Asker, serving
 
-# The routes of Engram's server (spec/engram-behaviour.md 8.1); ours are /projects and /openapi.json.
-OURS = {"GET /projects", "GET /openapi.json", "POST /observations/{id}/undelete"}
+# The routes of Engram's server (spec/engram-behaviour.md 8.1); ours are these.
+OURS = {"GET /projects", "GET /openapi.json", "POST /observations/{id}/undelete", "POST /search"}
 ENGRAM = """
 GET /health
 POST /sessions

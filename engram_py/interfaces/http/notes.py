@@ -1,0 +1,63 @@
+"""What a request asked for and did not get, in a header: Engram's answers have no place for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, BeforeValidator
+
+from engram_py.interfaces.http.operations import LENIENT, Operation
+from engram_py.interfaces.unknown import unknown_names
+from engram_py.services.limits import clamp
+
+HEADER = "X-Engram-Notes"
+MOST_BYTES = 2_000
+_NOTE_CHARS, _VALUE_CHARS = 400, 40
+# Every route takes it: it decides where the request stands.
+_EVERYWHERE = ("cwd",)
+
+Notes = list[str]
+
+
+def unread(found: Operation, query: Mapping[str, str], body: Mapping[str, Any]) -> Notes:
+    """A sentence for each parameter and field that nobody knows, and for each value that meant the default instead."""
+    model = found.model("query")
+    known = {*(model.model_fields if model is not None else ()), *_EVERYWHERE}
+    notes = unknown_names(query, known, kind="parameter")
+    notes += _unread_values(model, query) if model is not None else []
+    fields = found.model("body")
+    return notes + (unknown_names(body, set(fields.model_fields), kind="field") if fields is not None else [])
+
+
+def held(limit: int | None, default: int, most: int, notes: Notes) -> int:
+    """How many to list: what was asked for, or the default; more than ``most`` is noted."""
+    number, said = clamp("limit", limit or default, 1, most)
+    notes += said
+    return number
+
+
+def header(notes: Notes) -> dict[str, str]:
+    """The header that carries ``notes`` as a JSON list in ASCII, the first ones where they are too many."""
+    kept: list[str] = []
+    for note in notes:
+        told = " ".join(note.split())
+        told = told if len(told) <= _NOTE_CHARS else told[: _NOTE_CHARS - 1] + "…"
+        if len(json.dumps([*kept, told])) > MOST_BYTES:
+            break
+        kept.append(told)
+    # DEL is no character of a header, and JSON leaves it as it is.
+    return {HEADER: json.dumps(kept).replace("\x7f", "\\u007f")} if kept else {}
+
+
+def _unread_values(model: type[BaseModel], given: Mapping[str, str]) -> Notes:
+    notes = []
+    for name, value in given.items():
+        if name not in model.model_fields or not value.strip():
+            continue
+        for reader in model.model_fields[name].metadata:
+            expected = LENIENT.get(reader.func) if isinstance(reader, BeforeValidator) else None
+            if expected is not None and reader.func(value) is None:
+                notes.append(f"{name} {value[:_VALUE_CHARS]!r} is not {expected}; the default was used")
+    return notes

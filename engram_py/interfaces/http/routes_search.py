@@ -1,0 +1,102 @@
+"""Search: the list that Engram's clients know, and all that the other doors say of an answer."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from engram_py.app import Engram
+from engram_py.errors import EmptyQueryError, InvalidArgumentError
+from engram_py.interfaces import render, wording_search
+from engram_py.interfaces.http.notes import Notes
+from engram_py.interfaces.http.operations import Body, StrictSwitch, operation
+from engram_py.interfaces.http.routes_sessions import ListQuery
+from engram_py.interfaces.http.shapes import SearchHit, hit
+from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
+from engram_py.models.observation import Results
+
+Format = Literal["list", "json"]
+FORMAT = "list: Engram's list of hits, the default; json: what mem_search answers, with notes and why there is nothing."
+QUERY = "Words, a question, a topic key or #id; phrases, -word, type: and file:."
+
+
+class SearchQuery(ListQuery):
+    NEEDS = ("q",)
+
+    q: str = Field(default="", description=QUERY)
+    type: str | None = None
+    scope: str | None = Field(default=None, description="project, personal or global.")
+    match_mode: str | None = Field(default=None, description="all (the default) or any.")
+    response_format: Format | None = Field(default=None, description=FORMAT)
+    explain: StrictSwitch = Field(default=False, description="Each hit's numbers and the steps; the answer is json.")
+
+
+class SearchBody(Body):
+    NEEDS = ("query",)
+
+    query: str | None = Field(default=None, description=QUERY)
+    q: str | None = Field(default=None, description="The same, as the address calls it.")
+    project: str | None = None
+    all_projects: bool | None = None
+    type: str | None = None
+    scope: str | None = Field(default=None, description="project, personal or global.")
+    match_mode: str | None = Field(default=None, description="all (the default) or any.")
+    limit: int | None = Field(default=None, description="Most results, 1 to 20; default: .engram.json says, or 10.")
+    response_format: Format | None = Field(default=None, description="json (the default) or list.")
+    explain: bool | None = Field(default=None, description="Each hit's numbers and the steps; the answer is json.")
+
+
+@operation("GET", "/search", errors=(404, 409))
+def search(app: Engram, query: SearchQuery, notes: Notes) -> list[SearchHit] | dict[str, Any]:
+    """The best matches, 10 unless `limit` says otherwise, at most 20; none when nothing here is about it."""
+    wanted = _format(query.response_format, explain=query.explain, default="list")
+    # Engram's list has ten; the other doors ask .engram.json.
+    limit = query.limit or (10 if wanted == "list" else None)
+    found = _found(app, query.q, query, limit=limit, asked=query)
+    return _answer(app, found, wanted, notes)
+
+
+@operation("POST", "/search", errors=(404, 409))
+def search_long(app: Engram, query: CwdQuery, body: SearchBody, notes: Notes) -> list[SearchHit] | dict[str, Any]:
+    """Search with the query in a body, for one too long for an address; answers what mem_search does by default."""
+    explain = bool(body.explain)
+    wanted = _format(body.response_format, explain=explain, default="json")
+    place = ProjectQuery.of(project=body.project, all_projects=bool(body.all_projects))
+    found = _found(app, body.query or body.q or "", place, limit=body.limit, asked=body)
+    return _answer(app, found, wanted, notes)
+
+
+def _found(
+    app: Engram, words: str, place: ProjectQuery, *, limit: int | None, asked: SearchQuery | SearchBody
+) -> Results:
+    if not words.strip():
+        raise EmptyQueryError(words)
+    personal = (asked.scope or "").strip().lower() == "personal" and place.project is None
+    where = selected(app, place.model_copy(update={"all_projects": True}) if personal else place)
+    return app.searches.search(
+        words,
+        project=where.named,
+        all_projects=where.all_projects,
+        type=asked.type or None,
+        scope=asked.scope,
+        match_mode=asked.match_mode or "all",
+        limit=limit,
+        explain=bool(asked.explain),
+    )
+
+
+def _format(given: Format | None, *, explain: bool, default: Format) -> Format:
+    """Raises InvalidArgumentError when what explains an answer has no place in it."""
+    if explain and given == "list":
+        raise InvalidArgumentError("response_format", given, expected="json, or left out, together with explain")
+    return "json" if explain else given or default
+
+
+def _answer(app: Engram, found: Results, wanted: Format, notes: Notes) -> list[SearchHit] | dict[str, Any]:
+    if wanted == "json":
+        values: dict[str, Any] = render.to_json(found)
+        return values | {"warnings": [*found.warnings, *notes]}
+    notes += [*found.warnings, *(wording_search.unseen(found) if found.results else wording_search.nothing(found))]
+    rows = {row.id: row for row in app.browsing.whole([one.id for one in found.results])}
+    return [hit(rows[one.id], one) for one in found.results if one.id in rows]

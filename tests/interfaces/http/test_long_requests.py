@@ -1,0 +1,74 @@
+"""What is long: a query of a megabyte is answered, and what no server reads is refused in words."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from urllib.parse import quote
+
+import pytest
+
+from tests.interfaces.http.asking import Running, serving_many
+
+MEGABYTE = 1_000_000
+LONG = "the query was long; its most telling words were used"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with serving_many(tmp_path_factory.mktemp("long")) as running:
+        saved = {"title": "Raised the timeout", "content": "To 30 seconds."}
+        assert running.ask("POST", "/observations", saved).status == 201
+        yield running
+
+
+@pytest.mark.parametrize("text", ["timeout ", "🎉timeout "], ids=["ascii", "emoji"])
+def test_a_megabyte_in_the_address_is_searched_for_and_said_to_be_long(server: Running, text: str) -> None:
+    query = quote(text) * (MEGABYTE // len(text.encode()))
+    reply = server.ask("GET", f"/search?q={query}")
+
+    assert (reply.status, [row["id"] for row in reply.value]) == (200, [1])
+    assert LONG in json.loads(reply.headers["x-engram-notes"])
+
+
+def test_a_megabyte_in_a_body_is_searched_for_and_said_to_be_long(server: Running) -> None:
+    reply = server.ask("POST", "/search", {"query": "timeout " * (MEGABYTE // 8)})
+
+    assert (reply.status, [hit["id"] for hit in reply.value["results"]]) == (200, [1])
+    assert LONG in reply.value["warnings"]
+    assert len(reply.body) < 2_000
+
+
+@pytest.mark.parametrize("size", [5 * MEGABYTE, 30 * MEGABYTE])
+def test_an_address_that_is_too_long_is_told_to_come_in_a_body(server: Running, size: int) -> None:
+    refused = server.ask("GET", f"/search?q={'x' * size}")
+
+    assert (refused.status, refused.code) == (431, "head_too_large")
+    assert "POST /search" in refused.value["hint"]
+
+
+def test_headers_that_are_too_long_are_refused_alike(server: Running) -> None:
+    refused = server.ask("GET", "/health", headers={"X-Long": "x" * 5 * MEGABYTE})
+    assert (refused.status, refused.code) == (431, "head_too_large")
+
+
+@pytest.mark.parametrize("size", [9 * MEGABYTE, 30 * MEGABYTE])
+def test_who_still_sends_a_body_that_is_too_large_reads_the_refusal(server: Running, size: int) -> None:
+    refused = server.ask("POST", "/search", b'{"query": "' + b"x" * size + b'"}')
+    assert (refused.status, refused.code) == (413, "body_too_large")
+
+
+@pytest.mark.parametrize("sent", [b"\x16\x03\x01\x02\x00\r\n\r\n", b"GET /a b c HTTP/1.1\r\n\r\n", b"hello\r\n\r\n"])
+def test_what_is_no_http_is_refused_in_the_shape_of_every_refusal(server: Running, sent: bytes) -> None:
+    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=30)) as asked:
+        asked.sendall(sent)
+        answer = b""
+        while piece := asked.recv(65_536):
+            answer += piece
+
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert set(json.loads(body)) == {"error", "code", "hint"}
+    assert server.ask("GET", "/health").status == 200

@@ -1,0 +1,180 @@
+"""Search over HTTP: Engram's list as it was, and all that the other doors say of an answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from engram_py import Engram
+from engram_py.interfaces.http.notes import HEADER, MOST_BYTES, header
+from engram_py.services.search import MOST
+from tests.interfaces.cli.test_same_as_mcp import told
+from tests.interfaces.http.asking import Asker, Reply
+from tests.services.searching import kept
+
+# Every field that Engram's clients read, and the three that were always beside them.
+LISTED = {
+    "id", "sync_id", "session_id", "type", "title", "content", "project", "scope", "revision_count",
+    "duplicate_count", "last_seen_at", "pinned", "state", "created_at", "updated_at", "rank", "score", "snippet",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def memories(app: Engram) -> None:
+    kept(app, "From 5 to 30 seconds, since the pool was slow.", title="Raised the login timeout", type="bugfix")
+    kept(app, "Installs are fast.", title="Chose uv", type="decision", topic_key="arch/uv")
+
+
+def notes_of(reply: Reply) -> list[str]:
+    return list(json.loads(reply.headers.get(HEADER.lower(), "[]")))
+
+
+def test_the_list_is_engrams_and_an_empty_one_is_two_bytes(ask: Asker) -> None:
+    found = ask("GET", "/search?q=timeout")
+    assert (found.status, [set(row) for row in found.value]) == (200, [LISTED])
+    assert HEADER.lower() not in found.headers
+    assert ask("GET", "/search?q=kubernetes").body == b"[]"
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        pytest.param("kubernetes+ingress", "Never seen in this memory: kubernetes, ingress.", id="never-seen"),
+        pytest.param("timeout+type:decision", "Filtered away by type:decision", id="filtered-away"),
+        pytest.param("timeout+colour:red", "colour: is not a filter", id="unknown-filter"),
+        pytest.param("timeout+since:2026-02-30", "since:2026-02-30 is not a date", id="impossible-date"),
+        pytest.param("timeout+-redis", "left out: what has redis", id="excluded"),
+        pytest.param("timeout+xylophone", "Never seen in this memory: xylophone.", id="never-seen-beside-a-hit"),
+        pytest.param("kubernetes", "Next: ", id="next-step"),
+    ],
+)
+def test_the_header_says_what_the_list_has_no_place_for(ask: Asker, query: str, said: str) -> None:
+    assert any(note.startswith(said) for note in notes_of(ask("GET", f"/search?q={query}")))
+
+
+@pytest.mark.parametrize("explain", ["false", "true"])
+@pytest.mark.parametrize(
+    "query", ["timeout", "kubernetes ingress", "timeout colour:red -redis", "#2", "🎉", "uv since:2026-02-30"]
+)
+def test_json_is_what_mem_search_answers(
+    ask: Asker, data_dir: Path, monkeypatch: pytest.MonkeyPatch, query: str, explain: str
+) -> None:
+    monkeypatch.chdir(data_dir.parent / "widgets")
+    called = told(data_dir, "mem_search", {"query": query, "explain": explain})
+    asked = ask.ok("GET", f"/search?response_format=json&explain={explain}&q={quote(query)}")
+    posted = ask.ok("POST", "/search", {"query": query, "explain": explain == "true"})
+
+    assert ("explain" in called) == (explain == "true")
+    assert comparable(asked) == comparable(posted) == comparable(called)
+
+
+def comparable(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer without what every search changes: its time, and the use that it counts."""
+    found = json.loads(json.dumps(answer))
+    for hit in found["results"]:
+        del hit["score"]
+    if "explain" in found:
+        del found["explain"]["seconds"]
+        for numbers in found["explain"]["hits"]:
+            del numbers["score"], numbers["factors"]
+    return dict(found)
+
+
+def test_explain_shows_every_step_and_its_answer_is_json(ask: Asker) -> None:
+    for explained in (
+        ask.ok("GET", "/search?q=timeout&explain=1"),
+        ask.ok("POST", "/search", {"q": "timeout", "explain": True}),
+    ):
+        assert [rung["name"] for rung in explained["explain"]["rungs"]] == ["all words", "any word", "floor"]
+        assert [one["id"] for one in explained["explain"]["hits"]] == [1]
+    refused = ask("GET", "/search?q=timeout&explain=1&response_format=list")
+    assert (refused.status, refused.code) == (400, "invalid_argument")
+
+
+def test_the_list_is_there_for_a_body_as_well(ask: Asker) -> None:
+    listed = ask.ok("POST", "/search", {"query": "timeout", "response_format": "list"})
+    assert [set(row) for row in listed] == [LISTED]
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/search?q=timeout&limit=abc", "limit 'abc' is not a whole number above 0; the default was used"),
+        ("/search?q=timeout&limit=-1", "limit '-1' is not a whole number above 0; the default was used"),
+        ("/search?q=timeout&limit=99999", f"limit 99999 is outside 1..{MOST}; used {MOST}"),
+        ("/search?q=timeout&matchmode=any", 'unknown parameter "matchmode" was ignored, did you mean "match_mode"?'),
+        ("/observations?limit=9999", "limit 9999 is outside 1..500; used 500"),
+        ("/observations/recent?limit=x", "limit 'x' is not a whole number above 0; the default was used"),
+        ("/observations/1?full=1", 'unknown parameter "full" was ignored'),
+        ("/sessions/recent?limit=9999", "limit 9999 is outside 1..200; used 200"),
+        ("/prompts/recent?limit=9999", "limit 9999 is outside 1..200; used 200"),
+        ("/prompts/search?q=a&limit=0", "limit '0' is not a whole number above 0; the default was used"),
+        ("/review?limit=9999", "limit 9999 is outside 1..100; used 100"),
+        ("/timeline?observation_id=1&before=x", "before 'x' is not a whole number; the default was used"),
+        ("/timeline?observation_id=1&after=99", "after 99 is outside 0..50; used 50"),
+        ("/context?compact=perhaps", "compact 'perhaps' is not true or false; the default was used"),
+        ("/context?max_bytes=-4", "max_bytes '-4' is not a whole number above 0; the default was used"),
+        ("/conflicts?limit=9999", "limit 9999 is outside 1..500; used 500"),
+        ("/conflicts?status=foo", "status 'foo' is not one of pending, judged, orphaned, ignored"),
+        ("/conflicts?offset=-3", "offset '-3' is not zero or a whole number above it; the default was used"),
+        ("/conflicts/deferred?limit=9999", "limit 9999 is outside 1..500; used 500"),
+        ("/stats?since=1d", 'unknown parameter "since" was ignored'),
+    ],
+)  # fmt: skip
+def test_what_an_address_asks_for_and_does_not_get_is_said(ask: Asker, address: str, said: str) -> None:
+    reply = ask("GET", address)
+    assert (reply.status, notes_of(reply)) == (200, [said])
+
+
+@pytest.mark.parametrize("address", ["/search?q=timeout&limit=", "/search?q=timeout&limit=5&type=bugfix&cwd=/",
+                                     "/context?compact=1&prompts=-1", "/observations/1?cwd=/", "/health"])  # fmt: skip
+def test_what_was_understood_is_not_remarked_upon(ask: Asker, address: str) -> None:
+    reply = ask("GET", address)
+    assert HEADER.lower() not in reply.headers, reply.headers
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("/search?q=timeout&match_mode=foo", "one of all, any"),
+        ("/search?q=timeout&explain=maybe", "true or false"),
+        ("/search?q=timeout&response_format=xml", "'list' or 'json'"),
+        ("/search?q=timeout&all_projects=perhaps", "true or false"),
+        ("/search?q=timeout&scope=galaxy", "one of project, personal, global"),
+    ],
+)
+def test_a_setting_that_is_a_choice_is_refused_with_the_choices(ask: Asker, address: str, expected: str) -> None:
+    refused = ask("GET", address)
+    assert (refused.status, refused.code) == (400, "invalid_argument")
+    assert expected in refused.value["hint"]
+
+
+@pytest.mark.parametrize("body", [{"limit": "abc"}, {"explain": "yes"}, {"match_mode": "foo"}, {"response_format": 7}])
+def test_a_field_of_another_kind_is_refused(ask: Asker, body: dict[str, Any]) -> None:
+    refused = ask("POST", "/search", {"query": "timeout", **body})
+    assert (refused.status, refused.code) == (400, "invalid_argument")
+
+
+@pytest.mark.parametrize("body", [{}, {"query": " "}, {"query": None, "q": ""}])
+def test_a_body_without_a_query_is_told_what_to_give(ask: Asker, body: dict[str, Any]) -> None:
+    assert ask("POST", "/search", body).code == "empty_query"
+
+
+def test_a_field_that_nobody_knows_is_said_in_the_answer_and_beside_it(ask: Asker) -> None:
+    reply = ask("POST", "/search", {"query": "timeout", "limt": 3})
+    said = 'unknown field "limt" was ignored, did you mean "limit"?'
+    assert (reply.value["warnings"], notes_of(reply)) == ([said], [said])
+
+
+@pytest.mark.parametrize("text", ["naïve 🎉", "a\r\nSet-Cookie: x", "\x7f\x00\x1b[2J", "\u202egnp", "x" * 100_000])
+def test_the_header_is_ascii_and_bounded_whatever_somebody_typed(text: str) -> None:
+    [line] = header([f"since:{text} is not a date"] * 40).values()
+
+    assert line.isascii()
+    assert line.isprintable()
+    assert len(line) <= MOST_BYTES
+    assert json.loads(line)[0].startswith("since:")
