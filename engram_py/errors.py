@@ -206,7 +206,7 @@ class JudgmentNotFoundError(NotFoundError):
         self.judgment_id = judgment_id[:80]
         super().__init__(
             f"no relation {self.judgment_id!r}",
-            hint="pass the judgment_id that mem_save answered, or use mem_compare with two observation ids",
+            hint="pass the judgment_id that mem_save answered; `engram judge` lists those without a verdict",
         )
 
 
@@ -232,7 +232,7 @@ class UnknownProjectError(NotFoundError):
     def __init__(self, name: str, similar: Sequence[str] = ()) -> None:
         self.name, self.similar = name[:80], list(similar)
         near = f"; similar: {', '.join(self.similar)}" if self.similar else ""
-        super().__init__(f"no project {self.name!r}{near}", hint="list the projects with mem_list_projects")
+        super().__init__(f"no project {self.name!r}{near}", hint="list the projects with `engram projects`")
 
     def details(self) -> dict[str, Any]:
         return super().details() | {"available_projects": self.similar}

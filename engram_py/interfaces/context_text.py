@@ -31,7 +31,7 @@ _HEADINGS = {
     "overrides": "About the user",
     "identity": "What is known of the user",
     "pinned": "Pinned",
-    "sessions": "Recent sessions",
+    "sessions": "Recent sessions, last active first",
     "recent": "Recent observations",
     "prompts": "Recent user prompts",
     "episodes": "Earlier sessions",

@@ -13,7 +13,8 @@ from engram_py.models.observation import HIT_LINE_CHARS, Hit, Results, counted
 _QUERY_CHARS, _WORD_CHARS = 200, 40
 _MOST_NAMED = 8
 _WHOLE = 0.999
-_MARKED = re.compile(r'(?<!\S)-?["“”„«]|(?<!\S)-\w')  # "a phrase", -word
+_WORD = re.compile(r"\w+")
+_OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
 
 
 def results(value: Results, *, now: datetime, full: bool = False) -> str:
@@ -21,7 +22,8 @@ def results(value: Results, *, now: datetime, full: bool = False) -> str:
     if not value.results:
         return "\n".join([*nothing(value), *notes(value.warnings)])
     count = len(value.results)
-    head = f"{count} found ({_rung(value)}), best first. mem_get_observation(id) opens one."
+    order = "as named" if value.rung == "named" else f"({_rung(value)}), best first"
+    head = f"{count} found {order}. mem_get_observation(id) opens one."
     lines = [head, *unseen(value), *(line for hit in value.results for line in _hit(hit, value, now, full))]
     return "\n".join([*lines, *notes(value.warnings)])
 
@@ -100,7 +102,9 @@ def nothing(value: Results) -> list[str]:
 
 
 def _why(silence: Silence) -> str:
-    why = f"{silence.reason[:1].upper()}{silence.reason[1:]}."
+    # The figures are for a program and `explain`; an agent can do nothing with them.
+    reason = "what is nearest covers too little of the question" if silence.needed else silence.reason
+    why = f"{reason[:1].upper()}{reason[1:]}."
     if silence.filtered:
         together = " together" if len(silence.filters) > 1 else ""
         why = f"Filtered away by {_named(silence.filters)}{together}: {silence.filtered:,} with words of it."
@@ -122,13 +126,21 @@ def _near(silence: Silence) -> str:
 
 
 def _next_step(value: Results, silence: Silence) -> str:
+    if silence.filters and silence.unworded:
+        keys = dict.fromkeys(f"{one.partition(':')[0]}:" for one in silence.filters)
+        return f"Next: give another {' or '.join(keys)}, or words to search for."
     if silence.filters and (silence.filtered or not silence.unknown):
         return f"Next: search without {_named(silence.filters)}."
+    if silence.unworded and silence.marked:
+        return "Next: give a word to search for as well; -word only leaves out."
+    words = _WORD.findall(value.query)
+    if words and _OPERATORS.issuperset(words):
+        return "Next: give at least one more word; AND, OR, NOT and NEAR are words here, not operators."
     if not any(char.isalnum() for char in value.query):
         return "Next: give at least one word, #id, or a filter such as type:decision."
     if not value.memories:
         return f"Next: save something, nothing is kept here yet{_elsewhere(value)}."
-    if _MARKED.search(value.query):
+    if silence.marked:
         return "Next: search without the quotes and the -words."
     if silence.elsewhere and not silence.promising:
         return "Next: search all projects (all_projects, --all), or try other words."

@@ -63,7 +63,9 @@ class Silence:
     """Why nothing was answered: words this memory never saw, topics that are near, and what the filters took away.
     ``nearest`` holds at least a third of what is known of the question (0: nothing does); ``promising`` says that it
     is not far from an answer, ``foreign`` that the question is not in English, as far as its small words tell. Only
-    other projects know what stands in ``elsewhere``."""
+    other projects know what stands in ``elsewhere``. The nearest covers ``covered`` of the question where ``needed`` is
+    the least (both 0 where nothing came near); phrases or exclusions were asked for where it is ``marked``, and nothing
+    but filters where it is ``unworded``."""
 
     unknown: tuple[str, ...]
     topics: tuple[str, ...]
@@ -75,3 +77,7 @@ class Silence:
     foreign: bool = False
     promising: bool = False
     elsewhere: tuple[str, ...] = ()
+    covered: float = 0.0
+    needed: float = 0.0
+    marked: bool = False
+    unworded: bool = False

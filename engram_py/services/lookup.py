@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from engram_py.errors import InvalidArgumentError, ObservationNotFoundError
@@ -12,6 +13,10 @@ from engram_py.store import relations, search
 from engram_py.store.database import Row, Store
 
 MAX_ID = 2**63 - 1
+
+# Observations as answers name them, and nothing else: `[#1] [#2]`, `#1, #2`.
+_HANDLES = re.compile(r"\s*(?:\[?#[0-9]{1,18}\]?[\s,;]*)+\Z")
+_NUMBER = re.compile(r"#([0-9]+)")
 
 # How a judged relation reads from its source, and from its target.
 _LABELS = {
@@ -27,6 +32,11 @@ def check_id(observation_id: int, name: str = "id") -> int:
     if not 1 <= observation_id <= MAX_ID:
         raise InvalidArgumentError(name, observation_id, expected="a positive observation id, as in [#12]")
     return observation_id
+
+
+def handles(text: str) -> tuple[int, ...]:
+    """The ids that a text of nothing but handles names, each once; none for any other text."""
+    return tuple(dict.fromkeys(int(one) for one in _NUMBER.findall(text))) if _HANDLES.match(text) else ()
 
 
 def live_observation(store: Store, observation_id: int) -> Observation:

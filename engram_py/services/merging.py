@@ -56,7 +56,7 @@ class Merging:
             project = self._known(project)
             if alias == project or table.exists(self._store, alias):
                 raise InvalidArgumentError(
-                    "alias", alias, expected="a name that is not a project itself (mem_merge_projects joins two)"
+                    "alias", alias, expected="a name that is not a project itself (`engram projects merge` joins two)"
                 )
             self._set_alias(alias, project)
         return alias, project

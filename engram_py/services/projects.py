@@ -198,7 +198,7 @@ class Projects:
         if explicit or near:
             text = f'created project "{place.project}"'
             if near:
-                text += f"; similar names exist: {', '.join(near)} (mem_merge_projects joins them)"
+                text += f"; similar names exist: {', '.join(near)} (`engram projects merge` joins them)"
             warnings = (*warnings, text)
         return replace(place, created=True, warnings=warnings)
 

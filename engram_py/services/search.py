@@ -15,6 +15,7 @@ from engram_py.services.anchors import Anchors
 from engram_py.services.hits import Hits, Placed
 from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp, clean_scope
+from engram_py.services.lookup import handles
 from engram_py.services.named_files import NamedFiles
 from engram_py.services.planner import A_QUESTION
 from engram_py.services.projects import Projects
@@ -98,6 +99,7 @@ class Search:
         silence = None if hits else silence_of(parsed, found, sight, floor)
         self._note_use(parsed, sight, ids, silence, narrowed=bool(type or scope))
         notes = [*said, *sight.notes, *place_notes, *_notes(parsed), *found.notes]
+        notes += () if hits else self._types_of_nobody(sight, type, parsed.filters.types)
         return Results(
             query=parsed.text,
             results=hits,
@@ -159,9 +161,13 @@ class Search:
         exact = self._exact(parsed, sight, limit)
         if exact and parsed.observation_id is not None:
             return Found(rungs=[Rung("exact", 1, "an id names one observation")]), self._hits.exact(exact)
+        several, placed = self._named(parsed, limit)
+        if placed:
+            return several, placed
         if not parsed.words:
             return self._listed(parsed, sight, limit)
         found = self._retrieved(parsed, sight, limit, floor)
+        found.notes = (*several.notes, *found.notes)
         if exact:
             found.rungs.insert(0, Rung("exact", len(exact), "a topic key; words follow"))
         if self._vectors.enabled:
@@ -197,6 +203,31 @@ class Search:
         except InvalidTopicKeyError:
             return []
         return index.by_topic(self._store, topic_key, sight.values, limit=limit)
+
+    def _named(self, parsed: Query, limit: int) -> tuple[Found, list[Placed]]:
+        """Several handles, as in `[#1] [#2]`: the observations they name, in that order."""
+        ids = handles(parsed.text)
+        if len(ids) < 2:
+            return Found(), []
+        rows = table.by_ids(self._store, ids[:limit])
+        there = [one for one in ids[:limit] if one in rows]
+        gone = [f"#{one}" for one in ids[:limit] if one not in rows]
+        notes = [f"there is no memory {', '.join(gone)}, or it was deleted"] if gone else []
+        notes += [f"{len(ids)} memories were named; the first {limit} were looked up"] if len(ids) > limit else []
+        rung = Rung("named", len(there), "ids name observations")
+        return Found(rungs=[rung], notes=tuple(notes)), self._hits.exact(there)
+
+    def _types_of_nobody(self, sight: Sight, type: str | None, types: Sequence[str]) -> tuple[str, ...]:
+        """For a search without an answer: what to call a type that no memory has."""
+        if not type and not types:
+            return ()
+        from engram_py.services.usual_types import type_notes
+
+        notes = type_notes([*((type.strip().lower(),) if type else ()), *(one.lower() for one in types)])
+        # Whether a large memory has a type is known only once all of it was read.
+        small = bool(notes) and table.count_live(self._store, sight.projects, cap=MOST_COUNTED + 1) <= MOST_COUNTED
+        values = {**sight.unfiltered().values, "types": sight.values["types"]}
+        return () if small and index.latest(self._store, values, limit=1) else notes
 
     def _listed(self, parsed: Query, sight: Sight, limit: int) -> tuple[Found, list[Placed]]:
         """Only filters: what they let through, the latest change first."""

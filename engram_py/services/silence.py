@@ -32,6 +32,9 @@ def silence_of(parsed: Query, found: Found, sight: Sight, floor: float) -> Silen
     rows = [found.rows[one.id] for one in found.scored[:_LOOKED_THROUGH] if one.id in found.rows]
     # The key of a session's summary is made of its id: nobody chose it.
     topics = dict.fromkeys(row.topic_key for row in rows if row.topic_key and row.type != "session_summary")
+    reason = _reason(parsed, found, sight, floor, elsewhere)
+    short = reason is None
+    covered, needed = found.verdict.coverage, floor * found.verdict.ease
     return Silence(
         unknown=found.unknown if parsed.observation_id is None else (),
         topics=tuple(topics)[:_MOST_TOPICS],
@@ -40,13 +43,18 @@ def silence_of(parsed: Query, found: Found, sight: Sight, floor: float) -> Silen
         nearest=nearest.id if nearest is not None else 0,
         nearest_title=". ".join(filter(None, (nearest.title, goal_of(nearest)))) if nearest is not None else "",
         foreign=is_foreign([word.text for word in parsed.words]),
-        reason=_reason(parsed, found, sight, floor, elsewhere),
+        reason=reason or f"the nearest covers {covered:.1%} of the question; {needed:.1%} is needed",
         promising=nearest is not None and enough,
         elsewhere=elsewhere,
+        covered=round(covered, 3) if short else 0.0,
+        needed=round(needed, 3) if short else 0.0,
+        marked=bool(parsed.phrases or parsed.excluded),
+        unworded=not parsed.words,
     )
 
 
-def _reason(parsed: Query, found: Found, sight: Sight, floor: float, elsewhere: tuple[str, ...]) -> str:
+def _reason(parsed: Query, found: Found, sight: Sight, floor: float, elsewhere: tuple[str, ...]) -> str | None:
+    """Why, or None where what is nearest covers too little."""
     if not parsed.words and sight.filtered:
         return "nothing passes the filters"
     if parsed.observation_id is not None:
@@ -58,8 +66,7 @@ def _reason(parsed: Query, found: Found, sight: Sight, floor: float, elsewhere: 
     if sight.stale and found.verdict.answers(floor):
         return "what has these words is not stale"
     if found.scored:
-        needed = floor * found.verdict.ease
-        return f"the nearest covers {found.verdict.coverage:.1%} of the question; {needed:.1%} is needed"
+        return None
     if parsed.phrases or parsed.excluded:
         return "no memory here has its words as the quotes and the minus ask"
     if elsewhere:

@@ -153,10 +153,12 @@ def test_an_empty_answer_names_unknown_words_near_topics_and_the_next_step_in_fo
         topics=("auth/login", "auth/ttl"),
         nearest=3,
         reason="the nearest covers 39.0% of the question; 43.0% is needed",
+        covered=0.39,
+        needed=0.43,
         promising=True,
     ) == [
         'Nothing found for "does kafka rebalance the login?" in widgets (7 memories visible from there).',
-        "Never seen in this memory: kafka, rebalance. The nearest covers 39.0% of the question; 43.0% is needed.",
+        "Never seen in this memory: kafka, rebalance. What is nearest covers too little of the question.",
         "Nearest: [#3]. Nearest topics: auth/login, auth/ttl.",
         "Next: open [#3] if that may be it, or ask with fewer or other words.",
     ]
@@ -179,10 +181,21 @@ def test_an_empty_answer_says_what_was_filtered_away_and_by_what() -> None:
 
 
 def test_filters_that_took_nothing_away_are_named_as_well() -> None:
-    assert silent("type:policy", filters=("type:policy",))[2:] == [
+    assert silent("timeout type:policy", filters=("type:policy",))[2:] == [
         "Searched only type:policy.",
         "Next: search without type:policy.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("filters", "step"),
+    [
+        (("file:x.py",), "give another file:, or words to search for"),
+        (("type:policy", "type:note", "since:7d"), "give another type: or since:, or words to search for"),
+    ],
+)
+def test_filters_that_are_the_whole_query_are_not_to_be_left_out(filters: tuple[str, ...], step: str) -> None:
+    assert silent(" ".join(filters), filters=filters, unworded=True)[-1] == f"Next: {step}."
 
 
 def test_a_filter_is_not_blamed_for_words_that_nobody_ever_saw() -> None:
@@ -201,9 +214,27 @@ def test_a_filter_is_not_blamed_for_words_that_nobody_ever_saw() -> None:
             "zebra", {"nearest": 3}, "try other words, or search all projects (all_projects, --all)", id="far-away"
         ),
         pytest.param(
-            '"access token"', {"nearest": 3, "promising": True}, "search without the quotes and the -words", id="phrase"
+            '"access token"',
+            {"nearest": 3, "promising": True, "marked": True},
+            "search without the quotes and the -words",
+            id="phrase",
         ),
-        pytest.param("timeout -redis", {}, "search without the quotes and the -words", id="excluded"),
+        pytest.param("timeout -redis", {"marked": True}, "search without the quotes and the -words", id="excluded"),
+        pytest.param(
+            "-redis",
+            {"marked": True, "unworded": True},
+            "give a word to search for as well; -word only leaves out",
+            id="only-excluded",
+        ),
+        pytest.param(
+            'AND OR NOT NEAR( ) * ^ : ""',
+            {},
+            "give at least one more word; AND, OR, NOT and NEAR are words here, not operators",
+            id="operators",
+        ),
+        pytest.param(
+            'zebra ""', {}, "try other words, or search all projects (all_projects, --all)", id="quotes-of-nothing"
+        ),
         pytest.param("re-try", {}, "try other words, or search all projects (all_projects, --all)", id="hyphen"),
         pytest.param("...", {}, "give at least one word, #id, or a filter such as type:decision", id="no-word"),
         pytest.param(

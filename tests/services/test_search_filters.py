@@ -248,3 +248,22 @@ def test_filters_that_let_nothing_through_say_so(app: Engram) -> None:
     kept(app, "The queue drains.")
     found = silence(app, "type:bugfix is:pinned")
     assert (found.reason, found.filters) == ("nothing passes the filters", ("type:bugfix", "is:pinned"))
+
+
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [("type:bug", "bugfix"), ("type:fix crash", "bugfix"), ("type:decison", "decision"), ("type:adr", "architecture")],
+)
+def test_a_type_that_nothing_has_is_told_the_usual_one(app: Engram, query: str, meant: str) -> None:
+    kept(app, "The importer crashed on empty rows.", type="bugfix")
+    [note] = app.searches.search(query).warnings
+
+    assert note.endswith(f"is not one of the usual types; did you mean type:{meant}?")
+
+
+@pytest.mark.parametrize("query", ["type:zebra", "type:note", "type:fix since:2030-01-01", "kubernetes type:fix"])
+def test_a_type_that_is_usual_or_used_or_resembles_none_is_not_corrected(app: Engram, query: str) -> None:
+    kept(app, "The importer crashed on empty rows.", type="fix")
+    found = app.searches.search(query)
+
+    assert (found.results, found.warnings) == ((), ())

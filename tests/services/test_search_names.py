@@ -73,3 +73,33 @@ def test_a_rare_word_is_looked_up_even_where_its_other_name_is_everywhere(
     assert list(term.scores) == [rare]
     assert term.partly
     assert term.rows == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [("#1 #3", [1, 3]), ("[#3] [#1]", [3, 1]), (" [#3],#1; #3\n", [3, 1]), ("[#2]", [2]), ("#1 #99", [1])],
+)
+def test_several_handles_open_what_they_name_in_that_order(app: Engram, query: str, expected: list[int]) -> None:
+    for number in (1, 2, 3):
+        kept(app, f"The orders worker number {number} drains queue {number}.", title=f"Note {number}")
+    found = app.searches.search(query)
+
+    assert [hit.id for hit in found.results] == expected
+    assert found.warnings == (("there is no memory #99, or it was deleted",) if "#99" in query else ())
+
+
+def test_handles_of_nothing_are_said_and_their_numbers_searched(app: Engram) -> None:
+    kept(app, "Pull request 812 closed issue 811.", title="Release")
+    found = app.searches.search("#811 #812")
+
+    assert ([hit.id for hit in found.results], found.rung) == ([1], "all words")
+    assert found.warnings == ("there is no memory #811, #812, or it was deleted",)
+
+
+def test_more_handles_than_an_answer_holds_are_cut_and_it_says_so(app: Engram) -> None:
+    for number in range(4):
+        kept(app, f"The {number}th thing.", title=f"Note {number}")
+    found = app.searches.search("#1 #2 #3 #4", limit=2)
+
+    assert [hit.id for hit in found.results] == [1, 2]
+    assert found.warnings == ("4 memories were named; the first 2 were looked up",)

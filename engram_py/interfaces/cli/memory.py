@@ -132,7 +132,8 @@ def history_command(observation_id: int, cursor: int | None, as_json: bool) -> N
 
 
 @click.command("context")
-@click.argument("project", required=False, help="Whose memory; default: the project of this folder.")
+@click.argument("name", metavar="[PROJECT]", required=False, help="The same as --project.")
+@project_option
 @click.option("--query", help="A prompt: only what it deserves, often nothing; - reads standard input.")
 @click.option("--mode", type=click.Choice(["session", "query", "cascade", "full"]), help="Default: session, or query.")
 @click.option("--budget-tokens", type=int, help="Most tokens of 4 bytes; default 1,500, 800, 2,000 or 10,000.")
@@ -142,6 +143,7 @@ def history_command(observation_id: int, cursor: int | None, as_json: bool) -> N
 @json_option
 @refusing
 def context_command(
+    name: str | None,
     project: str | None,
     query: str | None,
     mode: str | None,
@@ -152,10 +154,12 @@ def context_command(
     as_json: bool,
 ) -> None:
     """Print what a new session would be given, or a prompt."""
+    if name and project and name != project:
+        raise click.UsageError(f"two projects: {name} and --project {project}; give one")
     prompt = text_argument(query) if query is not None else None
     with memory() as app:
         found = app.contexts.assemble(
-            project,
+            project or name,
             scope=scope,
             max_bytes=max_bytes,
             compact=compact,

@@ -87,3 +87,22 @@ def test_the_counters_of_commands_add_up(run: Run) -> None:
     run("timeline", "1")
 
     assert answer(run("get", "1", "--json"))["access_count"] == 2
+
+
+def test_the_project_is_an_option_as_everywhere_else(run: Run) -> None:
+    run("save", "Chose uv", "Fast.", "--project", "gadgets")
+
+    assert run("context", "--project", "gadgets").stdout == run("context", "gadgets").stdout
+    assert "Chose uv" in run("context", "gadgets", "--project", "gadgets").stdout
+    both = run("context", "gadgets", "--project", "widgets")
+    assert (both.exit_code, "give one" in both.stderr) == (2, True)
+
+
+def test_sessions_say_their_order_which_their_starts_do_not_show(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for day, session in (("01", "old"), ("03", "young"), ("04", "old")):
+        monkeypatch.setenv("ENGRAM_NOW", f"2026-03-{day}T10:00:00Z")
+        run("save", f"Day {day}", f"What was done on day {day}.", "--session", session)
+    monkeypatch.setenv("ENGRAM_NOW", "2026-03-05T10:00:00Z")
+
+    _, _, after = run("context").stdout.partition("## Recent sessions, last active first\n")
+    assert after.splitlines()[:2] == ["- 4d widgets [2 observations]", "- 2d widgets [1 observations]"]

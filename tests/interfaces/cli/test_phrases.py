@@ -23,8 +23,27 @@ def test_what_is_put_in_other_words_is_still_said(said: str) -> None:
 
 
 def test_a_memory_that_names_a_tool_keeps_its_words(run: Run) -> None:
-    text = f"list the projects with mem_list_projects\n1 found, {phrases._FOUND}\n{next(iter(phrases._ENDS))}"
+    text = f"read the content with mem_get_observation\n1 found, {phrases._FOUND}\n{next(iter(phrases._ENDS))}"
     run("save", "Note", text)
 
     assert text in run("get", "1").stdout
     assert phrases._FOUND not in run("search", "note").stdout.splitlines()[0]
+
+
+def test_an_opened_memory_names_the_command_that_shows_its_history(run: Run) -> None:
+    run("save", "Timeout", "5 seconds; include_history=true shows them")
+    run("update", "1", "--content", "30 seconds; include_history=true shows them")
+    said = run("get", "1").stdout
+
+    assert "30 seconds; include_history=true shows them" in said
+    assert said.splitlines()[-1] == "earlier versions: 1; `engram history 1` shows them"
+
+
+def test_a_long_history_names_the_command_that_goes_on(run: Run) -> None:
+    for number in range(52):
+        run("save", "Timeout", f"{number} seconds.", "--topic", "config/timeout")
+    last = run("history", "1").stdout.splitlines()[-1]
+
+    assert last.startswith("older versions: `engram history 1 --cursor ")
+    shown = run(*last.removeprefix("older versions: `engram ").removesuffix("`").split()).stdout
+    assert "--- version 1, of " in shown

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client
 from mcp.types import Tool
 
+import engram_py
 from engram_py.config import Settings
 from engram_py.errors import UnknownToolError
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
 from engram_py.interfaces.mcp.server import build_server
+from engram_py.interfaces.mcp.tooling import TOOLS
 from tests.interfaces.mcp.agent import Agent
 
 CORE = {
@@ -281,3 +285,11 @@ async def test_core_and_the_instructions_cost_at_most_two_thousand_tokens(settin
     wire = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools.values()]
     size = len(json.dumps(wire).encode()) + len(INSTRUCTIONS.encode())
     assert size <= 8_000, f"{size} bytes: shorten a description before adding one"
+
+
+def test_what_every_agent_may_be_told_names_only_tools_that_every_agent_is_offered() -> None:
+    package = Path(engram_py.__file__).parent
+    told = [package / "errors.py", *(package / "services").rglob("*.py"), *(package / "interfaces").glob("*.py")]
+    named = {name for path in told for name in re.findall(r"\bmem_[a-z_]+", path.read_text(encoding="utf-8"))}
+
+    assert named & TOOLS.keys() <= CORE

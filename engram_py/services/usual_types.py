@@ -1,0 +1,23 @@
+"""What a type that nobody uses is usually called. Imported only where a search for one found nothing."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from engram_py.capture.topics import FAMILY_OF_TYPE
+from engram_py.models.observation import TYPES
+
+_TYPE_CHARS = 40
+
+
+def type_notes(types: Iterable[str]) -> tuple[str, ...]:
+    """A sentence for each type that is none of the usual ones and resembles one."""
+    notes = []
+    for asked in types:
+        family = FAMILY_OF_TYPE.get(asked)
+        near = [one for one in TYPES if family and FAMILY_OF_TYPE.get(one) == family]
+        near = near or difflib.get_close_matches(asked, TYPES, n=1)
+        if asked not in TYPES and near:
+            notes.append(f"type:{asked[:_TYPE_CHARS]} is not one of the usual types; did you mean type:{near[0]}?")
+    return tuple(notes)
