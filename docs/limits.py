@@ -70,7 +70,11 @@ def rows() -> list[tuple[str, str, str]]:
         ("project name", f"{MAX_NAME} characters", "refused"),
         ("reason, evidence of a verdict", f"{relations.NOTE_LIMIT_CHARS:,} characters", "refused"),
         ("reasoning of `mem_compare`", f"{relations.REASONING_LIMIT_CHARS} characters", "refused"),
-        ("query", f"{MAX_QUERY_CHARS:,} characters, {MAX_WORDS} words", "of longer ones the most telling words, said"),
+        (
+            "query",
+            f"{MAX_QUERY_CHARS:,} characters, {MAX_WORDS} words",
+            "the beginning of a longer one, of it the most telling words, said",
+        ),
         ("search results", f"1 to {search.MOST}", "clamped, said"),
         ("timeline, each side", f"0 to {reading.TIMELINE_MOST}", "clamped, said"),
         ("context", f"{context.LEAST_BYTES} to {context.MOST_BYTES:,} bytes", "clamped, said"),

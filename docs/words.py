@@ -85,7 +85,7 @@ ERRORS = {
     "embedder_failed": "The embedder cannot be loaded, does not answer, or answers nonsense.",
     "empty_field": "A required text has no visible character, or nothing is left of it after redaction.",
     "text_too_long": "A title, name or note is over its limit. Content is cut instead, see *Limits*.",
-    "invalid_text": "A text holds a NUL byte or half of a surrogate pair.",
+    "invalid_text": "A text to keep holds a NUL byte or half of a surrogate pair.",
     "invalid_argument": "An argument is missing, of the wrong type or outside of what it may be.",
     "empty_query": "A search is blank.",
     "nothing_replaced": "`find` does not occur in the content.",

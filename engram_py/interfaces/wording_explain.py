@@ -6,13 +6,12 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engram_py.interfaces.wording_search import nothing
+from engram_py.interfaces.wording_search import nothing, still
 from engram_py.models.explain import Explain, Numbers
 from engram_py.models.observation import Results
 
 _TITLE_CHARS, _WHY_CHARS, _WORD_CHARS = 60, 160, 40
 _FIGURES = ("score", "own words", "lent", "close", "beyond", "session", "covers", "found", "rows", "idf")
-_TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def foot(explain: Explain) -> str:
     if explain.below_floor:
         parts.append(f"{explain.below_floor:,} below that were held back")
     if explain.filters:
-        parts.append(f"filters: {', '.join(_line(one, _WORD_CHARS) for one in explain.filters)}")
+        parts.append(f"filters: {', '.join(still(one, _WORD_CHARS) for one in explain.filters)}")
     return f"{'; '.join(parts)}. It took {explain.seconds * 1000:.1f} ms."
 
 
@@ -77,7 +76,7 @@ def _hits(value: Results, numbers: Sequence[Numbers]) -> Section:
             f"{one.session:.2f}",
             f"{one.coverage:.0%}",
             _factors(one),
-            _line(titles.get(one.id, "(left out by a filter)"), _TITLE_CHARS),
+            still(titles.get(one.id, "(left out by a filter)"), _TITLE_CHARS),
         )
         for one in numbers
     )
@@ -96,13 +95,13 @@ def _factors(one: Numbers) -> str:
 
 
 def _steps(explain: Explain) -> Section:
-    rows = tuple((rung.name, str(rung.found), _line(rung.why, _WHY_CHARS)) for rung in explain.rungs)
+    rows = tuple((rung.name, str(rung.found), still(rung.why, _WHY_CHARS)) for rung in explain.rungs)
     return Section("Steps", "in the order they ran; found = rows the step added.", ("step", "found", "why"), rows)
 
 
 def _words(explain: Explain) -> Section:
     rows = tuple(
-        (_line(note.word, _WORD_CHARS), f"{note.rows:,}", f"{note.idf:.2f}", _line(note.use, _WHY_CHARS))
+        (still(note.word, _WORD_CHARS), f"{note.rows:,}", f"{note.idf:.2f}", still(note.use, _WHY_CHARS))
         for note in explain.words
     )
     legend = "rows = how many memories hold it; idf = how much it tells, more when it is rare."
@@ -120,18 +119,6 @@ def _padded(row: Sequence[str], widths: Sequence[int], figures: Sequence[bool]) 
         " " * (width - _width(cell)) + cell if figure else cell + " " * (width - _width(cell))
         for cell, width, figure in zip(row, widths, figures, strict=True)
     ]
-
-
-def _line(words: str, limit: int) -> str:
-    """One line of at most ``limit`` characters that moves no cursor and turns no text around: a table stays one."""
-    kept = "".join("\N{REPLACEMENT CHARACTER}" if _moves(char) else char for char in words)
-    line = " ".join(kept.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
-def _moves(char: str) -> bool:
-    control = unicodedata.category(char) in ("Cc", "Cs") and not char.isspace()
-    return control or unicodedata.bidirectional(char) in _TURNS
 
 
 def _width(words: str) -> int:

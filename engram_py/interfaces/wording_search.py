@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -12,6 +13,7 @@ from engram_py.models.observation import HIT_LINE_CHARS, Hit, Results, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40
 _MOST_NAMED = 8
+_TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 _WHOLE = 0.999
 _WORD = re.compile(r"\w+")
 _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
@@ -90,7 +92,7 @@ def _line(hit: Hit) -> str:
 def nothing(value: Results) -> list[str]:
     """An empty answer in at most four lines: where was searched, why there is nothing, what is near, what to do."""
     where = "all projects" if value.projects is None else ", ".join(value.projects)
-    query = " ".join(value.query.split())[:_QUERY_CHARS]
+    query = still(value.query[: 2 * _QUERY_CHARS], _QUERY_CHARS)
     lines = [f'Nothing found for "{query}" in {where} ({counted(value.memories)} memories visible from there).']
     silence = value.silence
     if silence is None:
@@ -155,9 +157,20 @@ def _elsewhere(value: Results) -> str:
     return "" if value.projects is None else ", or search all projects (all_projects, --all)"
 
 
+def still(words: str, limit: int) -> str:
+    """One line of at most ``limit`` characters that moves no cursor and turns no text around: a table stays one."""
+    kept = "".join("\N{REPLACEMENT CHARACTER}" if _moves(char) else char for char in words)
+    line = " ".join(kept.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _moves(char: str) -> bool:
+    control = unicodedata.category(char) in ("Cc", "Cs") and not char.isspace()
+    return control or unicodedata.bidirectional(char) in _TURNS
+
+
 def _named(words: Sequence[str]) -> str:
     """The first eight, each on one line and not longer than a word is."""
-    every = [" ".join(word.split()) for word in words]
-    shown = [word if len(word) <= _WORD_CHARS else word[: _WORD_CHARS - 1] + "…" for word in every[:_MOST_NAMED]]
-    more = f" and {len(every) - _MOST_NAMED} more" if len(every) > _MOST_NAMED else ""
+    shown = [still(word, _WORD_CHARS) for word in words[:_MOST_NAMED]]
+    more = f" and {len(words) - _MOST_NAMED} more" if len(words) > _MOST_NAMED else ""
     return ", ".join(shown) + more

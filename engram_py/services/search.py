@@ -10,7 +10,7 @@ from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProje
 from engram_py.models.explain import Explain, Rung, Silence
 from engram_py.models.observation import MOST_COUNTED, Results
 from engram_py.recall.floor import FLOOR, Verdict
-from engram_py.recall.query import Query, parse_query
+from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query, parse_query
 from engram_py.services.anchors import Anchors
 from engram_py.services.hits import Hits, Placed
 from engram_py.services.journal import Journal
@@ -98,7 +98,7 @@ class Search:
         ids = [hit.id for hit in hits]
         silence = None if hits else silence_of(parsed, found, sight, floor)
         self._note_use(parsed, sight, ids, silence, narrowed=bool(type or scope))
-        notes = [*said, *sight.notes, *place_notes, *_notes(parsed), *found.notes]
+        notes = [*said, *sight.notes, *place_notes, *_notes(query, parsed), *found.notes]
         notes += () if hits else self._types_of_nobody(sight, type, parsed.filters.types)
         return Results(
             query=parsed.text,
@@ -207,7 +207,7 @@ class Search:
     def _named(self, parsed: Query, limit: int) -> tuple[Found, list[Placed]]:
         """Several handles, as in `[#1] [#2]`: the observations they name, in that order."""
         ids = handles(parsed.text)
-        if len(ids) < 2:
+        if not ids or parsed.observation_id is not None:
             return Found(), []
         rows = table.by_ids(self._store, ids[:limit])
         there = [one for one in ids[:limit] if one in rows]
@@ -272,11 +272,15 @@ def _rung(found: Found) -> str:
     return next((rung.name for rung in found.rungs if rung.found), "none")
 
 
-def _notes(parsed: Query) -> list[str]:
+def _notes(query: str, parsed: Query) -> list[str]:
     notes = list(parsed.notes)
     if parsed.shortened:
-        notes.append("the query was long; its most telling words were used")
+        cut = len(query) > MAX_QUERY_CHARS
+        telling = len(parsed.words) >= MAX_WORDS
+        begun = f"the query was long; its first {MAX_QUERY_CHARS:,} characters were read"
+        used = "its most telling words were used"
+        notes.append(f"{begun}, and {used}" if cut and telling else begun if cut else f"the query was long; {used}")
     if parsed.excluded:
-        said = (expression.strip("()").replace('"', "") for expression in parsed.excluded)
+        said = dict.fromkeys(expression.strip("()").replace('"', "") for expression in parsed.excluded)
         notes.append(f"left out: what has {', '.join(said)}")
     return notes

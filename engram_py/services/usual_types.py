@@ -14,7 +14,7 @@ _TYPE_CHARS = 40
 def type_notes(types: Iterable[str]) -> tuple[str, ...]:
     """A sentence for each type that is none of the usual ones and resembles one."""
     notes = []
-    for asked in types:
+    for asked in dict.fromkeys(types):
         family = FAMILY_OF_TYPE.get(asked)
         near = [one for one in TYPES if family and FAMILY_OF_TYPE.get(one) == family]
         near = near or difflib.get_close_matches(asked, TYPES, n=1)

@@ -141,7 +141,12 @@ def test_whatever_is_typed_is_answered_and_the_same_twice(
 def test_a_query_of_a_megabyte_is_read_from_its_beginning_and_says_so(memory: Engram, query: str) -> None:
     found = memory.searches.search(query)
     sound(found)
-    assert "the query was long; its most telling words were used" in found.warnings
+    assert any(note.startswith("the query was long; its first 8,000 characters were read") for note in found.warnings)
+
+
+def test_of_many_words_and_no_many_letters_the_most_telling_are_used_and_it_says_so(memory: Engram) -> None:
+    found = memory.searches.search(" ".join(f"word{number}" for number in range(100)))
+    assert found.warnings == ("the query was long; its most telling words were used",)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +241,7 @@ def test_a_server_answers_whatever_is_typed(memory: Engram, queries: list[str]) 
 
 def test_a_server_reads_a_megabyte_from_its_beginning(memory: Engram) -> None:
     for text, values in call(memory, "lorem " * 180_000, '"' * 1_000_000, "type:a:" * 140_000, "用户登录失败" * 60_000):
-        assert "note: the query was long; its most telling words were used" in text
+        assert "note: the query was long; its first 8,000 characters were read" in text
         assert len(text) < 4_000
         assert len(values["query"]) <= 200
 
@@ -250,10 +255,9 @@ def test_a_server_process_answers_half_surrogates_nul_and_every_odd_filter(
     done = exchange(folder, calls)
     for number, query in enumerate(queries):
         text = done.text(number)
-        refused = bool(done.to(number)["result"].get("isError"))
-        # Every tool refuses what no file could hold, before it is called.
-        assert refused == any("\ud800" <= letter <= "\udfff" for letter in query), text
-        assert ("hint: remove it" in text) == refused
+        assert not done.to(number)["result"].get("isError"), text
+        half = any("\ud800" <= letter <= "\udfff" for letter in query)
+        assert ('note: query held half a character, which was read as "?"' in text) == half
         assert text.strip()
     assert done.status == 0
 

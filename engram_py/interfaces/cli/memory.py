@@ -64,7 +64,9 @@ def save_command(
 
 
 @click.command("search")
-@click.argument("query", nargs=-1, required=True, help="Words, a question, a topic key, #id, and filters.")
+@click.argument(
+    "query", nargs=-1, required=True, help="Words, a question, a topic key, #id, and filters; - reads standard input."
+)
 @click.option("--type", "kind", help="Only this type.")
 @click.option("--match", type=click.Choice(["all", "any"]), default="all", help="Start with all words, or any.")
 @scope_option
@@ -97,7 +99,7 @@ def search_command(
     """
     with memory() as app:
         found = app.searches.search(
-            " ".join(query),
+            text_argument(" ".join(query)),
             project=project,
             all_projects=all_projects,
             type=kind,

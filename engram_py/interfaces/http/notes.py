@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, BeforeValidator
 
-from engram_py.interfaces.http.operations import LENIENT, Operation
-from engram_py.interfaces.unknown import unknown_names
+from engram_py.interfaces.arguments import mended_names, unknown_names
+from engram_py.interfaces.http.operations import LENIENT, Operation, Question
 from engram_py.services.limits import clamp
 
 HEADER = "X-Engram-Notes"
@@ -28,7 +28,10 @@ def unread(found: Operation, query: Mapping[str, str], body: Mapping[str, Any]) 
     notes = unknown_names(query, known, kind="parameter")
     notes += _unread_values(model, query) if model is not None else []
     fields = found.model("body")
-    return notes + (unknown_names(body, set(fields.model_fields), kind="field") if fields is not None else [])
+    if fields is None:
+        return notes
+    notes += unknown_names(body, set(fields.model_fields), kind="field")
+    return notes + (mended_names(body) if issubclass(fields, Question) else [])
 
 
 def held(limit: int | None, default: int, most: int, notes: Notes) -> int:

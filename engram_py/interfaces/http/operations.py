@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from engram_py.errors import InvalidArgumentError, InvalidInputError, InvalidTextError
+from engram_py.interfaces.arguments import as_text, is_text
 
 MOST_BODY = 8 * 1024 * 1024
 MAX_INTEGER = 2**63 - 1
@@ -39,6 +40,10 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="ignore", strict=True)
     NEEDS: ClassVar[tuple[str, ...]] = ()
+
+
+class Question(Body):
+    """A body that only asks: half a character in it is read as a question mark."""
 
 
 class Answer(BaseModel):
@@ -143,6 +148,8 @@ class Operation:
         """The checked ``part`` of a request. Raises InvalidArgumentError, InvalidTextError."""
         model = self.model(part)
         assert model is not None
+        if issubclass(model, Question):
+            values = {as_text(name): as_text(one) if isinstance(one, str) else one for name, one in values.items()}
         check_text(values)
         try:
             return model.model_validate(values)
@@ -203,7 +210,7 @@ def check_text(value: object, name: str = "") -> None:
     """
     match value:
         case str():
-            if not value.isascii() and value.encode("utf-8", "replace").decode() != value:
+            if not is_text(value):
                 raise InvalidTextError(name or "the body", "a lone surrogate")
         case dict():
             for key, one in value.items():

@@ -10,7 +10,7 @@ from engram_py.app import Engram
 from engram_py.errors import EmptyQueryError, InvalidArgumentError
 from engram_py.interfaces import render, wording_search
 from engram_py.interfaces.http.notes import Notes
-from engram_py.interfaces.http.operations import Body, StrictSwitch, operation
+from engram_py.interfaces.http.operations import Question, StrictSwitch, operation
 from engram_py.interfaces.http.routes_sessions import ListQuery
 from engram_py.interfaces.http.shapes import SearchHit, hit
 from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
@@ -32,7 +32,7 @@ class SearchQuery(ListQuery):
     explain: StrictSwitch = Field(default=False, description="Each hit's numbers and the steps; the answer is json.")
 
 
-class SearchBody(Body):
+class SearchBody(Question):
     NEEDS = ("query",)
 
     query: str | None = Field(default=None, description=QUERY)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mcp.types import CallToolResult, TextContent
 
 from engram_py.errors import EngramError
+from engram_py.interfaces.arguments import as_text
 from engram_py.interfaces.mcp.tooling import Tool
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _answered(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str,
     from engram_py.interfaces import render
 
     wants_json = arguments.get("response_format") == "json"
-    notes = tool.unknown(arguments)
+    notes = tool.remarks(arguments)
     try:
         values, answer = tool.parse(arguments)
         with memory.use(agent) as app:
@@ -153,5 +154,4 @@ def _json_answer(value: object, notes: list[str]) -> str:
 
 def _result(text: str, *, error: bool = False) -> CallToolResult:
     # Half a surrogate pair in what somebody sent must not come back and break the stream.
-    clean = text.encode("utf-8", "replace").decode()
-    return CallToolResult(content=[TextContent(type="text", text=clean)], is_error=error)
+    return CallToolResult(content=[TextContent(type="text", text=as_text(text))], is_error=error)

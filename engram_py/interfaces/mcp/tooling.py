@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, cr
 from pydantic.json_schema import SkipJsonSchema
 
 from engram_py.errors import InvalidArgumentError, InvalidTextError
-from engram_py.interfaces.unknown import unknown_names
+from engram_py.interfaces.arguments import as_text, is_text, mended_names, unknown_names
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +115,8 @@ class Tool:
     def parse(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """The checked arguments and the response format.
 
+        What only reads takes half a character for a question mark: it may have been cut off, and nothing is written.
+
         Raises InvalidArgumentError, InvalidTextError.
         """
         given = dict(arguments)
@@ -132,20 +134,19 @@ class Tool:
         except ValidationError as exc:
             raise _refusal(exc) from None
         values = {name: getattr(model, name) for name in type(model).model_fields}
+        if self.hints is READS:
+            return {name: as_text(one) if isinstance(one, str) else one for name, one in values.items()}, str(answer)
         for name, value in values.items():
             for text in value if isinstance(value, list) else (value,):
-                if isinstance(text, str) and not _is_text(text):
+                if isinstance(text, str) and not is_text(text):
                     raise InvalidTextError(name, "a lone surrogate")
         return values, str(answer)
 
-    def unknown(self, given: Mapping[str, Any]) -> list[str]:
-        """A sentence for each argument nobody knows, naming the one it resembles."""
+    def remarks(self, given: Mapping[str, Any]) -> list[str]:
+        """A sentence for each argument nobody knows, naming the one it resembles, and for each read otherwise."""
         known = {name.rstrip("_") for name in self.model.model_fields} | {"response_format"}
-        return unknown_names((name for name in given if name not in UNUSED | self.aliases.keys()), known)
-
-
-def _is_text(text: str) -> bool:
-    return text.isascii() or text.encode("utf-8", "replace").decode() == text
+        notes = unknown_names((name for name in given if name not in UNUSED | self.aliases.keys()), known)
+        return notes + (mended_names(given) if self.hints is READS else [])
 
 
 def _refusal(error: ValidationError) -> InvalidArgumentError:

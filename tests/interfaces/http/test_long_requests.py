@@ -13,7 +13,7 @@ import pytest
 from tests.interfaces.http.asking import Running, serving_many
 
 MEGABYTE = 1_000_000
-LONG = "the query was long; its most telling words were used"
+LONG = "the query was long; its first 8,000 characters were read"
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,38 @@
+"""What a caller sent that cannot be taken as it is, judged and said alike by every door."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+
+MOST_UNKNOWN = 5
+_NAME_CHARS = 60
+
+
+def unknown_names(given: Iterable[str], known: Collection[str], *, kind: str = "argument") -> list[str]:
+    """A sentence for each name of ``given`` that is not ``known``, with the one it resembles."""
+    strange = [name[:_NAME_CHARS] for name in given if name not in known]
+    notes = []
+    for name in strange[:MOST_UNKNOWN]:
+        near = difflib.get_close_matches(name, sorted(known), n=1)
+        resembles = f', did you mean "{near[0]}"?' if near else ""
+        notes.append(f'unknown {kind} "{name}" was ignored{resembles}')
+    if len(strange) > MOST_UNKNOWN:
+        notes.append(f"{len(strange) - MOST_UNKNOWN} more unknown {kind}s were ignored")
+    return notes
+
+
+def is_text(text: str) -> bool:
+    """Whether a text is whole: half of a surrogate pair can neither be stored nor sent back."""
+    return text.isascii() or as_text(text) == text
+
+
+def as_text(text: str) -> str:
+    """The text with a question mark for each half of a pair."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def mended_names(given: Mapping[str, object]) -> list[str]:
+    """A sentence for each argument that is read with question marks in it."""
+    broken = [name for name, value in given.items() if isinstance(value, str) and not is_text(value)]
+    return [f'{name[:_NAME_CHARS]} held half a character, which was read as "?"' for name in broken]
