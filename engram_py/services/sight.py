@@ -11,7 +11,7 @@ from engram_py.capture.normalize import normalize_topic_key
 from engram_py.errors import InvalidTopicKeyError
 from engram_py.models.observation import SCOPES
 from engram_py.models.times import to_text
-from engram_py.recall.filters import Filters
+from engram_py.recall.filters import Filters, cut_filters
 from engram_py.recall.moments import span_of
 from engram_py.services.journal import Journal
 from engram_py.store.observations import projects_json
@@ -42,6 +42,13 @@ class Sight:
     def unfiltered(self) -> Sight:
         """The same projects without the filters: what was filtered away is seen by it."""
         return replace(self, values=_values(self.projects), said=(), stale=False)
+
+
+def says_where(query: str, scope: str | None) -> bool:
+    """Whether a query says itself whose memory it is about: by a filter, or because what is personal has no project."""
+    filters = cut_filters(query)[0]
+    scopes = (scope.strip().lower(),) if scope else filters.scopes
+    return bool(filters.projects) or scopes == ("personal",)
 
 
 def sight_of(

@@ -15,6 +15,7 @@ from engram_py.interfaces.http.routes_sessions import ListQuery
 from engram_py.interfaces.http.shapes import SearchHit, hit
 from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
 from engram_py.models.observation import Results
+from engram_py.services.sight import says_where
 
 Format = Literal["list", "json"]
 FORMAT = "list: Engram's list of hits, the default; json: what mem_search answers, with notes and why there is nothing."
@@ -53,37 +54,46 @@ def search(app: Engram, query: SearchQuery, notes: Notes) -> list[SearchHit] | d
     wanted = _format(query.response_format, explain=query.explain, default="list")
     # Engram's list has ten; the other doors ask .engram.json.
     limit = query.limit or (10 if wanted == "list" else None)
-    found = _found(app, query.q, query, limit=limit, asked=query)
-    return _answer(app, found, wanted, notes)
+    return _answer(app, _found(app, query.q, query, query, wanted, limit), wanted, notes)
 
 
 @operation("POST", "/search", errors=(404, 409))
 def search_long(app: Engram, query: CwdQuery, body: SearchBody, notes: Notes) -> list[SearchHit] | dict[str, Any]:
     """Search with the query in a body, for one too long for an address; answers what mem_search does by default."""
-    explain = bool(body.explain)
-    wanted = _format(body.response_format, explain=explain, default="json")
+    wanted = _format(body.response_format, explain=bool(body.explain), default="json")
     place = ProjectQuery.of(project=body.project, all_projects=bool(body.all_projects))
-    found = _found(app, body.query or body.q or "", place, limit=body.limit, asked=body)
-    return _answer(app, found, wanted, notes)
+    return _answer(app, _found(app, body.query or body.q or "", place, body, wanted, body.limit), wanted, notes)
 
 
 def _found(
-    app: Engram, words: str, place: ProjectQuery, *, limit: int | None, asked: SearchQuery | SearchBody
+    app: Engram, words: str, place: ProjectQuery, asked: SearchQuery | SearchBody, wanted: Format, limit: int | None
 ) -> Results:
     if not words.strip():
         raise EmptyQueryError(words)
-    personal = (asked.scope or "").strip().lower() == "personal" and place.project is None
-    where = selected(app, place.model_copy(update={"all_projects": True}) if personal else place)
+    if wanted == "list":
+        place = _engrams_place(app, words, place, asked.scope)
     return app.searches.search(
         words,
-        project=where.named,
-        all_projects=where.all_projects,
+        project=place.project,
+        all_projects=place.all_projects,
         type=asked.type or None,
         scope=asked.scope,
         match_mode=asked.match_mode or "all",
         limit=limit,
         explain=bool(asked.explain),
     )
+
+
+def _engrams_place(app: Engram, words: str, place: ProjectQuery, scope: str | None) -> ProjectQuery:
+    """Where Engram's list is searched: unlike every other door it refuses a project that nobody knows, and a directory
+    that does not name one. What the query itself says of that counts as it does everywhere.
+
+    Raises what ``selected`` raises.
+    """
+    if place.project is None and not place.all_projects and says_where(words, scope):
+        return place
+    where = selected(app, place)
+    return ProjectQuery.of(project=where.named, all_projects=where.all_projects)
 
 
 def _format(given: Format | None, *, explain: bool, default: Format) -> Format:

@@ -84,6 +84,38 @@ def comparable(answer: dict[str, Any]) -> dict[str, Any]:
     return dict(found)
 
 
+@pytest.fixture
+def several(tmp_path: Path) -> Path:
+    """A directory with two repositories, which names no project."""
+    folder = tmp_path / "several"
+    for name in ("one", "two"):
+        (folder / name / ".git").mkdir(parents=True)
+        (folder / name / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("form", ["list", "json"])
+@pytest.mark.parametrize(
+    ("more", "ids"),
+    [("+project:widgets", [1]), ("+project:*", [1]), ("+scope:personal", []), ("&scope=personal", [])],
+)
+def test_a_query_that_says_whose_memory_it_is_about_needs_no_directory(
+    ask: Asker, several: Path, form: str, more: str, ids: list[int]
+) -> None:
+    found = ask.ok("GET", f"/search?cwd={several}&response_format={form}&q=timeout{more}")
+    assert [hit["id"] for hit in (found if form == "list" else found["results"])] == ids
+
+
+@pytest.mark.parametrize(("more", "status"), [("", 409), ("&project=nowhere", 404)])
+def test_only_engrams_list_refuses_where_the_other_doors_answer_with_a_note(
+    ask: Asker, several: Path, more: str, status: int
+) -> None:
+    address = f"/search?cwd={several}&q=timeout{more}"
+    assert ask("GET", address).status == status
+    found = ask.ok("GET", f"{address}&response_format=json")
+    assert (found["results"], len(found["warnings"])) == ([], 1)
+
+
 def test_explain_shows_every_step_and_its_answer_is_json(ask: Asker) -> None:
     for explained in (
         ask.ok("GET", "/search?q=timeout&explain=1"),
