@@ -17,6 +17,7 @@ from engram_py.services.journal import Journal
 from engram_py.store.observations import projects_json
 
 _MOST_FILES = 500
+_MOST_SAID = 300  # characters, as many as a filter that was typed may have
 
 
 class Files(Protocol):
@@ -69,7 +70,7 @@ def sight_of(
         kept = list(dict.fromkeys(wanted))
         if kept:
             values[name] = json.dumps(kept)
-            said.extend(f"{key}:{value}" for value in kept)
+            said.extend(f"{key}:{value[:_MOST_SAID]}" for value in kept)
 
     hold("types", "type", [*((type.strip().lower(),) if type and type.strip() else ()), *_lower(filters.types)])
     scopes = _lower(filters.scopes)

@@ -8,16 +8,17 @@ from collections.abc import Iterable
 from engram_py.capture.topics import FAMILY_OF_TYPE
 from engram_py.models.observation import TYPES
 
+# What is longer is no word, and comparing a megabyte letter by letter takes seconds.
 _TYPE_CHARS = 40
 
 
 def type_notes(types: Iterable[str]) -> tuple[str, ...]:
     """A sentence for each type that is none of the usual ones and resembles one."""
     notes = []
-    for asked in dict.fromkeys(types):
+    for asked in dict.fromkeys(one for one in types if len(one) <= _TYPE_CHARS):
         family = FAMILY_OF_TYPE.get(asked)
         near = [one for one in TYPES if family and FAMILY_OF_TYPE.get(one) == family]
         near = near or difflib.get_close_matches(asked, TYPES, n=1)
         if asked not in TYPES and near:
-            notes.append(f"type:{asked[:_TYPE_CHARS]} is not one of the usual types; did you mean type:{near[0]}?")
+            notes.append(f"type:{asked} is not one of the usual types; did you mean type:{near[0]}?")
     return tuple(notes)

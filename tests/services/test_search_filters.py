@@ -267,3 +267,12 @@ def test_a_type_that_is_usual_or_used_or_resembles_none_is_not_corrected(app: En
     found = app.searches.search(query)
 
     assert (found.results, found.warnings) == ((), ())
+
+
+def test_a_type_of_a_megabyte_is_compared_with_nothing_and_not_said_again(app: Engram) -> None:
+    kept(app, "The importer crashed on empty rows.", type="fix")
+    found = app.searches.search("importer", type="bugfix" * 160_000)
+
+    assert found.warnings == ()
+    assert found.silence is not None
+    assert [len(one) for one in found.silence.filters] == [len("type:") + 300]
