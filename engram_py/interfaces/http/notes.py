@@ -44,14 +44,16 @@ def held(limit: int | None, default: int, most: int, notes: Notes) -> int:
 def header(notes: Notes) -> dict[str, str]:
     """The header that carries ``notes`` as a JSON list in ASCII, the first ones where they are too many."""
     kept: list[str] = []
+    line = ""
     for note in notes:
         told = " ".join(note.split())
         told = told if len(told) <= _NOTE_CHARS else told[: _NOTE_CHARS - 1] + "…"
-        if len(json.dumps([*kept, told])) > MOST_BYTES:
+        longer = json.dumps([*kept, told])
+        if len(longer) > MOST_BYTES:
             break
+        line = longer
         kept.append(told)
-    # DEL is no character of a header, and JSON leaves it as it is.
-    return {HEADER: json.dumps(kept).replace("\x7f", "\\u007f")} if kept else {}
+    return {HEADER: line} if kept else {}
 
 
 def _unread_values(model: type[BaseModel], given: Mapping[str, str]) -> Notes:
