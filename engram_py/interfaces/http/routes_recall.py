@@ -29,8 +29,16 @@ from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
 from engram_py.models.context import Context, Section
 from engram_py.models.observation import Observation
 from engram_py.models.times import to_engram
+from engram_py.services.context_session import PINNED, PROMPTS, RECENT, SESSIONS
 
-MOST_OF_A_SECTION = 500
+NOTHING = "nothing here is near enough; GET /search asks directly"
+# What each section of a context is called in an address, and how much of it there is at most.
+SECTIONS = {
+    "recent": ("observations", RECENT),
+    "prompts": ("prompts", PROMPTS),
+    "sessions": ("sessions", SESSIONS),
+    "pinned": ("pinned", PINNED),
+}
 
 
 class TimelineQuery(CwdQuery):
@@ -121,7 +129,7 @@ def timeline(app: Engram, query: TimelineQuery, notes: Notes) -> TimelineOut:
 
 
 @operation("GET", "/context", errors=(404, 409))
-def context(app: Engram, query: ContextQuery) -> ContextOut:
+def context(app: Engram, query: ContextQuery, notes: Notes) -> ContextOut:
     """What a new session should know, as text; the empty text when there is nothing."""
     where = selected(app, query)
     made = app.contexts.assemble(
@@ -133,7 +141,10 @@ def context(app: Engram, query: ContextQuery) -> ContextOut:
         query=query.query,
         mode=query.mode,
     )
-    return ContextOut(context=_text(app, _limited(made, query)))
+    text = _text(app, _limited(made, query, notes))
+    if not any(section.items for section in made.sections):
+        notes.append(render.text(made, now=app.journal.moment()) or NOTHING)
+    return ContextOut(context=text)
 
 
 @operation("GET", "/context/compaction", errors=(404,))
@@ -193,14 +204,16 @@ def _session_of(app: Engram, session_id: str) -> SessionOut | None:
         return None
 
 
-def _limited(made: Context, query: ContextQuery) -> Context:
+def _limited(made: Context, query: ContextQuery, notes: Notes) -> Context:
     """A context with each of Engram's sections as long as was asked for; below zero it is left out."""
-    asked = {
-        "recent": query.observations,
-        "prompts": query.prompts,
-        "sessions": query.sessions,
-        "pinned": query.pinned,
-    }
+    asked = {name: getattr(query, parameter) for name, (parameter, _) in SECTIONS.items()}
+    for name, (parameter, most) in SECTIONS.items():
+        if asked[name] is not None and made.mode != "session":
+            notes.append(f"{parameter} belongs to mode session; in mode {made.mode} it was ignored")
+        elif (asked[name] or 0) > most:
+            notes.append(f"{parameter} {asked[name]} is more than a context holds; used {most}")
+    if made.mode != "session":
+        return made
     sections = (_cut(section, asked.get(section.name)) for section in made.sections)
     return replace(made, sections=tuple(sections))
 
@@ -208,7 +221,7 @@ def _limited(made: Context, query: ContextQuery) -> Context:
 def _cut(section: Section, most: int | None) -> Section:
     if not most:
         return section
-    return replace(section, items=section.items[: max(0, min(most, MOST_OF_A_SECTION))])
+    return replace(section, items=section.items[: max(0, most)])
 
 
 def _text(app: Engram, made: Context) -> str:

@@ -150,6 +150,8 @@ def test_the_list_is_there_for_a_body_as_well(ask: Asker) -> None:
         ("/timeline?observation_id=1&after=99", "after 99 is outside 0..50; used 50"),
         ("/context?compact=perhaps", "compact 'perhaps' is not true or false; the default was used"),
         ("/context?max_bytes=-4", "max_bytes '-4' is not a whole number above 0; the default was used"),
+        ("/context?observations=500", "observations 500 is more than a context holds; used 20"),
+        ("/context?mode=full&sessions=1", "sessions belongs to mode session; in mode full it was ignored"),
         ("/conflicts?limit=9999", "limit 9999 is outside 1..500; used 500"),
         ("/conflicts?status=foo", "status 'foo' is not one of pending, judged, orphaned, ignored"),
         ("/conflicts?offset=-3", "offset '-3' is not zero or a whole number above it; the default was used"),
@@ -160,6 +162,19 @@ def test_the_list_is_there_for_a_body_as_well(ask: Asker) -> None:
 def test_what_an_address_asks_for_and_does_not_get_is_said(ask: Asker, address: str, said: str) -> None:
     reply = ask("GET", address)
     assert (reply.status, notes_of(reply)) == (200, [said])
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/context?query=sort+a+list", "nothing here is near enough; GET /search asks directly"),
+        ("/context?mode=cascade&query=kubernetes", "Nothing in the memory of widgets is about this; "),
+    ],
+)
+def test_an_empty_context_is_the_empty_text_and_says_why_beside_it(ask: Asker, address: str, said: str) -> None:
+    reply = ask("GET", address)
+    [note] = notes_of(reply)
+    assert (reply.value, note.startswith(said)) == ({"context": ""}, True), note
 
 
 @pytest.mark.parametrize("address", ["/search?q=timeout&limit=", "/search?q=timeout&limit=5&type=bugfix&cwd=/",
