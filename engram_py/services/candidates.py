@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import sqlite3
-from collections.abc import Sequence
-from itertools import accumulate
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, chain
 
 from engram_py.errors import StoreError
 from engram_py.models.observation import Candidate, Observation
@@ -67,14 +68,7 @@ class Candidates:
         chosen = self._rarest(written_words(observation.title), enough)
         if len(chosen) < enough:
             return []
-        matches = search.title_matches(
-            self._store,
-            match=_any_two(chosen) if enough > 1 else " OR ".join(chosen),
-            project=observation.project,
-            scope=observation.scope,
-            without=observation.id,
-            limit=_LOOKED_AT,
-        )
+        matches = self._sharing(observation, chosen, enough)
         alike = [
             (overlap(wanted, theirs), row)
             for row in matches
@@ -82,15 +76,28 @@ class Candidates:
         ]
         return sorted(alike, key=lambda pair: (-pair[0], -pair[1]["id"]))
 
-    def _rarest(self, words: Sequence[str], enough: int) -> list[str]:
-        """Expressions for the rarest of the words that more titles than the new one have; more than are ``enough``
-        while few rows have them."""
+    def _sharing(self, observation: Observation, chosen: Mapping[str, Sequence[int]], enough: int) -> list[Row]:
+        """The newest whose titles have any ``enough`` of the chosen words."""
+        store, project, scope, me = self._store, observation.project, observation.scope, observation.id
+        if any(len(rows) >= _COUNTED_TO for rows in chosen.values()):  # there are more of them
+            match = _any_two(list(chosen)) if enough > 1 else " OR ".join(chosen)
+            return search.title_matches(store, match=match, project=project, scope=scope, without=me, limit=_LOOKED_AT)
+        times = Counter(chain.from_iterable(chosen.values()))
+        together = sorted((row for row, words in times.items() if words >= enough), reverse=True)
+        return search.titled(store, together, project=project, scope=scope, without=me, limit=_LOOKED_AT)
+
+    def _rarest(self, words: Sequence[str], enough: int) -> dict[str, list[int]]:
+        """Expressions for the rarest of the words that more titles than the new one have, each with its newest rows;
+        more than are ``enough`` while few rows have them."""
         titled = [f"title : {quote(word)}" for word in words[:_MOST_COUNTED]]
         size = mentions.totals(self._store).rows
-        counts = word_counts.matching(self._store, titled, cap=_COUNTED_TO, size=size)
+        counts, found = word_counts.matching(self._store, titled, cap=_COUNTED_TO, size=size)
         known = sorted((rows, one) for one, rows in counts.items() if rows > 1)
         within = sum(rows <= _ROW_BUDGET for rows in accumulate(rows for rows, _ in known))
-        return [one for _, one in known[: min(_MOST_WORDS, max(enough, within))]]
+        chosen = [one for _, one in known[: min(_MOST_WORDS, max(enough, within))]]
+        unread = [one for one in chosen if one not in found]
+        found |= word_counts.newest_matching(self._store, unread, cap=_COUNTED_TO)
+        return {one: found[one] for one in chosen}
 
     def _unasked(self, observation: Observation, other_sync_id: str) -> bool:
         return relations.between(self._store, observation.sync_id, other_sync_id) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from engram_py.models.observation import Observation
 from engram_py.recall.score import Neighbours
@@ -173,14 +174,23 @@ def title_matches(store: Store, *, match: str, project: str, scope: str, without
 
     Of a title that thousands have, the newest of all projects are looked at: 10,000, in a project of so many rows 400.
     """
-    matching, found = newest(store, match, limit=2 * _PART), list[Row]()
-    for start in range(0, 2 * _PART, _PART):
-        part = matching[start : start + _PART]
-        found += store.rows(CANDIDATES, ids=json.dumps(part), project=project, scope=scope, id=without)
-        if len(found) >= limit or len(part) < _PART:
-            return found[:limit]
+    look = partial(titled, store, project=project, scope=scope, without=without, limit=limit)
+    matching = newest(store, match, limit=2 * _PART)
+    found = look(matching)
+    if len(found) >= limit or len(matching) < 2 * _PART:
+        return found
     few = live_ids(store, [project], cap=_MOST_ROWS)
     if few is not None:
-        rest = [row for row in newest(store, match, limit=_MOST_ROWS)[2 * _PART :] if row in few][:_PART]
-        found += store.rows(CANDIDATES, ids=json.dumps(rest), project=project, scope=scope, id=without)
+        found += look([row for row in newest(store, match, limit=_MOST_ROWS)[2 * _PART :] if row in few][:_PART])
+    return found[:limit]
+
+
+def titled(store: Store, ids: Sequence[int], *, project: str, scope: str, without: int, limit: int) -> list[Row]:
+    """The same of those of the rows, newest first, that are of the project and the scope."""
+    found: list[Row] = []
+    for start in range(0, len(ids), _PART):
+        part = json.dumps(ids[start : start + _PART])
+        found += store.rows(CANDIDATES, ids=part, project=project, scope=scope, id=without)
+        if len(found) >= limit:
+            break
     return found[:limit]

@@ -15,7 +15,10 @@ from json_each(:terms)
 """
 
 MATCHING = """
-select value, (select count(*) from (select 1 from observations_fts where observations_fts match value limit :cap))
+select value, (
+    select json_group_array(rowid)
+    from (select rowid from observations_fts where observations_fts match value order by rowid desc limit :cap)
+)
 from json_each(:matches)
 """
 
@@ -61,13 +64,23 @@ def rows_with(store: Store, terms: Sequence[str], spelt: Mapping[str, str], *, s
     return counts
 
 
-def matching(store: Store, expressions: Sequence[str], *, cap: int, size: int) -> dict[str, int]:
-    """How many rows match each expression, counted up to ``cap``; of what many match, as it was a little ago."""
+def matching(
+    store: Store, expressions: Sequence[str], *, cap: int, size: int
+) -> tuple[dict[str, int], dict[str, list[int]]]:
+    """How many rows match each expression, counted up to ``cap``; of what many match, as it was a little ago. And the
+    rows, newest first, of those that were not remembered."""
     counts = _remembered(store, expressions, size=size)
-    new = [one for one in expressions if one not in counts]
-    found = dict(store.pairs(MATCHING, matches=json.dumps(new), cap=cap)) if new else {}
-    _remember(store, {one: rows for one, rows in found.items() if rows >= _MATCHED_ROWS}, size=size)
-    return counts | found
+    found = newest_matching(store, [one for one in expressions if one not in counts], cap=cap)
+    new = {one: len(rows) for one, rows in found.items()}
+    _remember(store, {one: rows for one, rows in new.items() if rows >= _MATCHED_ROWS}, size=size)
+    return counts | new, found
+
+
+def newest_matching(store: Store, expressions: Sequence[str], *, cap: int) -> dict[str, list[int]]:
+    """The newest rows that match each expression, at most ``cap``, newest first."""
+    if not expressions:
+        return {}
+    return {one: json.loads(rows) for one, rows in store.pairs(MATCHING, matches=json.dumps(expressions), cap=cap)}
 
 
 def _remembered(store: Store, terms: Sequence[str], *, size: int) -> dict[str, int]:
