@@ -52,12 +52,26 @@ def find_departure(log: Log, path: str, text: Text, *, was_here: bool = True) ->
     return Verdict.UNSEEN if born or log.complete else Verdict.UNSETTLED
 
 
-def removal(log: Log, path: str) -> Commit | None:
-    """The commit since which there is no file at ``path``; None while there is one."""
-    for commit, change in _touching(log, path):
-        if not commit.is_merge:
-            return commit if change.kind == "D" else None
-    return None
+def removal(log: Log, path: str) -> Commit | Verdict:
+    """The commit that deleted the file at ``path`` for good; ``PRESENT`` while HEAD has one, ``UNSEEN`` where no
+    commit tells of it, ``UNSETTLED`` where the log does not reach that far.
+
+    Along first parents, each commit says what became of the file where HEAD is. What a merge brought is looked for
+    in what it merged, so the merge itself is named only where it dropped a file that both sides had.
+    """
+    changes = {commit.id: change.kind for commit, change in _touching(log, path)}
+    at = log.last_touch(log.commits[0].id, changes) if log.commits else None
+    if at is None:
+        return Verdict.UNSEEN if log.complete else Verdict.UNSETTLED
+    if changes[at.id] != "D":
+        return Verdict.PRESENT
+    while at.is_merge:
+        merged = [log.last_touch(parent, changes) for parent in at.parents[1:]]
+        deeper = next((one for one in merged if one is not None and changes[one.id] == "D"), None)
+        if deeper is None:
+            return at if log.complete or None not in merged else Verdict.UNSETTLED
+        at = deeper
+    return at
 
 
 def _without_event(log: Log, path: str, text: Text) -> Commit | Verdict:

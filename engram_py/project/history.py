@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,13 +76,21 @@ class Log:
     commits: tuple[Commit, ...]
     complete: bool
     _since: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+    _by_id: dict[str, Commit] = field(default_factory=dict, compare=False, repr=False)
+
+    def last_touch(self, commit: str, touched: Container[str]) -> Commit | None:
+        """The first of ``touched`` from ``commit`` back, along first parents; None where the list ends before."""
+        at = self._commit(commit)
+        while at is not None and at.id not in touched:
+            at = self._commit(at.parents[0]) if at.parents else None
+        return at
 
     def ancestors(self, commit: str) -> set[str]:
         """``commit`` and those of the listed ones it descends from."""
-        parents = {one.id: one.parents for one in self.commits}
         known, pending = {commit}, [commit]
         while pending:
-            for parent in parents.get(pending.pop(), ()):
+            one = self._commit(pending.pop())
+            for parent in one.parents if one is not None else ():
                 if parent not in known:
                     known.add(parent)
                     pending.append(parent)
@@ -94,6 +102,11 @@ class Log:
             known = self.ancestors(commit)
             self._since[commit] = sum(1 for one in self.commits if one.id not in known)
         return self._since[commit]
+
+    def _commit(self, commit: str) -> Commit | None:
+        if not self._by_id:
+            self._by_id.update({one.id: one for one in self.commits})
+        return self._by_id.get(commit)
 
 
 def read_log(root: Path, head: str, paths: Sequence[str], *, context: int, most: int, patience: Patience) -> Log | None:

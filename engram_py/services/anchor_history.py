@@ -25,16 +25,26 @@ MOST_CANDIDATES = 12
 
 
 @dataclass(frozen=True, slots=True)
+class Deed:
+    """A commit, by whom it is, and how many HEAD has since."""
+
+    commit: str
+    author: str
+    commits_ago: int
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
-    """What history says of one text. ``path`` is what its file is called at HEAD, ``candidates`` are files that the
-    commit which took it out touched as well."""
+    """What history says of one text. ``path`` is what its file was called last, ``candidates`` are files that the
+    commit which took the text out touched as well. ``present`` is whether HEAD has the file, ``removal`` what deleted
+    it; neither where git does not reach that far."""
 
     path: str
-    commit: str | None = None
-    author: str | None = None
-    commits_ago: int | None = None
+    departure: Deed | None = None
     uncommitted: bool = False
     candidates: tuple[str, ...] = ()
+    removal: Deed | None = None
+    present: bool = False
 
 
 def trace(repository: Repository, anchors: Sequence[Anchor], memory: GitMemory, patience: Patience) -> dict[int, Trace]:
@@ -79,11 +89,12 @@ def _follow(
         if events is None:
             return None
         ends = {one: removal(log, paths[one]) for one, (_, log) in events.items()}
-        left = {event.id for event, _ in events.values() if isinstance(event, Commit)}
-        left |= {end.id for end in ends.values() if end is not None}
+        left = {
+            deed.id for one, (event, _) in events.items() for deed in (event, ends[one]) if isinstance(deed, Commit)
+        }
         touched = read_renames(repository.root, sorted(left), patience) if left else {}
         for one, (event, log) in events.items():
-            traces[one] = _seen(traces[one], event, log, touched)
+            traces[one] = _ended(_seen(traces[one], event, log, touched), ends[one], log, touched)
         open_ends = [anchor for anchor in open_ends if _renamed(traces, anchor, ends.get(anchor.id), touched)]
         if not open_ends:
             return traces
@@ -98,21 +109,26 @@ def _seen(known: Trace, event: Commit | Verdict, log: Log, touched: Touched) -> 
         return Trace(known.path, uncommitted=True)
     if not isinstance(event, Commit):
         return known
-    return Trace(
-        known.path,
-        commit=event.id,
-        author=event.author,
-        commits_ago=log.commits_since(event.id),
-        candidates=_candidates(touched.get(event.id, ()), known.path),
-    )
+    return Trace(known.path, departure=_deed(event, log), candidates=_candidates(touched.get(event.id, ()), known.path))
 
 
-def _renamed(traces: dict[int, Trace], anchor: Anchor, end: Commit | None, touched: Touched) -> bool:
+def _ended(known: Trace, end: Commit | Verdict, log: Log, touched: Touched) -> Trace:
+    """The same, with what became of the file. A commit of which git did not tell what it renamed deleted nothing that
+    anybody is sure of."""
+    removal = _deed(end, log) if isinstance(end, Commit) and end.id in touched else None
+    return replace(known, removal=removal, present=end is Verdict.PRESENT)
+
+
+def _deed(commit: Commit, log: Log) -> Deed:
+    return Deed(commit.id, commit.author, log.commits_since(commit.id))
+
+
+def _renamed(traces: dict[int, Trace], anchor: Anchor, end: Commit | Verdict | None, touched: Touched) -> bool:
     """Whether the commit that removed the file only renamed it; the trace goes on under the new name then."""
     known = traces[anchor.id]
-    for change in touched.get(end.id, ()) if end is not None else ():
+    for change in touched.get(end.id, ()) if isinstance(end, Commit) else ():
         if change.kind == "R" and change.old_path == known.path:
-            traces[anchor.id] = replace(known, path=change.path)
+            traces[anchor.id] = replace(known, path=change.path, removal=None)
             return True
     return False
 
@@ -162,9 +178,10 @@ def _candidates(changes: Sequence[Change], path: str) -> tuple[str, ...]:
 
 def _key(anchor: Anchor) -> str:
     facts = (anchor.path, anchor.start_line, anchor.end_line, anchor.digest, anchor.blob, anchor.git_commit)
-    return "trace:" + hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
+    return "traced:" + hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
 
 
 def _from_json(text: str) -> Trace:
     values = json.loads(text)
-    return replace(Trace(**values), candidates=tuple(values["candidates"]))
+    deeds = {name: Deed(**values[name]) if values[name] else None for name in ("departure", "removal")}
+    return Trace(**values | deeds | {"candidates": tuple(values["candidates"])})

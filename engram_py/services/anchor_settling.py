@@ -68,13 +68,13 @@ def _as_traced(anchor: Anchor, state: AnchorState, found: Trace, tree: WorkingTr
     # Lines can leave a file that stays; a whole file that is still there changed, whatever copies of it there are.
     if anchor.lines is not None or state.state == "gone":
         # What a commit took away it may have put into another of its files; what is not committed stands nearby.
-        nearby = found.candidates if found.commit else siblings(anchor, tree.root)
+        nearby = found.candidates if found.departure else siblings(anchor, tree.root)
         if moved := in_files(anchor, nearby, tree):
             return moved
-    return replace(
-        state,
-        commit=found.commit,
-        author=found.author,
-        commits_ago=found.commits_ago,
-        uncommitted=found.uncommitted,
-    )
+    # A file that is gone is told by who deleted it, whoever changed the text before.
+    deed, uncommitted = found.departure, found.uncommitted
+    if state.state == "gone":
+        deed, uncommitted = found.removal, found.removal is None and (found.present or found.uncommitted)
+    if deed is None:
+        return replace(state, uncommitted=uncommitted)
+    return replace(state, commit=deed.commit, author=deed.author, commits_ago=deed.commits_ago)

@@ -109,7 +109,18 @@ class Oracle:
         return found
 
     def _followed(self, span: Span, head: str) -> str | None:
-        """What the file is called at ``head``, followed along the main line from where the span's commit left it."""
+        """What the file is called at ``head``; None when there is none any more."""
+        return self._names_since(span, head)[0]
+
+    def deleted(self, span: Span, commit: str, head: str) -> bool:
+        """Whether ``commit`` deleted the file, by the last name it had, and ``head`` has none of that name."""
+        last = self._names_since(span, head)[1]
+        gone = self.git("diff", "--no-renames", "--diff-filter=D", "--name-only", f"{commit}^", commit).splitlines()
+        return last in gone and last not in self.files(head)
+
+    def _names_since(self, span: Span, head: str) -> tuple[str | None, str]:
+        """The file's name at ``head`` and the last one it had, followed along the main line from where the span's
+        commit left it."""
         base = self.git("merge-base", span.commit, head).strip()
         path: str | None = span.path if span.path in self.files(base) else None
         last = span.path
@@ -124,7 +135,7 @@ class Oracle:
                 path = None
             elif path is None and names[-1] == last:
                 path = last
-        return path
+        return path, last
 
     def wrote(self, commit: str) -> set[str]:
         """The files a commit wrote."""

@@ -63,9 +63,13 @@ def verify(oracle: Oracle, span: Span, state: AnchorState, head: str) -> str:
         assert (state.path if here else state.now_path, state.start if here else state.now_start) == (path, line)
         return state.state
     if state.commit is None:
+        assert state.state != "gone"
         assert not oracle.ever_held(span, head), f"{span}: {state}"
         return "never said in this history"
-    assert oracle.took_it_out(span, state.commit, head) == "", f"{span}: {state}"
+    if state.state == "gone":
+        assert oracle.deleted(span, state.commit, head), f"{span}: {state}"
+    else:
+        assert oracle.took_it_out(span, state.commit, head) == "", f"{span}: {state}"
     assert oracle.git("rev-list", "--count", f"{state.commit}..{head}").strip() == str(state.commits_ago)
     assert oracle.git("show", "-s", "--format=%an", state.commit).strip() == state.author
     return state.state

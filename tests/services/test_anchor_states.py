@@ -12,6 +12,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.models.anchor import AnchorState
+from engram_py.models.observation import Saved
 from engram_py.store import observations as table
 from tests.services.anchored import about, commit, lines, state, states, write
 from tests.services.conftest import Git, Opener, RepoMaker
@@ -239,6 +240,120 @@ def test_a_deleted_file_is_gone_and_whoever_deleted_it_is_named(
         commit(git, root, "delete", by="Bo")
         commit(git, root, "go on")
     assert blame(state(here, saved)) == (("gone", 1, "Bo", False) if committed else ("gone", None, None, True))
+
+
+def rewritten(here: Engram, root: Path, git: Git) -> Saved:
+    """A memory of lines that Bo rewrote since."""
+    saved = about(here, f"{AUTH}:10-20")
+    write(root, AUTH, ["all = new"])
+    commit(git, root, "rewrite", by="Bo")
+    return saved
+
+
+def test_a_file_that_was_rewritten_and_then_deleted_is_gone_by_whoever_deleted_it(
+    here: Engram, root: Path, git: Git
+) -> None:
+    saved = rewritten(here, root, git)
+    (root / AUTH).unlink()
+    deleted = commit(git, root, "delete", by="Cy")
+    commit(git, root, "go on")
+    found = state(here, saved)
+    assert (*blame(found), found.commit) == ("gone", 1, "Cy", False, deleted)
+
+
+def test_a_file_that_was_rewritten_and_is_deleted_but_not_committed_is_nobodys_yet(
+    here: Engram, root: Path, git: Git
+) -> None:
+    saved = rewritten(here, root, git)
+    (root / AUTH).unlink()
+    assert blame(state(here, saved)) == ("gone", None, None, True)
+
+
+def test_a_file_that_was_renamed_and_then_deleted_is_gone_by_whoever_deleted_it(
+    here: Engram, root: Path, git: Git
+) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    git(root, "mv", AUTH, "src/identity.py")
+    commit(git, root, "rename", by="Bo")
+    write(root, "src/identity.py", ["fifteen = 1" if "auth_15" in line else line for line in lines("auth")])
+    commit(git, root, "change", by="Cy")
+    (root / "src/identity.py").unlink()
+    commit(git, root, "delete", by="Di")
+    assert blame(state(here, saved)) == ("gone", 0, "Di", False)
+
+
+def test_a_file_that_was_deleted_brought_back_and_deleted_again_is_gone_since_the_last_time(
+    here: Engram, root: Path, git: Git
+) -> None:
+    saved = about(here, AUTH)
+    (root / AUTH).unlink()
+    commit(git, root, "delete", by="Bo")
+    write(root, AUTH, ["all = new"])
+    commit(git, root, "again", by="Cy")
+    (root / AUTH).unlink()
+    commit(git, root, "delete again", by="Di")
+    commit(git, root, "go on")
+    assert blame(state(here, saved)) == ("gone", 1, "Di", False)
+
+
+@pytest.mark.parametrize("deleted_on", ["main", "topic"])
+def test_a_file_that_one_side_of_a_merge_deleted_and_the_other_changed_is_gone_by_whoever_deleted_it(
+    here: Engram, root: Path, git: Git, deleted_on: str
+) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    git(root, "branch", "topic")
+    git(root, "checkout", "-q", deleted_on)
+    (root / AUTH).unlink()
+    deleted = commit(git, root, "delete", by="Bo")
+    git(root, "checkout", "-q", "topic" if deleted_on == "main" else "main")
+    write(root, AUTH, ["all = new"])
+    commit(git, root, "change", by="Cy")
+    git(root, "checkout", "-q", "main")
+    git(root, "merge", "-q", "--no-commit", "-s", "ours", "topic")
+    (root / AUTH).unlink(missing_ok=True)
+    commit(git, root, "merge", by="Di")
+
+    found = state(here, saved)
+
+    assert (found.state, found.author, found.commit) == ("gone", "Bo", deleted)
+
+
+def test_a_file_that_a_merge_alone_dropped_is_gone_by_the_merger(here: Engram, root: Path, git: Git) -> None:
+    saved = about(here, AUTH)
+    git(root, "checkout", "-q", "-b", "topic")
+    commit(git, root, "nothing", by="Bo")
+    git(root, "checkout", "-q", "main")
+    git(root, "merge", "-q", "--no-ff", "--no-commit", "topic")
+    (root / AUTH).unlink()
+    commit(git, root, "merge", by="Cy")
+    assert blame(state(here, saved)) == ("gone", 0, "Cy", False)
+
+
+def test_a_deletion_further_back_than_a_shallow_clone_reaches_is_nobodys(
+    open_memory: Opener, here: Engram, root: Path, git: Git, tmp_path: Path
+) -> None:
+    saved = rewritten(here, root, git)
+    (root / AUTH).unlink()
+    commit(git, root, "delete", by="Cy")
+    commit(git, root, "go on")
+    commit(git, root, "go on")
+    git(tmp_path, "clone", "-q", "--depth=2", f"file://{root}", "clone")
+
+    found = state(open_memory(tmp_path / "clone", project=saved.project), saved)
+
+    assert (*blame(found), found.commit) == ("gone", None, None, False, None)
+
+
+def test_a_deletion_further_back_than_git_is_asked_about_is_nobodys(
+    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = about(here, AUTH)
+    (root / AUTH).unlink()
+    commit(git, root, "delete", by="Bo")
+    for _ in range(3):
+        commit(git, root, "go on")
+    monkeypatch.setattr("engram_py.services.anchor_history._DEPTHS", (1, 2))
+    assert blame(state(here, saved)) == ("gone", None, None, False)
 
 
 # --- who and when ------------------------------------------------------------------------------------------
