@@ -1,4 +1,4 @@
-"""The words of anchors: what became of the files an observation is about, and of the commit it was made at."""
+"""The words of anchors: what became of the files an observation is about."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from engram_py.interfaces.wording import age, notes
-from engram_py.models.anchor import AnchorState, Visibility
+from engram_py.models.anchor import AnchorState
 from engram_py.models.anchoring import Checked, StaleLine
 
 _MOST_ANCHORS = 4  # of one observation, in a list
@@ -36,17 +36,6 @@ def place(path: str, start: int | None, end: int | None) -> str:
     if start is None:
         return path
     return f"{path}:{start}" if end in (None, start) else f"{path}:{start}-{end}"
-
-
-def visibility(value: Visibility) -> str:
-    """Where the commit of an observation is, when that is not the history of HEAD; else nothing."""
-    branch = value.branch or "another branch"
-    match value.state:
-        case "elsewhere":
-            return f"from branch {branch}, not merged here"
-        case "gone":
-            return f"from branch {branch}, deleted without a merge"
-    return ""
 
 
 def _when(state: AnchorState) -> str:

@@ -50,8 +50,7 @@ def marks(hit: Hit) -> list[str]:
     found += ["superseded"] if superseded else []
     found += [hit.lifecycle] if hit.lifecycle != "active" else []
     found += ["needs review"] if hit.state == "needs_review" else []
-    if hit.branch:  # no branch's name has a blank in it: that is a sentence about one
-        found.append(f"on {hit.branch}" if " " in hit.branch else f"on branch {hit.branch}")
+    found += [f"on branch {hit.branch}"] if hit.branch else []
     found += [f"says the same as [#{hit.like}]"] if hit.like is not None else []
     found += ["fresh"] if hit.anchors and all(anchor.state == "fresh" for anchor in hit.anchors) else []
     return found

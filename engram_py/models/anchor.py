@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 AnchorOrigin = Literal["given", "where"]
 AnchorWord = Literal["fresh", "changed", "moved", "gone", "unknown"]
-VisibilityWord = Literal["in_history", "elsewhere", "gone", "unknown"]
+VisibilityWord = Literal["in_history", "elsewhere", "unknown"]
 
 MOST_ANCHORS = 32  # of one observation
 PATH_LIMIT_CHARS = 1_024
@@ -104,4 +104,4 @@ class Visibility:
     @property
     def elsewhere(self) -> bool:
         """Whether to rank it down and not to inject it unasked: its code is not the code that is checked out."""
-        return self.state in ("elsewhere", "gone")
+        return self.state == "elsewhere"

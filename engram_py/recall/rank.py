@@ -21,16 +21,16 @@ _USED_OFTEN = 4.0
 _MIDDLE = 0.5
 
 SUPERSEDED, ARCHIVED, OVERDUE, EXPIRED = 0.5, 0.6, 0.9, 0.7
-ELSEWHERE, BRANCH_GONE = 0.8, 0.7
+ELSEWHERE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What else is known about a row: whether something replaced it, where its branch is (``elsewhere``, ``gone``),
-    and in how many sessions it was shown unasked and cited."""
+    """What else is known about a row: whether something replaced it, whether it is on another branch, and in how
+    many sessions it was shown unasked and cited."""
 
     superseded: bool = False
-    branch: str = ""
+    elsewhere: bool = False
     injected: int = 0
     cited: int = 0
 
@@ -52,7 +52,7 @@ def factors(row: Observation, now: datetime, standing: Standing) -> Mapping[str,
     ``recency``: 1 + .06 r; ``pinned``: 1.10; ``salience``: 1 + .06 (2 s - 1), s in 0..1 with .5 in the middle;
     ``use``: 1 + .04 n / (n + 4) after n times shown; ``cited``: see recall/citations.py.
     ``superseded`` .5, ``archived`` .6, ``expired`` .7, ``overdue``
-    .9, ``branch`` .8 or .7.
+    .9, ``branch`` .8.
     """
     found = {"recency": 1 + RECENCY * recency(row, now)}
     if row.pinned:
@@ -71,8 +71,8 @@ def factors(row: Observation, now: datetime, standing: Standing) -> Mapping[str,
         found["expired"] = EXPIRED
     if _past(row.review_after, now):
         found["overdue"] = OVERDUE
-    if standing.branch:
-        found["branch"] = {"elsewhere": ELSEWHERE, "gone": BRANCH_GONE}.get(standing.branch, 1.0)
+    if standing.elsewhere:
+        found["branch"] = ELSEWHERE
     return {name: rounded for name, value in found.items() if (rounded := round(value, 4)) != 1}
 
 

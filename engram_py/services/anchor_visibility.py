@@ -69,8 +69,7 @@ def judge(
         return Visibility("unknown", row.git_branch, why)
     if is_branch(row.git_branch):
         return Visibility("elsewhere", row.git_branch)
+    # Its text may have been merged and changed since, or never have been: nothing that is left tells which.
     if any(present):
         return _IN_HISTORY
-    if present:
-        return Visibility("gone", row.git_branch)
     return Visibility("unknown", row.git_branch, f"{row.git_branch} is gone, merged or not")

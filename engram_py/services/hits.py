@@ -94,15 +94,15 @@ class Hits:
             row = rows[one.id]
             relations = notes.get(row.sync_id, ())
             seen = visible.get(row.id)
-            branch = seen.state if seen is not None and seen.elsewhere else ""
+            elsewhere = seen is not None and seen.elsewhere
             tally = tallies.get(row.id)
             told = (tally.injected, tally.cited) if tally else (0, 0)
-            by = factors(row, now, Standing(_superseded(relations), branch, *told))
+            by = factors(row, now, Standing(_superseded(relations), elsewhere, *told))
             place = Placed(row, one, one.relevance, by, relations)
             for factor in by.values():
                 place.score *= factor
             if seen is not None and seen.elsewhere:
-                place.branch = seen.branch or "a branch that is gone"
+                place.branch = seen.branch or ""
             placed.append(place)
         placed.sort(key=lambda place: (not (whole_first and place.scored.whole), -place.score, -place.row.id))
         return _different_first(placed, limit)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from engram_py.interfaces import render
-from engram_py.interfaces.wording_anchors import phrase, visibility
-from engram_py.models.anchor import AnchorState, Visibility
+from engram_py.interfaces.wording_anchors import phrase
+from engram_py.models.anchor import AnchorState
 from engram_py.models.anchoring import Checked, StaleLine
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
@@ -58,19 +58,6 @@ def test_a_state_is_one_short_phrase(found: AnchorState, said: str) -> None:
 def test_without_its_path_a_fresh_anchor_needs_no_word() -> None:
     assert phrase(state("fresh"), with_path=False) == ""
     assert phrase(state("moved", now_path="b.py"), with_path=False) == "moved to b.py"
-
-
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
-        (Visibility("in_history"), ""),
-        (Visibility("unknown", "topic", "the clone is shallow"), ""),
-        (Visibility("elsewhere", "topic"), "from branch topic, not merged here"),
-        (Visibility("gone", "topic"), "from branch topic, deleted without a merge"),
-    ],
-)
-def test_only_a_commit_that_is_elsewhere_is_worth_a_word(found: Visibility, said: str) -> None:
-    assert visibility(found) == said
 
 
 def test_a_check_names_what_went_stale_and_the_next_step() -> None:

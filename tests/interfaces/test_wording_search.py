@@ -70,7 +70,6 @@ def test_a_hit_is_its_handle_title_type_age_and_a_line() -> None:
         pytest.param({"lifecycle": "historical"}, "historical", id="historical"),
         pytest.param({"state": "needs_review"}, "needs review", id="overdue"),
         pytest.param({"branch": "feature/x"}, "on branch feature/x", id="branch"),
-        pytest.param({"branch": "a branch that is gone"}, "on a branch that is gone", id="branch-gone"),
         pytest.param({"like": 9}, "says the same as [#9]", id="same"),
         pytest.param({"anchors": (anchor("fresh"), anchor("fresh"))}, "fresh", id="fresh"),
         pytest.param({"relations": (RelationNote("superseded_by", 14, "Lowered it"),)}, "superseded", id="superseded"),

@@ -48,6 +48,12 @@ def on_branch(app: Engram, root: Path, git: Git, *files: str) -> Saved:
     return saved
 
 
+def collect(git: Git, root: Path) -> None:
+    """Have git forget what no branch leads to."""
+    git(root, "reflog", "expire", "--expire=now", "--all")
+    git(root, "gc", "-q", "--prune=now")
+
+
 # --- in history ----------------------------------------------------------------------------------------------
 
 
@@ -153,10 +159,42 @@ def test_text_that_was_squashed_and_changed_since_in_one_of_its_files_is_still_k
     assert seen(here, saved) == IN_HISTORY
 
 
-def test_a_branch_deleted_without_a_merge_leaves_memories_that_are_gone(here: Engram, root: Path, git: Git) -> None:
+@pytest.mark.parametrize("collected", [False, True])
+def test_text_that_was_squashed_and_changed_since_is_of_no_branch_once_that_is_deleted(
+    here: Engram, root: Path, git: Git, collected: bool
+) -> None:
+    saved = on_branch(here, root, git, f"{AUTH}:10-20")
+    git(root, "merge", "-q", "--squash", "topic")
+    commit(git, root, "squashed")
+    write(root, AUTH, ["sixteen = 1" if "auth_16" in line else line for line in lines("auth")])
+    commit(git, root, "changed since")
+    assert here.search("branch topic commit").results[0].branch == "topic"
+
+    git(root, "branch", "-q", "-D", "topic")
+    if collected:
+        collect(git, root)
+
+    assert seen(here, saved) == Visibility("unknown", "topic", "topic is gone, merged or not")
+    [hit] = here.search("branch topic commit").results
+    assert (hit.branch, hit.anchors[0].state) == ("", "changed")
+    assert [row.id for row in here.contexts.assemble(unasked=True).recent] == [saved.id]
+
+
+def test_text_that_was_squashed_is_in_history_when_nothing_of_its_branch_is_left(
+    here: Engram, root: Path, git: Git
+) -> None:
+    saved = on_branch(here, root, git, f"{AUTH}:10-20")
+    git(root, "merge", "-q", "--squash", "topic")
+    commit(git, root, "squashed")
+    git(root, "branch", "-q", "-D", "topic")
+    collect(git, root)
+    assert seen(here, saved) == IN_HISTORY
+
+
+def test_a_deleted_branch_may_have_been_merged_whatever_its_text_is_now(here: Engram, root: Path, git: Git) -> None:
     saved = on_branch(here, root, git, f"{AUTH}:10-20")
     git(root, "branch", "-q", "-D", "topic")
-    assert seen(here, saved) == Visibility("gone", "topic")
+    assert seen(here, saved) == Visibility("unknown", "topic", "topic is gone, merged or not")
 
 
 def test_without_a_file_to_tell_by_a_deleted_branch_may_have_been_squashed(here: Engram, root: Path, git: Git) -> None:
