@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from zlib import crc32
 
 from engram_py.models.anchor import Mark
@@ -41,10 +41,15 @@ def mark_span(lines: Sequence[bytes], start: int, end: int) -> Mark:
     sizes = Counter(map(len, lines))
     # To be found quickly: the line whose length the fewest others have, a long one among several such.
     offset = min(range(len(span)), key=lambda at: (sizes[len(span[at])], -len(span[at])))
-    probe = f"{offset}.{len(span[offset])}.{crc32(span[offset])}"
+    probe = f"{offset}.{_probe(span[offset])}"
     places = find_span(lines, Mark(digest_of(span), probe), len(span))
     here = start - 1
     return Mark(digest_of(span), probe, max(1, len(places)), places.index(here) if here in places else 0)
+
+
+def probes_of(lines: Iterable[bytes]) -> set[str]:
+    """What follows the offset in the probe of every span that may stand in these lines."""
+    return {_probe(line) for line in lines}
 
 
 def find_span(lines: Sequence[bytes], mark: Mark, count: int) -> list[int]:
@@ -79,6 +84,10 @@ def place_of(lines: Sequence[bytes], mark: Mark, start: int, count: int) -> int 
     if not places or len(places) < mark.copies:
         return None
     return min(places, key=lambda at: (abs(at - here), at)) + 1
+
+
+def _probe(line: bytes) -> str:
+    return f"{len(line)}.{crc32(line)}"
 
 
 def _is_at(lines: Sequence[bytes], mark: Mark, first: int, count: int) -> bool:

@@ -168,10 +168,15 @@ class Anchors:
         if wanted.endswith("/"):
             return table.of_folder(self._store, wanted, projects=projects, limit=limit)
         found = table.of_file(self._store, wanted, projects=projects, limit=limit)
+        here = self._here()
+        if here.repository is None:
+            return found
+        from engram_py.services.anchor_history import trace
         from engram_py.services.anchor_moves import moved_to
 
         states = partial(self.states, patience=patience)
-        moved = moved_to(self._store, wanted, self._here(), states, projects=projects, limit=limit)
+        traces = partial(trace, here.repository, memory=self._memory, patience=Patience(patience))
+        moved = moved_to(self._store, wanted, here, states, traces, projects=projects, limit=limit)
         return [*dict.fromkeys([*found, *moved])][:limit]
 
     def check(self, project: str | None = None) -> Checked:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from engram_py.models.anchor import ANCHOR_COLUMNS, Anchor
@@ -55,15 +55,57 @@ order by updated_at desc, id desc
 limit :limit
 """
 
-# The paths that were recorded last: what moved lately is what is asked for by its new name.
-PATHS = """
-select anchors.path
-from anchors
-join observations on observations.id = anchors.observation_id
+# The anchors read are the newest: what moved lately is what is asked for by its new name.
+NEWEST_PATHS = """
+select newest.path
+from (select id, observation_id, path from anchors order by id desc limit :limit) as newest
+join observations on observations.id = newest.observation_id
 where observations.project in (select value from json_each(:projects)) and observations.deleted_at is null
-group by anchors.path
-order by max(anchors.id) desc
-limit :limit
+group by newest.path
+order by max(newest.id) desc
+"""
+
+PATHS_NAMED = """
+select named.path
+from (
+    select observation_id, path from anchors where name = :name order by observation_id desc limit :limit
+) as named
+join observations on observations.id = named.observation_id
+where observations.project in (select value from json_each(:projects)) and observations.deleted_at is null
+group by named.path
+order by max(named.observation_id) desc
+"""
+
+# One of each path is enough to see where its file went.
+NEWEST_AT = f"""
+select {_COLUMNS}
+from anchors
+where id in (
+    select max(anchors.id)
+    from anchors
+    join observations on observations.id = anchors.observation_id
+    where anchors.name in (select value from json_each(:names))
+      and anchors.path in (select value from json_each(:paths))
+      and anchors.digest is not null
+      and observations.project in (select value from json_each(:projects)) and observations.deleted_at is null
+    group by anchors.path
+)
+order by id desc
+"""
+
+# A probe is `offset.length.checksum` of one of the lines (see project/spans.py); a whole file has none.
+ALIKE = f"""
+select {", ".join(f"newest.{name}" for name in ANCHOR_COLUMNS)}
+from (select * from anchors order by id desc limit :limit) as newest
+join observations on observations.id = newest.observation_id
+where case
+        when newest.probe is null
+        then newest.file_digest in (select value from json_each(:digests))
+          or newest.digest in (select value from json_each(:digests))
+        else substr(newest.probe, instr(newest.probe, '.') + 1) in (select value from json_each(:probes))
+      end
+  and observations.project in (select value from json_each(:projects)) and observations.deleted_at is null
+order by newest.id desc
 """
 
 AT_PATHS = f"""
@@ -117,9 +159,30 @@ def of_folder(store: Store, folder: str, *, projects: Sequence[str] | None, limi
     return [row[0] for row in rows]
 
 
-def paths(store: Store, projects: Sequence[str], *, limit: int) -> list[str]:
-    """The paths that live observations of the projects are anchored to, those recorded last first."""
-    return [row[0] for row in store.rows(PATHS, projects=json.dumps(list(projects)), limit=limit)]
+def newest_paths(store: Store, projects: Sequence[str], *, limit: int) -> list[str]:
+    """The paths of the last ``limit`` anchors that are of live observations of the projects, the newest first."""
+    return [row[0] for row in store.rows(NEWEST_PATHS, projects=json.dumps(list(projects)), limit=limit)]
+
+
+def paths_named(store: Store, projects: Sequence[str], name: str, *, limit: int) -> list[str]:
+    """The paths whose last part is ``name``, of the last ``limit`` anchors to such a file."""
+    return [row[0] for row in store.rows(PATHS_NAMED, projects=json.dumps(list(projects)), name=name, limit=limit)]
+
+
+def newest_at(store: Store, paths: Sequence[str], *, projects: Sequence[str]) -> list[Anchor]:
+    """Of each path that was read the newest anchor of a live observation of the projects."""
+    values = {"paths": json.dumps(list(paths)), "projects": json.dumps(list(projects))}
+    names = json.dumps([_name(path) for path in paths])
+    return [Anchor.from_row(row) for row in store.rows(NEWEST_AT, names=names, **values)]
+
+
+def alike(
+    store: Store, probes: Collection[str], digests: Sequence[str], *, projects: Sequence[str], limit: int
+) -> list[Anchor]:
+    """Of the last ``limit`` anchors those that may stand in a text with these lines (``probes``) and ``digests``."""
+    values = {"probes": json.dumps(list(probes)), "digests": json.dumps(list(digests))}
+    rows = store.rows(ALIKE, projects=json.dumps(list(projects)), limit=limit, **values)
+    return [Anchor.from_row(row) for row in rows]
 
 
 def at_paths(store: Store, paths: Sequence[str], *, projects: Sequence[str], limit: int) -> list[Observation]:

@@ -75,6 +75,15 @@ def verify(oracle: Oracle, span: Span, state: AnchorState, head: str) -> str:
     return state.state
 
 
+def asked_for(app: Engram, states: dict[int, tuple[AnchorState, ...]]) -> int:
+    """How many memories moved to another file; each is found by it."""
+    moved = {row: state.now_path for row, (state,) in states.items() if state.now_path not in (None, state.path)}
+    for row, path in moved.items():
+        assert path is not None
+        assert row in app.anchors.of_file(path), f"{states[row]}"
+    return len(moved)
+
+
 def replayed(data_dir: Path, root: Path, *, seed: int, commits: int, spans: int, heads: int) -> Counter[str]:
     """Save memories along a history, go to some of its later commits, and check every state there."""
     history = History(seed, files=24)
@@ -89,6 +98,7 @@ def replayed(data_dir: Path, root: Path, *, seed: int, commits: int, spans: int,
             head = ids[history.main[-1 - number * len(history.main) // (3 * heads)]]
             checkout(root, head)
             states = app.anchors.states(rows)
+            checked["found where it moved to"] += asked_for(app, states)
             checked.update(verify(oracle, span, states[row][0], head) for row, span in made.items())
     return checked
 
@@ -96,6 +106,7 @@ def replayed(data_dir: Path, root: Path, *, seed: int, commits: int, spans: int,
 def test_every_state_of_sixty_memories_is_what_git_says(data_dir: Path, tmp_path: Path) -> None:
     checked = replayed(data_dir, tmp_path / "scripted", seed=1, commits=120, spans=60, heads=2)
 
+    assert checked.pop("found where it moved to") >= 5
     assert sum(checked.values()) == 120
     assert min(checked[word] for word in ("fresh", "moved", "changed")) >= 10
 
@@ -107,6 +118,7 @@ def test_every_state_of_two_hundred_memories_in_six_hundred_commits_is_what_git_
 ) -> None:
     checked = replayed(data_dir, tmp_path / "scripted", seed=seed, commits=600, spans=200, heads=4)
 
+    assert checked.pop("found where it moved to") >= 20
     assert sum(checked.values()) == 800
     assert min(checked[word] for word in ("fresh", "moved", "changed", "gone")) >= 20
     assert checked["went to a file that got another name since"] <= 16
