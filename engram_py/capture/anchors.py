@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 
 from engram_py.models.anchor import LINE_LIMIT, MOST_ANCHORS, AnchorOrigin
@@ -26,8 +25,8 @@ _LABEL = re.compile(
 _ITEM = re.compile(r"[ \t]+\S|[ \t]*(?:[-*+>]|\d{1,2}[.)])\s|[ \t]*`")
 
 _WORD = re.compile(r"`([^`\n]{1,1100})`|([^\s,;()\[\]<>\"'`|]{1,1100})")
-# `:10`, `:10-20`, `:10:5` (a column), `#L10-L20`
-_LINES = re.compile(r"[:#]L?(\d{1,20})(?:[-–]L?(\d{1,20})|:\d{1,6})?$")
+# `:10`, `:10-20`, `:10-` (to the end), `:10:5` (a column), `#L10-L20`
+_LINES = re.compile(r"[:#]L?(\d{1,20})(?:[-–](?:L?(\d{1,20})|(?P<open>))|:\d{1,6})?$")
 _LINES_AFTER = re.compile(
     r"`?[ \t]*[,:]?[ \t]*\(?(?:lines?|l\.|ll\.)[ \t]*(\d{1,20})(?:[ \t]*(?:[-–]|to)[ \t]*(\d{1,20}))?", re.IGNORECASE
 )
@@ -54,7 +53,7 @@ def references(files: Sequence[str], content: str) -> tuple[Reference, ...]:
 
 
 def parse_reference(text: str, origin: AnchorOrigin = "given") -> Reference | None:
-    """``path``, ``path:line``, ``path:start-end`` (also ``#L10-L20``); None for a blank.
+    """``path``, ``path:line``, ``path:start-end`` (also ``#L10-L20``), ``path:start-``; None for a blank.
 
     Lines that make no sense are read as the whole file, a range that runs backwards as its reverse.
     """
@@ -63,9 +62,9 @@ def parse_reference(text: str, origin: AnchorOrigin = "given") -> Reference | No
         return None
     lines = _LINES.search(path)
     if lines is None:
-        return Reference(path, origin=origin)
-    start, end = _range(lines[1], lines[2])
-    return Reference(path[: lines.start()], start, end, origin)
+        return Reference(path, origin=origin, asked=path)
+    start, end, odd = _range(lines[1], _last(lines))
+    return Reference(path[: lines.start()], start, end, origin, asked=path, odd=odd)
 
 
 def where_references(content: str) -> list[Reference]:
@@ -100,23 +99,27 @@ def _named(word: str, after: str, *, quoted: bool) -> Reference | None:
     path = text[: lines.start()] if lines else _SYMBOL.sub("", text)
     if not path or _NO_PATH.search(path) or not _FILE_NAME.search(path):
         return None
-    first, last = (lines[1], lines[2]) if lines else (None, None)
+    first, last = (lines[1], _last(lines)) if lines else (None, None)
     if lines is None and (said := _LINES_AFTER.match(after)):
         first, last = said[1], said[2]
     extension = _EXTENSION.search(path) is not None
     slash = "/" in path or "\\" in path
     if not (slash or extension or quoted or first):
         return None
-    start, end = _range(first, last) if first else (None, None)
+    start, end, odd = _range(first, last) if first else (None, None, False)
     sure = extension and (slash or start is not None)
-    return replace(Reference(path, start, end, "where"), sure=sure)
+    asked = text if lines or not first else f"{path}:{first}-{last}" if last else f"{path}:{first}"
+    return Reference(path, start, end, "where", sure=sure, asked=asked, odd=odd)
 
 
-def _range(first: str, last: str | None) -> tuple[int | None, int | None]:
+def _last(lines: re.Match[str]) -> str | None:
+    return str(LINE_LIMIT) if lines["open"] is not None else lines[2]
+
+
+def _range(first: str, last: str | None) -> tuple[int | None, int | None, bool]:
+    """The lines, and whether they are others than those written."""
     start = int(first)
     end = int(last) if last else start
-    if start > end:
-        start, end = end, start
-    if start < 1 or end > LINE_LIMIT:
-        return None, None
-    return start, end
+    if min(start, end) < 1 or max(start, end) > LINE_LIMIT:
+        return None, None, True
+    return (start, end, False) if start <= end else (end, start, True)

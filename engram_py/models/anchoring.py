@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engram_py.models.anchor import AnchorOrigin, AnchorState
 
@@ -10,13 +10,16 @@ from engram_py.models.anchor import AnchorOrigin, AnchorState
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A file as somebody named it; without ``start`` the whole of it is meant. ``sure`` is false for what merely
-    looks like a path, and is worth no word when there is no such file."""
+    looks like a path, and is worth no word when there is no such file. ``asked`` is the name as it was written, with
+    its lines; ``odd`` when these were read as something else."""
 
     path: str
     start: int | None = None
     end: int | None = None
     origin: AnchorOrigin = "given"
     sure: bool = True
+    asked: str = field(default="", compare=False)
+    odd: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engram_py.capture.anchors import references
+from engram_py.capture.anchors import parse_reference, references
 from engram_py.capture.redact import redact
-from engram_py.models.anchor import MOST_ANCHORS, PATH_LIMIT_CHARS, Anchor, AnchorState, Mark
+from engram_py.models.anchor import LINE_LIMIT, MOST_ANCHORS, PATH_LIMIT_CHARS, Anchor, AnchorState, Mark
 from engram_py.models.anchoring import Reference
 from engram_py.project.gitdir import Repository
 from engram_py.project.gitindex import GitIndex, load_index
@@ -24,6 +25,7 @@ NO_REPOSITORY = "saved outside of its repository"
 _MOST_NAMED = 3  # of the files that were not anchored, in the sentence that says so
 _SHOWN_CHARS = 60
 _READ_CHARS = 4 * PATH_LIMIT_CHARS
+_BEHIND = re.compile(r"(?<=[^:#]{2})\s*[:#].*$", re.DOTALL)  # not the colon of a drive
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,10 @@ NOTHING = Observed()
 
 def observe(files: Sequence[str], content: str, here: Here) -> Observed:
     """Read the files that were listed and those of the content's Where line. Never fails."""
-    found = references([redact(name[:_READ_CHARS]).text for name in files], content)
+    names = [redact(name[:_READ_CHARS]).text for name in files]
+    found = references(names, content)
     reader = _Reader(here)
+    reader.leave_out_blank(names)
     for reference in found:
         reader.take(reference)
     return Observed(tuple(reader.anchors.values()), any(name.strip() for name in files), reader.notes())
@@ -95,6 +99,7 @@ class _Reader:
         self._index_read = False
         self._left_out: list[str] = []
         self._kept_bare: list[str] = []
+        self._read_as: list[str] = []
         self._noted: set[str] = set()
         self.anchors: dict[tuple[str, int | None, int | None], Values] = {}
 
@@ -102,8 +107,10 @@ class _Reader:
         if len(self.anchors) >= MOST_ANCHORS:
             self._left_out.append(f"{_shown(reference.path)} (more than {MOST_ANCHORS} files)")
             return
+        reference = reference if root_only else self._named(reference)
         values = self._values(reference, root_only=root_only)
         if values is not None:
+            self._note_lines(reference, values)
             self.anchors.setdefault((values["path"], values["start_line"], values["end_line"]), values)
 
     def keep(self, anchor: Anchor) -> None:
@@ -113,8 +120,25 @@ class _Reader:
         self.anchors.setdefault((anchor.path, anchor.start_line, anchor.end_line), values)
 
     def notes(self) -> tuple[str, ...]:
-        found = [("not anchored", self._left_out), ("kept by name, their text was not read", self._kept_bare)]
+        found = [
+            ("not anchored", self._left_out),
+            ("kept by name, their text was not read", self._kept_bare),
+            ("taken otherwise", self._read_as),
+        ]
         return tuple(f"{what}: {_listed(files)}" for what, files in found if files)
+
+    def leave_out_blank(self, names: Sequence[str]) -> None:
+        if any(parse_reference(name) is None for name in names):
+            self._left_out.append("a blank name")
+
+    def _note_lines(self, reference: Reference, values: Values) -> None:
+        """Say which lines were kept, where they are others than those asked for."""
+        start, end = values["start_line"], values["end_line"]
+        cut = reference.end is not None and end is not None and end < reference.end
+        if not (reference.odd or cut):
+            return
+        lines = "the whole file" if start is None else f"line {start}" if start == end else f"lines {start}-{end}"
+        self._read_as.append(f"{_shown(reference.asked)} ({lines}{', it has no more' if cut else ''})")
 
     def _note(self, notes: list[str], reference: Reference, path: str, reason: str) -> None:
         """Once for each file, whatever lines of it are named and however it is spelt."""
@@ -135,6 +159,23 @@ class _Reader:
             return self._unread(reference, placed, file)
         return self._read(reference, placed, file, self._repository)
 
+    def _named(self, reference: Reference) -> Reference:
+        """The reference, read as a file's whole name where that holds what looks like lines, and without what stands
+        behind the name where there is no such file: ``auth.py:login``."""
+        whole = replace(reference, start=None, end=None)
+        if reference.asked != reference.path and self._is_there(reference.asked):
+            return replace(whole, path=reference.asked, odd=False)
+        name = _BEHIND.sub("", reference.path)
+        if reference.origin == "where" or name == reference.path or self._is_there(reference.path):
+            return reference
+        return replace(whole, path=name, odd=True) if self._is_there(name) else reference
+
+    def _is_there(self, name: str) -> bool:
+        if self._repository is None:
+            return False
+        placed = self._placed(Reference(name), self._repository, root_only=False)
+        return isinstance(placed, Placed) and isinstance(read_file(placed.root, placed.path), Content)
+
     def _placed(self, reference: Reference, repository: Repository, *, root_only: bool) -> Placed | Unread:
         if root_only:
             return Placed(repository.root, reference.path)
@@ -154,7 +195,7 @@ class _Reader:
                 self._note(self._left_out, reference, path, "outside the working directory")
             return None
         self._note(self._kept_bare, reference, path, "no repository here")
-        return _bare(path, reference.start, reference.end, reference.origin, why)
+        return _bare(path, *_lines(reference), reference.origin, why)
 
     def _unread(self, reference: Reference, placed: Placed, file: Unread) -> Values | None:
         if reference.origin == "where":
@@ -162,7 +203,7 @@ class _Reader:
                 self._note(self._left_out, reference, placed.path, file.reason)
             return None
         self._note(self._kept_bare, reference, placed.path, file.reason)
-        return _bare(placed.path, reference.start, reference.end, reference.origin, file.reason)
+        return _bare(placed.path, *_lines(reference), reference.origin, file.reason)
 
     def _read(self, reference: Reference, placed: Placed, file: Content, repository: Repository) -> Values | None:
         start, end, count = reference.start, reference.end, 0
@@ -173,7 +214,9 @@ class _Reader:
             count = len(file.lines)
             if start > count:
                 self._left_out.append(f"line {start} of {_shown(reference.path)} (it has {count})")
-                return _bare(placed.path, start, end, reference.origin, f"it had {count} lines")
+                return _bare(
+                    placed.path, *_lines(reference), reference.origin, f"it had {count} line{'s' * (count != 1)}"
+                )
             mark = mark_span(file.lines, start, end := min(end, count))
         else:
             mark = Mark(file.digest if file.binary else digest_of(file.lines))
@@ -204,6 +247,11 @@ class _Reader:
 
 def _bare(path: str, start: int | None, end: int | None, origin: str, reason: str | None = NO_REPOSITORY) -> Values:
     return {"path": path, "start_line": start, "end_line": end, "origin": origin, "reason": reason}
+
+
+def _lines(reference: Reference) -> tuple[int | None, int | None]:
+    """The lines of a file that was not read: where "to the end" is, nobody knows."""
+    return (None, None) if reference.end == LINE_LIMIT else (reference.start, reference.end)
 
 
 def _shown(path: str) -> str:

@@ -73,7 +73,7 @@ class Anchors:
     def observe(self, files: Sequence[str], content: str) -> Observed | None:
         """Read the files that are listed and those the content's Where line names. To be called before the
         transaction that ``record``s it: no other process should wait while files are read."""
-        if not any(name.strip() for name in files) and "where" not in content.lower():
+        if not files and "where" not in content.lower():
             return None
         from engram_py.services.anchor_recording import observe
 

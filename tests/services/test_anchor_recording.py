@@ -42,6 +42,11 @@ def places(app: Engram, saved: Saved) -> list[tuple[str, int | None, int | None,
     return [(one.path, one.start_line, one.end_line, one.origin) for one in kept(app, saved)]
 
 
+def notes(saved: Saved) -> tuple[str, ...]:
+    """What was said about the files."""
+    return tuple(one for one in saved.warnings if "created" not in one)
+
+
 # --- which files --------------------------------------------------------------------------------------------
 
 
@@ -170,7 +175,7 @@ def test_what_cannot_be_anchored_is_said_and_the_memory_kept(
     saved = about(here, name)
 
     assert here.get(saved.id).observation.title == "About some code"
-    [note] = [one for one in saved.warnings if "created" not in one]
+    [note] = notes(saved)
     assert said in note
     assert len(note) < 200
 
@@ -187,27 +192,73 @@ def test_a_file_that_could_not_be_read_keeps_its_name_and_is_unknown(here: Engra
 def test_a_binary_file_is_anchored_as_a_whole(here: Engram, root: Path) -> None:
     make_binary(root)
     saved = about(here, "logo.png")
-    assert (saved.warnings[1:], state(here, saved).state) == ((), "fresh")
+    assert (notes(saved), state(here, saved).state) == ((), "fresh")
     (root / "logo.png").write_bytes(b"\x89PNG\0\1")
     assert state(here, saved).state == "changed"
 
 
 @pytest.mark.parametrize(
-    ("name", "lines_kept"),
+    ("lines_given", "lines_kept", "said"),
     [
-        pytest.param(f"{AUTH}:20-10", (10, 20), id="backwards"),
-        pytest.param(f"{AUTH}:35-99", (35, 40), id="past-the-end"),
-        pytest.param(f"{AUTH}:0", (None, None), id="zero"),
-        pytest.param(f"{AUTH}:99999999999999999999", (None, None), id="astronomic"),
-        pytest.param(f"{AUTH}#L3-L5", (3, 5), id="as-links-have-it"),
-        pytest.param(f"{AUTH}:3:17", (3, 3), id="with-a-column"),
+        pytest.param(":20-10", (10, 20), "lines 10-20", id="backwards"),
+        pytest.param(":35-99", (35, 40), "lines 35-40, it has no more", id="past-the-end"),
+        pytest.param(":99-40", (40, 40), "line 40, it has no more", id="backwards-past-the-end"),
+        pytest.param(":5-", (5, 40), "lines 5-40, it has no more", id="to-the-end"),
+        pytest.param(":0", (None, None), "the whole file", id="zero"),
+        pytest.param(":0-5", (None, None), "the whole file", id="from-zero"),
+        pytest.param(":99999999999999999999", (None, None), "the whole file", id="astronomic"),
+        pytest.param(":-5", (None, None), "the whole file", id="negative"),
+        pytest.param(":login", (None, None), "the whole file", id="a-name"),
+        pytest.param("::Login.check", (None, None), "the whole file", id="a-symbol"),
+        pytest.param(":1,5", (None, None), "the whole file", id="with-a-comma"),
+        pytest.param(":", (None, None), "the whole file", id="nothing-behind-it"),
+        pytest.param("#L3-L5", (3, 5), None, id="as-links-have-it"),
+        pytest.param(":3:17", (3, 3), None, id="with-a-column"),
+        pytest.param(":3-40", (3, 40), None, id="to-the-last"),
     ],
 )
-def test_odd_lines_are_read_as_what_they_can_mean(
-    here: Engram, name: str, lines_kept: tuple[int | None, int | None]
+def test_odd_lines_are_read_as_what_they_can_mean_and_that_is_said(
+    here: Engram, lines_given: str, lines_kept: tuple[int | None, int | None], said: str | None
 ) -> None:
-    [(path, *kept_lines, _)] = places(here, about(here, name))
+    saved = about(here, f"{AUTH}{lines_given}")
+    [(path, *kept_lines, _)] = places(here, saved)
     assert (path, tuple(kept_lines)) == (AUTH, lines_kept)
+    assert notes(saved) == ((f"taken otherwise: {AUTH}{lines_given} ({said})",) if said else ())
+
+
+def test_odd_lines_of_the_where_line_are_said_as_well(here: Engram) -> None:
+    saved = here.save(Draft("Odd", "**Where**: src/auth.py:20-10, `src/login.py` (lines 38 to 99)"))
+    assert places(here, saved) == [(AUTH, 10, 20, "where"), ("src/login.py", 38, 40, "where")]
+    assert notes(saved) == (
+        "taken otherwise: src/auth.py:20-10 (lines 10-20), src/login.py:38-99 (lines 38-40, it has no more)",
+    )
+
+
+@pytest.mark.parametrize("files", [("",), ("  ", ""), ("``",)])
+def test_a_blank_name_is_left_out_and_that_is_said(here: Engram, files: tuple[str, ...]) -> None:
+    saved = about(here, *files, AUTH)
+    assert places(here, saved) == [(AUTH, None, None, "given")]
+    assert "not anchored: a blank name" in saved.warnings
+    assert "not anchored: a blank name" in about(here, *files, title="Nothing else").warnings
+
+
+def test_lines_to_the_end_of_a_file_nobody_could_read_are_the_whole_file(here: Engram, app: Engram) -> None:
+    assert places(here, about(here, "src/nothing.py:5-"))[0][1:3] == (None, None)
+    assert places(app, about(app, "src/nothing.py:5-"))[0][1:3] == (None, None)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such names there")
+@pytest.mark.parametrize("name", ["src/notes:10", "src/a: b.py", "src/12:30-13:45", "src/x#L3", "src/day:0"])
+def test_a_name_that_looks_like_lines_is_a_name_where_there_is_such_a_file(
+    here: Engram, root: Path, git: Git, name: str
+) -> None:
+    write(root, name, lines("odd"))
+    commit(git, root, "an odd name")
+    saved = about(here, name)
+    assert (places(here, saved), notes(saved)) == ([(name, None, None, "given")], ())
+    lined = about(here, f"{name}:3-5", title="Lines of it")
+    assert places(here, lined) == [(name, 3, 5, "given")]
+    assert [state(here, one).state for one in (saved, lined)] == ["fresh", "fresh"]
 
 
 def test_no_more_than_thirty_two_files_are_kept_and_the_rest_is_said(here: Engram, root: Path) -> None:
@@ -222,7 +273,7 @@ def test_no_more_than_thirty_two_files_are_kept_and_the_rest_is_said(here: Engra
 
 def test_a_word_of_the_where_line_that_is_no_file_is_no_anchor_and_worth_no_note(here: Engram) -> None:
     saved = here.save(Draft("Prose", "**Where**: the read/write path, e.g. in `refresh()` and/or the docs"))
-    assert (kept(here, saved), saved.warnings[1:]) == ((), ())
+    assert (kept(here, saved), notes(saved)) == ((), ())
 
 
 def test_a_file_of_the_where_line_that_is_not_there_is_said(here: Engram) -> None:

@@ -90,3 +90,10 @@ def test_an_observation_is_printed_with_the_state_of_its_files_as_json(run: Run,
 def test_a_file_name_that_is_no_text_is_said_and_the_memory_kept(start: Start, root: Path) -> None:
     told = start("save", "Odd", "text", "--file", "caf\udce9.py")
     assert (told.code, "caf?.py (not a path)" in told.stderr) == (0, True)
+
+
+def test_a_save_says_what_it_made_of_lines_that_make_no_sense(run: Run, root: Path) -> None:
+    told = run("save", "Odd", "text", "--file", "auth.py:20-10", "--file", " ", "--file", "auth.py:0")
+    assert told.exit_code == 0
+    assert "note: not anchored: a blank name" in told.output
+    assert "note: taken otherwise: auth.py:20-10 (lines 10-20), auth.py:0 (the whole file)" in told.output

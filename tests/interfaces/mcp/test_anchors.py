@@ -42,3 +42,11 @@ async def test_a_save_that_names_no_file_that_is_there_is_kept(agent: Agent, fil
     assert told.startswith("Saved [#1]")
     assert "not anchored: ../x.py (outside the repository), ? (not a path)" in told
     assert "kept by name, their text was not read: auht.py (no such file)" in told
+
+
+@pytest.mark.anyio
+async def test_a_save_says_what_it_made_of_lines_that_make_no_sense(agent: Agent, file: Path) -> None:
+    told = await agent.told("mem_save", title="Odd", content="text", files=["auth.py:3-2", "", "auth.py:2-9"])
+    assert told.startswith("Saved [#1]")
+    assert "not anchored: a blank name" in told
+    assert "taken otherwise: auth.py:3-2 (lines 2-3), auth.py:2-9 (lines 2-3, it has no more)" in told
