@@ -57,9 +57,10 @@ def marks(hit: Hit) -> list[str]:
 
 
 def places(hit: Hit, *, full: bool = False) -> str:
-    """What became of the files the hit is about, fresh ones left out; those nobody can tell about only in ``full``."""
-    worth = ("changed", "moved", "gone", "unknown") if full else ("changed", "moved", "gone")
-    states = [anchor for anchor in hit.anchors if anchor.state in worth]
+    """What became of the files the hit is about, fresh ones left out; last those nobody can tell about, in short only
+    where that is the file's own fault."""
+    states = [anchor for anchor in hit.anchors if anchor.state in ("changed", "moved", "gone")]
+    states += [anchor for anchor in hit.anchors if anchor.unreadable or (full and anchor.state == "unknown")]
     if not states:
         return ""
     from engram_py.interfaces.wording_anchors import anchors

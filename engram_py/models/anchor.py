@@ -13,6 +13,11 @@ MOST_ANCHORS = 32  # of one observation
 PATH_LIMIT_CHARS = 1_024
 LINE_LIMIT = 9_999_999
 
+# Why nothing is known of a file that have nothing to do with the file.
+NOT_HERE = "not in the repository of its project"
+SAVED_OUTSIDE = "saved outside of its repository"
+NOT_READ = "it was not read where it was saved"
+
 
 class Row(Protocol):
     def __getitem__(self, name: str, /) -> Any: ...
@@ -91,6 +96,11 @@ class AnchorState:
     def stale(self) -> bool:
         """Whether the observation may no longer be true: the text it was about is not there any more."""
         return self.state in ("changed", "gone")
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether the file itself is why nothing can be told of it."""
+        return self.state == "unknown" and self.reason not in (None, NOT_HERE, SAVED_OUTSIDE, NOT_READ)
 
 
 @dataclass(frozen=True, slots=True)

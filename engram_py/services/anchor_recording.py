@@ -10,7 +10,7 @@ from typing import Any
 
 from engram_py.capture.anchors import parse_reference, references
 from engram_py.capture.redact import redact
-from engram_py.models.anchor import LINE_LIMIT, MOST_ANCHORS, PATH_LIMIT_CHARS, Anchor, AnchorState, Mark
+from engram_py.models.anchor import LINE_LIMIT, MOST_ANCHORS, PATH_LIMIT_CHARS, SAVED_OUTSIDE, Anchor, AnchorState, Mark
 from engram_py.models.anchoring import Reference
 from engram_py.project.gitdir import Repository
 from engram_py.project.gitindex import GitIndex, load_index
@@ -21,7 +21,6 @@ from engram_py.services.anchor_states import local_states
 
 Values = dict[str, Any]
 
-NO_REPOSITORY = "saved outside of its repository"
 _MOST_NAMED = 3  # of the files that were not anchored, in the sentence that says so
 _SHOWN_CHARS = 60
 _READ_CHARS = 4 * PATH_LIMIT_CHARS
@@ -148,7 +147,7 @@ class _Reader:
 
     def _values(self, reference: Reference, *, root_only: bool) -> Values | None:
         if self._repository is None:
-            return self._by_name(reference, NO_REPOSITORY)
+            return self._by_name(reference, SAVED_OUTSIDE)
         placed = self._placed(reference, self._repository, root_only=root_only)
         if isinstance(placed, Unread):
             if reference.sure:
@@ -245,7 +244,7 @@ class _Reader:
         return self._index
 
 
-def _bare(path: str, start: int | None, end: int | None, origin: str, reason: str | None = NO_REPOSITORY) -> Values:
+def _bare(path: str, start: int | None, end: int | None, origin: str, reason: str | None = SAVED_OUTSIDE) -> Values:
     return {"path": path, "start_line": start, "end_line": end, "origin": origin, "reason": reason}
 
 

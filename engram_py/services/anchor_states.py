@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engram_py.models.anchor import Anchor, AnchorState
+from engram_py.models.anchor import NOT_HERE, NOT_READ, SAVED_OUTSIDE, Anchor, AnchorState
 from engram_py.project.spans import digest_of, place_of
 from engram_py.project.worktree import Content, Unread, WorkingTree
-
-NO_REPOSITORY = "not in the repository of its project"
 
 
 def local_states(anchors: Sequence[Anchor], tree: WorkingTree | None) -> tuple[AnchorState, ...]:
     """The states as far as the files tell: a text that moved to another file is ``changed`` or ``gone`` here."""
     if tree is None:
-        return tuple(_unknown(anchor, anchor.reason or NO_REPOSITORY) for anchor in anchors)
+        return tuple(_unknown(anchor, _not_read(anchor, NOT_HERE)) for anchor in anchors)
     return tuple(local_state(anchor, tree.read(anchor.path) if anchor.digest else None) for anchor in anchors)
 
 
@@ -22,7 +20,7 @@ def local_state(anchor: Anchor, file: Content | Unread | None) -> AnchorState:
     """The state of one anchor in the file that stands at its path."""
     mark = anchor.mark
     if mark is None or file is None:
-        return _unknown(anchor, anchor.reason or "never read")
+        return _unknown(anchor, _not_read(anchor, NOT_READ))
     if isinstance(file, Unread):
         return _state(anchor, "gone") if file.missing else _unknown(anchor, file.reason)
     if file.digest == anchor.file_digest:
@@ -46,6 +44,13 @@ def moved(anchor: Anchor, path: str, start: int | None) -> AnchorState:
 def _state(anchor: Anchor, word: str) -> AnchorState:
     assert word in ("fresh", "changed", "gone")
     return AnchorState(anchor.path, anchor.start_line, anchor.end_line, word)  # type: ignore[arg-type]
+
+
+def _not_read(anchor: Anchor, otherwise: str) -> str:
+    """Why an anchor has no text to compare; the file may be another by now."""
+    if anchor.reason is None or anchor.reason in (SAVED_OUTSIDE, NOT_READ):
+        return anchor.reason or otherwise
+    return f"{anchor.reason} when it was saved"
 
 
 def _unknown(anchor: Anchor, reason: str) -> AnchorState:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from engram_py.capture.redact import redact
-from engram_py.models.anchor import LINE_LIMIT, MOST_ANCHORS
+from engram_py.models.anchor import LINE_LIMIT, MOST_ANCHORS, NOT_READ
 from engram_py.project.worktree import is_relative
 from engram_py.services.import_file import moment_of
 from engram_py.services.import_ledger import Ledger
@@ -15,7 +15,6 @@ from engram_py.store import anchors as table
 if TYPE_CHECKING:
     from engram_py.models.interchange import OwnAnchor
 
-NOT_READ = "it was not read where it was saved"
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 _OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _PROBE = re.compile(r"\d{1,7}\.\d{1,7}\.\d{1,10}")

@@ -10,7 +10,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.interfaces import render
-from engram_py.models.anchor import AnchorState
+from engram_py.models.anchor import NOT_HERE, NOT_READ, SAVED_OUTSIDE, AnchorState
 from engram_py.models.explain import Explain, Numbers, Rung, Silence, WordNote
 from engram_py.models.observation import Draft, Hit, RelationNote, Results
 
@@ -106,11 +106,19 @@ def test_a_stale_anchor_is_one_phrase_and_a_fresh_one_beside_it_none() -> None:
     ]
 
 
-def test_why_nobody_can_tell_about_a_file_is_said_only_in_the_long_form() -> None:
-    value = found(hit(anchors=(anchor("unknown", reason="a directory"),)))
+def test_why_nobody_can_tell_about_a_file_is_said_behind_what_is_known() -> None:
+    value = found(hit(anchors=(anchor("unknown", reason="a directory"), anchor("gone"), anchor("fresh"))))
+
+    lines = ["  src/auth.py:10-20 gone; src/auth.py:10-20 unknown (a directory)"]
+    assert said(value)[3:] == said(value, full=True)[3:] == lines
+
+
+@pytest.mark.parametrize("reason", [NOT_HERE, SAVED_OUTSIDE, NOT_READ])
+def test_that_a_file_cannot_be_compared_here_at_all_is_said_only_in_the_long_form(reason: str) -> None:
+    value = found(hit(anchors=(anchor("unknown", reason=reason),)))
 
     assert len(said(value)) == 3
-    assert said(value, full=True)[3:] == ["  src/auth.py:10-20 unknown (a directory)"]
+    assert said(value, full=True)[3:] == [f"  src/auth.py:10-20 unknown ({reason})"]
 
 
 @pytest.mark.parametrize("more", ["", "Nobody knows what else there is to say of all of this, and of the rest. " * 20])

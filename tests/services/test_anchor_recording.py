@@ -183,9 +183,9 @@ def test_what_cannot_be_anchored_is_said_and_the_memory_kept(
 def test_a_file_that_could_not_be_read_keeps_its_name_and_is_unknown(here: Engram) -> None:
     saved = about(here, "src", "src/nothing.py", f"{AUTH}:41")
     assert [(one.state, one.reason) for one in states(here, saved)] == [
-        ("unknown", "a directory"),
-        ("unknown", "no such file"),
-        ("unknown", "it had 40 lines"),
+        ("unknown", "a directory when it was saved"),
+        ("unknown", "no such file when it was saved"),
+        ("unknown", "it had 40 lines when it was saved"),
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,19 @@ async def test_a_save_says_what_it_made_of_lines_that_make_no_sense(agent: Agent
     assert told.startswith("Saved [#1]")
     assert "not anchored: a blank name" in told
     assert "taken otherwise: auth.py:3-2 (lines 2-3), auth.py:2-9 (lines 2-3, it has no more)" in told
+
+
+@pytest.mark.anyio
+@pytest.mark.skipif(os.name == "nt", reason="symlinks")
+async def test_a_search_says_in_short_why_it_cannot_tell_about_a_file(agent: Agent, file: Path) -> None:
+    await agent.told("mem_save", title="Order", content="One before two", files=["auth.py:1-2"])
+    await agent.told(
+        "mem_save", title="Other order", content="Two after one, elsewhere", project="gadgets", files="x.py"
+    )
+    file.unlink()
+    file.symlink_to(file.name)
+
+    told = await agent.told("mem_search", query="order", all_projects=True)
+
+    assert "  auth.py:1-2 unknown (too many levels of symbolic links)" in told.splitlines()
+    assert told.count("unknown") == 1
