@@ -16,7 +16,8 @@ _MAX_INDEX = 64 << 20
 _HEADER = 12
 _FACTS = 40
 _NAME_MASK, _STAGE_MASK, _EXTENDED = 0x0FFF, 0x3000, 0x4000
-_KIND_MASK, _REGULAR = 0xFFFFF000, 0o100000
+_SKIPPED = 0x4000  # of the two bytes that extend the flags
+_KIND_MASK, _REGULAR, _FOLDER = 0xFFFFF000, 0o100000, 0o040000
 _LOOKS = 1_000  # how many look-alikes of one name or id are looked at
 
 
@@ -34,6 +35,18 @@ class GitIndex:
             if self._starts_at(at, len(name)):
                 return self._blob_before(at)
         return None
+
+    def skips(self, path: str) -> bool:
+        """Whether a sparse checkout leaves the file at ``path`` out of the working tree."""
+        name = path.encode("utf-8", "surrogateescape")
+        for at in self._named(name):
+            if self._starts_at(at, len(name)):
+                extended = not self._is_a(_REGULAR, at - 2 - self.id_size)
+                return extended and bool(int.from_bytes(self.data[at - 2 : at], "big") & _SKIPPED)
+        if b"sdir" not in self.data:  # only an index that says so has entries for folders
+            return False
+        folders = (name[: at + 1] for at, char in enumerate(name) if char == ord("/"))
+        return any(self._starts_at(at, len(one), _FOLDER) for one in folders for at in self._named(one))
 
     def paths_of(self, blob: str, *, most: int) -> list[str]:
         """Paths of the files whose content is ``blob``."""
@@ -71,17 +84,17 @@ class GitIndex:
             yield at
             at = self.data.find(needle, at + 1)
 
-    def _starts_at(self, at: int, length: int) -> bool:
+    def _starts_at(self, at: int, length: int, kind: int = _REGULAR) -> bool:
         """Whether a path of this length begins at ``at``: the flags before it say so."""
         flags = int.from_bytes(self.data[at - 2 : at], "big")
         if flags & _NAME_MASK == min(length, _NAME_MASK) and not flags & (_STAGE_MASK | _EXTENDED):
-            return self._is_file(at - 2 - self.id_size)
+            return self._is_a(kind, at - 2 - self.id_size)
         flags = int.from_bytes(self.data[at - 4 : at - 2], "big")
         whole = flags & _NAME_MASK == min(length, _NAME_MASK) and bool(flags & _EXTENDED)
-        return whole and not flags & _STAGE_MASK and self._is_file(at - 4 - self.id_size)
+        return whole and not flags & _STAGE_MASK and self._is_a(kind, at - 4 - self.id_size)
 
     def _blob_before(self, at: int) -> str:
-        extended = not self._is_file(at - 2 - self.id_size)
+        extended = not self._is_a(_REGULAR, at - 2 - self.id_size)
         end = at - (4 if extended else 2)
         return self.data[end - self.id_size : end].hex()
 
@@ -93,9 +106,9 @@ class GitIndex:
             return None
         return self.data[start:end].decode("utf-8", "replace")
 
-    def _is_file(self, id_at: int) -> bool:
+    def _is_a(self, kind: int, id_at: int) -> bool:
         mode = int.from_bytes(self.data[id_at - 16 : id_at - 12], "big")
-        return id_at >= _HEADER + _FACTS and mode & _KIND_MASK == _REGULAR
+        return id_at >= _HEADER + _FACTS and mode & _KIND_MASK == kind
 
 
 def load_index(git_dir: Path, *, sha256: bool = False) -> GitIndex | None:

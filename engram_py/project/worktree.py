@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from engram_py.models.anchor import PATH_LIMIT_CHARS
 from engram_py.project.files import exists, read_bounded, reason
 from engram_py.project.gitdir import Repository, find_repository
+from engram_py.project.gitindex import GitIndex, load_index
 from engram_py.project.spans import normal_lines, raw_digest
 
 # Reading, hashing, splitting and searching this much takes about three milliseconds. What people write is smaller;
@@ -22,7 +23,13 @@ _MOST_HELD = 32 << 20
 _BINARY_HEAD = 8_000  # as git looks for a NUL
 _DRIVE = re.compile(r"[A-Za-z]:")
 
+_MAX_MODULES = 1 << 20
+_MODULE = re.compile(rb"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
+
 MISSING = "no such file"
+DIRECTORY = "a directory"
+SPARSE = "left out by the sparse checkout"
+NO_SUBMODULE = "in a submodule that is not checked out"
 OUTSIDE = "outside the repository"
 
 
@@ -54,10 +61,11 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A file that was not read, and why; ``missing`` when there is none."""
+    """A file that was not read, and why; ``missing`` when there is none. ``blob`` is what git tracks in its place."""
 
     reason: str
     missing: bool = False
+    blob: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +77,11 @@ class Placed:
 
 
 class WorkingTree:
-    """The files below ``root``, each read once for as long as this lives."""
+    """The files of a checkout, each read once for as long as this lives."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = str(root)
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self.root = str(repository.root)
         self._read: dict[str, Content | Unread] = {}
         self._held = 0
 
@@ -81,12 +90,43 @@ class WorkingTree:
         found = self._read.get(path)
         if found is None:
             found = _read(self.root, path)
+            if isinstance(found, Unread) and found.missing:
+                found = self._left_out(path) or found
             self._held += len(found.data) if isinstance(found, Content) else 0
             if self._held > _MOST_HELD:
                 self._read.clear()
                 self._held = 0
             self._read[path] = found
         return found
+
+    @cached_property
+    def index(self) -> GitIndex | None:
+        """What git tracks here."""
+        return load_index(self._repository.git_dir, sha256=len(self._repository.commit or "") == 64)
+
+    @cached_property
+    def submodules(self) -> tuple[str, ...]:
+        """The folders that are repositories of their own, each with a slash behind it."""
+        try:
+            text = read_bounded(f"{self.root}{os.sep}.gitmodules", _MAX_MODULES)
+        except OSError:
+            return ()
+        return tuple(name.decode("utf-8", "replace").strip('"') + "/" for name in _MODULE.findall(text))
+
+    def is_nested(self, path: str) -> bool:
+        """Whether ``path`` lies in another repository below this one, a submodule or not."""
+        folders = (path[:at] for at, char in enumerate(path) if char == "/")
+        return any(os.path.lexists(f"{self.root}/{folder}/.git") for folder in folders)
+
+    def _left_out(self, path: str) -> Unread | None:
+        """Why a file that git has is not there: nobody deleted it."""
+        module = next((one for one in self.submodules if path.startswith(one)), None)
+        if module is not None:
+            return None if os.path.lexists(f"{self.root}/{module}.git") else Unread(NO_SUBMODULE)
+        if self.index is not None:
+            return Unread(SPARSE, blob=self.index.blob_of(path)) if self.index.skips(path) else None
+        # An index that cannot be read may leave it out.
+        return Unread(SPARSE) if exists(self._repository.git_dir / "info" / "sparse-checkout") else None
 
 
 def read_file(root: Path, path: str) -> Content | Unread:
@@ -107,7 +147,7 @@ def _read(root: str, path: str) -> Content | Unread:
     if not _inside(real, root):
         return Unread(OUTSIDE)
     if not stat.S_ISREG(mode.st_mode):
-        return Unread("a directory" if stat.S_ISDIR(mode.st_mode) else "not a regular file")
+        return Unread(DIRECTORY if stat.S_ISDIR(mode.st_mode) else "not a regular file")
     if mode.st_size > MAX_FILE:
         return Unread(f"larger than {MAX_FILE >> 10} KB")
     try:

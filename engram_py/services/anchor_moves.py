@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import posixpath
+import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 from engram_py.models.anchor import Anchor, AnchorState
 from engram_py.models.observation import Observation
-from engram_py.project.gitindex import load_index
 from engram_py.project.spans import digest_of, probes_of
 from engram_py.project.worktree import Content, WorkingTree
 from engram_py.services.anchor_history import Trace
@@ -66,8 +66,7 @@ def moved_to(
 def _targets(path: str, here: Here, recorded: Iterable[str]) -> list[str]:
     """The files that ``path`` names: as git tracks them, or below a folder of one that was recorded."""
     assert here.tree is not None
-    assert here.repository is not None
-    index = load_index(here.repository.git_dir, sha256=len(here.repository.commit or "") == 64)
+    index = here.tree.index
     tracked = index.ending_in(path, most=_MOST_TARGETS) if index is not None else []
     folders = dict.fromkeys(map(posixpath.dirname, recorded))
     named = [path, *tracked, *(posixpath.join(folder, path) for folder in folders)]
@@ -113,6 +112,9 @@ def _is_at(state: AnchorState, path: str) -> bool:
 
 def _is_there(root: str, path: str) -> bool:
     try:
-        return os.path.lexists(f"{root}/{path}")
+        mode = os.lstat(f"{root}/{path}").st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     except (OSError, ValueError):
         return True  # no path at all, so it did not move either
+    return not stat.S_ISDIR(mode)

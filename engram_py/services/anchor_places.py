@@ -22,7 +22,7 @@ class Here:
         self._projects = projects
         self.directory: Path = location.directory
         self.repository: Repository | None = None if repository is None or repository.bare else repository
-        self.tree = None if self.repository is None else WorkingTree(self.repository.root)
+        self.tree = None if self.repository is None else WorkingTree(self.repository)
         named = self.repository is not None and location.name is not None
         self._own = Identities(store, journal).owner(location) if named else None
 

@@ -9,7 +9,6 @@ from pathlib import Path, PurePosixPath
 
 from engram_py.models.anchor import Anchor, AnchorState
 from engram_py.models.times import parse_time
-from engram_py.project.gitindex import GitIndex
 from engram_py.project.spans import digest_of, distinctive, find_span, place_of
 from engram_py.project.worktree import Content, Unread, WorkingTree
 from engram_py.services.anchor_states import moved
@@ -23,8 +22,10 @@ def in_file(anchor: Anchor, path: str, file: Content | Unread, *, surely: bool) 
     """Where the anchor's text stands in another file. Unless that is ``surely`` the same file under a new name, the
     text must say enough not to be there by chance."""
     mark = anchor.mark
-    if mark is None or isinstance(file, Unread):
+    if mark is None:
         return None
+    if isinstance(file, Unread):
+        return moved(anchor, path, anchor.start_line) if file.blob and file.blob == anchor.blob else None
     if anchor.lines is None or anchor.start_line is None:
         same = file.digest == anchor.file_digest or (not file.binary and digest_of(file.lines) == mark.digest)
         return moved(anchor, path, None) if same and (surely or len(file.data) >= _LEAST_FILE) else None
@@ -44,8 +45,9 @@ def in_files(anchor: Anchor, paths: Iterable[str], tree: WorkingTree) -> AnchorS
     return None
 
 
-def same_blob(anchor: Anchor, index: GitIndex | None, tree: WorkingTree) -> AnchorState | None:
+def same_blob(anchor: Anchor, tree: WorkingTree) -> AnchorState | None:
     """The file under another name, as git tracks it: a rename that was staged, or committed without a change."""
+    index = tree.index
     if index is None or anchor.blob is None or len(anchor.blob) != 2 * index.id_size:
         return None
     paths = index.paths_of(anchor.blob, most=2)

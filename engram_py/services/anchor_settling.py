@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from engram_py.models.anchor import Anchor, AnchorState
 from engram_py.project.gitdir import Repository
-from engram_py.project.gitindex import load_index
 from engram_py.project.gitprogram import Patience
 from engram_py.project.worktree import Unread, WorkingTree
 from engram_py.services.anchor_history import Trace, trace
@@ -31,7 +30,9 @@ def settle(
     all that is left git is asked, together.
     """
     now = {one.id: state for one, state in _paired(anchors, states)}
-    _look_for_files([one for one in anchors if now[one.id].state == "gone"], now, repository, tree)
+    for one in anchors:
+        if now[one.id].state == "gone":
+            now[one.id] = same_blob(one, tree) or now[one.id]
     open_ends = [one for one in anchors if now[one.id].stale]
     traces = trace(repository, open_ends, memory, patience) if open_ends else {}
     for one in open_ends:
@@ -49,20 +50,14 @@ def _paired(
     return [(anchor, next(pending[anchor.observation_id])) for anchor in anchors]
 
 
-def _look_for_files(
-    gone: Sequence[Anchor], now: dict[int, AnchorState], repository: Repository, tree: WorkingTree
-) -> None:
-    index = load_index(repository.git_dir, sha256=len(repository.commit or "") == 64) if gone else None
-    for anchor in gone:
-        now[anchor.id] = same_blob(anchor, index, tree) or now[anchor.id]
-
-
 def _as_traced(anchor: Anchor, state: AnchorState, found: Trace, tree: WorkingTree) -> AnchorState:
     """What history adds: the file's new name, a place among the files that changed with it, or who did it."""
     if found.path != anchor.path:
         file = tree.read(found.path)
         if moved := in_file(anchor, found.path, file, surely=True):
             return moved
+        if isinstance(file, Unread) and not file.missing:
+            return replace(state, state="unknown", now_path=found.path, reason=file.reason)
         if not isinstance(file, Unread):
             state = replace(state, state="changed", now_path=found.path)
     # Lines can leave a file that stays; a whole file that is still there changed, whatever copies of it there are.
@@ -76,5 +71,14 @@ def _as_traced(anchor: Anchor, state: AnchorState, found: Trace, tree: WorkingTr
     if state.state == "gone":
         deed, uncommitted = found.removal, found.removal is None and (found.present or found.uncommitted)
     if deed is None:
-        return replace(state, uncommitted=uncommitted)
+        return replace(
+            state, uncommitted=uncommitted and (found.present or _may_be_committed(anchor, state, found.path, tree))
+        )
     return replace(state, commit=deed.commit, author=deed.author, commits_ago=deed.commits_ago)
+
+
+def _may_be_committed(anchor: Anchor, state: AnchorState, path: str, tree: WorkingTree) -> bool:
+    """Whether a change is one that this repository waits for: not in a submodule, nor of a file it never had."""
+    if anchor.blob is not None or tree.index is None or tree.index.blob_of(path) is not None:
+        return True
+    return state.state != "gone" and not tree.is_nested(path)

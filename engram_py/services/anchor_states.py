@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engram_py.models.anchor import NOT_HERE, NOT_READ, SAVED_OUTSIDE, Anchor, AnchorState
 from engram_py.project.spans import digest_of, place_of
-from engram_py.project.worktree import Content, Unread, WorkingTree
+from engram_py.project.worktree import DIRECTORY, Content, Unread, WorkingTree
 
 
 def local_states(anchors: Sequence[Anchor], tree: WorkingTree | None) -> tuple[AnchorState, ...]:
@@ -22,7 +22,9 @@ def local_state(anchor: Anchor, file: Content | Unread | None) -> AnchorState:
     if mark is None or file is None:
         return _unknown(anchor, _not_read(anchor, NOT_READ))
     if isinstance(file, Unread):
-        return _state(anchor, "gone") if file.missing else _unknown(anchor, file.reason)
+        if file.missing or file.reason == DIRECTORY:
+            return _state(anchor, "gone")
+        return _state(anchor, "fresh") if file.blob and file.blob == anchor.blob else _unknown(anchor, file.reason)
     if file.digest == anchor.file_digest:
         return _state(anchor, "fresh")
     if anchor.start_line is None or anchor.lines is None:

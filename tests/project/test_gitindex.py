@@ -87,3 +87,18 @@ def test_any_bytes_are_searched_without_an_error(before: bytes, middle: bytes, a
     index.blob_of("a.py")
     index.paths_of("11" * 20, most=5)
     index.ending_in("a.py", most=5)
+
+
+@pytest.mark.parametrize("folders", ["--sparse-index", "--no-sparse-index"])
+def test_what_a_sparse_checkout_leaves_out_is_what_git_says_it_skips(root: Path, git: Git, folders: str) -> None:
+    git(root, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "-m", "all")
+    assert [name for name in NAMES if index_of(root, git).skips(name)] == []
+
+    git(root, "sparse-checkout", "set", "--cone", folders, "b/c")
+    index = index_of(root, git)
+    skipped = [
+        line[2:] for line in git(root, "-c", "core.quotePath=false", "ls-files", "-t").splitlines() if line[0] == "S"
+    ]
+    assert len(skipped) == 2
+    assert sorted(name for name in NAMES if index.skips(name)) == sorted(skipped)
+    assert not index.skips("nothing.py")
