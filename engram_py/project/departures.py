@@ -37,6 +37,8 @@ def find_departure(log: Log, path: str, text: Text, *, was_here: bool = True) ->
     merge: Commit | None = None
     blobs = _same_text(log, path, text.blob)
     for commit, change in _touching(log, path):
+        if change.binary and text.count is not None:
+            return Verdict.UNSEEN  # git shows no lines of it: `-diff` in .gitattributes
         before, after = _copies(change, text, blobs)
         if before == after:
             continue

@@ -75,12 +75,13 @@ def present(anchors: Iterable[Anchor], states: Iterable[AnchorState], here: Here
     """The anchors of an observation that was confirmed, as their files are now; one whose file is gone is dropped."""
     reader = _Reader(here)
     for anchor, state in zip(anchors, states, strict=True):
-        if state.state == "unknown":
+        path = state.now_path or anchor.path
+        if state.state == "unknown" or (state.state != "gone" and not reader.can_read(path)):
             reader.keep(anchor)
         elif state.state != "gone":
             start = state.now_start or anchor.start_line
             end = state.now_end or anchor.end_line
-            reader.take(Reference(state.now_path or anchor.path, start, end, anchor.origin), root_only=True)
+            reader.take(Reference(path, start, end, anchor.origin), root_only=True)
     return tuple(reader.anchors.values())
 
 
@@ -111,6 +112,10 @@ class _Reader:
         if values is not None:
             self._note_lines(reference, values)
             self.anchors.setdefault((values["path"], values["start_line"], values["end_line"]), values)
+
+    def can_read(self, path: str) -> bool:
+        """Whether the file is there: a sparse checkout leaves out what git still knows."""
+        return self._here.tree is not None and isinstance(self._here.tree.read(path), Content)
 
     def keep(self, anchor: Anchor) -> None:
         names = ("path", "start_line", "end_line", "origin", "digest", "probe", "copies", "ordinal", "file_digest",
@@ -153,7 +158,8 @@ class _Reader:
             if reference.sure:
                 self._note(self._left_out, reference, reference.path, placed.reason)
             return None
-        file = read_file(placed.root, placed.path)
+        own = self._here.tree if placed.root == self._repository.root else None
+        file = own.read(placed.path) if own is not None else read_file(placed.root, placed.path)
         if isinstance(file, Unread):
             return self._unread(reference, placed, file)
         return self._read(reference, placed, file, self._repository)

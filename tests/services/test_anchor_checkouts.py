@@ -96,6 +96,21 @@ def test_a_file_that_somebody_deletes_in_a_sparse_checkout_is_gone(here: Engram,
     assert told(state(here, saved)) == ("gone", None, True, None)
 
 
+def test_a_review_keeps_what_is_known_of_a_file_that_is_left_out(here: Engram, root: Path, git: Git) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    git(root, "sparse-checkout", "set", "lib")
+    here.observations.mark_reviewed(saved.id)
+    assert state(here, saved).state == "fresh"
+    git(root, "sparse-checkout", "disable")
+    assert state(here, saved).state == "fresh"
+
+
+def test_a_save_says_that_a_file_is_left_out(here: Engram, root: Path, git: Git) -> None:
+    git(root, "sparse-checkout", "set", "lib")
+    saved = about(here, AUTH)
+    assert f"kept by name, their text was not read: {AUTH} (left out by the sparse checkout)" in saved.warnings
+
+
 # --- repositories within repositories --------------------------------------------------------------------------
 
 

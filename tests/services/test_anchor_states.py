@@ -451,6 +451,18 @@ def test_blanks_that_a_commit_changed_do_not_make_it_the_one_to_blame(here: Engr
     assert blame(state(here, saved)) == ("changed", 1, "Cy", False)
 
 
+def test_where_git_is_told_to_show_no_lines_of_a_file_nobody_is_blamed_for_them(
+    here: Engram, root: Path, git: Git
+) -> None:
+    write(root, ".gitattributes", [f"{AUTH} -diff"])
+    commit(git, root, "generated")
+    span, whole = about(here, f"{AUTH}:10-20", title="Lines"), about(here, AUTH, title="File")
+    write(root, AUTH, ["all = new"])
+    commit(git, root, "rewrite", by="Bo")
+    assert blame(state(here, span)) == ("changed", None, None, False)
+    assert blame(state(here, whole)) == ("changed", 0, "Bo", False)
+
+
 # --- places in which a repository can be ---------------------------------------------------------------------
 
 
