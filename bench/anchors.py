@@ -37,6 +37,7 @@ def anchors(place: Workplace) -> list[Line]:
         lines = [_kind(place, root, kind, rows) for kind, rows in names.items()]
         lines += [_one(app, place, *pair) for pair in large.items()]
         lines.append(_visibility(place, root, names["fresh"]))
+        lines.append(_asked(app, place))
         lines.append(_saving(app, place))
     return [replace(lines[0], what=f"{lines[0].what} ({commits:,} commits, {_FILES} files)"), *lines[1:]]
 
@@ -93,6 +94,22 @@ def _visibility(place: Workplace, root: Path, rows: list[Observation]) -> Line:
         "",
         f"first {seconds(first)}, next process {seconds(other)}",
         numbers={"first_s": first, "next_process_s": other, "p95_s": percentile(known, 95)},
+    )
+
+
+def _asked(app: Engram, place: Workplace) -> Line:
+    """What ``file:`` costs that finds the memories of a file under the name it got since."""
+    old = Path(_name("renamed", 0))
+    path = (old.parent / f"renamed_{old.name}").as_posix()
+    first = _seconds(partial(app.anchors.of_file, path))
+    known = [_seconds(partial(app.anchors.of_file, path)) for _ in range(place.rounds(50, 15))]
+    found = len(app.anchors.of_file(path))
+    return Line(
+        f"file: of a file that was renamed ({found} found)",
+        f"p50 {seconds(percentile(known, 50))}, p95 {seconds(percentile(known, 95))}",
+        "",
+        f"first {seconds(first)}",
+        numbers={"first_s": first, "p95_s": percentile(known, 95)},
     )
 
 
