@@ -118,6 +118,11 @@ class WorkingTree:
         folders = (path[:at] for at, char in enumerate(path) if char == "/")
         return any(os.path.lexists(f"{self.root}/{folder}/.git") for folder in folders)
 
+    def is_linked(self, path: str) -> bool:
+        """Whether what is read at ``path`` stands under another name."""
+        here = f"{self.root}{os.sep}{path}"
+        return os.path.realpath(here) != os.path.normpath(here)
+
     def _left_out(self, path: str) -> Unread | None:
         """Why a file that git has is not there: nobody deleted it."""
         module = next((one for one in self.submodules if path.startswith(one)), None)

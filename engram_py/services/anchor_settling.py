@@ -70,6 +70,8 @@ def _as_traced(anchor: Anchor, state: AnchorState, found: Trace, tree: WorkingTr
     deed, uncommitted = found.departure, found.uncommitted
     if state.state == "gone":
         deed, uncommitted = found.removal, found.removal is None and (found.present or found.uncommitted)
+    elif tree.is_linked(found.path):  # the history of the name is not that of the text
+        return state
     if deed is None:
         return replace(
             state, uncommitted=uncommitted and (found.present or _may_be_committed(anchor, state, found.path, tree))

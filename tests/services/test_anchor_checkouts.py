@@ -173,6 +173,20 @@ def test_a_file_whose_folder_became_a_file_is_gone(here: Engram, root: Path, git
     assert told(state(here, saved)) == ("gone", "Bo", False, None)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="symlinks")
+def test_a_file_that_became_a_symlink_is_what_it_leads_to_and_nobody_is_blamed_for_the_link(
+    here: Engram, root: Path, git: Git
+) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    (root / AUTH).rename(root / "src/identity.py")
+    (root / AUTH).symlink_to("identity.py")
+    commit(git, root, "a link", by="Bo")
+    assert told(state(here, saved)) == ("fresh", None, False, None)
+    write(root, "src/identity.py", ["all = new"])
+    commit(git, root, "rewrite", by="Cy")
+    assert told(state(here, saved)) == ("changed", None, False, None)
+
+
 def test_a_repository_that_moved_takes_its_memories_along(
     open_memory: Opener, here: Engram, root: Path, git: Git, tmp_path: Path
 ) -> None:
