@@ -108,13 +108,9 @@ def own_scores(terms: Sequence[Term], rows: Iterable[int] | None = None) -> dict
 
 def best_of(own: Mapping[int, float], count: int) -> list[int]:
     """The rows with the ``count`` highest scores, best first; of equal ones the newer."""
-    if len(own) <= count:
-        return [row for _, row in sorted(zip(own.values(), own, strict=True), reverse=True)]
-    cut = sorted(own.values(), reverse=True)[count - 1]
-    above = sorted([(score, row) for row, score in own.items() if score > cut], reverse=True)
-    # A word without a count scores the same in hundreds of rows.
-    level = sorted([row for row, score in own.items() if score == cut], reverse=True)
-    return [*(row for _, row in above), *level][:count]
+    least = sorted(own.values(), reverse=True)[count - 1] if len(own) > count else 0.0
+    best = sorted([(score, row) for row, score in own.items() if score >= least], reverse=True)
+    return [row for _, row in best[:count]]
 
 
 def lend(terms: Sequence[Term], around: Mapping[int, Neighbours]) -> dict[int, Scored]:

@@ -34,7 +34,8 @@ class InSight:
     def beside(self, rows: Sequence[int]) -> dict[int, Neighbours]:
         """What stands beside those of ``rows`` that may be shown."""
         rows = self._narrowed(rows)
-        return index.beside(self._store, rows, self.sight.values) if rows else {}
+        found = index.beside(self._store, rows, self.sight.values) if rows else ()
+        return {row[0]: Neighbours(*row[1:]) for row in found}
 
     def rows(self, ids: Sequence[int]) -> dict[int, Observation]:
         """The same of a few, whole."""

@@ -188,10 +188,13 @@ def _surely_right(total: int) -> int:
 def _heads(looked_up: LookedUp, in_sight: InSight, found: Found) -> dict[int, Neighbours]:
     """The best by their own words among those in sight, best first, and what stands beside each; asks about more only
     where the best are out of sight."""
-    own, pool = looked_up.own, looked_up.best
+    own, pool = looked_up.own, looked_up.first
     around: dict[int, Neighbours] = {}
     asked, more = 0, HEADS
-    while len(around) < HEADS and asked < len(pool):
+    while len(around) < HEADS:
+        pool = pool if asked + more <= len(pool) else looked_up.best
+        if asked >= len(pool):
+            break
         around |= in_sight.beside(pool[asked : asked + more])
         # Where one project has most of the memory few are missing; else all of the others are asked about.
         asked, more = asked + more, max(_A_FEW, 4 * (HEADS - len(around)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 from engram_py.recall.bm25 import K1, idf, index_idf, norm, saturated
@@ -42,7 +43,8 @@ _Read = tuple[Term, Sequence[_Mentioned]]
 
 
 class LookedUp:
-    """The ``terms`` whose rows are known, what each row scores by all of them (``own``), and the ``best``, best first.
+    """The ``terms`` whose rows are known, what each row scores by all of them (``own``), and the ``best``, best first;
+    most searches need no more of them than the ``first``.
 
     The rows of the terms that were ``read`` score as if they had the average length, until they are measured.
     """
@@ -56,9 +58,16 @@ class LookedUp:
         self.totals = totals
         self._store = store
         self._measured: set[int] = set()
-        pool = best_of(self.own, best)
-        # What was measured stays in front: beside it the others would gain or lose by their lengths.
-        self.best = [*self.measured(pool[:MEASURED_ROWS]), *pool[MEASURED_ROWS:]]
+        self._most = best
+        self.first = self.measured(best_of(self.own, min(best, MEASURED_ROWS)))
+
+    @cached_property
+    def best(self) -> list[int]:
+        """The best rows. What was measured stays in front: beside it the others would gain or lose by their lengths."""
+        if len(self.own) <= len(self.first):
+            return self.first
+        others = [row for row in best_of(self.own, self._most) if row not in self._measured]
+        return [*self.first, *others][: self._most]
 
     def measured(self, rows: Sequence[int]) -> list[int]:
         """These rows by their own lengths, best first."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from engram_py.models.observation import Observation
-from engram_py.recall.score import Neighbours
 from engram_py.store.database import Row, Store
 from engram_py.store.mentions import COLUMN_WEIGHTS
 from engram_py.store.observations import COLUMNS, VISIBLE, live_ids
@@ -143,10 +142,9 @@ def latest(store: Store, sight: Mapping[str, object], *, unwanted: str | None = 
     return [row[0] for row in store.rows(LATEST, unwanted=unwanted, limit=limit, **sight)]
 
 
-def beside(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> dict[int, Neighbours]:
-    """What stands beside those rows that the sight lets through."""
-    rows = store.rows(BESIDE, ids=json.dumps(list(ids)), **sight)
-    return {row[0]: Neighbours(*row[1:]) for row in rows}
+def beside(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> list[Row]:
+    """Of each row that the sight lets through: its id, its session, and the row before and the two after it there."""
+    return store.rows(BESIDE, ids=json.dumps(list(ids)), **sight)
 
 
 def frequency(store: Store, match: str, *, cap: int) -> int:

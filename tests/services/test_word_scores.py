@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.recall.bm25 import idf
+from engram_py.recall.bm25 import idf, saturated
 from engram_py.recall.query import parse_query
 from engram_py.recall.score import Term
 from engram_py.services import planner, word_scores
@@ -62,6 +62,22 @@ def test_the_names_of_a_word_add_up_but_not_beyond_one_word(app: Engram, monkeyp
     assert set(term.indexed) == {"int", "integ"}
     assert term.scores == pytest.approx(by_fts5.scores)
     assert term.scores[both] == pytest.approx(2.2 * term.idf)
+
+
+def test_of_a_common_word_nobody_counts_how_often_a_row_mentions_it(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_scores, "FEW_ROWS", 0)
+    monkeypatch.setattr(word_scores, "MEASURED_ROWS", 0)
+    _memory(app)
+    counted, _ = _looked_up(app, "pump")
+    monkeypatch.setattr(word_scores, "COUNTED_ROWS", counted.rows - 1)
+    term, _ = _looked_up(app, "pump")
+    assert term.scores.keys() == counted.scores.keys()
+    assert sorted({round(score, 6) for score in term.scores.values()}) == [
+        pytest.approx(term.idf * saturated(often), abs=1e-6) for often in (1.0, 7.0)
+    ]
+    assert max(term.scores, key=lambda row: term.scores[row]) == 3  # the title
 
 
 def test_a_phrase_and_a_minus_are_left_to_fts5(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
