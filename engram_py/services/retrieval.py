@@ -19,6 +19,7 @@ from engram_py.services.in_sight import InSight
 from engram_py.services.planner import weigh, weigh_dates
 from engram_py.services.sight import Sight
 from engram_py.services.word_scores import MEASURED_ROWS, LookedUp, look_up
+from engram_py.services.written import in_one, in_two
 from engram_py.store import mentions, vocabulary, word_counts
 from engram_py.store import observations as table
 from engram_py.store.database import Store
@@ -101,8 +102,11 @@ def _retrieve(store: Store, query: Query, sight: Sight, *, limit: int, floor: fl
     first, why = len(found.scored), _why_any(found.terms)
     missing = [term for term in found.terms if not term.rows and (slips_allowed(term.text) or stand_ins(term.text))]
     if missing and best < WHOLE and len(missing) <= _MOST_RESEMBLING:
-        _resembling(store, query, in_sight, found, missing, looked_up)
+        looked_up = _resembling(store, query, in_sight, found, missing, looked_up)
     found.verdict = _judged(store, query, sight, found, floor)
+    if not found.verdict.answers(floor) and (joined := in_one(store, query, found.terms, found.total)):
+        _again(store, query, in_sight, found, looked_up, f"read {', '.join(joined)} in one word")
+        found.verdict = _judged(store, query, sight, found, floor)
     if looked_up.terms:
         # Which words stand in one passage is known once the floor was asked.
         whole = sum(scored.whole for scored in found.scored) if best > WHOLE else 0
@@ -131,32 +135,47 @@ def _others_known(store: Store, projects: Sequence[str]) -> bool:
 
 def _resembling(
     store: Store, query: Query, in_sight: InSight, found: Found, missing: list[Term], looked_up: LookedUp
-) -> None:
-    """Look again with what others call the unknown words, what begins like them, or is a slip away from them."""
+) -> LookedUp:
+    """Look again with what others call the unknown words, what they are in two words, what begins like them, or is a
+    slip away from them."""
+    said = [f"{joined} in one word" for joined in in_one(store, query, found.terms, found.total, unknown=True)]
     for term in missing:
-        if _called_otherwise(store, term, found.total) or not slips_allowed(term.text):
+        if term.rows:
             continue
-        whole = not term.stems or term.expression.endswith("*")  # no stem of the index, only how the word begins
-        stem = term.text if whole else term.stems[0]
-        slips = slips_allowed(stem)
-        known = vocabulary.resembling(
-            store,
-            stem[: _surely_right(found.total)],
-            shortest=min(STEM_FROM, len(stem) - slips),
-            longest=len(stem) + PREFIX_LONGER_BY,
-        )
-        if near := meant(stem, known):
-            spelt, rows = vocabulary.spelt(store, near), dict(known)
-            _stand_for(term, [(other, rows[other], spelt[other]) for other in near], found.total)
-    replaced = [term for term in missing if term.stands_for]
-    if not replaced:
+        if not (_called_otherwise(store, term, found.total) or in_two(store, term, found.total)):
+            _misspelt(store, term, found.total)
+    said += [f"{term.text} as {' or '.join(term.stands_for)}" for term in missing if term.stands_for]
+    if not said:
         found.rungs.append(Rung("prefix and near spelling", 0, "nothing resembles the unknown words"))
-        return
+        return looked_up
+    return _again(store, query, in_sight, found, looked_up, f"read {', '.join(said)}")
+
+
+def _again(store: Store, query: Query, in_sight: InSight, found: Found, looked_up: LookedUp, why: str) -> LookedUp:
+    """Look the terms up that have no scores, and score all rows anew."""
     looked_up = look_up(store, query, found.terms, looked_up.totals, best=_FIRST_POOL, before=looked_up)
     before = {scored.id for scored in found.scored}
     found.scored = _scored(query, found, _heads(looked_up, in_sight, found), in_sight)
-    said = ", ".join(f"{term.text} as {' or '.join(term.stands_for)}" for term in replaced)
-    found.rungs.append(Rung("prefix and near spelling", sum(s.id not in before for s in found.scored), f"read {said}"))
+    found.rungs.append(Rung("prefix and near spelling", sum(s.id not in before for s in found.scored), why))
+    return looked_up
+
+
+def _misspelt(store: Store, term: Term, total: int) -> None:
+    """Let what begins like an unknown word, or is a slip away from it, stand for it."""
+    if not slips_allowed(term.text):
+        return
+    whole = not term.stems or term.expression.endswith("*")  # no stem of the index, only how the word begins
+    stem = term.text if whole else term.stems[0]
+    slips = slips_allowed(stem)
+    known = vocabulary.resembling(
+        store,
+        stem[: _surely_right(total)],
+        shortest=min(STEM_FROM, len(stem) - slips),
+        longest=len(stem) + PREFIX_LONGER_BY,
+    )
+    if near := meant(stem, known):
+        spelt, rows = vocabulary.spelt(store, near), dict(known)
+        _stand_for(term, [(other, rows[other], spelt[other]) for other in near], total)
 
 
 def _called_otherwise(store: Store, term: Term, total: int) -> bool:

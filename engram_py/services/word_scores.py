@@ -98,7 +98,8 @@ def look_up(
     """
     used = [term for term in terms if term.scores]
     known = sorted((term for term in terms if term.rows and not term.scores), key=lambda term: term.rows)
-    read: list[_Read] = [*before.read] if before is not None else []
+    # What is found by other words than before is looked up anew.
+    read: list[_Read] = [one for one in before.read if one[0].scores] if before is not None else []
     spent = 0
     for term in known:
         if spent + term.rows > planner.ROW_BUDGET:
