@@ -129,6 +129,8 @@ def _judged(store: Store, query: Query, sight: Sight, found: Found, floor: float
 
 def _others_known(store: Store, projects: Sequence[str]) -> bool:
     """Whether other projects have at least a third of the memory, or ten thousand of its rows."""
+    if not table.count_others(store, projects, cap=1):
+        return False
     here = table.count_live(store, projects, cap=_ENOUGH_KNOWN)
     return here <= 2 * table.count_others(store, projects, cap=1 + here // 2) > 0
 

@@ -29,14 +29,25 @@ MENTIONS_A_ROW = 6
 # .502, .304; 200 .504, .297.
 COUNTED_ROWS = 500
 _COMMON_SHARE = 0.4
+_IN_A_TITLE = 1.0 + mentions.COLUMN_WEIGHTS["title"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Mentioned:
-    """The rows of one term of the index, how often each mentions it, and what that tells."""
+    """The rows of one term of the index, how often each mentions it, and what that tells. Of a common term every row is
+    taken to mention it once, and once more in its title where it is one of ``titles``."""
 
     often: Mapping[int, float]
     idf: float
+    titles: Sequence[int] | None = None
+
+    def at_average(self) -> dict[int, float]:
+        """What each row would score, were it as long as the average."""
+        if self.titles is not None:
+            scores = dict.fromkeys(self.often, self.idf * saturated(1.0))
+            return scores | dict.fromkeys(self.titles, self.idf * saturated(_IN_A_TITLE))
+        worth = {often: self.idf * saturated(often) for often in set(self.often.values())}
+        return dict(zip(self.often, map(worth.__getitem__, self.often.values()), strict=True))
 
 
 _Read = tuple[Term, Sequence[_Mentioned]]
@@ -125,33 +136,30 @@ def _found(store: Store, query: Query, term: Term, rows: int) -> list[_Mentioned
     if not term.indexed or term.rows <= FEW_ROWS or query.phrases or query.excluded:
         return []
     if term.rows > COUNTED_ROWS:
-        return [_mentioned(mentions.once(store, term.expression), rows)]
+        everywhere, titles = mentions.once(store, term.expression)
+        weights = dict.fromkeys(everywhere, 1.0) | dict.fromkeys(titles, _IN_A_TITLE)
+        return [_Mentioned(weights, _known(len(weights), rows), titles)]
     found = []
     for stem in term.indexed:
         often = mentions.mentions(store, stem, at_most=MENTIONS_A_ROW * term.rows)
         if often is None:
             return []
-        found.append(_mentioned(often, rows))
+        found.append(_Mentioned(often, _known(len(often), rows)))
     return found
 
 
-def _mentioned(often: Mapping[int, float], rows: int) -> _Mentioned:
+def _known(held: int, rows: int) -> float:
     # FTS5 lets the idf of a word that half of the rows hold fall to a millionth, and in a memory of five rows that is
     # every word.
-    known = idf if len(often) >= _COMMON_SHARE * rows else index_idf
-    return _Mentioned(often, known(len(often), rows))
+    return (idf if held >= _COMMON_SHARE * rows else index_idf)(held, rows)
 
 
 def _at_average(found: Sequence[_Mentioned]) -> dict[int, float]:
     """What each row would score, were it as long as the average."""
-    scores: dict[int, float] = {}
-    for one in found:
-        worth = {often: one.idf * saturated(often) for often in set(one.often.values())}
-        if not scores:
-            scores = dict(zip(one.often, map(worth.__getitem__, one.often.values()), strict=True))
-            continue
-        for row, often in one.often.items():
-            scores[row] = scores.get(row, 0.0) + worth[often]
+    scores = found[0].at_average()
+    for one in found[1:]:
+        for row, score in one.at_average().items():
+            scores[row] = scores.get(row, 0.0) + score
     return scores
 
 

@@ -62,12 +62,11 @@ def mentions(store: Store, term: str, *, at_most: int) -> Mapping[int, float] | 
     return found
 
 
-def once(store: Store, match: str) -> dict[int, float]:
-    """The rows that match an expression, as if each mentioned it once; and once more where a title does."""
+def once(store: Store, match: str) -> tuple[list[int], list[int]]:
+    """The rows that match an expression, and those of them whose title does."""
     [row] = store.pairs(ROWS, match=match)
     everywhere, titles = map(json.loads, row)
-    found = dict.fromkeys(everywhere, 1.0)
-    return found | dict.fromkeys(titles, 1.0 + COLUMN_WEIGHTS["title"])
+    return everywhere, titles
 
 
 def lengths(store: Store, ids: Sequence[int]) -> dict[int, int]:

@@ -36,10 +36,9 @@ def test_of_a_common_word_only_its_rows_and_titles_are_told(store: Store) -> Non
         _index(store, row, **{column: "alder, alder"})
     _index(store, 2**40, title="alder birch", content="alder")
     _index(store, 7, content="birch")
-    both = 1.0 + mentions.COLUMN_WEIGHTS["title"]
-    assert mentions.once(store, '"alder"') == {1: both, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0, 2**40: both}
-    assert mentions.once(store, '("alder" OR "birch")').keys() == {1, 2, 3, 4, 5, 7, 2**40}
-    assert mentions.once(store, '"cedar"') == {}
+    assert mentions.once(store, '"alder"') == ([1, 2, 3, 4, 5, 2**40], [1, 2**40])
+    assert mentions.once(store, '("alder" OR "birch")') == ([1, 2, 3, 4, 5, 7, 2**40], [1, 2**40])
+    assert mentions.once(store, '"cedar"') == ([], [])
 
 
 def test_lengths_are_counted_in_words_however_long(store: Store) -> None:
