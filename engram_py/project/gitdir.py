@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engram_py.project.files import exists, is_folder, read_bounded, real_path, reason
 from engram_py.project.gitconfig import has_conditions, load_config, remote_url
-from engram_py.project.refs import REFTABLE, read_refs, symbolic_head
+from engram_py.project.refs import read_refs
 from engram_py.project.remotes import canonical_remote, strip_credentials
 
 __all__ = ["Repository", "canonical_remote", "find_repository", "read_head", "strip_credentials"]
@@ -68,11 +68,12 @@ def find_repository(directory: Path) -> Repository | None:
 
 def read_head(repository: Repository) -> tuple[str | None, str | None]:
     """The branch and the commit checked out right now; either may be None."""
-    if symbolic_head(repository.git_dir) == REFTABLE:
-        from engram_py.project.fallback import git_head
+    read = read_refs(repository.git_dir, repository.common_dir)
+    if read is not None:
+        return read
+    from engram_py.project.fallback import git_head
 
-        return git_head(repository.git_dir)
-    return read_refs(repository.git_dir, repository.common_dir)
+    return git_head(repository.git_dir)
 
 
 def _layout_at(folder: Path) -> _Layout | None:

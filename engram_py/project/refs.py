@@ -21,10 +21,13 @@ def symbolic_head(git_dir: Path) -> str | None:
     return _target(_read(git_dir / "HEAD"))
 
 
-def read_refs(git_dir: Path, common_dir: Path) -> tuple[str | None, str | None]:
-    """The branch and the commit of a checkout; a detached HEAD has no branch, an unborn branch no commit."""
+def read_refs(git_dir: Path, common_dir: Path) -> tuple[str | None, str | None] | None:
+    """The branch and the commit of a checkout; a detached HEAD has no branch, an unborn branch no commit. None where
+    only git itself can tell: with the reftable format."""
     text = _read(git_dir / "HEAD")
     ref = _target(text)
+    if ref == REFTABLE:
+        return None
     if ref is None:
         return None, _commit(text)
     branch = ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else None
@@ -38,7 +41,9 @@ def read_ref(git_dir: Path, common_dir: Path, ref: str) -> str | None:
 
 def _resolve(ref: str, git_dir: Path, common_dir: Path) -> str | None:
     for _ in range(_DEPTH):
-        text = _read(git_dir / ref) or _read(common_dir / ref)
+        text = _read(git_dir / ref)
+        if not text and common_dir != git_dir:
+            text = _read(common_dir / ref)
         following = _target(text)
         if following is None:
             return _commit(text) or _packed(common_dir / "packed-refs", ref)
