@@ -77,19 +77,20 @@ souviens|rappelle|lembra|lembre|ricorda|ricordi|вспомни|запомни|�
 # worker") by two words that tell something, or by three; what is to be made is there only where it is named.
 POLITE = """
 please|pls|can|could|would|will|you|let|us|s|lets|we|i|need|have|want|should|to|must|now|next|then|also|first|just|ok|okay
-hi|hey|hello|great|good|perfect|cool|nice|thanks|thank|help|me
+hi|hey|hello|great|good|perfect|cool|nice|thanks|thank|help|me|d|ll|like|love|try|trying|going|re|m|ve|maybe|so
 """
 CHANGES = """
 upgrade|bump|update|migrate|port|rename|refactor|rewrite|rework|restructure|remove|delete|drop|deprecate|replace|extend
 optimize|optimise|speed up|clean up|extract|deploy|redeploy|release|roll back|rollback|roll out|revert|debug|fix|repair
-investigate|look into|find out why|backfill|reindex|rotate|patch|harden|secure|enable|disable|turn on|turn off|configure
+investigate|look into|look at|take a look|have a look|find out why|check|review|backfill|reindex|rotate|patch|harden|secure|enable|disable|turn on|turn off|configure
 reconfigure|set up|tune|scale|throttle|cache|install|uninstall|schedule|publish|ship|provision|parallelize
 profile|benchmark|instrument|monitor|increase|decrease|reduce|change|adjust|switch|move|merge|wire up|hook up|connect
-integrate|validate|sanitize|downgrade|reinstall|pin|unpin
+integrate|validate|sanitize|downgrade|reinstall|pin|unpin|raise|lower|improve|simplify|split|convert|resolve|address
+handle|finish|redo|retry|restore|test|make sure|ensure|allow|stop|shorten|lengthen|double|halve|round|log|encrypt|sort
 """
 # What is told which version to be: one name is enough.
 VERSIONS = "bump|upgrade|downgrade|update|install|reinstall|uninstall|pin|unpin"
-MAKES = "add|implement|create|build|introduce|expose|support"
+MAKES = "add|implement|create|build|introduce|expose|support|make|set"
 NAMING = "the|all|every|each|existing|current|these|those"
 # What code has everywhere, and numbers: two of these name nothing.
 EVERYWHERE = """
@@ -103,6 +104,7 @@ REPORTED = """
 complains that|complain that|complained that|is complaining that|are complaining that|complains about|complain about
 complained about|reports that|report that|reported that|is reporting that|are reporting that|says that|say that
 customers see|users see|customers get|users get|we see|we are seeing|we get|we are getting|we re getting|we re seeing
+i get|i see|i am getting|i m getting|i am seeing|i m seeing|i keep getting|we keep getting
 se queja de que|se quejan de que|beschwert sich dass|beschweren sich dass|meldet dass|melden dass|se plaint que
 se plaignent que|signale que|signalent que|reclama que|reclamam que|segnala che|segnalano che|жалуется что|жалуются что
 """
