@@ -76,17 +76,18 @@ souviens|rappelle|lembra|lembre|ricorda|ricordi|вспомни|запомни|�
 # An order begins with a verb, maybe after a polite word. It is about what is there where it names that ("the payout
 # worker") by two words that tell something, or by three; what is to be made is there only where it is named.
 POLITE = """
-please|pls|can|could|would|will|you|let|us|s|lets|we|i|need|have|want|should|to|must|now|next|then|also|first|just|ok|okay
-hi|hey|hello|great|good|perfect|cool|nice|thanks|thank|help|me|d|ll|like|love|try|trying|going|re|m|ve|maybe|so
+please|pls|can|could|would|will|you|let|us|s|lets|we|i|need|have|want|should|to|must|now|next|then|also|first|just|ok
+okay|hi|hey|hello|great|good|perfect|cool|nice|thanks|thank|help|me|d|ll|like|love|try|trying|going|re|m|ve|maybe|so
 """
 CHANGES = """
-upgrade|bump|update|migrate|port|rename|refactor|rewrite|rework|restructure|remove|delete|drop|deprecate|replace|extend
-optimize|optimise|speed up|clean up|extract|deploy|redeploy|release|roll back|rollback|roll out|revert|debug|fix|repair
-investigate|look into|look at|take a look|have a look|find out why|check|review|backfill|reindex|rotate|patch|harden|secure|enable|disable|turn on|turn off|configure
-reconfigure|set up|tune|scale|throttle|cache|install|uninstall|schedule|publish|ship|provision|parallelize
-profile|benchmark|instrument|monitor|increase|decrease|reduce|change|adjust|switch|move|merge|wire up|hook up|connect
-integrate|validate|sanitize|downgrade|reinstall|pin|unpin|raise|lower|improve|simplify|split|convert|resolve|address
-handle|finish|redo|retry|restore|test|make sure|ensure|allow|stop|shorten|lengthen|double|halve|round|log|encrypt|sort
+upgrade|bump|update|migrate|port|rename|refactor|rewrite|rework|restructure|remove|delete|drop|deprecate|replace
+extend|optimize|optimise|speed up|clean up|extract|deploy|redeploy|release|roll back|rollback|roll out|revert|debug
+fix|repair|investigate|look into|look at|take a look|have a look|find out why|check|review|backfill|reindex|rotate
+patch|harden|secure|enable|disable|turn on|turn off|configure|reconfigure|set up|tune|scale|throttle|cache|install
+uninstall|schedule|publish|ship|provision|parallelize|profile|benchmark|instrument|monitor|increase|decrease|reduce
+change|adjust|switch|move|merge|wire up|hook up|connect|integrate|validate|sanitize|downgrade|reinstall|pin|unpin
+raise|lower|improve|simplify|split|convert|resolve|address|handle|finish|redo|retry|restore|test|make sure|ensure
+allow|stop|shorten|lengthen|double|halve|round|log|encrypt|sort
 """
 # What is told which version to be: one name is enough.
 VERSIONS = "bump|upgrade|downgrade|update|install|reinstall|uninstall|pin|unpin"
