@@ -1,8 +1,13 @@
-"""Runs of letters and digits, told apart by whether their script writes spaces between words."""
+"""Runs of letters and digits, told apart by whether their script writes spaces between words.
+
+Vowel signs and other marks belong to the letter before them, as in Devanagari, Tamil, Arabic and Hebrew. To the index
+they end a token, so a word with one is a phrase there, and compounds, which are indexed, end at them too.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cache
 
 # Han, kana, Hangul, bopomofo, and the South-East Asian scripts that write no spaces.
@@ -11,6 +16,9 @@ _UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _FIRST_UNSPACED = "\u0e00"
+# From the first mark on up to the scripts above.
+_MARKS_FROM, _MARKS_TO = 0x0300, 0x0E00
+_JOINERS = "\u200c\u200d"  # within a word, between two of its letters
 
 _SEGMENT = re.compile(r"[^\W_]+")
 _COMPOUND = re.compile(r"\w+(?:-\w+)*")
@@ -18,7 +26,11 @@ _COMPOUND = re.compile(r"\w+(?:-\w+)*")
 
 def segments(text: str) -> list[str]:
     """The runs of letters and digits in ``text``; a run of an unspaced script ends where another script begins."""
-    return (_unspaced_patterns()[0] if _holds_unspaced(text) else _SEGMENT).findall(text)
+    if text.isascii():
+        return _SEGMENT.findall(text)
+    if _holds_unspaced(text):
+        return _unspaced_patterns()[0].findall(text)
+    return (_marked_pattern() if max(text) >= chr(_MARKS_FROM) else _SEGMENT).findall(text)
 
 
 def compounds(text: str) -> list[str]:
@@ -39,7 +51,20 @@ def _holds_unspaced(text: str) -> bool:
 def _unspaced_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     # Compiled on first need: sets of this many characters take milliseconds each, and most texts hold none.
     return (
-        re.compile(f"[{_UNSPACED}]+|[^\\W_{_UNSPACED}]+"),
+        re.compile(f"[{_UNSPACED}]+|" + _marked(f"[^\\W_{_UNSPACED}]")),
         re.compile(f"[\\w{_UNSPACED}]+(?:-[\\w{_UNSPACED}]+)*"),
         re.compile(f"[{_UNSPACED}]"),
     )
+
+
+@cache
+def _marked_pattern() -> re.Pattern[str]:
+    return re.compile(_marked(r"[^\W_]"))
+
+
+def _marked(letter: str) -> str:
+    """A pattern of a word: letters, each with what marks it."""
+    marks = "".join(
+        chr(code) for code in range(_MARKS_FROM, _MARKS_TO) if unicodedata.category(chr(code)) in ("Mn", "Mc")
+    )
+    return f"{letter}(?:{letter}|[{marks}]|[{_JOINERS}](?={letter}))*"

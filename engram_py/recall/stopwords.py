@@ -15,7 +15,7 @@ actually already anyway basically currently even ever exactly happen happened ha
 probably properly really simply somehow still usually
 """
 
-# Spanish, German, French, Portuguese, Italian, Russian.
+# Spanish, German, French, Portuguese, Italian, Russian, Hindi.
 _FOREIGN = """
 cuánto cuánta cuántos cuántas combien wieviel сколько al algo como cómo con cual cuál cuales cuáles cuando cuándo
 de del desde donde dónde el él ella en entre era es esa ese esta está este esto estos fue ha hay la las le les
@@ -30,6 +30,8 @@ pelo qual quais quando são seu sua tem uma você che chi ci come cosa dal dalla
 ho nel nella non per perché più quale questa questo sono а без бы в во вот где для до его ее её если есть ещё
 же за и из или им их к как какая какие какой когда которая которые который кто ли мы на над не него нет но о
 об он она они оно от по под почему при с со так то только у уже чего чем что чтобы это этот я
+का की के को में है हैं से ने पर और या यह ये वह वे क्या क्यों कब कैसे कैसा कैसी कहाँ कौन किस किसने था थी थे हो होता होती नहीं
+भी तो कि हम हमने हमारा हमारी हमारे मैं मैंने आप इस उस एक जो लिए साथ कर करता करते करना किया गया गई गए रहा रही रहे अब
 """
 
 ENGLISH = frozenset(_ENGLISH.split())

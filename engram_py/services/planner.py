@@ -46,7 +46,8 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
         if partly:  # what is too common to look up only ranks, under any name
             told, others = together, []
         expression = f"({' OR '.join((word.expression, *map(quote, others)))})" if others else word.expression
-        if "(" in word.expression or expression.endswith("*"):  # parts, beginnings: the index counts them
+        marked = len(stems[word.text]) > 1  # the index has it in several tokens, each of which many words have
+        if marked or "(" in word.expression or expression.endswith("*"):  # parts, beginnings: the index counts them
             held = told = search.frequency(store, expression, cap=ROW_BUDGET + 1)
         elif others:  # as if no row held two of them: to count those that do costs as much as to score them
             held = told = together
@@ -54,6 +55,8 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
         whole = word.expression.startswith('"') and not word.expression.endswith("*")
         plain = whole and all(len(one) == 1 for one in looked_at)
         indexed = tuple(dict.fromkeys(one[0] for one in looked_at)) if plain else ()
+        if marked:
+            found = (word.text,)
         terms.append(Term(word.text, expression, idf(told, size), held, found, indexed, partly=partly))
     return _telling(terms) if len(terms) > A_QUESTION else terms
 
