@@ -83,11 +83,11 @@ select
     session_id,
     (select max(other.id) from observations as other
      where other.session_id = observations.session_id and other.id < observations.id and other.deleted_at is null),
-    (select min(other.id) from observations as other
-     where other.session_id = observations.session_id and other.id > observations.id and other.deleted_at is null),
-    (select other.id from observations as other
-     where other.session_id = observations.session_id and other.id > observations.id and other.deleted_at is null
-     order by other.id limit 1 offset 1)
+    (select json_group_array(id) from (
+        select other.id from observations as other
+        where other.session_id = observations.session_id and other.id > observations.id and other.deleted_at is null
+        order by other.id limit 2
+    ))
 from observations
 where id in (select value from json_each(:ids)) and {_PASSES}
 """
@@ -143,7 +143,8 @@ def latest(store: Store, sight: Mapping[str, object], *, unwanted: str | None = 
 
 
 def beside(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> list[Row]:
-    """Of each row that the sight lets through: its id, its session, and the row before and the two after it there."""
+    """Of each row that the sight lets through: its id, its session, the row before it there, and a JSON list of the two
+    after it."""
     return store.rows(BESIDE, ids=json.dumps(list(ids)), **sight)
 
 
