@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from engram_py.store.database import Store
@@ -10,10 +11,12 @@ from engram_py.store.database import Store
 _TOKENIZER = (
     """
     create virtual table if not exists temp.asked_words
-    using fts5(word, tokenize = 'porter unicode61 remove_diacritics 2')
+    using fts5(word, content = '', tokenize = 'porter unicode61 remove_diacritics 2')
     """,
     "create virtual table if not exists temp.asked_stems using fts5vocab('temp', 'asked_words', 'instance')",
 )
+
+_ASK = "insert into temp.asked_words (rowid, word) select key, value from json_each(:words)"
 
 RESEMBLING = """
 select term, doc as rows
@@ -28,7 +31,7 @@ _ENDINGS = ("", "e", "es", "s", "ed", "ing", "ion", "al", "y")
 # Names that begin with the same letters, in a memory of a million rows.
 _MOST_READ = 20_000
 
-# How the tokenizer writes a word never changes; asking it costs two milliseconds.
+# How the tokenizer writes a word never changes; asking it takes .05 ms.
 _STEMS: dict[str, tuple[str, ...]] = {}
 MOST_REMEMBERED = 4_096
 
@@ -48,10 +51,10 @@ def _tokenized(store: Store, numbered: Sequence[str]) -> dict[str, tuple[str, ..
     with store.connection() as connection:
         for statement in _TOKENIZER:
             connection.execute(statement)
-        connection.execute("delete from temp.asked_words")
-        connection.executemany("insert into temp.asked_words (rowid, word) values (?, ?)", enumerate(numbered, start=1))
+        connection.execute("insert into temp.asked_words (asked_words) values ('delete-all')")
+        connection.execute(_ASK, {"words": json.dumps(numbered)})
         for term, row in connection.execute('select term, doc from temp.asked_stems order by doc, "offset"'):
-            found[numbered[row - 1]].append(term)
+            found[numbered[row]].append(term)
     return {word: tuple(terms) for word, terms in found.items()}
 
 
