@@ -180,10 +180,22 @@ MONTHS = (
     "janvier|fevrier|mars|avril|mai|juin|juillet|aout|septembre|octobre|novembre|decembre",
     "январе|феврале|марте|апреле|мае|июне|июле|августе|сентябре|октябре|ноябре|декабре",
 )
-BEFORE_WEEKDAY = "on|last|el|am|letzten|в|во"
+BEFORE_WEEKDAY = "on|last|since|el|am|letzten|seit|desde|depuis|в|во"
+# With these it may as well be a day to come, in an order: "send it on Tuesday".
+MAYBE_TO_COME = "on|el|am|в|во"
+SINCE = "since|seit|desde|depuis"
+# Of what was, somebody asks, or says that it was.
+OF_THE_PAST = """
+what|which|who|when|why|how|did|was|were|had|happened|worked|ended|stopped|que|quien|hicimos|hiciste|paso|was|wer|wann|warum
+haben|hatten|wurde|wurden|passiert|gemacht|qu|quoi|qui|avons|fait|etait|aconteceu|fizemos|cosa|chi|abbiamo|что|кто|было|делали
+"""
+LATELY = "last|past|letzten|vergangenen|ultimos|ultimas|derniers|dernieres|последние|последних"
 BEFORE_MONTH = "in|last|en|im|letzten|в"
 
-NUMBERS = "a:1|an:1|one:1|two:2|three:3|four:4|five:5|six:6|seven:7|eight:8|nine:9|ten:10|un:1|una:1|einem:1|einer:1"
+NUMBERS = (
+    "few:3|couple:2|paar:3|a:1|an:1|one:1|two:2|three:3|four:4|five:5|six:6|seven:7|eight:8|nine:9|ten:10|un:1|una:1"
+    "|einem:1|einer:1"
+)
 
 UNITS = {
     "day": "day|days|dia|dias|tag|tagen|jour|jours|день|дня|дней",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
@@ -16,16 +16,30 @@ _DATE = re.compile(r"(?<![0-9])([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])", re.AS
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Whole days, ``end`` not included; ``words`` is how the prompt said it."""
+    """Whole days, ``end`` not included; ``words`` is how the prompt said it. ``past`` is false of what may as well be a
+    day to come ("on Tuesday")."""
 
     start: date
     end: date
     words: str
+    past: bool = True
+
+
+def may_name_days(words: Iterable[str]) -> bool:
+    """Whether any of the lower-case words names a time: to find out which takes much longer."""
+    return not _time_words().isdisjoint(words)
+
+
+@cache
+def _time_words() -> frozenset[str]:
+    spans = (phrase for phrases in cues.SPANS.values() for phrase in listed(phrases))
+    names = (name for lists in (cues.WEEKDAYS, cues.MONTHS) for names in lists for name in listed(names))
+    return frozenset((*(phrase.split()[-1] for phrase in spans), *names, *_units()))
 
 
 def days_in(heard: Heard, today: date) -> Days | None:
     """The first days that the prompt names, cut out of what is left of it. Days are the reader's own."""
-    for found in (_dated, _named, _weekday, _month, _ago):
+    for found in (_dated, _named, _weekday, _month, _lately, _ago):
         try:
             days = found(heard, today)
         except (ValueError, OverflowError):  # the 31st of February, a thousand months ago
@@ -61,7 +75,9 @@ def _named(heard: Heard, today: date) -> Days | None:
 def _weekday(heard: Heard, today: date) -> Days | None:
     for number, said in _calendar(heard, cues.WEEKDAYS, cues.BEFORE_WEEKDAY):
         day = today - timedelta(days=(today.weekday() - number) % 7 or 7)
-        return Days(day, day + timedelta(days=1), said)
+        opener = said.partition(" ")[0]
+        end = _tomorrow(today) if opener in listed(cues.SINCE) else day + timedelta(days=1)
+        return Days(day, end, said, past=opener not in listed(cues.MAYBE_TO_COME))
     return None
 
 
@@ -80,6 +96,23 @@ def _calendar(heard: Heard, lists: tuple[str, ...], before: str) -> Iterator[tup
         if number is not None and at and heard.words[at - 1] in openers:
             heard.cut_words(at - 1, at + 1)
             yield number, f"{heard.words[at - 1]} {word}"
+
+
+def _lately(heard: Heard, today: date) -> Days | None:
+    """ "The last 3 days", "the past week": up to now."""
+    units, openers = _units(), listed(cues.LATELY)
+    for at, word in enumerate(heard.words):
+        if word not in units or at == 0:
+            continue
+        count = _number(heard.words[at - 1])
+        first = at - 1 if count is None else at - 2
+        if first < 0 or heard.words[first] not in openers:
+            continue
+        days = (count or 1) * _DAYS_OF[units[word]]
+        said = " ".join(heard.words[first : at + 1])
+        heard.cut_words(first, at + 1)
+        return Days(today - timedelta(days=days), _tomorrow(today), said)
+    return None
 
 
 def _ago(heard: Heard, today: date) -> Days | None:
@@ -152,6 +185,8 @@ def _last_week(today: date) -> tuple[date, date]:
 def _tomorrow(today: date) -> date:
     return today + timedelta(days=1)
 
+
+_DAYS_OF = {"day": 1, "week": 7, "month": 30}
 
 _NAMED: dict[str, Callable[[date], tuple[date, date]]] = {
     "yesterday": lambda today: (today - timedelta(days=1), today),

@@ -55,6 +55,8 @@ def gate(prompt: str, known: Collection[str], *, today: date) -> tuple[Cue, ...]
     heard = Heard(prompt)
     names = _names(heard, known)
     days = days_in(heard, today)
+    if days is not None and not days.past and "?" not in prompt and not heard.first(listed(cues.OF_THE_PAST)):
+        days = None
     found = [cue for cue in (_identity(heard), _literal(heard), *_episodes(heard, days)) if cue]
     if names:
         found.append(Cue("memories", "name", ", ".join(names), "", names=names))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, time
+from datetime import UTC, date, datetime, time
 
 from engram_py.models.times import to_text
 from engram_py.recall.bm25 import idf
 from engram_py.recall.dates import dates_in
+from engram_py.recall.days import days_in, may_name_days
+from engram_py.recall.heard import Heard, plain
 from engram_py.recall.query import Word, quote
 from engram_py.recall.score import Term
+from engram_py.recall.segments import segments
 from engram_py.store import search, vocabulary, word_counts
 from engram_py.store.database import Store
 
@@ -67,12 +70,16 @@ def _telling(terms: Sequence[Term]) -> list[Term]:
     return [term for term in terms if term.rows or not _MEASURED.fullmatch(term.text)]
 
 
-def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int) -> list[Term]:
+def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int, today: date | None = None) -> list[Term]:
     """The terms, with one for each date that ``text`` names in the place of the words that name it.
 
-    What changed on that day is about it as much as what says so: both have the term. Days are those of UTC.
+    What changed on that day is about it as much as what says so: both have the term. Days are those of UTC. Days that
+    are told from ``today`` ("last week") are what changed in them alone; where nothing did, their words are words.
     """
-    for dated in dates_in(text):
+    dates = dates_in(text)
+    if not dates and today is not None and len(terms) <= A_QUESTION and may_name_days(segments(text.lower())):
+        return _weigh_days(store, terms, text, size=size, today=today)
+    for dated in dates:
         words = {word.lower() for word in dated.words}
         naming = [term for term in terms if term.text in words]
         since, until = (to_text(datetime.combine(day, time(), UTC)) for day in (dated.start, dated.end))
@@ -85,6 +92,19 @@ def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int) -> lis
         date = Term(dated.name, expression, worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
         terms = [date, *(term for term in terms if term not in naming)]
     return terms
+
+
+def _weigh_days(store: Store, terms: list[Term], text: str, *, size: int, today: date) -> list[Term]:
+    days = days_in(Heard(text), today)
+    if days is None:
+        return terms
+    since, until = (to_text(datetime.combine(day, time(), UTC)) for day in (days.start, days.end))
+    then = search.changed_between(store, since, until, limit=NEWEST_ROWS)
+    if not then:
+        return terms
+    words, worth = set(days.words.split()), idf(len(then), size)
+    others = [term for term in terms if plain(term.text) not in words]
+    return [Term(days.words, "", worth, len(then), scores=dict.fromkeys(then, worth), looked_up=True), *others]
 
 
 def _is_year(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 
 from engram_py.models.explain import Rung, WordNote
 from engram_py.models.observation import Observation
@@ -83,15 +84,19 @@ def _belongs(one: Scored, floor: float, best: float) -> bool:
     return one.relevance >= best * WITHOUT_A_WORD
 
 
-def retrieve(store: Store, query: Query, sight: Sight, *, limit: int, floor: float = FLOOR) -> Found:
-    """Every rung that looks words up: all of them, any of them, and what resembles those that nobody ever saw."""
+def retrieve(
+    store: Store, query: Query, sight: Sight, *, limit: int, floor: float = FLOOR, today: date | None = None
+) -> Found:
+    """Every rung that looks words up: all of them, any of them, and what resembles those that nobody ever saw.
+    ``today`` is the day from which "last week" is told."""
     with store.snapshot():
-        return _retrieve(store, query, sight, limit=limit, floor=floor)
+        return _retrieve(store, query, sight, limit=limit, floor=floor, today=today)
 
 
-def _retrieve(store: Store, query: Query, sight: Sight, *, limit: int, floor: float) -> Found:
+def _retrieve(store: Store, query: Query, sight: Sight, *, limit: int, floor: float, today: date | None) -> Found:
     totals = mentions.totals(store)
-    terms = weigh_dates(store, weigh(store, query.content_words, size=totals.rows), query.asked, size=totals.rows)
+    terms = weigh(store, query.content_words, size=totals.rows)
+    terms = weigh_dates(store, terms, query.asked, size=totals.rows, today=today)
     found = Found(terms=terms, total=totals.rows)
     looked_up = look_up(store, query, found.terms, totals, best=_FIRST_POOL)
     if not looked_up.terms:
@@ -272,7 +277,10 @@ def _first_in_sight(ranked: list[Scored], in_sight: InSight, found: Found) -> di
 def _look_at(found: Found, scored: list[Scored]) -> None:
     """Read the texts: which words each holds, those not looked up included, and how close they stand."""
     glass = lens(found.terms)
-    if glass is None:
+    if glass is None:  # nothing but days
+        for one in scored:
+            one.passage = frozenset(number for number, term in enumerate(found.terms) if one.id in term.scores)
+            one.words = tuple(found.terms[number].text for number in sorted(one.passage))
         return
     whole = sum(term.idf for term in found.terms) or 1.0
     usual = sum(len(row.content) for row in found.rows.values()) / max(1, len(found.rows))

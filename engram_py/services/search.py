@@ -183,7 +183,8 @@ class Search:
 
     def _retrieved(self, parsed: Query, sight: Sight, limit: int, floor: float) -> Found:
         """A question that quotes what no answer says word for word is asked again without the quotes, and says so."""
-        found = retrieve(self._store, parsed, sight, limit=limit, floor=floor)
+        today = self._journal.moment().date()
+        found = retrieve(self._store, parsed, sight, limit=limit, floor=floor, today=today)
         looser = None if found.scored and found.verdict.answers(floor) else parsed.unquoted()
         if looser is not None and (other := retrieve(self._store, looser, sight, limit=limit, floor=floor)).scored:
             other.rungs[:0] = found.rungs

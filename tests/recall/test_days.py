@@ -6,8 +6,9 @@ from datetime import date
 
 import pytest
 
-from engram_py.recall.days import days_in
+from engram_py.recall.days import days_in, may_name_days
 from engram_py.recall.heard import Heard
+from engram_py.recall.segments import segments
 
 THURSDAY = date(2026, 3, 5)
 
@@ -37,6 +38,11 @@ def meant(prompt: str, today: date = THURSDAY) -> tuple[str, str] | None:
         pytest.param("two weeks ago", "2026-02-16", "2026-02-23", id="weeks-ago"),
         pytest.param("a month ago", "2026-02-01", "2026-03-01", id="a-month-ago"),
         pytest.param("14 months ago", "2025-01-01", "2025-02-01", id="months-over-the-year"),
+        pytest.param("in the last 3 days", "2026-03-02", "2026-03-06", id="the-last-days"),
+        pytest.param("over the past week", "2026-02-26", "2026-03-06", id="the-past-week"),
+        pytest.param("the last few days", "2026-03-02", "2026-03-06", id="a-few"),
+        pytest.param("in den letzten 2 Wochen", "2026-02-19", "2026-03-06", id="german-lately"),
+        pytest.param("since Monday", "2026-03-02", "2026-03-06", id="since-a-weekday"),
         pytest.param("see 2026-01-31.", "2026-01-31", "2026-02-01", id="date"),
         pytest.param("from 2026-02-31 to 2026-02-28", "2026-02-28", "2026-03-01", id="a-day-there-is-not"),
         pytest.param("¿qué hicimos ayer?", "2026-03-04", "2026-03-05", id="spanish"),
@@ -49,6 +55,25 @@ def meant(prompt: str, today: date = THURSDAY) -> tuple[str, str] | None:
 )
 def test_words_for_a_time_name_days(prompt: str, start: str, end: str) -> None:
     assert meant(prompt) == (start, end)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "past"),
+    [("send it on Tuesday", False), ("last Tuesday", True), ("yesterday", True), ("am Dienstag", False)],
+)
+def test_a_weekday_may_be_one_to_come(prompt: str, past: bool) -> None:
+    days = days_in(Heard(prompt), THURSDAY)
+    assert days is not None
+    assert days.past == past
+
+
+@pytest.mark.parametrize("prompt", ["last week?", "seit Montag", "3 days ago", "in march", "gestern"])
+def test_words_of_a_time_are_told_by_themselves(prompt: str) -> None:
+    assert may_name_days(segments(prompt.lower()))
+
+
+def test_most_questions_name_no_time() -> None:
+    assert not may_name_days(["why", "did", "we", "choose", "postgres", "for", "the", "ledger"])
 
 
 @pytest.mark.parametrize(

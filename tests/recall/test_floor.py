@@ -44,8 +44,14 @@ def test_a_word_nobody_here_ever_saw_weighs_the_most() -> None:
 
 
 def test_a_word_that_only_other_projects_know_weighs_more_than_one_nobody_knows() -> None:
-    [elsewhere], [nowhere] = weights([term(900, in_sight=False)], TOTAL), weights([term(0)], TOTAL)
-    assert elsewhere == ELSEWHERE * nowhere > nowhere
+    here, elsewhere, nowhere = weights([term(), term(900, in_sight=False), term(0)], TOTAL)
+    assert elsewhere == ELSEWHERE * nowhere > nowhere > here
+
+
+def test_of_two_words_the_one_that_others_know_weighs_no_more_than_an_unknown_one() -> None:
+    words = [term(1), term(3, in_sight=False)]
+    assert weights(words, TOTAL)[1] == weights([term(0)], TOTAL)[0]
+    assert judge(words, [row(1, 0)], {1: "s"}, TOTAL).answers(FLOOR)
 
 
 def test_what_a_near_spelling_stands_for_elsewhere_weighs_nothing_more() -> None:

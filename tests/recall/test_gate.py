@@ -147,6 +147,8 @@ def test_a_prompt_that_asks_for_memory_is_heard(prompt: str, section: str) -> No
         "写一首关于崩溃的诗",
         "把这个句子翻译成英文：页面打不开",
         "update everything",
+        "send the feeder its commands on Tuesday 04:30",
+        "Schick dem Automaten am Dienstag um 4:30 einen Befehl",
         "make it so",
         "make me a sandwich",
         "check this",

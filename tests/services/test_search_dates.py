@@ -50,3 +50,29 @@ def test_a_memory_that_names_the_day_is_about_it_whenever_it_was_saved(
     told = kept(app, "The scheduler was changed on 3 March 2026.", title="Scheduler, looking back", session="may")
 
     assert set(ids(app, ASKED)[:2]) == {told, diary["that day"]}
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        pytest.param("outage last week", "outage", id="last-week"),
+        pytest.param("what happened in the last 10 days with the outage?", "outage", id="the-last-days"),
+        pytest.param("the outage 6 days ago", "outage", id="ago"),
+        pytest.param("what did we do yesterday?", "belt", id="nothing-but-a-day"),
+        pytest.param("gestern", "belt", id="in-another-language"),
+    ],
+)
+def test_days_told_from_today_are_heard(app: Engram, clock: FakeClock, query: str, wanted: str) -> None:
+    made = {"old": kept(app, "The pump was replaced after the outage of the winter.", session="old")}
+    clock.advance(days=60)
+    made["outage"] = kept(app, "The outage began with a full disk.", session="outage")
+    clock.advance(days=5)
+    made["belt"] = kept(app, "The belt of hall two was changed.", session="belt")
+    clock.advance(days=1)
+    assert ids(app, query)[:1] == [made[wanted]]
+
+
+def test_days_on_which_nothing_changed_are_words(app: Engram, clock: FakeClock) -> None:
+    saying = kept(app, "The invoices of last week are sent on Monday.")
+    clock.advance(days=90)
+    assert ids(app, "invoices of last week") == [saying]
