@@ -8,6 +8,7 @@ from functools import singledispatch
 from importlib import import_module
 
 from engram_py.models.observation import (
+    CONTESTED,
     Deleted,
     Detail,
     Neighbour,
@@ -50,7 +51,8 @@ def notes(warnings: Iterable[str]) -> list[str]:
 
 def relation(note: RelationNote) -> str:
     end = f"[#{note.id}]" if note.id is not None else "a deleted observation"
-    return f"{note.label} {end} {note.title}".rstrip() + (" (deleted)" if note.deleted and note.id else "")
+    said = f"{note.label} {end} {note.title}".rstrip() + (" (deleted)" if note.deleted and note.id else "")
+    return f"{said} (not judged yet)" if note.label == CONTESTED else said
 
 
 @text.register

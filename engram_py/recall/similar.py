@@ -37,6 +37,13 @@ _WORD = re.compile(r"[^\W_]+[+#]*")
 # `locks` and `locked` are `lock` to the index as well, where candidates are looked for.
 _ENDING = re.compile(r"(?<=[^\W\d_]{3})(?:ing|ed|es|s|e)\Z")
 SHARED_WORDS_NEEDED = 2
+# A title that says so names in one word what it takes the place of: "Replaced Unleash with a config table".
+_REPLACES = re.compile(
+    r"\b(?:replac(?:e[sd]?|ing)|switch(?:ed|es|ing)?|migrat(?:e[sd]?|ing)|swap(?:ped|s|ping)?|drop(?:ped|s|ping)?"
+    r"|retir(?:e[sd]?|ing)|abandon(?:ed|s|ing)?|deprecat(?:e[sd]?|ing)|instead of|no longer|ersetz\w*|umgestellt"
+    r"|remplac\w*|reemplaz\w*|sustitu\w*|substitu\w*|замен\w*)\b",
+    re.IGNORECASE,
+)
 
 
 def written_words(title: str) -> list[str]:
@@ -48,6 +55,11 @@ def written_words(title: str) -> list[str]:
 def title_words(title: str) -> frozenset[str]:
     """The same without the commonest English endings: what two titles are compared by."""
     return frozenset(_ENDING.sub("", word) for word in written_words(title))
+
+
+def replaces(title: str) -> bool:
+    """Whether a title says that something takes the place of something."""
+    return _REPLACES.search(title) is not None
 
 
 def may_contradict(new: frozenset[str], old: frozenset[str]) -> bool:

@@ -12,7 +12,7 @@ from itertools import accumulate, chain
 from engram_py.errors import StoreError
 from engram_py.models.observation import Candidate, Observation
 from engram_py.recall.query import quote
-from engram_py.recall.similar import SHARED_WORDS_NEEDED, may_contradict, overlap, title_words, written_words
+from engram_py.recall.similar import SHARED_WORDS_NEEDED, may_contradict, overlap, replaces, title_words, written_words
 from engram_py.services.journal import Journal
 from engram_py.store import mentions, relations, search, word_counts
 from engram_py.store.database import Row, Store
@@ -25,6 +25,8 @@ _MOST_COUNTED, _MOST_WORDS = 40, 4
 # Rows that the words of a title may add up to, and how far those of one are counted. A save must stay fast in a large
 # memory, and words more common than this tell nothing about a conflict anyway.
 _ROW_BUDGET, _COUNTED_TO = 400, 200
+# What stands in no more titles than this, the new one's included, is the name of something.
+_NAMED_BY = 5
 _SILENT_TYPES = frozenset({"session_summary", "passive"})
 
 
@@ -62,19 +64,23 @@ class Candidates:
         return tuple(found)
 
     def _similar(self, observation: Observation) -> list[tuple[float, Row]]:
-        """Older observations of the same project and scope whose title shares enough, most alike first."""
+        """Older observations of the same project and scope whose title shares enough, most alike first; before
+        them those that the title names, where it says that it takes their place."""
         wanted = title_words(observation.title)
         enough = SHARED_WORDS_NEEDED if len(wanted) > SHARED_WORDS_NEEDED else 1
-        chosen = self._rarest(written_words(observation.title), enough)
-        if len(chosen) < enough:
-            return []
-        matches = self._sharing(observation, chosen, enough)
-        alike = [
-            (overlap(wanted, theirs), row)
-            for row in matches
-            if row["type"] not in _SILENT_TYPES and may_contradict(wanted, theirs := title_words(row["title"]))
+        counts, found = self._counted(written_words(observation.title))
+        matches = self._sharing(observation, self._rarest(counts, found, enough), enough)
+        alike = {row["id"]: row for row in matches if may_contradict(wanted, title_words(row["title"]))}
+        named: dict[int, Row] = {}
+        if replaces(observation.title):
+            names = {one: rows for one, rows in found.items() if 1 < len(rows) <= _NAMED_BY}
+            named = {row["id"]: row for row in self._sharing(observation, names, 1)}
+        scored = [
+            (overlap(wanted, title_words(row["title"])), row)
+            for row in (alike | named).values()
+            if row["type"] not in _SILENT_TYPES
         ]
-        return sorted(alike, key=lambda pair: (-pair[0], -pair[1]["id"]))
+        return sorted(scored, key=lambda pair: (pair[1]["id"] not in named, -pair[0], -pair[1]["id"]))
 
     def _sharing(self, observation: Observation, chosen: Mapping[str, Sequence[int]], enough: int) -> list[Row]:
         """The newest whose titles have any ``enough`` of the chosen words."""
@@ -86,18 +92,21 @@ class Candidates:
         together = sorted((row for row, words in times.items() if words >= enough), reverse=True)
         return search.titled(store, together, project=project, scope=scope, without=me, limit=_LOOKED_AT)
 
-    def _rarest(self, words: Sequence[str], enough: int) -> dict[str, list[int]]:
-        """Expressions for the rarest of the words that more titles than the new one have, each with its newest rows;
-        more than are ``enough`` while few rows have them."""
+    def _counted(self, words: Sequence[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
+        """How many titles have each of the words, by the expression that finds them; and the rows that were read."""
         titled = [f"title : {quote(word)}" for word in words[:_MOST_COUNTED]]
-        size = mentions.totals(self._store).rows
-        counts, found = word_counts.matching(self._store, titled, cap=_COUNTED_TO, size=size)
+        return word_counts.matching(self._store, titled, cap=_COUNTED_TO, size=mentions.totals(self._store).rows)
+
+    def _rarest(self, counts: Mapping[str, int], found: Mapping[str, list[int]], enough: int) -> dict[str, list[int]]:
+        """The rarest of the words that more titles than the new one have, each with its newest rows; more than are
+        ``enough`` while few rows have them."""
         known = sorted((rows, one) for one, rows in counts.items() if rows > 1)
         within = sum(rows <= _ROW_BUDGET for rows in accumulate(rows for rows, _ in known))
         chosen = [one for _, one in known[: min(_MOST_WORDS, max(enough, within))]]
-        unread = [one for one in chosen if one not in found]
-        found |= word_counts.newest_matching(self._store, unread, cap=_COUNTED_TO)
-        return {one: found[one] for one in chosen}
+        if len(chosen) < enough:
+            return {}
+        read = word_counts.newest_matching(self._store, [one for one in chosen if one not in found], cap=_COUNTED_TO)
+        return {one: found[one] if one in found else read[one] for one in chosen}
 
     def _unasked(self, observation: Observation, other_sync_id: str) -> bool:
         return relations.between(self._store, observation.sync_id, other_sync_id) is None

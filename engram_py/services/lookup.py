@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from engram_py.errors import InvalidArgumentError, ObservationNotFoundError
-from engram_py.models.observation import Observation, RelationNote
+from engram_py.models.observation import CONTESTED, Observation, RelationNote
 from engram_py.recall.query import match_all, parse_query
 from engram_py.store import observations as table
 from engram_py.store import relations, search
@@ -77,6 +77,6 @@ def relation_notes(store: Store, sync_ids: Sequence[str]) -> dict[str, tuple[Rel
 
 def _label(row: Row, *, from_source: bool) -> str | None:
     if row["judgment_status"] == "pending":
-        return "contested by" if not from_source else None
+        return CONTESTED if not from_source else None
     forward, backward = _LABELS.get(row["relation"], (None, None))
     return forward if from_source else backward

@@ -14,6 +14,7 @@ from engram_py.errors import OperationConflictError, TextTooLongError
 from engram_py.models.observation import (
     DEDUPE_WINDOW_MINUTES,
     REVIEW_MONTHS,
+    TYPES,
     Candidate,
     Draft,
     Observation,
@@ -193,7 +194,7 @@ class Saving:
             truncation=new.truncation,
             redacted=new.redacted,
             candidates=self._candidates.find(kept, clock=changed) if changed else (),
-            warnings=(*new.warnings, *place.warnings),
+            warnings=(*new.warnings, *_of_type(new.type), *place.warnings),
         )
 
     def _review_date(self, kind: str) -> str | None:
@@ -219,6 +220,14 @@ class Saving:
             now=self._journal.now(),
             forget_before=to_text(self._journal.moment() - timedelta(days=_OPERATION_DAYS)),
         )
+
+
+def _of_type(kind: str) -> tuple[str, ...]:
+    if kind in TYPES:
+        return ()
+    from engram_py.services.usual_types import misspelt
+
+    return misspelt(kind)
 
 
 def _operation_id(draft: Draft) -> str | None:

@@ -1,4 +1,4 @@
-"""What a type that nobody uses is usually called. Imported only where a search for one found nothing."""
+"""What a type that nobody uses is usually called. Imported only where there is one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from engram_py.models.observation import TYPES
 
 # What is longer is no word, and comparing a megabyte letter by letter takes seconds.
 _TYPE_CHARS = 40
+_A_SLIP = 0.85  # decison, bug-fix
 
 
 def type_notes(types: Iterable[str]) -> tuple[str, ...]:
@@ -22,3 +23,9 @@ def type_notes(types: Iterable[str]) -> tuple[str, ...]:
         if asked not in TYPES and near:
             notes.append(f"type:{asked} is not one of the usual types; did you mean type:{near[0]}?")
     return tuple(notes)
+
+
+def misspelt(kind: str) -> tuple[str, ...]:
+    """A sentence where ``kind`` is nearly one of the usual types: a search for that would not find it."""
+    near = difflib.get_close_matches(kind[:_TYPE_CHARS], TYPES, n=1, cutoff=_A_SLIP) if kind not in TYPES else []
+    return (f"kept as type {kind}; {near[0]} is the usual one, if that was meant",) if near else ()

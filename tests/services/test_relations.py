@@ -114,6 +114,27 @@ def test_of_a_long_title_the_rare_words_are_compared(app: Engram) -> None:
     assert old.id in [one.id for one in app.save(draft("Other.", title=long)).candidates]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Picked EMQX as the broker of all farms", "Replacing EMQX with VerneMQ"),
+        ("Feature flags with Unleash for every service", "Replaced Unleash with a config table"),
+        ("Rate limits live in the gateway", "We no longer use the gateway here at all"),
+    ],
+)
+def test_what_takes_the_place_of_something_shares_its_name_alone(app: Engram, old: str, new: str) -> None:
+    for number in range(8):
+        app.save(draft(f"Text {number}.", title=f"Config table of hall {number}"))
+    before = app.save(draft("The first.", title=old))
+    assert app.save(draft("The second.", title=new)).candidates[0].id == before.id
+
+
+def test_a_name_that_many_titles_have_is_not_replaced_in_all_of_them(app: Engram) -> None:
+    for number in range(8):
+        app.save(draft(f"Text {number}.", title=f"Gateway limit of hall {number:x}ish"))
+    assert app.save(draft("The second.", title="Replaced the gateway by a proxy")).candidates == ()
+
+
 def test_a_pair_is_asked_about_once(app: Engram) -> None:
     app.save(draft("Redis.", title=OLD))
     first = app.save(draft("Postgres.", title=NEW, topic_key="storage/sessions"))

@@ -221,3 +221,14 @@ def test_a_save_that_is_rolled_back_first_does_not_cost_the_device_its_name(app:
     stored = app.store.value("select value from meta where key = 'device_id'")
     [stamp] = [row[0] for row in app.store.rows("select clock from observations")]
     assert stamp.endswith(stored)
+
+
+@pytest.mark.parametrize(
+    ("kind", "usual"), [("decison", "decision"), ("bug-fix", "bugfix"), ("refactoring", None), ("decision", None)]
+)
+def test_a_slip_in_the_type_is_said_and_kept(app: Engram, kind: str, usual: str | None) -> None:
+    saved = app.save(draft("It resolves fast.", type=kind))
+    assert saved.type == kind
+    assert saved.warnings == (
+        () if usual is None else (f"kept as type {kind}; {usual} is the usual one, if that was meant",)
+    )

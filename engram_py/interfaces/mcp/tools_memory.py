@@ -86,7 +86,11 @@ def mem_search(
     )
 
 
-@tool(title="Session context", hints=READS, nothing="Nothing here is near enough; mem_search asks directly.")
+@tool(
+    title="Session context",
+    hints=READS,
+    nothing="This asks for no memory, or none is near enough; mem_search asks directly.",
+)
 def mem_context(
     app: Engram,
     project: Project = None,
