@@ -45,3 +45,8 @@ class Checked:
     states: dict[str, int]
     stale: tuple[StaleLine, ...]
     warnings: tuple[str, ...] = ()
+
+    @property
+    def blind(self) -> bool:
+        """Whether there were files to look at and not one could be: in another folder than the repository's, say."""
+        return bool(self.anchors) and set(self.states) == {"unknown"}

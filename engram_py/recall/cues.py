@@ -47,7 +47,9 @@ por que escolhemos|por que fizemos|como resolvemos|o que decidimos|perche abbiam
 RESUME = """
 where were we|where did we leave off|where did we stop|where we left off|continue where|continue from where
 pick up where|picking up where|what were we doing|what were we working on|what was i doing|what was i working on
-what were you doing|what were you working on|last session|last time|previous session|what s left to do
+what were you doing|what were you working on|last session|last time|previous session|what s left to do|what s next
+what is next|what should i do next|what should we do next|what do i do next|what do we do next
+was steht an|wie geht es weiter
 donde estabamos|donde lo dejamos|donde nos quedamos|la ultima vez|la ultima sesion|wo waren wir|letztes mal
 wo haben wir aufgehort|letzte sitzung|ou en etions nous|ou on en etait|la derniere fois|onde paramos|da ultima vez
 dove eravamo|l ultima volta|на чем мы остановились|где мы остановились|в прошлый раз

@@ -80,6 +80,8 @@ def cues(prompt: str) -> tuple[Cue, ...]:
         ("¿por qué elegimos uv?", "memories"),
         ("que dije sobre los puertos", "transcript"),
         ("wo waren wir?", "episodes"),
+        ("what's next?", "episodes"),
+        ("What should I do next?", "episodes"),
         ("warum haben wir uv gewählt", "memories"),
         ("où en étions-nous", "episodes"),
         ("почему мы выбрали uv", "memories"),

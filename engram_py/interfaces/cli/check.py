@@ -10,7 +10,7 @@ from engram_py.interfaces.cli.support import json_option, memory, project_option
 
 
 @click.command("check")
-@click.option("--strict", is_flag=True, help="Exit with 1 when something went stale, for a script.")
+@click.option("--strict", is_flag=True, help="Exit with 1 when something went stale, or no file could be looked at.")
 @project_option
 @json_option
 @refusing
@@ -19,5 +19,5 @@ def check_command(strict: bool, project: str | None, as_json: bool) -> None:
     with memory() as app:
         checked = app.anchors.check(project)
         show(checked, app, as_json=as_json)
-    if strict and checked.stale:
+    if strict and (checked.stale or checked.blind):
         sys.exit(1)

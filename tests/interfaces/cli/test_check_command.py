@@ -54,6 +54,13 @@ def test_a_check_of_a_project_whose_repository_is_elsewhere_says_so(run: Run, ro
     assert "note: the repository of gadgets is not here; run this inside it" in told.stderr
 
 
+def test_a_strict_check_that_can_look_at_no_file_fails(run: Run, root: Path) -> None:
+    run("save", "Elsewhere", "text", "--project", "gadgets", "--file", "auth.py")
+    assert run("check", "--project", "gadgets", "--strict").exit_code == 1
+    run("save", "Without a file", "text", "--project", "bolts")
+    assert run("check", "--project", "bolts", "--strict").exit_code == 0
+
+
 @pytest.mark.parametrize(
     "words", [["check"], ["check", "--strict"], ["check", "--json"], ["check", "--project", "nope"]]
 )
