@@ -26,11 +26,20 @@ _COMPOUND = re.compile(r"\w+(?:-\w+)*")
 
 def segments(text: str) -> list[str]:
     """The runs of letters and digits in ``text``; a run of an unspaced script ends where another script begins."""
+    return _pattern(text).findall(text)
+
+
+def placed_segments(text: str) -> list[tuple[int, str]]:
+    """The same, each with the place where it begins."""
+    return [(match.start(), match[0]) for match in _pattern(text).finditer(text)]
+
+
+def _pattern(text: str) -> re.Pattern[str]:
     if text.isascii():
-        return _SEGMENT.findall(text)
+        return _SEGMENT
     if _holds_unspaced(text):
-        return _unspaced_patterns()[0].findall(text)
-    return (_marked_pattern() if max(text) >= chr(_MARKS_FROM) else _SEGMENT).findall(text)
+        return _unspaced_patterns()[0]
+    return _marked_pattern() if max(text) >= chr(_MARKS_FROM) else _SEGMENT
 
 
 def compounds(text: str) -> list[str]:

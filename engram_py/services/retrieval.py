@@ -89,11 +89,6 @@ def retrieve(
 ) -> Found:
     """Every rung that looks words up: all of them, any of them, and what resembles those that nobody ever saw.
     ``today`` is the day from which "last week" is told."""
-    with store.snapshot():
-        return _retrieve(store, query, sight, limit=limit, floor=floor, today=today)
-
-
-def _retrieve(store: Store, query: Query, sight: Sight, *, limit: int, floor: float, today: date | None) -> Found:
     totals = mentions.totals(store)
     terms = weigh(store, query.content_words, size=totals.rows)
     terms = weigh_dates(store, terms, query.asked, size=totals.rows, today=today)

@@ -18,7 +18,7 @@ MOST_WAITING = 50
 LONGEST_WAIT_SECONDS = 30.0
 # Many are written down when nothing was shown for so long, or there are too many to write in passing (10 ms). At once
 # they would be in the way of the answer that is being sent, and of the search after it.
-QUIET_SECONDS = 0.25
+QUIET_SECONDS = 0.5
 MOST_AT_ONCE = 500
 # When the file cannot be written for a long time, counting stops here instead of growing.
 MOST_KEPT = 5_000
@@ -57,6 +57,7 @@ class Usage:
         self._alarm: Alarm | None = None
         self._urgent = False
         self._more = False  # something was shown since the alarm was set
+        self._put_off = 0  # how often, because somebody searched
         self._refused = False
         self._closed = False
         self._lock = threading.Lock()
@@ -140,9 +141,11 @@ class Usage:
     def _when_quiet(self) -> None:
         """Write it down unless somebody is searching, one after the other."""
         with self._lock:
-            searching = self._more and len(self._waiting) < MOST_AT_ONCE and not self._closed
+            late = len(self._waiting) >= MOST_AT_ONCE or self._put_off * QUIET_SECONDS >= LONGEST_WAIT_SECONDS
+            searching = self._more and not late and not self._closed
             if searching:
                 self._more = False
+                self._put_off += 1
                 self._arm(QUIET_SECONDS, self._when_quiet)
         if not searching:
             self.flush()
@@ -154,7 +157,7 @@ class Usage:
     def _clear_alarm(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm, self._urgent = None, False
+        self._alarm, self._urgent, self._put_off = None, False, 0
 
     def _put_back(self, waiting: dict[int, tuple[int, str]]) -> None:
         for row_id, (times, at) in self._waiting.items():

@@ -33,7 +33,6 @@ class Store:
         self._file = str(path)
         self._lock = threading.RLock()
         self._depth = 0
-        self._reading = False
         self.patience = LOCK_PATIENCE_SECONDS
         self.writes = 0  # transactions committed by this process
         self.common_words: dict[str, tuple[int, int]] = {}  # how many rows hold it, of how many then
@@ -88,32 +87,12 @@ class Store:
         row = self.row(sql, **values)
         return None if row is None else row[0]
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """All that is read inside is of one moment, whatever others write meanwhile. Nothing is written inside:
-        what wants to has to wait for the end of it, as other threads do."""
-        with self._lock:
-            if self._depth:
-                yield
-                return
-            with translated(self.path):
-                connection = self._usable()
-                connection.execute("begin")
-            self._depth, self._reading = 1, True
-            try:
-                yield
-            finally:
-                self._depth, self._reading = 0, False
-                if connection.in_transaction:
-                    connection.execute("commit")  # temporary tables stay
-
     # --- writing ---------------------------------------------------------------------------------------
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """``BEGIN IMMEDIATE`` … commit, or roll back when the block raises. Inside another one: a savepoint."""
         with self._lock:
-            assert not self._reading, "writes belong outside of store.snapshot()"
             if self._depth:
                 with self._savepoint():
                     yield

@@ -136,6 +136,7 @@ def test_any_stem_is_looked_for_as_it_is_written(text: str, stems: list[str]) ->
         pytest.param("邮件 queue", 0, id="no-words-in-a-script-without-blanks"),
         pytest.param("Очередь queue", 1, id="a-word-of-another-script"),
         pytest.param("The café queue", 1, id="marked-letters"),
+        pytest.param("queue this queued thing", 1, id="a-stop-word-and-a-word-twice"),
     ],
 )
 def test_a_title_says_so_many_words_besides(title: str, words: int) -> None:
@@ -144,6 +145,13 @@ def test_a_title_says_so_many_words_besides(title: str, words: int) -> None:
 
 def test_a_title_that_only_repeats_the_beginning_says_nothing_besides() -> None:
     assert besides("The worker of the mail…", "The worker of the mail queue drains.") == 0
+
+
+def test_a_stop_word_that_a_term_finds_takes_no_word_away() -> None:
+    terms = [term("on"), term("close")]
+    glass = lens(terms)
+    assert glass is not None
+    assert label("flush on close", "", "It drains.", glass, terms).unasked == 1
 
 
 def test_a_topic_key_is_no_part_of_the_title() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from engram_py.models.observation import Observation
 from engram_py.models.times import to_text
+from engram_py.recall.citations import citation_factor
 from engram_py.recall.rank import Standing, factors, recency
 
 NOW = datetime(2026, 3, 31, tzinfo=UTC)
@@ -95,3 +96,8 @@ def test_a_time_to_come_or_none_lets_nothing_sink(time: str | None) -> None:
 def test_salience_is_held_between_none_and_all(salience: float) -> None:
     [factor] = factors(observation(salience=salience), NOW, Standing()).values()
     assert factor in (0.94, 1.06)
+
+
+def test_what_was_shown_in_vain_sinks_although_nobody_cited_anything() -> None:
+    assert factors(observation(), NOW, Standing(injected=20)) == {"cited": round(citation_factor(20, 0), 4)}
+    assert citation_factor(20, 0) < 1

@@ -129,6 +129,12 @@ def test_what_takes_the_place_of_something_shares_its_name_alone(app: Engram, ol
     assert app.save(draft("The second.", title=new)).candidates[0].id == before.id
 
 
+def test_of_many_that_are_alike_the_newest_are_offered(app: Engram) -> None:
+    saved = [app.save(draft(f"Text {number}.", title=f"Ledger rounding {number:x}ish")).id for number in range(30)]
+    found = app.save(draft("Up.", title="Ledger rounding changed")).candidates
+    assert [one.id for one in found] == saved[:-4:-1]
+
+
 def test_a_name_that_many_titles_have_is_not_replaced_in_all_of_them(app: Engram) -> None:
     for number in range(8):
         app.save(draft(f"Text {number}.", title=f"Gateway limit of hall {number:x}ish"))

@@ -132,6 +132,18 @@ def test_few_wait_half_a_minute_and_many_until_nobody_searches(app: Engram, usag
     assert [seconds for seconds, _ in alarms.set][3:] == [LONGEST_WAIT_SECONDS]
 
 
+def test_who_never_stops_searching_is_not_waited_for(app: Engram, usage: Usage, alarms: Alarms) -> None:
+    saved = app.save(draft("One."))
+    usage.surfaced([saved.id, *range(2, MOST_WAITING + 2)])
+    waited = 0.0
+    while not counted(app, saved.id)[0]:
+        seconds, ring = alarms.set[-1]
+        waited += seconds
+        assert waited <= LONGEST_WAIT_SECONDS + 2 * QUIET_SECONDS
+        usage.surfaced([saved.id])
+        ring()
+
+
 def test_too_many_are_written_down_though_somebody_searches(app: Engram, usage: Usage, alarms: Alarms) -> None:
     saved = app.save(draft("One."))
     usage.surfaced([saved.id, *range(2, MOST_AT_ONCE + 2)])
