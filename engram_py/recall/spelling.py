@@ -9,7 +9,7 @@ from collections.abc import Iterable
 SHORTEST = 4
 TWO_SLIPS_FROM = 8
 MOST = 3
-PREFIX_LONGER_BY = 6
+PREFIX_LONGER_BY = 10  # `futter` may mean `Futterautomaten`
 STEM_FROM = 5  # `musicians` may mean `music`
 
 

@@ -168,6 +168,8 @@ def _misspelt(store: Store, term: Term, total: int) -> None:
         return
     whole = not term.stems or term.expression.endswith("*")  # no stem of the index, only how the word begins
     stem = term.text if whole else term.stems[0]
+    if stem.endswith("i") and term.text.endswith("y"):  # as Porter writes it, and no longer word has it
+        stem = stem[:-1]
     slips = slips_allowed(stem)
     known = vocabulary.resembling(
         store,

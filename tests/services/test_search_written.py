@@ -53,3 +53,14 @@ def test_a_word_that_is_known_is_not_cut(app: Engram) -> None:
     one = kept(app, "The carpet of the hall is red.")
     kept(app, "The car pet of the vet.")
     assert ids(app, "carpet") == [one]
+
+
+@pytest.mark.parametrize("query", ["futter", "futterau", "fütterung", "wartung", "mattilsy", "mattil"])
+def test_a_long_word_is_found_by_how_it_begins(app: Engram, query: str) -> None:
+    fill(app)
+    wanted = kept(
+        app,
+        "Fütterungsmengen kommen aus der Tabelle, das Wartungsfenster von Mattilsynet.",
+        title="Futterautomaten dienstags nicht ansprechen",
+    )
+    assert ids(app, query) == [wanted]
