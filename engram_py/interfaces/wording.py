@@ -8,7 +8,6 @@ from functools import singledispatch
 from importlib import import_module
 
 from engram_py.models.observation import (
-    CONTESTED,
     Deleted,
     Detail,
     Neighbour,
@@ -20,6 +19,7 @@ from engram_py.models.observation import (
     Undeleted,
     Updated,
 )
+from engram_py.models.relation import CONTESTED
 from engram_py.models.times import ago, parse_time
 
 

@@ -32,7 +32,6 @@ CONTENT_LIMIT_BYTES = 50_000
 TITLE_LIMIT_CHARS = 1_000
 HIT_LINE_CHARS = 100  # of the text of a hit, in a list of them
 DEDUPE_WINDOW_MINUTES = 15
-CONTESTED = "contested by"  # a newer observation, as a candidate that nobody has judged
 
 
 class Row(Protocol):

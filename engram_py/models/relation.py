@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 VERBS = ("related", "compatible", "scoped", "conflicts_with", "supersedes", "not_conflict")
+CONTESTED = "contested by"  # a newer observation, as a candidate that nobody has judged
 
 
 @dataclass(frozen=True, slots=True)

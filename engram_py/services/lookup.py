@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from engram_py.errors import InvalidArgumentError, ObservationNotFoundError
-from engram_py.models.observation import CONTESTED, Observation, RelationNote
+from engram_py.models.observation import Observation, RelationNote
+from engram_py.models.relation import CONTESTED
 from engram_py.recall.query import match_all, parse_query
 from engram_py.store import observations as table
 from engram_py.store import relations, search
