@@ -11,7 +11,7 @@ from engram_py.recall.bm25 import idf
 from engram_py.recall.dates import dates_in
 from engram_py.recall.days import days_in, may_name_days
 from engram_py.recall.heard import Heard, plain
-from engram_py.recall.query import Word, quote
+from engram_py.recall.query import Query, Word, quote
 from engram_py.recall.score import Term
 from engram_py.recall.segments import segments
 from engram_py.store import search, vocabulary, word_counts
@@ -22,6 +22,7 @@ from engram_py.store.database import Store
 ROW_BUDGET = 4_000
 # Without scoring a row costs a tenth: of a word that is everywhere, this many of its newest rows are candidates.
 NEWEST_ROWS = 2_000
+_ALL = 1_000_000
 # A pasted log has more words than this, and many that nobody ever saw.
 A_QUESTION = 12
 _MEASURED = re.compile(r"[0-9]{2,}[a-z]{0,3}|0x[0-9a-f]+|(?=[a-f]*[0-9])[0-9a-f]{7,}")
@@ -105,6 +106,19 @@ def _weigh_days(store: Store, terms: list[Term], text: str, *, size: int, today:
     words, worth = set(days.words.split()), idf(len(then), size)
     others = [term for term in terms if plain(term.text) not in words]
     return [Term(days.words, "", worth, len(then), scores=dict.fromkeys(then, worth), looked_up=True), *others]
+
+
+def hold_to(store: Store, query: Query, terms: Sequence[Term]) -> None:
+    """Take from the days what has not the phrases of the query, or a word that nothing may have: of days only their
+    rows are known, while words are looked up together with these."""
+    dated = [term for term in terms if term.scores]
+    if not dated or not (query.phrases or query.excluded):
+        return
+    unwanted = set(search.newest(store, " OR ".join(query.excluded), limit=_ALL)) if query.excluded else set()
+    wanted = set(search.newest(store, " AND ".join(query.phrases), limit=_ALL)) if query.phrases else None
+    for term in dated:
+        kept = (row for row in term.scores if row not in unwanted and (wanted is None or row in wanted))
+        term.scores = {row: term.scores[row] for row in kept}
 
 
 def _is_year(text: str) -> bool:

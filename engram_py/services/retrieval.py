@@ -17,7 +17,7 @@ from engram_py.recall.query import Query, quote
 from engram_py.recall.score import WHOLE, Neighbours, Scored, Term, lend, settle
 from engram_py.recall.spelling import PREFIX_LONGER_BY, STEM_FROM, meant, slips_allowed
 from engram_py.services.in_sight import InSight
-from engram_py.services.planner import weigh, weigh_dates
+from engram_py.services.planner import hold_to, weigh, weigh_dates
 from engram_py.services.sight import Sight
 from engram_py.services.word_scores import MEASURED_ROWS, LookedUp, look_up
 from engram_py.services.written import in_one, in_two
@@ -92,6 +92,7 @@ def retrieve(
     totals = mentions.totals(store)
     terms = weigh(store, query.content_words, size=totals.rows)
     terms = weigh_dates(store, terms, query.asked, size=totals.rows, today=today)
+    hold_to(store, query, terms)
     found = Found(terms=terms, total=totals.rows)
     looked_up = look_up(store, query, found.terms, totals, best=_FIRST_POOL)
     if not looked_up.terms:

@@ -76,3 +76,24 @@ def test_days_on_which_nothing_changed_are_words(app: Engram, clock: FakeClock) 
     saying = kept(app, "The invoices of last week are sent on Monday.")
     clock.advance(days=90)
     assert ids(app, "invoices of last week") == [saying]
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        pytest.param('"full disk" this week', "disk", id="a-phrase"),
+        pytest.param("outage -disk this week", "cable", id="a-word-that-nothing-may-have"),
+        pytest.param('"full disk" in March 2026', "disk", id="a-phrase-in-a-month"),
+        pytest.param("outage -disk in March 2026", "cable", id="a-word-that-nothing-may-have-in-a-month"),
+    ],
+)
+def test_a_day_brings_nothing_that_the_query_leaves_out(app: Engram, clock: FakeClock, query: str, wanted: str) -> None:
+    clock.advance(days=2)
+    made = {
+        "disk": kept(app, "The outage began with a full disk.", title="Full disk outage"),
+        "cable": kept(app, "The outage began with a cable.", title="Network outage"),
+    }
+    clock.advance(hours=1)
+    found = ids(app, query)
+    assert found[:1] == [made[wanted]]
+    assert len(found) == 1
