@@ -76,14 +76,20 @@ class Projects:
         return ensured
 
     def for_read(
-        self, project: str | None = None, *, session_id: str | None = None, all_projects: bool = False
+        self,
+        project: str | None = None,
+        *,
+        session_id: str | None = None,
+        all_projects: bool = False,
+        head: bool = True,
     ) -> Place:
-        """Where a read looks. Without one project it reads the candidates, or everything, and says so."""
+        """Where a read looks. Without one project it reads the candidates, or everything, and says so. Without ``head``
+        git is not asked for the branch and the commit of a directory that nobody named a project for."""
         if all_projects:
             return Place("", "all", str(self._directory), None)
         named = self._named(project, session_id)
         if named is None:
-            return self._at(self._locator.locate(self._directory))
+            return self._at(self._locator.locate(self._directory, head=head))
         if project and not table.exists(self._store, named.project):
             near = similar_projects(named.project, table.names(self._store))
             hint = f" (similar: {', '.join(near)})" if near else ""

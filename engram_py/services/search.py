@@ -137,13 +137,13 @@ class Search:
         )
         try:
             place = self._projects.for_read(
-                None if everywhere else named, session_id=session_id, all_projects=everywhere
+                None if everywhere else named, session_id=session_id, all_projects=everywhere, head=False
             )
         except InvalidProjectError as exc:
             if project:
                 raise
             notes = (*notes, f"project: {exc.message}; the filter was left out")
-            place = self._projects.for_read(None, session_id=session_id)
+            place = self._projects.for_read(None, session_id=session_id, head=False)
         sight = sight_of(
             parsed.filters,
             projects=place.reads,
