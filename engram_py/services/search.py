@@ -160,8 +160,9 @@ class Search:
         """How the search went, and the hits in the order of the answer."""
         exact = self._exact(parsed, sight, limit)
         if exact and parsed.observation_id is not None:
-            return Found(rungs=[Rung("exact", 1, "an id names one observation")]), self._hits.exact(exact)
-        several, placed = self._named(parsed, limit)
+            rungs = [Rung("exact", 1, "an id names one observation")]
+            return Found(rungs=rungs, notes=_unheld(sight)), self._hits.exact(exact)
+        several, placed = self._named(parsed, sight, limit)
         if placed:
             return several, placed
         if not parsed.words:
@@ -205,16 +206,17 @@ class Search:
             return []
         return index.by_topic(self._store, topic_key, sight.values, limit=limit)
 
-    def _named(self, parsed: Query, limit: int) -> tuple[Found, list[Placed]]:
+    def _named(self, parsed: Query, sight: Sight, limit: int) -> tuple[Found, list[Placed]]:
         """Several handles, as in `[#1] [#2]`: the observations they name, in that order."""
-        ids = handles(parsed.text)
+        ids = () if parsed.phrases or parsed.excluded or sight.stale else handles(parsed.asked)
         if not ids or parsed.observation_id is not None:
             return Found(), []
         rows = table.by_ids(self._store, ids[:limit])
-        there = [one for one in ids[:limit] if one in rows]
-        gone = [f"#{one}" for one in ids[:limit] if one not in rows]
+        there = [one for one in ids[:limit] if one in rows and rows[one].deleted_at is None]
+        gone = [f"#{one}" for one in ids[:limit] if one not in there]
         notes = [f"there is no memory {', '.join(gone)}, or it was deleted"] if gone else []
         notes += [f"{len(ids)} memories were named; the first {limit} were looked up"] if len(ids) > limit else []
+        notes += _unheld(sight) if there else ()
         rung = Rung("named", len(there), "ids name observations")
         return Found(rungs=[rung], notes=tuple(notes)), self._hits.exact(there)
 
@@ -260,6 +262,11 @@ class Search:
             filters=sight.said,
             seconds=round(time.perf_counter() - started, 6),
         )
+
+
+def _unheld(sight: Sight) -> tuple[str, ...]:
+    """An id opens what it names, as `get` does, whatever the filters beside it say."""
+    return (f"not asked of what an id names: {', '.join(sight.said)}",) if sight.said else ()
 
 
 def _floor_rung(verdict: Verdict, floor: float) -> Rung:

@@ -103,3 +103,30 @@ def test_more_handles_than_an_answer_holds_are_cut_and_it_says_so(app: Engram) -
 
     assert [hit.id for hit in found.results] == [1, 2]
     assert found.warnings == ("4 memories were named; the first 2 were looked up",)
+
+
+def test_handles_do_not_open_what_was_deleted(app: Engram) -> None:
+    one, two = kept(app, "Kept."), kept(app, "The secret plan.")
+    app.observations.delete(two)
+    found = app.searches.search(f"[#{one}] [#{two}]")
+
+    assert [hit.id for hit in found.results] == [one]
+    assert found.warnings == (f"there is no memory #{two}, or it was deleted",)
+    app.observations.delete(one)
+    assert ids(app, f"[#{one}] [#{two}]") == []
+
+
+@pytest.mark.parametrize("query", ["#1", "#1 type:bugfix", "[#1] [#2]", "[#1], [#2] type:bugfix"])
+def test_a_type_beside_ids_is_not_asked_and_the_answer_says_so(app: Engram, query: str) -> None:
+    expected = [kept(app, f"The plan number {number}.", type="decision") for number in (1, 2)]
+    found = app.searches.search(query, type=None if "type:" in query else "bugfix")
+
+    assert [hit.id for hit in found.results] == expected[: query.count("#")]
+    assert found.warnings == ("not asked of what an id names: type:bugfix",)
+
+
+def test_an_id_beside_an_exclusion_is_a_word(app: Engram) -> None:
+    kept(app, "The plan.", title="Issue 1")
+    kept(app, "The plan, and the other plan.", title="Issue 1 again")
+    found = app.searches.search("#1 -other")
+    assert ([hit.id for hit in found.results], found.warnings) == ([1], ("left out: what has other",))
