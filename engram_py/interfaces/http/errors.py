@@ -115,10 +115,31 @@ class HeadTooLargeError(HttpError):
     code = "head_too_large"
     status = 431
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, part: str, limit: str) -> None:
         super().__init__(
-            f"the address and the headers have more than {limit:,} bytes",
+            f"{part} of a request may have at most {limit}",
             hint="send what is long in a body: POST /search takes a query",
+        )
+
+
+class HeadTooSlowError(HttpError):
+    code = "head_too_slow"
+    status = 408
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"the address and the headers took more than {seconds:.0f} seconds", hint="send the request again"
+        )
+
+
+class ServerBusyError(HttpError):
+    code = "server_busy"
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__(
+            "as many requests as this server reads at once are being sent already",
+            hint="close connections that are not used, and send the request again in a moment",
         )
 
 

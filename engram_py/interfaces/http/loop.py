@@ -51,12 +51,12 @@ class LoopServer(uvicorn.Server):
 
 def server_of(application: ASGIApp, *, started: Callable[[], None], own: type[Protocol] | None = None) -> LoopServer:
     """A server of ``application``; ``started`` is called once requests are taken. ``own`` reads longer addresses than
-    uvicorn does, and words its own refusals."""
+    uvicorn does, bounds what all connections hold, and words its own refusals."""
     config = uvicorn.Config(
         application,
         loop="asyncio",
         http=own or "h11",
-        h11_max_incomplete_event_size=own.MOST_HEAD if own else None,
+        h11_max_incomplete_event_size=own.MOST_UNREAD if own else None,
         ws="none",
         lifespan="on",
         log_config=None,
