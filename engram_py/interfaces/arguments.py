@@ -11,7 +11,7 @@ _NAME_CHARS = 60
 
 def unknown_names(given: Iterable[str], known: Collection[str], *, kind: str = "argument") -> list[str]:
     """A sentence for each name of ``given`` that is not ``known``, with the one it resembles."""
-    strange = [name[:_NAME_CHARS] for name in given if name not in known]
+    strange = [as_text(name[:_NAME_CHARS]) for name in given if name not in known]
     notes = []
     for name in strange[:MOST_UNKNOWN]:
         near = difflib.get_close_matches(name, sorted(known), n=1)
@@ -35,4 +35,4 @@ def as_text(text: str) -> str:
 def mended_names(given: Mapping[str, object]) -> list[str]:
     """A sentence for each argument that is read with question marks in it."""
     broken = [name for name, value in given.items() if isinstance(value, str) and not is_text(value)]
-    return [f'{name[:_NAME_CHARS]} held half a character, which was read as "?"' for name in broken]
+    return [f'{as_text(name[:_NAME_CHARS])} held half a character, which was read as "?"' for name in broken]
