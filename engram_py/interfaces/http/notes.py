@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 from pydantic import BaseModel, BeforeValidator
@@ -15,6 +16,7 @@ from engram_py.services.limits import clamp
 HEADER = "X-Engram-Notes"
 MOST_BYTES = 2_000
 _NOTE_CHARS, _VALUE_CHARS = 400, 40
+_LEAST_BYTES = 420  # what a note in English never needs more of
 # Every route takes it: it decides where the request stands.
 _EVERYWHERE = ("cwd",)
 
@@ -42,18 +44,31 @@ def held(limit: int | None, default: int, most: int, notes: Notes) -> int:
 
 
 def header(notes: Notes) -> dict[str, str]:
-    """The header that carries ``notes`` as a JSON list in ASCII, the first ones where they are too many."""
+    """The header that carries ``notes`` as a JSON list in ASCII: all of them, where need be shortened to their share,
+    or the first ones where they are too many."""
     kept: list[str] = []
-    line = ""
-    for note in notes:
+    room = MOST_BYTES - 2
+    for number, note in enumerate(notes):
         told = " ".join(note.split())
         told = told if len(told) <= _NOTE_CHARS else told[: _NOTE_CHARS - 1] + "…"
-        longer = json.dumps([*kept, told])
-        if len(longer) > MOST_BYTES:
+        told = _cut(told, max(room // (len(notes) - number), _LEAST_BYTES))
+        room -= _size(told)
+        if room < 0:
             break
-        line = longer
         kept.append(told)
-    return {HEADER: line} if kept else {}
+    return {HEADER: json.dumps(kept)} if kept else {}
+
+
+def _size(text: str) -> int:
+    """The bytes of a note in the header, with the comma before the next: a letter that is not ASCII has six."""
+    return len(json.dumps(text)) + 2
+
+
+def _cut(text: str, most: int) -> str:
+    if _size(text) <= most:
+        return text
+    ends = accumulate((len(json.dumps(letter)) - 2 for letter in text), initial=_size("…"))
+    return text[: sum(end <= most for end in ends) - 1] + "…"
 
 
 def _unread_values(model: type[BaseModel], given: Mapping[str, str]) -> Notes:

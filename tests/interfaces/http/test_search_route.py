@@ -227,3 +227,34 @@ def test_the_header_is_ascii_and_bounded_whatever_somebody_typed(text: str) -> N
     assert line.isprintable()
     assert len(line) <= MOST_BYTES
     assert json.loads(line)[0].startswith("since:")
+
+
+@pytest.mark.parametrize(
+    "question", ["почему мы перенесли сервис " * 8, "为什么我们选择这个数据库而不是其他方案" * 5, "🦄" * 200]
+)
+def test_the_header_says_why_a_list_is_empty_in_any_script(ask: Asker, question: str) -> None:
+    reply = ask("GET", f"/search?q={quote(question)}")
+    notes = notes_of(reply)
+
+    assert notes[0].startswith("Nothing found for")
+    assert notes[-1].startswith("Next: ")
+    assert len(reply.headers[HEADER.lower()]) <= MOST_BYTES
+
+
+def test_notes_are_shortened_by_bytes_and_the_last_left_out_where_they_are_too_many() -> None:
+    for letter in "aя🦄":
+        several = json.loads(header([letter * 399] * 3)[HEADER])
+        assert len(several) == 3
+        many = header([letter * 399] * 40)[HEADER]
+        assert 0 < len(json.loads(many)) < 40
+        assert len(many) <= MOST_BYTES
+    assert json.loads(header(["a" * 399] * 2)[HEADER]) == ["a" * 399] * 2
+
+
+def test_half_a_character_in_the_name_of_a_field_is_answered(ask: Asker) -> None:
+    reply = ask("POST", "/search", b'{"query": "timeout", "\\ud83d": 1}')
+    assert (reply.status, reply.value["warnings"]) == (200, ['unknown field "?" was ignored'])
+
+    reply = ask("POST", "/search", b'{"query": "timeout", "\\ud83d": "\\ud83d", "response_format": "list"}')
+    assert reply.status == 200
+    assert notes_of(reply) == ['unknown field "?" was ignored', '? held half a character, which was read as "?"']
