@@ -33,6 +33,8 @@ MOST = 20
 MATCH_MODES = ("all", "any")
 # Of rows that are about files, as many as this are compared with them to list those that changed.
 STALE_READ = 200
+# Of so many is asked whether they have a type, before it is called unusual.
+TYPES_READ = 10_000
 
 
 class Search:
@@ -226,11 +228,9 @@ class Search:
             return ()
         from engram_py.services.usual_types import type_notes
 
-        notes = type_notes([*((type.strip().lower(),) if type else ()), *(one.lower() for one in types)])
-        # Whether a large memory has a type is known only once all of it was read.
-        small = bool(notes) and table.count_live(self._store, sight.projects, cap=MOST_COUNTED + 1) <= MOST_COUNTED
-        values = {**sight.unfiltered().values, "types": sight.values["types"]}
-        return () if small and index.latest(self._store, values, limit=1) else notes
+        asked = [*((type.strip().lower(),) if type else ()), *(one.lower() for one in types)]
+        notes = type_notes(asked)
+        return () if notes and table.has_type(self._store, sight.projects, asked, cap=TYPES_READ) else notes
 
     def _listed(self, parsed: Query, sight: Sight, limit: int) -> tuple[Found, list[Placed]]:
         """Only filters: what they let through, the latest change first."""

@@ -113,6 +113,16 @@ select count(*) from (
     limit :cap
 )
 """
+# No index has the type: whether there is one is asked of the newest rows that the projects see.
+_HAS_TYPE = """
+select exists (
+    select 1
+    from ({seen}) as seen cross join observations on observations.id = seen.id
+    where type in (select value from json_each(:types))
+)
+"""
+HAS_TYPE = _HAS_TYPE.format(seen=f"select * from ({_OWN}) union all select * from ({_SHARED})")
+HAS_TYPE_ANYWHERE = _HAS_TYPE.format(seen=_LIVE.format(index="indexed by observations_newest", where="true"))
 LIVE_IDS = f"select json_group_array(id) from (select * from ({_OWN}) union all select * from ({_SHARED}))"
 
 
@@ -234,6 +244,12 @@ def live_ids(store: Store, projects: Sequence[str], *, cap: int) -> frozenset[in
     """The ids of what the projects see; None when there are ``cap`` or more."""
     ids = json.loads(store.value(LIVE_IDS, projects=projects_json(projects), cap=cap))
     return frozenset(ids) if len(ids) < cap else None
+
+
+def has_type(store: Store, projects: Sequence[str] | None, types: Sequence[str], *, cap: int) -> bool:
+    """Whether one of the newest ``cap`` that the projects see has one of the types."""
+    sql = HAS_TYPE_ANYWHERE if projects is None else HAS_TYPE
+    return bool(store.value(sql, projects=projects_json(projects), types=json.dumps(list(types)), cap=cap))
 
 
 def count_others(store: Store, projects: Sequence[str], *, cap: int) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
+from engram_py.services import search as rules
 from tests.services.anchored import commit, lines, write
 from tests.services.conftest import FakeClock, Git, Opener, RepoMaker
 from tests.services.searching import fill, ids, kept, silence
@@ -267,6 +268,20 @@ def test_a_type_that_is_usual_or_used_or_resembles_none_is_not_corrected(app: En
     found = app.searches.search(query)
 
     assert (found.results, found.warnings) == ((), ())
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_a_type_in_use_is_not_corrected_in_a_large_memory(
+    app: Engram, monkeypatch: pytest.MonkeyPatch, everywhere: bool
+) -> None:
+    monkeypatch.setattr(rules, "MOST_COUNTED", 5)
+    kept(app, "The importer crashed on empty rows.", type="bug")
+    for number in range(10):
+        kept(app, f"Thing {number}.", type="decision")
+
+    assert app.searches.search("kubernetes type:bug", all_projects=everywhere).warnings == ()
+    [note] = app.searches.search("kubernetes type:decison", all_projects=everywhere).warnings
+    assert note.endswith("did you mean type:decision?")
 
 
 def test_a_type_of_a_megabyte_is_compared_with_nothing_and_not_said_again(app: Engram) -> None:
