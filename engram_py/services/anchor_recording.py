@@ -24,7 +24,7 @@ Values = dict[str, Any]
 _MOST_NAMED = 3  # of the files that were not anchored, in the sentence that says so
 _SHOWN_CHARS = 60
 _READ_CHARS = 4 * PATH_LIMIT_CHARS
-_BEHIND = re.compile(r"(?<=[^:#]{2})\s*[:#].*$", re.DOTALL)  # not the colon of a drive
+_MARK = re.compile("[:#]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +170,10 @@ class _Reader:
         whole = replace(reference, start=None, end=None)
         if reference.asked != reference.path and self._is_there(reference.asked):
             return replace(whole, path=reference.asked, odd=False)
-        name = _BEHIND.sub("", reference.path)
-        if reference.origin == "where" or name == reference.path or self._is_there(reference.path):
+        if reference.origin == "where":
+            return reference
+        name = _before_mark(reference.path)
+        if name == reference.path or self._is_there(reference.path):
             return reference
         return replace(whole, path=name, odd=True) if self._is_there(name) else reference
 
@@ -252,6 +254,12 @@ class _Reader:
 
 def _bare(path: str, start: int | None, end: int | None, origin: str, reason: str | None = SAVED_OUTSIDE) -> Values:
     return {"path": path, "start_line": start, "end_line": end, "origin": origin, "reason": reason}
+
+
+def _before_mark(name: str) -> str:
+    """What stands before the first colon or hash of a name, but not before the colon of a drive."""
+    mark = _MARK.search(name, 2, PATH_LIMIT_CHARS + 1)
+    return name[: mark.start()].rstrip() if mark else name
 
 
 def _lines(reference: Reference) -> tuple[int | None, int | None]:

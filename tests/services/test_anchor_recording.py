@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -224,6 +225,18 @@ def test_odd_lines_are_read_as_what_they_can_mean_and_that_is_said(
     [(path, *kept_lines, _)] = places(here, saved)
     assert (path, tuple(kept_lines)) == (AUTH, lines_kept)
     assert notes(saved) == ((f"taken otherwise: {AUTH}{lines_given} ({said})",) if said else ())
+
+
+def test_what_is_told_behind_a_name_is_left_out_however_long_it_is(here: Engram) -> None:
+    assert places(here, about(here, f"{AUTH} : {'the check ' * 300}")) == [(AUTH, None, None, "given")]
+
+
+@pytest.mark.parametrize("filling", [" ", "\t", "a ", ":", "#", "/"])
+def test_long_names_of_nothing_are_read_in_a_moment(here: Engram, filling: str) -> None:
+    begun = time.process_time()
+    saved = about(here, *(f"ab{filling * 4_000}{number}" for number in range(100)))
+    assert time.process_time() - begun < 2
+    assert (places(here, saved), len(notes(saved))) == ([], 1)
 
 
 def test_odd_lines_of_the_where_line_are_said_as_well(here: Engram) -> None:
