@@ -4,17 +4,39 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from zlib import crc32
 
 from engram_py.models.anchor import Mark
 
 _BOM = b"\xef\xbb\xbf"
 # A file of nothing but closing brackets has a copy of `}` on every line; more of them than this tell nothing more.
-_MOST_COPIES = 256
+MOST_COPIES = 256
 
 
-def normal_lines(data: bytes) -> list[bytes]:
+class Lines(list[bytes]):
+    """The lines of a file. Looking for a second span among them is quicker than for the first."""
+
+    _asked = False
+
+    @cached_property
+    def by_probe(self) -> dict[str, list[int]]:
+        """The indexes of equal lines, by what follows the offset in the probe of a span that has one."""
+        found: dict[str, list[int]] = {}
+        for at, line in enumerate(self):
+            found.setdefault(_probe(line), []).append(at)
+        return found
+
+    def like(self, probe: str) -> Sequence[int]:
+        """The indexes of the lines that a probe may mean."""
+        if self._asked:
+            return self.by_probe.get(probe, ())
+        self._asked = True
+        return _like(self, probe)
+
+
+def normal_lines(data: bytes) -> Lines:
     """The lines of a file, without what editors change on their own: line ends, trailing blanks, a byte order mark."""
     data = data.removeprefix(_BOM)
     if b"\r" in data:
@@ -23,8 +45,8 @@ def normal_lines(data: bytes) -> list[bytes]:
     if not lines[-1]:
         lines.pop()
     if b" \n" in data or b"\t\n" in data or data.endswith((b" ", b"\t")):
-        return [line.rstrip(b" \t") for line in lines]
-    return lines
+        return Lines(line.rstrip(b" \t") for line in lines)
+    return Lines(lines)
 
 
 def digest_of(lines: Sequence[bytes]) -> str:
@@ -47,29 +69,14 @@ def mark_span(lines: Sequence[bytes], start: int, end: int) -> Mark:
     return Mark(digest_of(span), probe, max(1, len(places)), places.index(here) if here in places else 0)
 
 
-def probes_of(lines: Iterable[bytes]) -> set[str]:
-    """What follows the offset in the probe of every span that may stand in these lines."""
-    return {_probe(line) for line in lines}
-
-
 def find_span(lines: Sequence[bytes], mark: Mark, count: int) -> list[int]:
     """The indexes at which ``count`` lines are the marked ones, in order."""
     if mark.probe is None:
         return []
-    offset, length, checksum = (int(part) for part in mark.probe.split("."))
-    found: list[int] = []
-    tried = 0
-    for at, size in enumerate(map(len, lines)):
-        # The length first: it costs nothing and rules out nearly every line.
-        if size != length or crc32(lines[at]) != checksum:
-            continue
-        first = at - offset
-        if first >= 0 and first + count <= len(lines) and digest_of(lines[first : first + count]) == mark.digest:
-            found.append(first)
-        tried += 1
-        if tried >= _MOST_COPIES:
-            break
-    return found
+    offset, _, probe = mark.probe.partition(".")
+    likely = lines.like(probe) if isinstance(lines, Lines) else _like(lines, probe)
+    firsts = (at - int(offset) for at in likely[:MOST_COPIES])
+    return [first for first in firsts if _is_at(lines, mark, first, count)]
 
 
 def place_of(lines: Sequence[bytes], mark: Mark, start: int, count: int) -> int | None:
@@ -90,8 +97,20 @@ def _probe(line: bytes) -> str:
     return f"{len(line)}.{crc32(line)}"
 
 
+def _like(lines: Sequence[bytes], probe: str) -> list[int]:
+    length, checksum = map(int, probe.split("."))
+    found: list[int] = []
+    for at, size in enumerate(map(len, lines)):
+        # The length first: it costs nothing and rules out nearly every line.
+        if size == length and crc32(lines[at]) == checksum:
+            found.append(at)
+            if len(found) >= MOST_COPIES:
+                break
+    return found
+
+
 def _is_at(lines: Sequence[bytes], mark: Mark, first: int, count: int) -> bool:
-    return first + count <= len(lines) and digest_of(lines[first : first + count]) == mark.digest
+    return first >= 0 and first + count <= len(lines) and digest_of(lines[first : first + count]) == mark.digest
 
 
 def distinctive(lines: Sequence[bytes]) -> bool:

@@ -14,7 +14,7 @@ from engram_py.models.anchor import PATH_LIMIT_CHARS
 from engram_py.project.files import exists, read_bounded, reason
 from engram_py.project.gitdir import Repository, find_repository
 from engram_py.project.gitindex import GitIndex, load_index
-from engram_py.project.spans import normal_lines, raw_digest
+from engram_py.project.spans import Lines, digest_of, normal_lines, raw_digest
 
 # Reading, hashing, splitting and searching this much takes about three milliseconds. What people write is smaller;
 # what is larger was generated.
@@ -44,8 +44,13 @@ class Content:
         return raw_digest(self.data)
 
     @cached_property
-    def lines(self) -> list[bytes]:
+    def lines(self) -> Lines:
         return normal_lines(self.data)
+
+    @cached_property
+    def text_digest(self) -> str:
+        """The digest of its lines."""
+        return digest_of(self.lines)
 
     @property
     def binary(self) -> bool:

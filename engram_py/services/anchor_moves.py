@@ -10,21 +10,23 @@ from itertools import islice
 
 from engram_py.models.anchor import Anchor, AnchorState
 from engram_py.models.observation import Observation
-from engram_py.project.spans import digest_of, probes_of
+from engram_py.project.spans import MOST_COPIES, digest_of
 from engram_py.project.worktree import Content, WorkingTree
 from engram_py.services.anchor_history import Trace
 from engram_py.services.anchor_places import Here
-from engram_py.services.anchor_search import in_file
 from engram_py.store import anchors as table
 from engram_py.store import observations as observation_table
 from engram_py.store.database import Store
 
 # What this may cost a search, however large the memory, the tree and its history are.
 _ANCHORS_COMPARED = 10_000  # by the hash of one line
+_BYTES_HASHED = 8 << 20  # of those that hold such a line
+_LINE_COSTS = 32  # bytes, at least
 _ANCHORS_READ = 2_000  # by their paths, which are looked for on the disk
 _MOST_GONE = 64  # paths followed through history
 _MOST_TARGETS = 4
-_MOST_ROWS = 100
+_MOST_ROWS = 500  # compared as a whole, however many are asked for
+_LEAST_ROWS = 100
 
 StatesOf = Callable[[Sequence[Observation]], Mapping[int, Sequence[AnchorState]]]
 TracesOf = Callable[[Sequence[Anchor]], Mapping[int, Trace]]
@@ -49,15 +51,16 @@ def moved_to(
     names = sorted(name for name in here.names if projects is None or name in projects)
     if here.tree is None or not names:
         return []
-    recorded = table.newest_paths(store, names, limit=_ANCHORS_READ)
+    recorded = [one for name in names for one in table.newest_paths(store, name, limit=_ANCHORS_READ)]
     targets = _targets(path, here, recorded)
     if not targets:
         return []
     same_name = table.paths_named(store, names, posixpath.basename(path), limit=_ANCHORS_READ)
-    held = [one for target in targets for one in _held_by(store, target, here.tree, names)]
+    most = min(max(limit, _LEAST_ROWS), _MOST_ROWS)
+    held = _held_by(store, targets, here.tree, names, most=most)
     sources = _sources(store, targets, _gone(same_name, recorded, targets, here.tree.root), names, traces)
-    rows = observation_table.by_ids(store, held[:_MOST_ROWS]) if held else {}
-    rows |= {row.id: row for row in table.at_paths(store, sources, projects=names, limit=_MOST_ROWS)} if sources else {}
+    rows = observation_table.by_ids(store, held) if held else {}
+    rows |= {row.id: row for row in table.at_paths(store, sources, projects=names, limit=most)} if sources else {}
     known = states([*rows.values()]) if rows else {}
     moved = [row for row in rows.values() if any(_is_at(state, path) for state in known.get(row.id, ()))]
     return [row.id for row in sorted(moved, key=lambda row: (row.updated_at, row.id), reverse=True)][:limit]
@@ -73,19 +76,48 @@ def _targets(path: str, here: Here, recorded: Iterable[str]) -> list[str]:
     return [*islice((one for one in dict.fromkeys(named) if _is_there(here.tree.root, one)), _MOST_TARGETS)]
 
 
-def _held_by(store: Store, target: str, tree: WorkingTree, names: Sequence[str]) -> list[int]:
-    """Observations that were recorded for another file and whose text ``target`` holds."""
-    file = tree.read(target)
-    if not isinstance(file, Content):
-        return []
-    digests = [file.digest] if file.binary else [file.digest, digest_of(file.lines)]
-    probes = () if file.binary else probes_of(file.lines)
-    found = table.alike(store, probes, digests, projects=names, limit=_ANCHORS_COMPARED)
-    return [
-        one.observation_id
-        for one in found
-        if one.path != target and any(in_file(one, target, file, surely=surely) for surely in (True, False))
-    ]
+def _held_by(store: Store, targets: Sequence[str], tree: WorkingTree, names: Sequence[str], *, most: int) -> list[int]:
+    """``most`` observations that were recorded for another file and whose text one of the targets
+    holds, the newest first."""
+    held: dict[int, None] = {}
+    for target in targets:
+        file = tree.read(target)
+        if not isinstance(file, Content):
+            continue
+        digests = [file.digest] if file.binary else [file.digest, file.text_digest]
+        probes = () if file.binary else file.lines.by_probe
+        texts = _Texts(file)
+        for name in names:
+            for one in table.alike(store, target, probes, digests, project=name, limit=_ANCHORS_COMPARED):
+                if len(held) >= most:
+                    return list(held)
+                if one.observation_id not in held and texts.hold(one):
+                    held[one.observation_id] = None
+    return list(held)
+
+
+class _Texts:
+    """The texts of one file, each hashed once, and no more of them than a search can wait for."""
+
+    def __init__(self, file: Content) -> None:
+        self._file = file
+        self._left = _BYTES_HASHED
+        self._digests: dict[tuple[int, int], str] = {}
+
+    def hold(self, one: table.Likeness) -> bool:
+        if one.probe is None or one.lines is None:
+            return True  # the whole file, which was found by its digest
+        offset, _, line = one.probe.partition(".")
+        likely = self._file.lines.by_probe.get(line, ())[:MOST_COPIES]
+        return any(self._digest(at - int(offset), one.lines) == one.digest for at in likely)
+
+    def _digest(self, first: int, count: int) -> str | None:
+        found = self._digests.get((first, count))
+        if found is None and first >= 0 and first + count <= len(self._file.lines) and self._left > 0:
+            span = self._file.lines[first : first + count]
+            self._left -= sum(map(len, span)) + _LINE_COSTS * count
+            found = self._digests[first, count] = digest_of(span)
+        return found
 
 
 def _gone(same_name: Sequence[str], recorded: Sequence[str], targets: Sequence[str], root: str) -> list[str]:

@@ -14,7 +14,7 @@ from engram_py.models.anchor import LINE_LIMIT, MOST_ANCHORS, PATH_LIMIT_CHARS, 
 from engram_py.models.anchoring import Reference
 from engram_py.project.gitdir import Repository
 from engram_py.project.gitindex import GitIndex, load_index
-from engram_py.project.spans import digest_of, mark_span
+from engram_py.project.spans import mark_span
 from engram_py.project.worktree import Content, Placed, Unread, is_path, place_file, read_file, slashed
 from engram_py.services.anchor_places import Here
 from engram_py.services.anchor_states import local_states
@@ -226,7 +226,7 @@ class _Reader:
                 )
             mark = mark_span(file.lines, start, end := min(end, count))
         else:
-            mark = Mark(file.digest if file.binary else digest_of(file.lines))
+            mark = Mark(file.digest if file.binary else file.text_digest)
         return {
             **_bare(placed.path, start, end, reference.origin, None),
             "digest": mark.digest,

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from engram_py.models.anchor import Anchor, AnchorState
 from engram_py.models.times import parse_time
-from engram_py.project.spans import digest_of, distinctive, find_span, place_of
+from engram_py.project.spans import distinctive, find_span, place_of
 from engram_py.project.worktree import Content, Unread, WorkingTree
 from engram_py.services.anchor_states import moved
 
@@ -27,7 +27,7 @@ def in_file(anchor: Anchor, path: str, file: Content | Unread, *, surely: bool) 
     if isinstance(file, Unread):
         return moved(anchor, path, anchor.start_line) if file.blob and file.blob == anchor.blob else None
     if anchor.lines is None or anchor.start_line is None:
-        same = file.digest == anchor.file_digest or (not file.binary and digest_of(file.lines) == mark.digest)
+        same = file.digest == anchor.file_digest or (not file.binary and file.text_digest == mark.digest)
         return moved(anchor, path, None) if same and (surely or len(file.data) >= _LEAST_FILE) else None
     if surely:
         place = place_of(file.lines, mark, anchor.start_line, anchor.lines)

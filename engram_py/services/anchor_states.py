@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.models.anchor import NOT_HERE, NOT_READ, SAVED_OUTSIDE, Anchor, AnchorState
-from engram_py.project.spans import digest_of, place_of
+from engram_py.project.spans import place_of
 from engram_py.project.worktree import DIRECTORY, Content, Unread, WorkingTree
 
 
@@ -28,7 +28,7 @@ def local_state(anchor: Anchor, file: Content | Unread | None) -> AnchorState:
     if file.digest == anchor.file_digest:
         return _state(anchor, "fresh")
     if anchor.start_line is None or anchor.lines is None:
-        same = not file.binary and digest_of(file.lines) == mark.digest
+        same = not file.binary and file.text_digest == mark.digest
         return _state(anchor, "fresh" if same else "changed")
     place = place_of(file.lines, mark, anchor.start_line, anchor.lines)
     if place is None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from engram_py.models.anchor import ANCHOR_COLUMNS, Anchor
 from engram_py.models.observation import OBSERVATION_COLUMNS, Observation
 from engram_py.store.database import Store
 
 _COLUMNS = ", ".join(ANCHOR_COLUMNS)
+_MOST_MEMORIES = 50_000
 
 OF_OBSERVATIONS = f"""
 select {_COLUMNS}
@@ -55,25 +56,39 @@ order by updated_at desc, id desc
 limit :limit
 """
 
-# The anchors read are the newest: what moved lately is what is asked for by its new name.
-NEWEST_PATHS = """
-select newest.path
-from (select id, observation_id, path from anchors order by id desc limit :limit) as newest
-join observations on observations.id = newest.observation_id
-where observations.project in (select value from json_each(:projects)) and observations.deleted_at is null
-group by newest.path
-order by max(newest.id) desc
+# The anchors of the memories of one project that changed last: other projects, however large, take no part in it.
+# Of so many memories that it does not matter for how long most of them have none.
+_NEWEST = """
+select anchors.*
+from observations
+cross join anchors on anchors.observation_id = observations.id
+where observations.project = :project and observations.deleted_at is null
+  and observations.updated_at >= coalesce(
+    (
+        select updated_at
+        from observations
+        where project = :project and deleted_at is null
+        order by updated_at desc, id desc
+        limit 1 offset :memories
+    ),
+    ''
+  )
+order by observations.updated_at desc, observations.id desc, anchors.id desc
+limit :limit
 """
+
+NEWEST_PATHS = f"select path from ({_NEWEST})"
 
 PATHS_NAMED = """
 select named.path
 from (
-    select observation_id, path from anchors where name = :name order by observation_id desc limit :limit
+    select observation_id, path from anchors where name = :name order by observation_id desc limit :memories
 ) as named
 join observations on observations.id = named.observation_id
 where observations.project in (select value from json_each(:projects)) and observations.deleted_at is null
 group by named.path
 order by max(named.observation_id) desc
+limit :limit
 """
 
 # One of each path is enough to see where its file went.
@@ -95,17 +110,15 @@ order by id desc
 
 # A probe is `offset.length.checksum` of one of the lines (see project/spans.py); a whole file has none.
 ALIKE = f"""
-select {", ".join(f"newest.{name}" for name in ANCHOR_COLUMNS)}
-from (select * from anchors order by id desc limit :limit) as newest
-join observations on observations.id = newest.observation_id
-where case
+select newest.observation_id, newest.digest, newest.probe, newest.end_line - newest.start_line + 1 as lines
+from ({_NEWEST}) as newest
+where newest.path <> :path
+  and case
         when newest.probe is null
         then newest.file_digest in (select value from json_each(:digests))
           or newest.digest in (select value from json_each(:digests))
         else substr(newest.probe, instr(newest.probe, '.') + 1) in (select value from json_each(:probes))
       end
-  and observations.project in (select value from json_each(:projects)) and observations.deleted_at is null
-order by newest.id desc
 """
 
 AT_PATHS = f"""
@@ -159,14 +172,16 @@ def of_folder(store: Store, folder: str, *, projects: Sequence[str] | None, limi
     return [row[0] for row in rows]
 
 
-def newest_paths(store: Store, projects: Sequence[str], *, limit: int) -> list[str]:
-    """The paths of the last ``limit`` anchors that are of live observations of the projects, the newest first."""
-    return [row[0] for row in store.rows(NEWEST_PATHS, projects=json.dumps(list(projects)), limit=limit)]
+def newest_paths(store: Store, project: str, *, limit: int) -> list[str]:
+    """The paths of the last ``limit`` anchors of the live observations of a project, the newest first."""
+    values = {"project": project, "memories": _MOST_MEMORIES, "limit": limit}
+    return list(dict.fromkeys(row[0] for row in store.rows(NEWEST_PATHS, **values)))
 
 
 def paths_named(store: Store, projects: Sequence[str], name: str, *, limit: int) -> list[str]:
-    """The paths whose last part is ``name``, of the last ``limit`` anchors to such a file."""
-    return [row[0] for row in store.rows(PATHS_NAMED, projects=json.dumps(list(projects)), name=name, limit=limit)]
+    """The last ``limit`` paths of observations of the projects whose last part is ``name``."""
+    values = {"projects": json.dumps(list(projects)), "name": name, "memories": _MOST_MEMORIES, "limit": limit}
+    return [row[0] for row in store.rows(PATHS_NAMED, **values)]
 
 
 def newest_at(store: Store, paths: Sequence[str], *, projects: Sequence[str]) -> list[Anchor]:
@@ -176,13 +191,23 @@ def newest_at(store: Store, paths: Sequence[str], *, projects: Sequence[str]) ->
     return [Anchor.from_row(row) for row in store.rows(NEWEST_AT, names=names, **values)]
 
 
+class Likeness(NamedTuple):
+    """A text that may stand in a file: so many ``lines`` of it, or without a ``probe`` the whole."""
+
+    observation_id: int
+    digest: str
+    probe: str | None
+    lines: int | None
+
+
 def alike(
-    store: Store, probes: Collection[str], digests: Sequence[str], *, projects: Sequence[str], limit: int
-) -> list[Anchor]:
-    """Of the last ``limit`` anchors those that may stand in a text with these lines (``probes``) and ``digests``."""
-    values = {"probes": json.dumps(list(probes)), "digests": json.dumps(list(digests))}
-    rows = store.rows(ALIKE, projects=json.dumps(list(projects)), limit=limit, **values)
-    return [Anchor.from_row(row) for row in rows]
+    store: Store, path: str, probes: Collection[str], digests: Sequence[str], *, project: str, limit: int
+) -> list[Likeness]:
+    """Of the last ``limit`` anchors of a project those of other files than ``path`` that may stand in a text with
+    these lines (``probes``) and ``digests``, the newest first."""
+    texts = {"path": path, "probes": json.dumps(list(probes)), "digests": json.dumps(list(digests))}
+    rows = store.rows(ALIKE, project=project, memories=_MOST_MEMORIES, limit=limit, **texts)
+    return [Likeness(*row) for row in rows]
 
 
 def at_paths(store: Store, paths: Sequence[str], *, projects: Sequence[str], limit: int) -> list[Observation]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py.models.anchor import Mark
-from engram_py.project.spans import digest_of, distinctive, find_span, mark_span, normal_lines, place_of
+from engram_py.project.spans import Lines, digest_of, distinctive, find_span, mark_span, normal_lines, place_of
 
 WORDS = st.sampled_from([b"", b"}", b"return None", b"    a = 1", b"    bb = 22", b"def f(x):"])
 TEXTS = st.lists(WORDS, min_size=1, max_size=30)
@@ -20,6 +20,15 @@ def test_line_ends_and_trailing_blanks_make_no_difference(lines: list[bytes], da
         for line in lines
     )
     assert digest_of(normal_lines(plain)) == digest_of(normal_lines(dressed))
+
+
+@given(TEXTS, st.data())
+def test_a_second_span_of_a_file_is_found_as_the_first_is(lines: list[bytes], data: st.DataObject) -> None:
+    start = data.draw(st.integers(1, len(lines)))
+    end = data.draw(st.integers(start, len(lines)))
+    mark, file = mark_span(lines, start, end), Lines(lines)
+    expected = find_span(lines, mark, end - start + 1)
+    assert [find_span(file, mark, end - start + 1) for _ in range(3)] == [expected] * 3
 
 
 def test_blanks_in_front_of_a_line_make_a_difference() -> None:

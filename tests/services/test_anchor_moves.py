@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engram_py import Engram
+from engram_py.models.observation import Saved
 from engram_py.project.history import Log, read_log
+from engram_py.project.spans import digest_of, mark_span
 from engram_py.services.anchors import Anchors
 from tests.services.anchored import about, commit, lines, state, write
 from tests.services.conftest import Git, Opener, RepoMaker
@@ -29,6 +31,22 @@ def root(make_repo: RepoMaker, git: Git) -> Path:
 @pytest.fixture
 def here(open_memory: Opener, root: Path) -> Engram:
     return open_memory(root)
+
+
+def repeat(app: Engram, saved: Saved, changes: Iterable[dict[str, Any]]) -> None:
+    """Store a memory once more for each of ``changes`` to its anchor."""
+    [row] = app.store.rows("select * from observations where id = :id", id=saved.id)
+    own = app.store.rows("select * from anchors where observation_id = :id", id=saved.id)
+    with app.store.transaction():
+        for number, changed in enumerate(changes):
+            facts = {"id": None, "sync_id": f"obs-{saved.id:08x}{number:08x}", "content_hash": f"{saved.id}.{number}"}
+            copy = app.store.insert("observations", {**dict(row), **facts})
+            app.store.insert("anchors", {**dict(own[0]), **changed, "id": None, "observation_id": copy})
+
+
+def four_lines(start: int) -> dict[str, Any]:
+    mark = mark_span([line.encode() for line in lines("auth", 900)], start, start + 3)
+    return {"start_line": start, "end_line": start + 3, "digest": mark.digest, "probe": mark.probe}
 
 
 def found(app: Engram, path: str) -> list[int]:
@@ -81,6 +99,80 @@ def test_every_memory_of_a_file_that_moved_is_found(here: Engram, root: Path, gi
     git(root, "mv", AUTH, "src/identity.py")
     commit(git, root, "rename")
     assert sorted(here.anchors.of_file("src/identity.py")) == saved
+
+
+def test_memories_of_a_file_that_moved_are_found_by_the_hundred(here: Engram, root: Path, git: Git) -> None:
+    write(root, AUTH, lines("auth", 900))
+    commit(git, root, "a long file")
+    first = about(here, f"{AUTH}:1-4")
+    repeat(here, first, map(four_lines, range(6, 751, 5)))
+    git(root, "mv", AUTH, "src/identity.py")
+    commit(git, root, "rename")
+    assert len(here.anchors.of_file("src/identity.py", limit=500)) == 150
+    assert len(here.anchors.of_file("src/identity.py", limit=120)) == 120
+
+
+def test_of_thousands_of_memories_of_a_file_that_moved_a_few_are_compared(
+    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, AUTH, lines("auth", 900))
+    commit(git, root, "a long file")
+    first = about(here, f"{AUTH}:1-4")
+    repeat(here, first, [four_lines(start) for start in range(2, 892)] * 4)
+    git(root, "mv", AUTH, "src/identity.py")
+    write(root, "src/identity.py", ["import os", *lines("auth", 900)])
+    commit(git, root, "rename and change")
+    here.anchors.of_file("src/identity.py")  # git was asked
+    hashed: list[int] = []
+
+    def counted(span: Sequence[bytes]) -> str:
+        hashed.append(len(span))
+        return digest_of(span)
+
+    for module in ("project.spans", "project.worktree", "services.anchor_moves"):
+        monkeypatch.setattr(f"engram_py.{module}.digest_of", counted, raising=False)
+    assert len(here.anchors.of_file("src/identity.py")) == 100
+    assert sum(hashed) < 900 + 100 * 20
+
+
+def test_a_text_that_only_looks_like_many_others_is_hashed_once(
+    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = about(here, f"{AUTH}:10-20")
+    login = {"path": "src/login.py", "name": "login.py"}
+    repeat(here, first, (login | {"digest": f"{number:032x}"} for number in range(300)))
+    git(root, "mv", AUTH, "src/identity.py")
+    commit(git, root, "rename")
+    hashed: list[int] = []
+
+    def counted(span: Sequence[bytes]) -> str:
+        hashed.append(len(span))
+        return digest_of(span)
+
+    monkeypatch.setattr("engram_py.services.anchor_moves.digest_of", counted)
+    assert here.anchors.of_file("src/identity.py") == [first.id]
+    assert hashed == [11]
+
+
+@pytest.mark.parametrize("name", ["lib/auth.py", "lib/identity.py"])
+def test_another_project_does_not_stand_between_a_file_and_its_memories(
+    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    saved = about(here, AUTH)
+    other = about(here, "src/login.py:10-20", title="A text that moved")
+    (root / "lib").mkdir()
+    git(root, "mv", AUTH, name)
+    git(root, "mv", "src/login.py", "lib/access.py")
+    commit(git, root, "rename")
+    write(root, name, ["all = new"])
+    commit(git, root, "rewrite")
+    repeat(here, saved, ({"path": f"part{number}/auth.py", "digest": "ab" * 16} for number in range(60)))
+    with here.store.transaction():
+        here.store.execute("update observations set project = 'gadgets' where id > :id", id=other.id)
+    monkeypatch.setattr("engram_py.services.anchor_moves._ANCHORS_READ", 20)
+    monkeypatch.setattr("engram_py.services.anchor_moves._ANCHORS_COMPARED", 50)
+    assert here.anchors.of_file(name) == [saved.id]
+    assert here.anchors.of_file("lib/access.py") == [other.id]
 
 
 def test_nothing_moved_to_a_file_that_is_not_there(
