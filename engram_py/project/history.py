@@ -26,6 +26,11 @@ _RENAMES = (
     "log", "--no-walk=unsorted", "--diff-merges=first-parent", "--raw", "--find-renames", "-l500", "--no-abbrev",
     "--no-color", "--no-follow", "--format=%x01%H %P%x00%an",
 )  # fmt: skip
+# A root commit adds its files, whatever the user's configuration shows of it.
+_ADDED = (
+    "-c", "log.showRoot=true", "log", "--full-history", "--diff-merges=first-parent", "--name-only", "--diff-filter=A",
+    "--no-renames", "--no-color", "--no-follow", "--format=", "-z",
+)  # fmt: skip
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _OCTAL = re.compile(rb'\\([0-7]{3}|[abtnvfr"\\])')
 _ESCAPES = {b"a": 7, b"b": 8, b"t": 9, b"n": 10, b"v": 11, b"f": 12, b"r": 13, b'"': 34, b"\\": 92}
@@ -126,6 +131,12 @@ def read_renames(root: Path, commits: Sequence[str], patience: Patience) -> dict
     """Every file that each commit touched, without its text; a rename is a change of kind ``R``."""
     answer = ask_git(root, *_RENAMES, *commits, "--", patience=patience)
     return {one.id: one.changes for one in _parsed(answer[0])} if answer and answer[1] else {}
+
+
+def read_added(root: Path, head: str, paths: Sequence[str], patience: Patience) -> set[str] | None:
+    """The files among ``paths`` that ``head`` or a commit before it has; None when git does not say."""
+    answer = ask_git(root, *_ADDED, head, "--", *paths, patience=patience)
+    return set(answer[0].decode("utf-8", "replace").split("\0")) if answer and answer[1] else None
 
 
 def _parsed(out: bytes) -> Iterator[Commit]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from engram_py.models.anchor import AnchorState, Visibility
+from engram_py.models.anchor import Anchor, AnchorState, Visibility
 from engram_py.models.observation import Observation
 from engram_py.project.ancestry import Ancestry, ancestry, is_commit, is_shallow
 from engram_py.project.gitdir import Repository
 from engram_py.project.gitprogram import Patience, has_git
+from engram_py.project.history import read_added
+from engram_py.project.worktree import Unread, WorkingTree
+from engram_py.services.anchor_search import same_blob
 from engram_py.services.git_memory import GitMemory
 
 _MOST_COMMITS = 1_000  # whose ids a pipe takes before anybody reads them
+_MOST_PATHS = 100  # whose names a command line holds
 _IN_HISTORY = Visibility("in_history")
 _WORDS: dict[str, Ancestry] = {"ancestor": "ancestor", "other": "other", "missing": "missing"}
 
@@ -72,4 +76,44 @@ def judge(
     # Its text may have been merged and changed since, or never have been: nothing that is left tells which.
     if any(present):
         return _IN_HISTORY
-    return Visibility("unknown", row.git_branch, f"{row.git_branch} is gone, merged or not")
+    return of_deleted(row.git_branch)
+
+
+def of_deleted(branch: str) -> Visibility:
+    """Where a commit is whose branch was deleted: the branch may have been squashed before, or thrown away."""
+    return Visibility("unknown", branch, f"{branch} is gone, merged or not")
+
+
+def never_here(
+    about: Mapping[int, Sequence[Anchor]],
+    repository: Repository,
+    tree: WorkingTree,
+    memory: GitMemory,
+    patience: Patience,
+) -> list[int]:
+    """Of observations with their anchors those whose files neither are here nor ever were, as HEAD's history tells:
+    what they were made with was not merged."""
+    head = repository.commit
+    paths = {one: _without_file(anchors, tree) for one, anchors in about.items()}
+    every = [*dict.fromkeys(path for some in paths.values() for path in some)][:_MOST_PATHS]
+    if head is None or not every:
+        return []
+    known = memory.answers(repository, head, [f"had:{path}" for path in every])
+    missing = [path for path in every if f"had:{path}" not in known]
+    if missing and patience.left > 0 and not memory.refused(repository, head, "had"):
+        added = read_added(repository.root, head, missing, patience)
+        if added is None and patience.whole and has_git(repository.root):
+            memory.refuse(repository, head, "had")
+        fresh = {} if added is None else {f"had:{path}": "yes" if path in added else "no" for path in missing}
+        memory.keep(repository, head, fresh)
+        known |= fresh
+    return [one for one, some in paths.items() if some and all(known.get(f"had:{path}") == "no" for path in some)]
+
+
+def _without_file(anchors: Sequence[Anchor], tree: WorkingTree) -> list[str]:
+    """The paths of the anchors, when nothing stands at any of them; one was read at least, so that it was a file."""
+    found = [tree.read(anchor.path) for anchor in anchors]
+    gone = all(isinstance(file, Unread) and file.missing for file in found)
+    if not gone or not any(anchor.digest for anchor in anchors) or any(same_blob(one, tree) for one in anchors):
+        return []
+    return [anchor.path for anchor in anchors]

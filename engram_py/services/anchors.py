@@ -130,7 +130,7 @@ class Anchors:
         if repository is None or not judged:
             return found
         from engram_py.project.ancestry import branch_exists
-        from engram_py.services.anchor_visibility import ancestry_of, commits_to_ask, judge
+        from engram_py.services.anchor_visibility import ancestry_of, commits_to_ask, judge, never_here, of_deleted
 
         asking = Patience(patience)
         known = ancestry_of(repository, commits_to_ask(judged, repository), self._memory, asking)
@@ -140,6 +140,13 @@ class Anchors:
         for row in judged:
             states = local_states(anchors.get(row.id, ()), here.tree)
             found[row.id] = judge(row, repository, known, states, is_branch)
+        deleted = {
+            row.id: row.git_branch for row in judged if row.git_branch and found[row.id] == of_deleted(row.git_branch)
+        }
+        about = {one: anchors[one] for one in deleted if one in anchors}
+        if about and here.tree is not None:
+            away = never_here(about, repository, here.tree, self._memory, asking)
+            found |= {one: Visibility("elsewhere", deleted[one]) for one in away}
         return found
 
     def of_file(

@@ -8,7 +8,7 @@ import pytest
 
 from engram_py.project.departures import Text, Verdict, find_departure
 from engram_py.project.gitprogram import Patience
-from engram_py.project.history import Change, Log, read_log, read_renames
+from engram_py.project.history import Change, Log, read_added, read_log, read_renames
 from engram_py.project.spans import mark_span
 from tests.project.conftest import Git
 
@@ -41,6 +41,26 @@ def log_of(root: Path, git: Git, *paths: str, context: int = 3, most: int = 100)
 def change_of(log: Log, at: int = 0) -> Change:
     [change] = log.commits[at].changes
     return change
+
+
+def test_a_file_that_any_commit_ever_had_was_added(root: Path, git: Git) -> None:
+    git(root, "config", "log.showRoot", "false")
+    git(root, "config", "diff.renames", "copies")
+    commit(git, root, {'ü "q".py': LINES, "*.py": LINES, "renamed.py": LINES})
+    git(root, "checkout", "-q", "-b", "side")
+    commit(git, root, {"brief.py": LINES})
+    git(root, "rm", "-q", ".", "-r")
+    commit(git, root, {"deep/new.py": LINES})
+    git(root, "checkout", "-q", "main")
+    commit(git, root, {"main.py": LINES})
+    git(root, "-c", "user.name=x", "-c", "user.email=a@b", "merge", "-q", "--no-ff", "-m", "m", "side")
+    had = ['ü "q".py', "*.py", "renamed.py", "brief.py", "deep/new.py", "main.py"]
+    head = git(root, "rev-parse", "HEAD")
+    found = read_added(root, head, [*had, "other.py", "deep", ":(top)", "x.py"], Patience(30))
+    assert found is not None
+    assert [name for name in had if name not in found] == []
+    assert found.isdisjoint({"other.py", "deep", ":(top)", "x.py"})
+    assert read_added(root, "0" * 40, had, Patience(30)) is None
 
 
 @pytest.mark.parametrize(

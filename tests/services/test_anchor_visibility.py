@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -119,6 +120,66 @@ def test_a_branch_only_a_remote_has_is_a_branch(
     git(tmp_path / "clone", "pack-refs", "--all")
     clone = open_memory(tmp_path / "clone", project=saved.project)
     assert seen(clone, saved) == Visibility("elsewhere", "topic")
+
+
+def on_spike(app: Engram, root: Path, git: Git) -> Saved:
+    """A memory of a new file on branch ``spike``; then back to ``main``."""
+    git(root, "checkout", "-q", "-b", "spike")
+    write(root, "spike_cache.py", lines("spike"))
+    commit(git, root, "try a cache")
+    saved = remember(app, "The spike keeps sessions in LMDB", "spike_cache.py:3-6")
+    git(root, "checkout", "-q", "main")
+    return saved
+
+
+@pytest.mark.parametrize("collected", [False, True])
+def test_what_was_saved_on_a_branch_that_was_thrown_away_is_labelled_and_not_told_unasked(
+    open_memory: Opener, here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch, collected: bool
+) -> None:
+    saved = on_spike(here, root, git)
+    git(root, "branch", "-q", "-D", "spike")
+    if collected:
+        collect(git, root)
+
+    assert seen(here, saved) == Visibility("elsewhere", "spike")
+    assert here.search("spike LMDB sessions").results[0].branch == "spike"
+    assert here.contexts.assemble(unasked=True).recent == ()
+
+    monkeypatch.setattr("subprocess.Popen", None)
+    assert seen(here, saved) == seen(open_memory(root), saved) == Visibility("elsewhere", "spike")
+
+
+@pytest.mark.parametrize("since", ["deleted", "renamed before"])
+def test_a_new_file_that_was_squashed_is_of_no_branch_whatever_became_of_it(
+    here: Engram, root: Path, git: Git, since: str
+) -> None:
+    saved = on_spike(here, root, git)
+    if since == "renamed before":
+        git(root, "checkout", "-q", "spike")
+        git(root, "mv", "spike_cache.py", "cache.py")
+        commit(git, root, "rename")
+        git(root, "checkout", "-q", "main")
+    git(root, "merge", "-q", "--squash", "spike")
+    commit(git, root, "squashed")
+    git(root, "branch", "-q", "-D", "spike")
+    if since == "deleted":
+        git(root, "rm", "-q", "spike_cache.py")
+        commit(git, root, "no cache after all")
+    assert seen(here, saved) == Visibility("unknown", "spike", "spike is gone, merged or not")
+
+
+def test_a_git_that_fails_to_tell_of_a_file_is_not_asked_again_and_nothing_is_said(
+    open_memory: Opener, here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = on_spike(here, root, git)
+    git(root, "branch", "-q", "-D", "spike")
+    asked: list[Sequence[str]] = []
+    monkeypatch.setattr(
+        "engram_py.services.anchor_visibility.read_added", lambda root, head, paths, patience: asked.append(paths)
+    )
+    for memory in (here, here, open_memory(root)):
+        assert seen(memory, saved) == Visibility("unknown", "spike", "spike is gone, merged or not")
+    assert asked == [["spike_cache.py"]]
 
 
 # --- rewritten history: as far as the text tells -----------------------------------------------------------------
