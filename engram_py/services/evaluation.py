@@ -74,7 +74,10 @@ class Evaluations:
         if not parse_query(text).words:
             raise EmptyQueryError(text)
         if bool(ids) == silent:
-            raise InvalidArgumentError("answer", ids, expected="observation ids, or --none for a question without any")
+            given = "not given" if not ids else f"{' '.join(f'#{one}' for one in ids)} and none at all"
+            raise InvalidArgumentError(
+                "answer", given, expected="observation ids, or --none for a question without any"
+            )
         with self._store.transaction():
             found = [live_observation(self._store, one) for one in dict.fromkeys(ids)]
             place = self._asked_from(found, project)

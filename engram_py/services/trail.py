@@ -17,6 +17,7 @@ from engram_py.errors import InvalidTopicKeyError, StoreError
 from engram_py.models.observation import Observation
 from engram_py.models.times import parse_time, to_text
 from engram_py.services.journal import Journal
+from engram_py.services.lookup import handles
 from engram_py.store import evaluation as table
 from engram_py.store.database import Store
 from engram_py.store.patience import at_once
@@ -29,11 +30,14 @@ OPENED_WITHIN = timedelta(minutes=10)
 QUESTION_LIMIT_CHARS = 500
 LEARNED_MOST = 300
 ANSWERS_MOST = 10
+# Who opens a hit further down was led there by something else.
+BEST_HITS = 5
+LEAST_WORDS = 2
 
 
 @dataclass(slots=True)
 class _Searched:
-    """A search, and the ids it named that were not opened yet. ``row`` is where it is kept, when it is.
+    """A search, and the ids it named, 0 for one that was opened. ``row`` is where it is kept, when it is.
 
     An empty ``question`` is one that is not learned. It is kept all the same: what is opened after it is no answer to
     the search before.
@@ -86,8 +90,8 @@ class Trail:
         if not self._learn:
             return
         try:
-            search = self._latest_showing(observation.id)
-            if search is not None and _is_question(search.question, observation):
+            search, place = self._latest_showing(observation.id)
+            if search is not None and place < BEST_HITS and _is_question(search.question, observation):
                 self._remember(search, observation)
         except StoreError as exc:  # another process writes, the disk is full: the reader gets the text anyway
             logger.debug("not learned: %s", exc.message)
@@ -114,16 +118,18 @@ class Trail:
         except StoreError as exc:
             logger.debug("the search leaves no trail: %s", exc.message)
 
-    def _latest_showing(self, observation_id: int) -> _Searched | None:
-        """The newest search of the last ten minutes that named it; from now on it names it no more."""
+    def _latest_showing(self, observation_id: int) -> tuple[_Searched | None, int]:
+        """The newest search of the last ten minutes that named it, and at which place; from now on it names it no
+        more."""
         now = self._journal.moment()
         with self._lock:
             for search in self._kept() if self._durable else self._searches:
                 # A clock that was set back makes a search of the future: as long ago as it is ahead.
                 if observation_id in search.ids and abs(now - search.at) <= OPENED_WITHIN:
-                    search.ids.remove(observation_id)
-                    return search
-        return None
+                    place = search.ids.index(observation_id)
+                    search.ids[place] = 0
+                    return search, place
+        return None, 0
 
     def _kept(self) -> Iterator[_Searched]:
         for row in table.trail(self._store, limit=REMEMBERED):
@@ -170,12 +176,13 @@ def _is_text(text: str) -> bool:
 
 
 def _is_question(text: str, observation: Observation) -> bool:
-    """Whether this asks for something, rather than naming it by ``#id`` or topic key; and holds no secret."""
+    """Whether this asks for something, in more than a word, rather than naming it by ``#id`` or topic key; and holds no
+    secret."""
     from engram_py.capture.normalize import normalize_topic_key
     from engram_py.recall.query import parse_query
 
     query = parse_query(text)
-    if not query.words or query.observation_id is not None or not _is_text(text):
+    if len(query.words) < LEAST_WORDS or handles(text) or not _is_text(text):
         return False
     if " " not in text and "/" in text:
         return False

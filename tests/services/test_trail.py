@@ -138,6 +138,8 @@ def test_what_is_opened_after_a_search_that_teaches_nothing_is_no_answer_to_an_o
     [
         pytest.param("#{id}", id="number"),
         pytest.param("[#{id}]", id="handle"),
+        pytest.param("[#{id}] [#2]", id="handles"),
+        pytest.param("tokens", id="one-word"),
         pytest.param("auth/tokens", id="topic"),
         pytest.param("Auth//Tokens ", id="topic-spelt-otherwise"),
         pytest.param("decision/ttl", id="another-topic"),
@@ -159,7 +161,7 @@ def test_what_is_no_question_or_holds_a_secret_is_not_learned(app: Engram, data_
 
 
 @pytest.mark.parametrize(
-    "query", ["e-mail / password reset", "مدة صلاحية الرمز\u200f", "می‌خواهم", "令牌有效期", "🔑 ttl"]
+    "query", ["e-mail / password reset", "مدة صلاحية الرمز\u200f", "می‌خواهم رمز", "令牌有效期", "🔑 ttl of it"]
 )
 def test_a_question_in_any_script_is_learned(app: Engram, query: str) -> None:
     [one] = saved(app)
@@ -207,6 +209,19 @@ def test_only_the_last_searches_are_remembered(app: Engram) -> None:
     assert learned(app) == {}
 
 
+@pytest.mark.parametrize("durable", [False, True])
+def test_only_a_hit_among_the_first_five_is_learned_also_after_others_were_opened(
+    data_dir: Path, folder: Path, durable: bool
+) -> None:
+    with Engram(settings=Settings(data_dir), directory=folder, agent="cli" if durable else "mcp") as app:
+        hits = saved(app, 7)
+        searched(app, [hits[5]], "an older question")
+        searched(app, hits)
+        for one in (hits[0], hits[1], hits[5], hits[6], hits[4]):
+            app.get(one)
+        assert learned(app) == {QUESTION: [hits[0], hits[1], hits[4]]}
+
+
 def test_searches_of_a_run_leave_no_trail(app: Engram) -> None:
     [one] = saved(app)
     with app.trail.paused():
@@ -235,20 +250,20 @@ def test_the_rare_and_old_go_first_when_there_are_too_many(
     [one] = saved(app)
 
     def learn(question: str) -> None:
-        searched(app, [one], question)
+        searched(app, [one], f"how {question}")
         app.get(one)
 
     for question in ("often", "often", "often", "once"):
         learn(question)
     clock.advance(days=1)
     learn("today")
-    assert set(learned(app)) == {"often", "today"}
+    assert set(learned(app)) == {"how often", "how today"}
     clock.advance(days=60)
     learn("later")
-    assert set(learned(app)) == {"often", "later"}
+    assert set(learned(app)) == {"how often", "how later"}
     clock.advance(days=1)
     learn("last")
-    assert set(learned(app)) == {"later", "last"}  # three times two months ago is less than once yesterday
+    assert set(learned(app)) == {"how later", "how last"}  # three times two months ago is less than once yesterday
 
 
 def test_a_question_keeps_a_bounded_number_of_answers(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,11 +141,11 @@ def test_a_search_and_a_get_of_two_processes_are_learned(run: Run, start: Start)
 
 def test_a_search_narrowed_by_options_is_not_learned(run: Run) -> None:
     run("save", "Access tokens", "They live fifteen minutes.", "--type", "decision")
-    run("search", "tokens", "--type", "decision")
+    run("search", "access tokens", "--type", "decision")
     run("get", "1")
     assert run("eval", "list").stdout == "No questions\n"
 
-    run("search", "tokens")
+    run("search", "access tokens")
     run("get", "1")
     assert run("eval", "list").stdout != "No questions\n"
 
@@ -176,7 +176,7 @@ def test_reindex_says_what_it_did(run: Run) -> None:
         "resumed": False,
         "mended": False,
     }
-    assert answer(run("search", "tokens", "--json"))["count"] == 1
+    assert answer(run("search", "access tokens", "--json"))["count"] == 1
 
 
 _PROBE = """
@@ -199,3 +199,15 @@ def test_a_search_pays_neither_for_the_tests_nor_for_redaction(here: Path, start
         check=True,
     )
     assert not {"engram_py.services.evaluation", "engram_py.capture.redact"} & set(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"), [((), "answer is 'not given'"), (("1", "--none"), "answer is '#1 and none at all'")]
+)
+def test_a_question_without_one_kind_of_answer_is_refused_in_words(run: Run, ids: tuple[str, ...], said: str) -> None:
+    run("save", "Who pays", "Billing pays.")
+    refused = run("eval", "add", "who pays", *ids)
+
+    assert refused.exit_code != 0
+    assert said in refused.stderr
+    assert "observation ids, or --none" in refused.stderr
