@@ -139,7 +139,7 @@ ERRORS = {
     "head_too_slow": "An address and its headers did not come in ten seconds. Status 408.",
     "server_busy": "There are 256 connections, or 32 MiB of long addresses still coming. Status 503.",
     "no_http": "What came in is no HTTP/1.1 request.",
-    "unsupported_media_type": "A body is of another type than JSON, or compressed. Status 415.",
+    "unsupported_media_type": "A body calls itself neither JSON, text nor a plain form, or is compressed. Status 415.",
     "wrong_host": "The Host header is not this server's name and port. Status 421.",
     "unsupported_project_scope": "`all_projects` was asked of `/sync/status`.",
     "token_not_set": "A route that works only with a token was asked for on a server without one. Status 503.",

@@ -20,7 +20,7 @@ from engram_py.services.named_files import NamedFiles
 from engram_py.services.planner import A_QUESTION
 from engram_py.services.projects import Projects
 from engram_py.services.retrieval import Found, retrieve
-from engram_py.services.sight import Sight, sight_of
+from engram_py.services.sight import Sight, sight_of, types_of
 from engram_py.services.silence import silence_of
 from engram_py.services.trail import Trail
 from engram_py.services.usage import Usage
@@ -101,7 +101,7 @@ class Search:
         silence = None if hits else silence_of(parsed, found, sight, floor)
         self._note_use(parsed, sight, ids, silence, narrowed=bool(type or scope))
         notes = [*said, *sight.notes, *place_notes, *_notes(query, parsed), *found.notes]
-        notes += () if hits else self._types_of_nobody(sight, type, parsed.filters.types)
+        notes += () if hits else self._types_of_nobody(sight, types_of(type, parsed.filters))
         return Results(
             query=parsed.text,
             results=hits,
@@ -222,15 +222,14 @@ class Search:
         rung = Rung("named", len(there), "ids name observations")
         return Found(rungs=[rung], notes=tuple(notes)), self._hits.exact(there)
 
-    def _types_of_nobody(self, sight: Sight, type: str | None, types: Sequence[str]) -> tuple[str, ...]:
+    def _types_of_nobody(self, sight: Sight, types: Sequence[str]) -> tuple[str, ...]:
         """For a search without an answer: what to call a type that no memory has."""
-        if not type and not types:
+        if not types:
             return ()
         from engram_py.services.usual_types import type_notes
 
-        asked = [*((type.strip().lower(),) if type else ()), *(one.lower() for one in types)]
-        notes = type_notes(asked)
-        return () if notes and table.has_type(self._store, sight.projects, asked, cap=TYPES_READ) else notes
+        notes = type_notes(types)
+        return () if notes and table.has_type(self._store, sight.projects, types, cap=TYPES_READ) else notes
 
     def _listed(self, parsed: Query, sight: Sight, limit: int) -> tuple[Found, list[Placed]]:
         """Only filters: what they let through, the latest change first."""

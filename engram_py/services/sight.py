@@ -72,7 +72,7 @@ def sight_of(
             values[name] = json.dumps(kept)
             said.extend(f"{key}:{value[:_MOST_SAID]}" for value in kept)
 
-    hold("types", "type", [*((type.strip().lower(),) if type and type.strip() else ()), *_lower(filters.types)])
+    hold("types", "type", types_of(type, filters))
     scopes = _lower(filters.scopes)
     notes += [
         f"scope:{value} is not one of {', '.join(SCOPES)}; it was left out" for value in scopes if value not in SCOPES
@@ -96,6 +96,11 @@ def sight_of(
         values[state] = to_text(now) if state == "stale" else 1
         said.append(f"is:{state}")
     return Sight(projects, values, tuple(dict.fromkeys(said)), "stale" in filters.states, tuple(notes))
+
+
+def types_of(type: str | None, filters: Filters) -> list[str]:
+    """The types that an argument, alternatives with commas as in ``type:a,b``, and the filters ask for."""
+    return [part for part in _lower(one.strip() for one in (type or "").split(",")) if part] + _lower(filters.types)
 
 
 def _values(projects: tuple[str, ...] | None) -> dict[str, object]:

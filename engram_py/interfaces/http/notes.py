@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from engram_py.interfaces.arguments import mended_names, unknown_names
 from engram_py.interfaces.http.operations import LENIENT, Operation, Question
+from engram_py.recall.filters import KEYS
 from engram_py.services.limits import clamp
 
 HEADER = "X-Engram-Notes"
@@ -19,6 +20,7 @@ _NOTE_CHARS, _VALUE_CHARS = 400, 40
 _LEAST_BYTES = 420  # what a note in English never needs more of
 # Every route takes it: it decides where the request stands.
 _EVERYWHERE = ("cwd",)
+SEARCH = "/search"
 
 Notes = list[str]
 
@@ -27,13 +29,20 @@ def unread(found: Operation, query: Mapping[str, str], body: Mapping[str, Any]) 
     """A sentence for each parameter and field that nobody knows, and for each value that meant the default instead."""
     model = found.model("query")
     known = {*(model.model_fields if model is not None else ()), *_EVERYWHERE}
-    notes = unknown_names(query, known, kind="parameter")
+    notes = _named(query, known, found, kind="parameter")
     notes += _unread_values(model, query) if model is not None else []
     fields = found.model("body")
     if fields is None:
         return notes
-    notes += unknown_names(body, set(fields.model_fields), kind="field")
+    notes += _named(body, set(fields.model_fields), found, kind="field")
     return notes + (mended_names(body) if issubclass(fields, Question) else [])
+
+
+def _named(given: Mapping[str, Any], known: Collection[str], found: Operation, *, kind: str) -> Notes:
+    filters = [one for one in given if found.path == SEARCH and one in KEYS and one not in known]
+    notes = unknown_names((one for one in given if one not in filters), known, kind=kind)
+    words = "q" if kind == "parameter" else "query"
+    return notes + [f"{one} was ignored: filters belong into {words}, as in {words}=... {one}:..." for one in filters]
 
 
 def held(limit: int | None, default: int, most: int, notes: Notes) -> int:

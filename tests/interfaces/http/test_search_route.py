@@ -258,3 +258,34 @@ def test_half_a_character_in_the_name_of_a_field_is_answered(ask: Asker) -> None
     reply = ask("POST", "/search", b'{"query": "timeout", "\\ud83d": "\\ud83d", "response_format": "list"}')
     assert reply.status == 200
     assert notes_of(reply) == ['unknown field "?" was ignored', '? held half a character, which was read as "?"']
+
+
+def test_a_filter_beside_the_query_is_told_where_it_belongs(ask: Asker) -> None:
+    said = "since was ignored: filters belong into q, as in q=... since:..."
+    assert notes_of(ask("GET", "/search?q=timeout&since=7d")) == [said]
+
+    posted = ask("POST", "/search", {"query": "timeout", "topic": "arch", "limt": 1})
+    assert posted.value["warnings"] == [
+        'unknown field "limt" was ignored, did you mean "limit"?',
+        "topic was ignored: filters belong into query, as in query=... topic:...",
+    ]
+
+
+@pytest.mark.parametrize("types", ["decision,bugfix", "Bugfix, decision", ",bugfix,"])
+def test_types_with_commas_are_alternatives_beside_the_query_as_within_it(ask: Asker, types: str) -> None:
+    reply = ask("GET", f"/search?q=timeout&type={quote(types)}")
+    assert ([row["type"] for row in reply.value], notes_of(reply)) == (["bugfix"], [])
+    assert ask.ok("GET", "/search?q=timeout&type=decision,pattern") == []
+
+
+@pytest.mark.parametrize("address", ["/search?q=x&match_mode=foo", "/search?q=x&response_format=xml",
+                                     "/search?q=x&explain=maybe", "/context?mode=foo"])  # fmt: skip
+def test_a_choice_that_does_not_exist_is_refused(ask: Asker, address: str) -> None:
+    refused = ask("GET", address)
+    assert (refused.status, refused.code, HEADER.lower() in refused.headers) == (400, "invalid_argument", False)
+
+
+@pytest.mark.parametrize("address", ["/conflicts?status=foo", "/context?compact=maybe"])
+def test_a_setting_that_cannot_be_read_is_noted(ask: Asker, address: str) -> None:
+    reply = ask("GET", address)
+    assert (reply.status, len(notes_of(reply))) == (200, 1)
