@@ -11,11 +11,12 @@ from engram_py.capture.normalize import normalize_topic_key
 from engram_py.errors import InvalidTopicKeyError
 from engram_py.models.observation import SCOPES
 from engram_py.models.times import to_text
-from engram_py.recall.filters import Filters, cut_filters
+from engram_py.recall.filters import KEYS, Filters, cut_filters
 from engram_py.recall.moments import span_of
 from engram_py.services.journal import Journal
 from engram_py.store.observations import projects_json
 
+FILTERS = KEYS
 _MOST_FILES = 500
 _MOST_SAID = 300  # characters, as many as a filter that was typed may have
 

@@ -11,8 +11,8 @@ from pydantic import BaseModel, BeforeValidator
 
 from engram_py.interfaces.arguments import mended_names, unknown_names
 from engram_py.interfaces.http.operations import LENIENT, Operation, Question
-from engram_py.recall.filters import KEYS
 from engram_py.services.limits import clamp
+from engram_py.services.sight import FILTERS
 
 HEADER = "X-Engram-Notes"
 MOST_BYTES = 2_000
@@ -39,7 +39,7 @@ def unread(found: Operation, query: Mapping[str, str], body: Mapping[str, Any]) 
 
 
 def _named(given: Mapping[str, Any], known: Collection[str], found: Operation, *, kind: str) -> Notes:
-    filters = [one for one in given if found.path == SEARCH and one in KEYS and one not in known]
+    filters = [one for one in given if found.path == SEARCH and one in FILTERS and one not in known]
     notes = unknown_names((one for one in given if one not in filters), known, kind=kind)
     words = "q" if kind == "parameter" else "query"
     return notes + [f"{one} was ignored: filters belong into {words}, as in {words}=... {one}:..." for one in filters]
