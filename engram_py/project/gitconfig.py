@@ -61,6 +61,12 @@ def has_conditions(entries: list[Entry]) -> bool:
     return any(entry.section == "includeif" for entry in entries)
 
 
+def is_set(entries: list[Entry], section: str, key: str) -> bool:
+    """Whether the last entry of that name, which is the one that counts, says yes."""
+    values = [one.value for one in entries if (one.section, one.subsection, one.key) == (section, None, key)]
+    return bool(values) and values[-1].lower() not in ("", "0", "false", "no", "off")
+
+
 def remote_url(entries: list[Entry]) -> str | None:
     """Where ``origin`` is fetched from, else the alphabetically first remote, after ``insteadOf``."""
     remotes: dict[str, list[str]] = {}

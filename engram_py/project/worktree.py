@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from engram_py.models.anchor import PATH_LIMIT_CHARS
 from engram_py.project.files import exists, read_bounded, reason
+from engram_py.project.gitconfig import is_set, load_config
 from engram_py.project.gitdir import Repository, find_repository
 from engram_py.project.gitindex import GitIndex, load_index
 from engram_py.project.spans import Lines, digest_of, normal_lines, raw_digest
@@ -136,7 +137,20 @@ class WorkingTree:
         if self.index is not None:
             return Unread(SPARSE, blob=self.index.blob_of(path)) if self.index.skips(path) else None
         # An index that cannot be read may leave it out.
-        return Unread(SPARSE) if exists(self._repository.git_dir / "info" / "sparse-checkout") else None
+        return Unread(SPARSE) if self._is_sparse else None
+
+    @cached_property
+    def _is_sparse(self) -> bool:
+        git_dir = self._repository.git_dir
+        if not exists(git_dir / "info" / "sparse-checkout"):  # which stays when it is disabled
+            return False
+        try:
+            entries = load_config(self._repository.common_dir / "config")
+            if is_set(entries, "extensions", "worktreeconfig") and exists(git_dir / "config.worktree"):
+                entries += load_config(git_dir / "config.worktree")
+        except OSError:
+            return True
+        return is_set(entries, "core", "sparsecheckout")
 
 
 def read_file(root: Path, path: str) -> Content | Unread:
