@@ -69,7 +69,9 @@ def removal(log: Log, path: str) -> Commit | Verdict:
         return Verdict.PRESENT
     while at.is_merge:
         merged = [log.last_touch(parent, changes) for parent in at.parents[1:]]
-        deeper = next((one for one in merged if one is not None and changes[one.id] == "D"), None)
+        before = log.ancestors(at.parents[0])  # a file that was deleted there as well has come back since
+        deleted = (one for one in merged if one is not None and changes[one.id] == "D")
+        deeper = next((one for one in deleted if one.id not in before), None)
         if deeper is None:
             return at if log.complete or None not in merged else Verdict.UNSETTLED
         at = deeper

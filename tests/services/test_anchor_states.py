@@ -318,6 +318,25 @@ def test_a_file_that_one_side_of_a_merge_deleted_and_the_other_changed_is_gone_b
     assert (found.state, found.author, found.commit) == ("gone", "Bo", deleted)
 
 
+def test_a_file_that_was_deleted_came_back_and_was_dropped_by_a_merge_is_gone_by_the_merger(
+    here: Engram, root: Path, git: Git
+) -> None:
+    (root / AUTH).unlink()
+    commit(git, root, "delete", by="Bo")
+    git(root, "checkout", "-q", "-b", "topic")
+    write(root, "topic.py", lines("topic"))
+    commit(git, root, "on the branch", by="Cy")
+    git(root, "checkout", "-q", "main")
+    write(root, AUTH, lines("again"))
+    commit(git, root, "bring it back")
+    saved = about(here, f"{AUTH}:3-6")
+    git(root, "merge", "-q", "--no-ff", "--no-commit", "topic")
+    git(root, "rm", "-q", "-f", AUTH)
+    commit(git, root, "merge", by="Di")
+    gone = state(here, saved)
+    assert (gone.state, gone.author, gone.commits_ago) == ("gone", "Di", 0)
+
+
 def test_a_file_that_a_merge_alone_dropped_is_gone_by_the_merger(here: Engram, root: Path, git: Git) -> None:
     saved = about(here, AUTH)
     git(root, "checkout", "-q", "-b", "topic")
