@@ -66,6 +66,44 @@ def moved_to(
     return [row.id for row in sorted(moved, key=lambda row: (row.updated_at, row.id), reverse=True)][:limit]
 
 
+def moved_below(
+    store: Store,
+    folder: str,
+    here: Here,
+    states: StatesOf,
+    traces: TracesOf,
+    *,
+    projects: Sequence[str] | None,
+    limit: int,
+) -> list[int]:
+    """The same for ``folder``, which ends in ``/``: those recorded for files that are gone and are below it now."""
+    names = sorted(name for name in here.names if projects is None or name in projects)
+    if here.tree is None or not names or not os.path.isdir(f"{here.tree.root}/{folder}"):  # noqa: PTH112
+        return []
+    root = here.tree.root
+    recorded = [one for name in names for one in table.newest_paths(store, name, limit=_ANCHORS_READ)]
+    gone = [one for one in dict.fromkeys(recorded) if not one.startswith(folder) and not _is_there(root, one)]
+    likely = [one for one in gone if any(_is_there(root, folder + tail) for tail in _tails(one))]
+    followed = [*islice(dict.fromkeys((*likely, *gone)), _MOST_GONE)]
+    anchors = table.newest_at(store, followed, projects=names) if followed else []
+    ends = traces(anchors) if anchors else {}
+    sources = dict.fromkeys((*likely, *(one.path for one in anchors if ends[one.id].path.startswith(folder))))
+    most = min(max(limit, _LEAST_ROWS), _MOST_ROWS)
+    rows = table.at_paths(store, [*sources], projects=names, limit=most) if sources else []
+    known = states(rows) if rows else {}
+    moved = [row.id for row in rows if any(_is_below(state, folder) for state in known.get(row.id, ()))]
+    return moved[:limit]
+
+
+def _tails(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[at:]) for at in range(1, len(parts))]
+
+
+def _is_below(state: AnchorState, folder: str) -> bool:
+    return state.now_path is not None and state.now_path.startswith(folder) and not state.path.startswith(folder)
+
+
 def _targets(path: str, here: Here, recorded: Iterable[str]) -> list[str]:
     """The files that ``path`` names: as git tracks them, or below a folder of one that was recorded."""
     assert here.tree is not None

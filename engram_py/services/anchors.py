@@ -158,8 +158,8 @@ class Anchors:
         patience: float = TIMEOUT_SECONDS,
     ) -> list[int]:
         """Ids of the live observations anchored to ``path``: relative to the repository, a part of it from a slash
-        on (``auth.py``), absolute, or a folder ending in ``/``. Exact paths first, then the newest, then those of a
-        file that got this name since; ``patience`` as in ``states``.
+        on (``auth.py``), absolute, or a folder ending in ``/``. Exact paths first, then the newest, then those of what
+        got this name since; ``patience`` as in ``states``.
 
         ``projects`` are those to look into, all when it is None.
         """
@@ -172,18 +172,19 @@ class Anchors:
             if isinstance(placed, Unread):
                 return []
             wanted = placed.path
-        if wanted.endswith("/"):
-            return table.of_folder(self._store, wanted, projects=projects, limit=limit)
-        found = table.of_file(self._store, wanted, projects=projects, limit=limit)
+        folder = wanted.endswith("/")
+        find = table.of_folder if folder else table.of_file
+        found = find(self._store, wanted, projects=projects, limit=limit)
         here = self._here()
         if here.repository is None:
             return found
         from engram_py.services.anchor_history import trace
-        from engram_py.services.anchor_moves import moved_to
+        from engram_py.services.anchor_moves import moved_below, moved_to
 
         states = partial(self.states, patience=patience)
         traces = partial(trace, here.repository, memory=self._memory, patience=Patience(patience))
-        moved = moved_to(self._store, wanted, here, states, traces, projects=projects, limit=limit)
+        follow = moved_below if folder else moved_to
+        moved = follow(self._store, wanted, here, states, traces, projects=projects, limit=limit)
         return [*dict.fromkeys([*found, *moved])][:limit]
 
     def check(self, project: str | None = None) -> Checked:

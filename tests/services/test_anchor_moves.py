@@ -175,6 +175,29 @@ def test_another_project_does_not_stand_between_a_file_and_its_memories(
     assert here.anchors.of_file("lib/access.py") == [other.id]
 
 
+@pytest.mark.parametrize("step", ["staged", "committed", "committed and rewritten"])
+def test_a_folder_that_got_another_name_is_asked_for_by_it(here: Engram, root: Path, git: Git, step: str) -> None:
+    write(root, "deploy/k8s/base/ingest.yaml", lines("ingest"))
+    write(root, "deploy/k8s/web.yaml", lines("web"))
+    commit(git, root, "a folder")
+    nested = about(here, "deploy/k8s/base/ingest.yaml:3-8")
+    saved = about(here, "deploy/k8s/web.yaml", title="Another")
+    about(here, AUTH, title="Not of it")
+    git(root, "mv", "deploy/k8s", "deploy/kubernetes")
+    if step != "staged":
+        git(root, "mv", "deploy/kubernetes/web.yaml", "deploy/kubernetes/site.yaml")
+        commit(git, root, "rename")
+    if step == "committed and rewritten":
+        write(root, "deploy/kubernetes/base/ingest.yaml", ["all = new"])
+        commit(git, root, "rewrite")
+    assert (
+        sorted(found(here, "deploy/kubernetes/")) == sorted(found(here, "deploy/kubernetes")) == [nested.id, saved.id]
+    )
+    assert found(here, "deploy/kubernetes/base/") == [nested.id]
+    assert sorted(found(here, "deploy/k8s/")) == [nested.id, saved.id]
+    assert here.anchors.of_file("deploy/helm/") == here.anchors.of_file("lib/") == []
+
+
 def test_nothing_moved_to_a_file_that_is_not_there(
     here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
