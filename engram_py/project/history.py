@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engram_py.models.anchor import Mark
 from engram_py.project.gitprogram import Patience, ask_git
-from engram_py.project.spans import find_span
+from engram_py.project.spans import Lines, find_span
 
 MAX_CONTEXT = 400  # lines around a change that are compared with a span; a longer span is compared by its file
 _AUTHOR_CHARS = 40
@@ -34,8 +34,6 @@ _ADDED = (
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _OCTAL = re.compile(rb'\\([0-7]{3}|[abtnvfr"\\])')
 _ESCAPES = {b"a": 7, b"b": 8, b"t": 9, b"n": 10, b"v": 11, b"f": 12, b"r": 13, b'"': 34, b"\\": 92}
-
-Lines = list[bytes]
 
 
 @dataclass(slots=True)
@@ -188,8 +186,7 @@ def _change(line: bytes) -> Change:
 
 def _hunk(lines: Iterator[bytes], old: int, new: int) -> tuple[Lines, Lines]:
     """The lines of a hunk on each side. The sizes say where it ends: a removed line may look like a header."""
-    before: Lines = []
-    after: Lines = []
+    before, after = Lines(), Lines()
     while len(before) < old or len(after) < new:
         line = next(lines, None)
         if line is None:

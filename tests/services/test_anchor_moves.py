@@ -11,6 +11,7 @@ import pytest
 from engram_py import Engram
 from engram_py.models.observation import Saved
 from engram_py.project.history import Log, read_log
+from engram_py.project.spans import _like as like
 from engram_py.project.spans import digest_of, mark_span
 from engram_py.services.anchors import Anchors
 from tests.services.anchored import about, commit, lines, state, write
@@ -122,7 +123,15 @@ def test_of_thousands_of_memories_of_a_file_that_moved_a_few_are_compared(
     git(root, "mv", AUTH, "src/identity.py")
     write(root, "src/identity.py", ["import os", *lines("auth", 900)])
     commit(git, root, "rename and change")
-    here.anchors.of_file("src/identity.py")  # git was asked
+    scans: list[int] = []
+
+    def scanned(text: Sequence[bytes], probe: str) -> list[int]:
+        scans.append(len(text))
+        return like(text, probe)
+
+    monkeypatch.setattr("engram_py.project.spans._like", scanned)
+    here.anchors.of_file("src/identity.py")  # git is asked
+    assert sum(scans) < 900 * 20
     hashed: list[int] = []
 
     def counted(span: Sequence[bytes]) -> str:
