@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from engram_py.capture.normalize import check_text, normalize_topic_key
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProjectError, InvalidTopicKeyError
@@ -186,10 +187,10 @@ class Search:
 
     def _retrieved(self, parsed: Query, sight: Sight, limit: int, floor: float) -> Found:
         """A question that quotes what no answer says word for word is asked again without the quotes, and says so."""
-        today = self._journal.moment().date()
-        found = retrieve(self._store, parsed, sight, limit=limit, floor=floor, today=today)
+        ask = partial(retrieve, self._store, limit=limit, floor=floor, today=self._journal.moment().date())
+        found = ask(parsed, sight)
         looser = None if found.scored and found.verdict.answers(floor) else parsed.unquoted()
-        if looser is not None and (other := retrieve(self._store, looser, sight, limit=limit, floor=floor)).scored:
+        if looser is not None and (other := ask(looser, sight)).scored:
             other.rungs[:0] = found.rungs
             other.notes = (
                 "nothing here has what is quoted word for word; its words were looked up without the quotes",

@@ -108,7 +108,9 @@ def look_up(
     where the words meet.
     """
     used = [term for term in terms if term.scores]
-    known = sorted((term for term in terms if term.rows and not term.scores), key=lambda term: term.rows)
+    # Days have no expression: of theirs nothing may be left that has the phrases of the query.
+    known = [term for term in terms if term.rows and term.expression and not term.scores]
+    known.sort(key=lambda term: term.rows)
     # What is found by other words than before is looked up anew.
     read: list[_Read] = [one for one in before.read if one[0].scores] if before is not None else []
     spent = 0

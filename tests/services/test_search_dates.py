@@ -97,3 +97,28 @@ def test_a_day_brings_nothing_that_the_query_leaves_out(app: Engram, clock: Fake
     found = ids(app, query)
     assert found[:1] == [made[wanted]]
     assert len(found) == 1
+
+
+def test_a_day_is_heard_where_the_quotes_are_left_out_as_well(app: Engram, clock: FakeClock) -> None:
+    kept(app, "The outage of the winter began with a full disk.")
+    clock.advance(days=60)
+    wanted = kept(app, "The disk was full again during the outage.")
+    clock.advance(days=1)
+    assert ids(app, 'outage "disk full of water" yesterday')[:1] == [wanted]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"of nobody" last week',
+        '"of nobody" in March 2026',
+        "-disk yesterday",
+        '"yesterday"',
+        "since monday -outage -belt",
+    ],
+)
+def test_days_of_which_nothing_is_left_are_no_error(app: Engram, clock: FakeClock, query: str) -> None:
+    kept(app, "The disk was full during the outage.")
+    kept(app, "The belt broke during the outage.")
+    clock.advance(days=1)
+    assert app.searches.search(query).silence is not None or ids(app, query)
