@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, time
 
 from engram_py.models.times import to_text
 from engram_py.recall.bm25 import idf
-from engram_py.recall.dates import dates_in
-from engram_py.recall.days import days_in, may_name_days
+from engram_py.recall.dates import Dated, dates_in
+from engram_py.recall.days import Days, days_in, may_name_days
 from engram_py.recall.heard import Heard, plain
 from engram_py.recall.query import Query, Word, quote
 from engram_py.recall.score import Term
@@ -83,8 +83,7 @@ def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int, today:
     for dated in dates:
         words = {word.lower() for word in dated.words}
         naming = [term for term in terms if term.text in words]
-        since, until = (to_text(datetime.combine(day, time(), UTC)) for day in (dated.start, dated.end))
-        then = search.changed_between(store, since, until, limit=NEWEST_ROWS)
+        then = _changed_in(store, dated)
         said = [term.expression for term in naming if not _is_year(term.text)]
         expression = " AND ".join(said) if said else ""
         saying = search.newest(store, expression, limit=NEWEST_ROWS) if said else []
@@ -99,13 +98,18 @@ def _weigh_days(store: Store, terms: list[Term], text: str, *, size: int, today:
     days = days_in(Heard(text), today)
     if days is None:
         return terms
-    since, until = (to_text(datetime.combine(day, time(), UTC)) for day in (days.start, days.end))
-    then = search.changed_between(store, since, until, limit=NEWEST_ROWS)
+    then = _changed_in(store, days)
     if not then:
         return terms
     words, worth = set(days.words.split()), idf(len(then), size)
     others = [term for term in terms if plain(term.text) not in words]
     return [Term(days.words, "", worth, len(then), scores=dict.fromkeys(then, worth), looked_up=True), *others]
+
+
+def _changed_in(store: Store, days: Dated | Days) -> list[int]:
+    """The rows that changed then, latest first."""
+    since, until = (to_text(datetime.combine(day, time(), UTC)) for day in (days.start, days.end))
+    return search.changed_between(store, since, until, limit=NEWEST_ROWS)
 
 
 def hold_to(store: Store, query: Query, terms: Sequence[Term]) -> None:
