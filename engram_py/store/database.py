@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from engram_py.errors import StoreError
 from engram_py.store import filesystem, migrations
 from engram_py.store.connection import LOCK_PATIENCE_SECONDS, begin_immediate, connect, use_wal
 from engram_py.store.sqlite_errors import translated
@@ -137,6 +138,16 @@ class Store:
                 connection.execute(f"pragma busy_timeout = {int(patience)}")
         finally:
             self._lock.release()
+
+    def at_rest(self, *, writing: bool) -> bool:
+        """Whether no other thread uses the file just now and, with ``writing``, no other process has the write lock."""
+        try:
+            with self.in_passing() as connection:
+                if connection is not None and writing:
+                    connection.execute("begin immediate")
+                return connection is not None
+        except (sqlite3.Error, StoreError):
+            return False
 
     @contextmanager
     def _savepoint(self) -> Iterator[None]:

@@ -56,6 +56,10 @@ class Memory:
         """The memory, if it was opened."""
         return self._app
 
+    def at_rest(self, *, writing: bool) -> bool:
+        """Whether a call would wait for nobody just now: the memory is open, and no other call is at work with it."""
+        return self._app is not None and not self._running and self._app.store.at_rest(writing=writing)
+
     def close(self) -> None:
         """End this process's own sessions and close the file, unless a call still waits for another process."""
         if not self._changed.acquire(timeout=CLOSING_SECONDS):

@@ -1,4 +1,4 @@
-"""The MCP server: lists its tools before the database is touched, and answers calls on worker threads."""
+"""The MCP server: lists its tools before the database is touched, and answers calls."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ from mcp.types import (
 from engram_py.config import Settings
 from engram_py.errors import EngramError, InvalidInputError, NotFoundError
 from engram_py.interfaces.mcp import offers
-from engram_py.interfaces.mcp.calls import CLOSING_SECONDS, Memory, run_tool
+from engram_py.interfaces.mcp.calls import CLOSING_SECONDS, Memory
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
 from engram_py.interfaces.mcp.profiles import select_tools
+from engram_py.interfaces.mcp.running import Runner
 from engram_py.version import __version__
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def build_server(
     listed = ListToolsResult(tools=[tool.wire for tool in offered.values()])
 
     memory_for = memory_of or _only_memory
+    runner = Runner(alone=memory_of is None)
 
     async def list_tools(_: Request, __: PaginatedRequestParams | None) -> ListToolsResult:
         return listed
@@ -79,8 +81,7 @@ def build_server(
         if tool is None:
             message = f"unknown tool {params.name[:80]!r}; this server offers {', '.join(offered)}"
             raise MCPError(code=INVALID_PARAMS, message=_sendable(message))
-        work = partial(run_tool, tool, dict(params.arguments or {}), memory_for(ctx), _client_name(ctx))
-        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+        return await runner.run(tool, dict(params.arguments or {}), memory_for(ctx), _client_name(ctx))
 
     async def list_templates(_: Request, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         return ListResourceTemplatesResult(resource_templates=offers.TEMPLATES)

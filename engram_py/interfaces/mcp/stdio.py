@@ -25,6 +25,8 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
+from engram_py.interfaces.mcp.pipes import pipes
+
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 
 # How long calls in flight may go on after stdin closed, in seconds: a save takes milliseconds, one that waits
@@ -87,15 +89,16 @@ class _Writer:
 @asynccontextmanager
 async def streams() -> AsyncIterator[tuple[Any, Any]]:
     """The pair of streams for ``Server.run``."""
-    async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
-        pending = _Pending()
-        writer = _Writer(write, pending)
-        send: MemoryObjectSendStream[Item]
-        receive: MemoryObjectReceiveStream[Item]
-        send, receive = anyio.create_memory_object_stream(0)
-        tasks.start_soon(_forward, read, send, writer, pending)
-        yield receive, writer
-        tasks.cancel_scope.cancel()
+    with pipes() as ends:
+        async with stdio_server(*ends) as (read, write), anyio.create_task_group() as tasks:
+            pending = _Pending()
+            writer = _Writer(write, pending)
+            send: MemoryObjectSendStream[Item]
+            receive: MemoryObjectReceiveStream[Item]
+            send, receive = anyio.create_memory_object_stream(0)
+            tasks.start_soon(_forward, read, send, writer, pending)
+            yield receive, writer
+            tasks.cancel_scope.cancel()
 
 
 async def _forward(read: Any, send: MemoryObjectSendStream[Item], writer: _Writer, pending: _Pending) -> None:

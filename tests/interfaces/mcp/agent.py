@@ -114,6 +114,18 @@ def start_server(folder: Path, *arguments: str, **environment: str) -> subproces
     )
 
 
+def close(server: subprocess.Popen[bytes]) -> str:
+    """Close all pipes and wait; what was logged."""
+    for stream in (server.stdin, server.stdout):
+        if stream is not None and not stream.closed:
+            stream.close()
+    assert server.stderr is not None
+    log = server.stderr.read().decode()
+    server.stderr.close()
+    server.wait(timeout=60)
+    return log
+
+
 def tool_call(request_id: int | str, tool: str, /, **arguments: Any) -> dict[str, Any]:
     params = {"name": tool, "arguments": arguments}
     return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}

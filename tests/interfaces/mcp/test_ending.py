@@ -22,6 +22,7 @@ from tests.interfaces.mcp.agent import (
     INITIALIZE,
     INITIALIZED,
     as_line,
+    close,
     exchange,
     rows,
     sessions,
@@ -52,18 +53,6 @@ def talk(server: subprocess.Popen[bytes], *messages: dict[str, Any]) -> bytes:
         if "id" in message:
             answer = server.stdout.readline()
     return answer
-
-
-def close(server: subprocess.Popen[bytes]) -> str:
-    """Close all pipes and wait; what was logged."""
-    for stream in (server.stdin, server.stdout):
-        if stream is not None and not stream.closed:
-            stream.close()
-    assert server.stderr is not None
-    log = server.stderr.read().decode()
-    server.stderr.close()
-    server.wait(timeout=60)
-    return log
 
 
 def test_every_request_is_answered_although_stdin_closes_at_once(folder: Path, data_dir: Path) -> None:
@@ -125,7 +114,7 @@ async def test_a_cancelled_request_is_not_waited_for(monkeypatch: pytest.MonkeyP
     answers, client = anyio.create_memory_object_stream[SessionMessage](3)
 
     @asynccontextmanager
-    async def standard_streams() -> AsyncIterator[tuple[Any, Any]]:
+    async def standard_streams(*_: object) -> AsyncIterator[tuple[Any, Any]]:
         async with lines, answers, client:
             yield lines, answers
 
