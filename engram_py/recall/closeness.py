@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from engram_py.recall.passages import Found, densest, passage
 from engram_py.recall.score import Term
-from engram_py.recall.segments import is_unspaced, placed_segments
+from engram_py.recall.segments import WORD, is_unspaced, segments
 from engram_py.recall.stopwords import STOP_WORDS
 
 # Two words of the query within this many characters of each other, about eight words, are a pair.
@@ -127,12 +127,12 @@ def label(title: str, besides: str, content: str, lens: Lens, terms: Sequence[Te
     opening = title.rstrip(". …")
     unasked = 0
     if opening and not content.startswith(opening):
-        asked = {at for at, _ in found}
-        words = [(at, word) for at, word in placed_segments(name) if word not in STOP_WORDS]
+        words = [word for word in segments(name) if word not in STOP_WORDS]
         if name.isascii() and lens.pattern is None:
-            unasked = sum(at not in asked for at, _ in words)
+            asked = [WORD.match(name, at) for at, _ in found if at < len(name)]
+            unasked = len(words) - sum(word is not None and word[0] not in STOP_WORDS for word in asked)
         else:
-            unasked = sum(not is_unspaced(word) and not _begins(lens, word) for _, word in words)
+            unasked = sum(not is_unspaced(word) and not _begins(lens, word) for word in words)
     return Label({number for _, number in found}, _pairs(found, terms), unasked)
 
 

@@ -56,7 +56,7 @@ def shingles(text: str) -> frozenset[str]:
     """
     text = text[:_READ_CHARS]
     if text.isascii():
-        return frozenset(word[:_WORD_CHARS] for word in segments(text.lower()))
+        return frozenset({word[:_WORD_CHARS] for word in segments(text.lower())})
     found: set[str] = set()
     for word in segments(text):
         if is_unspaced(word):
@@ -71,6 +71,12 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     shared = len(one & other)
     union = len(one) + len(other) - shared
     return shared / union if union else 1.0
+
+
+def alike(one: frozenset[str], other: frozenset[str], share: float) -> bool:
+    """Whether their ``jaccard`` is at least ``share``; sets of very different sizes are not compared."""
+    fewer, more = sorted((len(one), len(other)))
+    return fewer >= share * more and jaccard(one, other) >= share
 
 
 def _scaled(values: Sequence[float]) -> list[float]:

@@ -38,7 +38,8 @@ class Term:
     index that find the same rows as ``expression`` (none where it takes more than these), ``scores`` the BM25 of each
     row it was looked up in, larger is better. ``looked_up`` says whether all rows that hold it are in ``scores``;
     what is too common is only counted in rows that other words found. ``stands_for`` is set for a near spelling.
-    ``partly`` is set where only the word itself was, its other names being too common. ``in_sight`` is false when only
+    ``partly`` is set where only the word itself was, its other names being too common; ``meeting`` where only the rows
+    are in ``scores`` that have it in their title, or another word of the query besides. ``in_sight`` is false when only
     rows out of sight hold it.
     """
 
@@ -51,6 +52,7 @@ class Term:
     scores: dict[int, float] = field(default_factory=dict)
     looked_up: bool = False
     partly: bool = False
+    meeting: bool = False
     stands_for: tuple[str, ...] = ()
     worth: float = 1.0
     in_sight: bool = True

@@ -20,7 +20,7 @@ _FIRST_UNSPACED = "\u0e00"
 _MARKS_FROM, _MARKS_TO = 0x0300, 0x0E00
 _JOINERS = "\u200c\u200d"  # within a word, between two of its letters
 
-_SEGMENT = re.compile(r"[^\W_]+")
+WORD = re.compile(r"[^\W_]+")
 _COMPOUND = re.compile(r"\w+(?:-\w+)*")
 
 
@@ -29,17 +29,12 @@ def segments(text: str) -> list[str]:
     return _pattern(text).findall(text)
 
 
-def placed_segments(text: str) -> list[tuple[int, str]]:
-    """The same, each with the place where it begins."""
-    return [(match.start(), match[0]) for match in _pattern(text).finditer(text)]
-
-
 def _pattern(text: str) -> re.Pattern[str]:
     if text.isascii():
-        return _SEGMENT
+        return WORD
     if _holds_unspaced(text):
         return _unspaced_patterns()[0]
-    return _marked_pattern() if max(text) >= chr(_MARKS_FROM) else _SEGMENT
+    return _marked_pattern() if max(text) >= chr(_MARKS_FROM) else WORD
 
 
 def compounds(text: str) -> list[str]:

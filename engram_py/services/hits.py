@@ -9,7 +9,7 @@ from engram_py.models.explain import Numbers
 from engram_py.models.observation import Hit, Observation, RelationNote
 from engram_py.models.session import SUMMARY_TITLE
 from engram_py.recall.closeness import lens
-from engram_py.recall.diversity import jaccard, shingles
+from engram_py.recall.diversity import alike, shingles
 from engram_py.recall.preview import preview
 from engram_py.recall.rank import Standing, factors
 from engram_py.recall.score import Scored, Term
@@ -177,7 +177,7 @@ def _different_first(placed: list[Placed], limit: int) -> list[Placed]:
         if len(different) >= limit:
             return [*different, *placed[number:], *repeated]
         words = shingles(f"{place.row.title} {place.row.content}")
-        place.like = next((other for other, seen in texts if jaccard(words, seen) >= SAME), None)
+        place.like = next((other for other, seen in texts if alike(words, seen, SAME)), None)
         if place.like is None:
             texts.append((place.row.id, words))
         (different if place.like is None else repeated).append(place)

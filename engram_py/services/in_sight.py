@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -36,7 +35,7 @@ class InSight:
         """What stands beside those of ``rows`` that may be shown."""
         rows = self._narrowed(rows)
         found = index.beside(self._store, rows, self.sight.values) if rows else ()
-        return {row: Neighbours(session, before, *json.loads(after)) for row, session, before, after in found}
+        return {row[0]: Neighbours(*row[1:]) for row in found}
 
     def rows(self, ids: Sequence[int]) -> dict[int, Observation]:
         """The same of a few, whole."""

@@ -212,7 +212,7 @@ def _surely_right(total: int) -> int:
 def _heads(looked_up: LookedUp, in_sight: InSight, found: Found) -> dict[int, Neighbours]:
     """The best by their own words among those in sight, best first, and what stands beside each; asks about more only
     where the best are out of sight."""
-    own, pool = looked_up.own, looked_up.first
+    pool = looked_up.first
     around: dict[int, Neighbours] = {}
     asked, more = 0, HEADS
     while len(around) < HEADS:
@@ -223,28 +223,32 @@ def _heads(looked_up: LookedUp, in_sight: InSight, found: Found) -> dict[int, Ne
         # Where one project has most of the memory few are missing; else all of the others are asked about.
         asked, more = asked + more, max(_A_FEW, 4 * (HEADS - len(around)))
     heads = [row for row in pool[:asked] if row in around]
-    if len(heads) < ENOUGH_HEADS and len(own) > len(pool):
-        heads = sorted(in_sight.of(list(own)), key=lambda row: (-own[row], -row))
+    if len(heads) < ENOUGH_HEADS:
+        looked_up.widen()
+        own = looked_up.own
+        if len(own) > len(pool):
+            heads = sorted(in_sight.of(list(own)), key=lambda row: (-own[row], -row))
     heads = looked_up.measured(heads[:MEASURED_ROWS])
-    if in_sight.sight.filtered and not heads and own:
-        found.filtered_away = len(in_sight.of(list(own), filtered=False))
-    _mark_sight(looked_up.terms, heads, pool[HEADS:], in_sight)
+    if in_sight.sight.filtered and not heads and looked_up.own:
+        found.filtered_away = len(in_sight.of(list(looked_up.own), filtered=False))
+    _mark_sight(looked_up, heads, pool[HEADS:], in_sight)
     heads = heads[:HEADS]
     around |= in_sight.beside([row for row in heads if row not in around])
     return {row: around[row] for row in heads}
 
 
-def _mark_sight(terms: Sequence[Term], heads: Sequence[int], behind: Sequence[int], in_sight: InSight) -> None:
+def _mark_sight(looked_up: LookedUp, heads: Sequence[int], behind: Sequence[int], in_sight: InSight) -> None:
     """Tell words that stand in a row in sight from those that only other projects know. ``behind`` stand the good rows
     that nobody asked about."""
-    for term in terms:
+    for term in looked_up.terms:
         if any(row in term.scores for row in heads):
             term.in_sight = True  # after a near spelling the same words are looked up again
             continue
-        asked = [row for row in behind if row in term.scores] + sorted(term.scores, reverse=True)[:_ASKED_ABOUT]
+        rows = looked_up.rows_with(term)
+        asked = [row for row in behind if row in term.scores] + sorted(rows, reverse=True)[:_ASKED_ABOUT]
         term.in_sight = bool(in_sight.of(asked))
-        if not term.in_sight and len(term.scores) > _ASKED_ABOUT:
-            term.in_sight = bool(in_sight.of(list(term.scores)))
+        if not term.in_sight and len(rows) > _ASKED_ABOUT:
+            term.in_sight = bool(in_sight.of(list(rows)))
 
 
 def _scored(query: Query, found: Found, around: Mapping[int, Neighbours], in_sight: InSight) -> list[Scored]:
@@ -283,6 +287,11 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
     whole = sum(term.idf for term in found.terms) or 1.0
     usual = sum(len(row.content) for row in found.rows.values()) / max(1, len(found.rows))
     place_share = as_a_row(usual)
+    texts = [term.text for term in found.terms]
+    looked_up = [term.scores for term in found.terms]
+    # What was not looked up, or not everywhere, counts where the text has it.
+    ranks = {number: term.idf * term.worth for number, term in enumerate(found.terms) if _only_ranks(term)}
+    somewhere: set[int] = set()
     for one in scored:
         row = found.rows.get(one.id)
         if row is None:
@@ -293,19 +302,22 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
         one.closeness = name.closeness + body.closeness * shortness(row.content)
         one.place, one.length = body.place * place_share, length(row.content)
         one.unasked = name.unasked
-        held = {number for number, term in enumerate(found.terms) if one.id in term.scores}
+        held = {number for number, rows in enumerate(looked_up) if one.id in rows}
+        for number in (name.seen | body.seen) & ranks.keys() - held:
+            one.bm25 += ranks[number]
+            one.covered += ranks[number] / whole
+            one.covered_nearby += ranks[number] / whole
         held |= name.seen | body.seen
+        somewhere |= held
         # What the index finds by parts of a word stands in no text; a passage has it too.
         one.passage = frozenset(held - (body.seen - body.passage - name.seen))
-        for number in held:
-            term = found.terms[number]
-            term.in_sight = True
-            if (term.partly or not term.looked_up) and one.id not in term.scores:
-                share = term.idf * term.worth / whole
-                one.bm25 += term.idf * term.worth
-                one.covered += share
-                one.covered_nearby += share
-        one.words = tuple(found.terms[number].text for number in sorted(held))
+        one.words = tuple(texts[number] for number in sorted(held))
+    for number in somewhere:
+        found.terms[number].in_sight = True
+
+
+def _only_ranks(term: Term) -> bool:
+    return term.partly or term.meeting or not term.looked_up
 
 
 def _use(term: Term) -> str:

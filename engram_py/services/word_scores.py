@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -34,23 +35,40 @@ _IN_A_TITLE = 1.0 + mentions.COLUMN_WEIGHTS["title"]
 
 @dataclass(frozen=True, slots=True)
 class _Mentioned:
-    """The rows of one term of the index, how often each mentions it, and what that tells. Of a common term every row is
-    taken to mention it once, and once more in its title where it is one of ``titles``."""
+    """The rows of one term of the index, how often each mentions it, and what that tells."""
 
     often: Mapping[int, float]
     idf: float
-    titles: Sequence[int] | None = None
 
-    def at_average(self) -> dict[int, float]:
-        """What each row would score, were it as long as the average."""
-        if self.titles is not None:
-            scores = dict.fromkeys(self.often, self.idf * saturated(1.0))
-            return scores | dict.fromkeys(self.titles, self.idf * saturated(_IN_A_TITLE))
-        worth = {often: self.idf * saturated(often) for often in set(self.often.values())}
+    def at_average(self, most: float) -> dict[int, float]:
+        """What each row would score, ``most`` at most, were it as long as the average."""
+        worth = {often: min(most, self.idf * saturated(often)) for often in set(self.often.values())}
         return dict(zip(self.often, map(worth.__getitem__, self.often.values()), strict=True))
 
+    def by(self, norms: Mapping[int, float]) -> dict[int, float]:
+        """What those of the rows of ``norms`` score that mention it, by these."""
+        return {row: self.idf * saturated(self.often[row], norms[row]) for row in self.often.keys() & norms.keys()}
 
-_Read = tuple[Term, Sequence[_Mentioned]]
+
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """The same of a common term: each of its rows is taken to mention it once, and once more in its title where it is
+    one of ``titles``, which are among them."""
+
+    rows: Set[int]
+    titles: Set[int]
+    idf: float
+
+    def at_average(self, most: float) -> dict[int, float]:
+        once, titled = (min(most, self.idf * saturated(often)) for often in (1.0, _IN_A_TITLE))
+        return dict.fromkeys(self.rows, once) | dict.fromkeys(self.titles, titled)
+
+    def by(self, norms: Mapping[int, float]) -> dict[int, float]:
+        often = {row: _IN_A_TITLE if row in self.titles else 1.0 for row in norms.keys() & self.rows}
+        return {row: self.idf * saturated(mentions, norms[row]) for row, mentions in often.items()}
+
+
+_Read = tuple[Term, Sequence[_Mentioned | _Common]]
 
 
 class LookedUp:
@@ -65,12 +83,33 @@ class LookedUp:
     ) -> None:
         self.terms = terms
         self.read = read
-        self.own = own_scores(terms)
         self.totals = totals
         self._store = store
-        self._measured: set[int] = set()
         self._most = best
-        self.first = self.measured(best_of(self.own, min(best, MEASURED_ROWS)))
+        self._add_up()
+        if len(self.own) < MEASURED_ROWS:
+            self.widen()
+
+    def _add_up(self) -> None:
+        self.own = own_scores(self.terms)
+        self._measured: set[int] = set()
+        self.first = self.measured(best_of(self.own, min(self._most, MEASURED_ROWS)))
+
+    def widen(self) -> None:
+        """Look up the rest of the common words, where what they share with others is too little."""
+        if any(term.meeting for term, _ in self.read):
+            self.read = [(term, self._whole(term) if term.meeting else found) for term, found in self.read]
+            self.__dict__.pop("best", None)
+            self._add_up()
+
+    def rows_with(self, term: Term) -> Collection[int]:
+        """Every row that holds a term that was looked up."""
+        return mentions.once(self._store, term.expression, title=term.expression)[0] if term.meeting else term.scores
+
+    def _whole(self, term: Term) -> Sequence[_Common]:
+        found = _common(self._store, term, (), self.totals.rows)
+        term.scores = _at_average([found], _most(term))
+        return [found]
 
     @cached_property
     def best(self) -> list[int]:
@@ -107,20 +146,23 @@ def look_up(
     When even the rarest is over the budget, its newest rows are candidates without a score of their own, first those
     where the words meet.
     """
+    for term in terms:
+        if term.meeting:  # there are other words now
+            term.scores, term.meeting = {}, False
     used = [term for term in terms if term.scores]
     # Days have no expression: of theirs nothing may be left that has the phrases of the query.
     known = [term for term in terms if term.rows and term.expression and not term.scores]
     known.sort(key=lambda term: term.rows)
     # What is found by other words than before is looked up anew.
     read: list[_Read] = [one for one in before.read if one[0].scores] if before is not None else []
-    spent = 0
-    for term in known:
-        if spent + term.rows > planner.ROW_BUDGET:
-            break
-        spent += term.rows
-        found = _found(store, query, term, totals.rows)
+    walked = accumulate(term.rows for term in known)
+    affordable = known[: sum(rows <= planner.ROW_BUDGET for rows in walked)]
+    # A day has no expression that a common word could meet.
+    beside = [] if any(not term.expression for term in used) else [*used, *affordable]
+    for term in affordable:
+        found = _found(store, query, term, beside, totals.rows)
         if found:
-            term.scores = _capped(term, _at_average(found))
+            term.scores = _at_average(found, _most(term))
             read.append((term, found))
         else:
             term.scores = search.scores(store, query.restricted(term.expression))
@@ -133,14 +175,12 @@ def look_up(
     return LookedUp(store, used, read, totals, best=best)
 
 
-def _found(store: Store, query: Query, term: Term, rows: int) -> list[_Mentioned]:
+def _found(store: Store, query: Query, term: Term, beside: Sequence[Term], rows: int) -> Sequence[_Mentioned | _Common]:
     """Where the term stands; nothing where FTS5 itself scores it sooner or finds it by more than single words."""
     if not term.indexed or term.rows <= FEW_ROWS or query.phrases or query.excluded:
         return []
     if term.rows > COUNTED_ROWS:
-        everywhere, titles = mentions.once(store, term.expression)
-        weights = dict.fromkeys(everywhere, 1.0) | dict.fromkeys(titles, _IN_A_TITLE)
-        return [_Mentioned(weights, _known(len(weights), rows), titles)]
+        return [_common(store, term, [one for one in beside if one is not term], rows)]
     found = []
     for stem in term.indexed:
         often = mentions.mentions(store, stem, at_most=MENTIONS_A_ROW * term.rows)
@@ -150,45 +190,53 @@ def _found(store: Store, query: Query, term: Term, rows: int) -> list[_Mentioned
     return found
 
 
+def _common(store: Store, term: Term, others: Sequence[Term], rows: int) -> _Common:
+    """Where a common term stands beside one of the ``others``, or in a title; without these, wherever it stands. What
+    has it alone, once in its text, is not among the best."""
+    term.meeting = bool(others)
+    match = f"({term.expression}) AND ({' OR '.join(one.expression for one in others)})" if others else term.expression
+    found, titles = mentions.once(store, match, title=term.expression)
+    return _Common(found | titles, titles, _known(term.rows if others else len(found), rows))
+
+
 def _known(held: int, rows: int) -> float:
     # FTS5 lets the idf of a word that half of the rows hold fall to a millionth, and in a memory of five rows that is
     # every word.
     return (idf if held >= _COMMON_SHARE * rows else index_idf)(held, rows)
 
 
-def _at_average(found: Sequence[_Mentioned]) -> dict[int, float]:
-    """What each row would score, were it as long as the average."""
-    scores = found[0].at_average()
+def _at_average(found: Sequence[_Mentioned | _Common], most: float) -> dict[int, float]:
+    """What each row would score, ``most`` at most, were it as long as the average."""
+    scores = found[0].at_average(most)
     for one in found[1:]:
-        for row, score in one.at_average().items():
-            scores[row] = scores.get(row, 0.0) + score
+        for row, score in one.at_average(most).items():
+            scores[row] = min(most, scores.get(row, 0.0) + score)
     return scores
 
 
-def _measure(term: Term, found: Sequence[_Mentioned], norms: Mapping[int, float]) -> None:
+def _measure(term: Term, found: Sequence[_Mentioned | _Common], norms: Mapping[int, float]) -> None:
     """Put the lengths of rows into their scores."""
+    most = _most(term)
     measured: dict[int, float] = {}
     for one in found:
-        for row in one.often.keys() & norms.keys():
-            measured[row] = measured.get(row, 0.0) + one.idf * saturated(one.often[row], norms[row])
-    term.scores |= _capped(term, measured)
+        for row, score in one.by(norms).items():
+            measured[row] = min(most, measured.get(row, 0.0) + score)
+    term.scores |= measured
 
 
 def _lift(term: Term, rows: int) -> None:
     """Give a word that half of the rows hold its weight here, which FTS5 does not, and several no more than one."""
     if _of_several(term):
-        term.scores = _capped(term, term.scores)
+        most = _most(term)
+        term.scores = {row: min(score, most) for row, score in term.scores.items()}
     elif term.rows >= _COMMON_SHARE * rows:
         factor = idf(term.rows, rows) / index_idf(term.rows, rows)
         term.scores = {row: score * max(1.0, factor) for row, score in term.scores.items()}
 
 
-def _capped(term: Term, scores: dict[int, float]) -> dict[int, float]:
+def _most(term: Term) -> float:
     """Forms and parts, each with an idf of its own that adds up: together they tell no more than one word."""
-    if not _of_several(term):
-        return scores
-    most = (K1 + 1) * term.idf
-    return {row: min(score, most) for row, score in scores.items()}
+    return (K1 + 1) * term.idf if _of_several(term) else math.inf
 
 
 def _of_several(term: Term) -> bool:

@@ -71,8 +71,8 @@ class Store:
         with self._lock, translated(self.path):
             return self._usable().execute(sql, values).fetchall()
 
-    def pairs(self, sql: str, **values: Any) -> list[tuple[Any, Any]]:
-        """All rows of a query for two columns, as plain tuples: of thousands of rows, in half the time."""
+    def tuples(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a query as plain tuples: of thousands of rows, in half the time."""
         with self._lock, translated(self.path):
             cursor = self._usable().cursor()
             cursor.row_factory = None

@@ -13,7 +13,7 @@ def get_meta(store: Store, key: str) -> str | None:
 
 def get_metas(store: Store, one: str, other: str) -> dict[str, str]:
     """Two values at once, by their keys: the clock and the device are read with every change."""
-    return dict(store.pairs("select key, value from meta where key in (:one, :other)", one=one, other=other))
+    return dict(store.tuples("select key, value from meta where key in (:one, :other)", one=one, other=other))
 
 
 def set_meta(store: Store, key: str, value: str) -> None:

@@ -30,7 +30,7 @@ from (select doc, col from observations_mentions where term = :term limit :most)
 ROWS = """
 select
     (select json_group_array(rowid) from observations_fts where observations_fts match :match),
-    (select json_group_array(rowid) from observations_fts where observations_fts match 'title : (' || :match || ')')
+    (select json_group_array(rowid) from observations_fts where observations_fts match 'title : (' || :title || ')')
 """
 
 LENGTHS = """
@@ -50,7 +50,7 @@ class Totals(NamedTuple):
 
 def mentions(store: Store, term: str, *, at_most: int) -> Mapping[int, float] | None:
     """How often each row mentions a term of the index, by the weight of the columns; None of more than ``at_most``."""
-    [row] = store.pairs(MENTIONS, term=term, most=at_most + 1)
+    [row] = store.tuples(MENTIONS, term=term, most=at_most + 1)
     texts, others = map(json.loads, row)
     if len(texts) + len(others) > at_most:
         return None
@@ -62,16 +62,16 @@ def mentions(store: Store, term: str, *, at_most: int) -> Mapping[int, float] | 
     return found
 
 
-def once(store: Store, match: str) -> tuple[list[int], list[int]]:
-    """The rows that match an expression, and those of them whose title does."""
-    [row] = store.pairs(ROWS, match=match)
-    everywhere, titles = map(json.loads, row)
+def once(store: Store, match: str, *, title: str) -> tuple[set[int], set[int]]:
+    """The rows that match an expression, and those whose title matches another."""
+    [row] = store.tuples(ROWS, match=match, title=title)
+    everywhere, titles = map(set, map(json.loads, row))
     return everywhere, titles
 
 
 def lengths(store: Store, ids: Sequence[int]) -> dict[int, int]:
     """How many tokens each of the rows has."""
-    return {row: _sum(sizes) for row, sizes in store.pairs(LENGTHS, ids=json.dumps(list(ids)))}
+    return {row: _sum(sizes) for row, sizes in store.tuples(LENGTHS, ids=json.dumps(list(ids)))}
 
 
 def totals(store: Store) -> Totals:

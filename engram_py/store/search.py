@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from engram_py.models.observation import Observation
 from engram_py.store.database import Row, Store
@@ -83,11 +84,11 @@ select
     session_id,
     (select max(other.id) from observations as other
      where other.session_id = observations.session_id and other.id < observations.id and other.deleted_at is null),
-    (select json_group_array(id) from (
-        select other.id from observations as other
-        where other.session_id = observations.session_id and other.id > observations.id and other.deleted_at is null
-        order by other.id limit 2
-    ))
+    (select min(other.id) from observations as other
+     where other.session_id = observations.session_id and other.id > observations.id and other.deleted_at is null),
+    (select other.id from observations as other
+     where other.session_id = observations.session_id and other.id > observations.id and other.deleted_at is null
+     order by other.id limit 1 offset 1)
 from observations
 where id in (select value from json_each(:ids)) and {_PASSES}
 """
@@ -113,7 +114,7 @@ order by id desc
 
 def scores(store: Store, match: str) -> dict[int, float]:
     """The BM25 of every row that matches; larger is better."""
-    return dict(store.pairs(SCORES, match=match))
+    return dict(store.tuples(SCORES, match=match))
 
 
 def newest(store: Store, match: str, *, limit: int) -> list[int]:
@@ -128,8 +129,8 @@ def passing(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> se
 
 def seen(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> dict[int, Observation]:
     """Those rows that the sight lets through, whole, by their ids."""
-    rows = store.rows(SEEN, ids=json.dumps(list(ids)), **sight)
-    return {row["id"]: Observation.from_row(row) for row in rows}
+    rows = store.tuples(SEEN, ids=json.dumps(list(ids)), **sight)
+    return {row[0]: Observation.from_row(row) for row in rows}
 
 
 def changed_between(store: Store, since: str, until: str, *, limit: int) -> list[int]:
@@ -142,10 +143,9 @@ def latest(store: Store, sight: Mapping[str, object], *, unwanted: str | None = 
     return [row[0] for row in store.rows(LATEST, unwanted=unwanted, limit=limit, **sight)]
 
 
-def beside(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> list[Row]:
-    """Of each row that the sight lets through: its id, its session, the row before it there, and a JSON list of the two
-    after it."""
-    return store.rows(BESIDE, ids=json.dumps(list(ids)), **sight)
+def beside(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> list[tuple[Any, ...]]:
+    """Of each row that the sight lets through: its id, its session, the row before it there, and the two after it."""
+    return store.tuples(BESIDE, ids=json.dumps(list(ids)), **sight)
 
 
 def frequency(store: Store, match: str, *, cap: int) -> int:

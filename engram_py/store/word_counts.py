@@ -80,7 +80,7 @@ def newest_matching(store: Store, expressions: Sequence[str], *, cap: int) -> di
     """The newest rows that match each expression, at most ``cap``, newest first."""
     if not expressions:
         return {}
-    return {one: json.loads(rows) for one, rows in store.pairs(MATCHING, matches=json.dumps(expressions), cap=cap)}
+    return {one: json.loads(rows) for one, rows in store.tuples(MATCHING, matches=json.dumps(expressions), cap=cap)}
 
 
 def _remembered(store: Store, terms: Sequence[str], *, size: int) -> dict[str, int]:

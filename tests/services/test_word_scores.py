@@ -8,7 +8,7 @@ from engram_py import Engram
 from engram_py.recall.bm25 import idf, saturated
 from engram_py.recall.query import parse_query
 from engram_py.recall.score import Term
-from engram_py.services import planner, word_scores
+from engram_py.services import planner, retrieval, word_scores
 from engram_py.services.word_scores import LookedUp, look_up
 from engram_py.store import search
 from engram_py.store.mentions import totals
@@ -209,3 +209,122 @@ def test_a_word_weighs_as_much_as_among_the_rows_there_are(app: Engram) -> None:
     explain = app.searches.search("queue", explain=True).explain
     assert explain is not None
     assert [word.idf for word in explain.words] == [round(idf(1, 2), 3)]
+
+
+@pytest.fixture
+def pump_is_common(app: Engram, monkeypatch: pytest.MonkeyPatch) -> Engram:
+    """Of sixty memories about pumps six name a sprocket too, as four others do, and one has the pump in its title."""
+    monkeypatch.setattr(word_scores, "FEW_ROWS", 0)
+    monkeypatch.setattr(word_scores, "COUNTED_ROWS", 40)
+    kept(app, "It leaks.", title="The pump")
+    for number in range(60):
+        kept(app, f"The pump of hall {number} has a sprocket." if number < 6 else f"The pump of hall {number}.")
+    for number in range(4):
+        kept(app, f"Sprocket {number} is worn.")
+    return app
+
+
+def test_a_common_word_is_looked_up_in_titles_and_where_it_meets_another(
+    pump_is_common: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_scores, "MEASURED_ROWS", 10)
+    pump, looked_up = _looked_up(pump_is_common, "pump sprocket")
+    assert pump.meeting
+    assert sorted(pump.scores) == [1, 2, 3, 4, 5, 6, 7]
+    assert set(looked_up.first) == {2, 3, 4, 5, 6, 7, 62, 63, 64, 65}
+    assert set(looked_up.rows_with(pump)) == set(range(1, 62))
+    alone, _ = _looked_up(pump_is_common, "pump")
+    assert not alone.meeting
+    assert len(alone.scores) == 61
+
+
+def test_the_rows_of_a_common_word_score_as_if_all_of_them_had_been_looked_up(
+    pump_is_common: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_scores, "MEASURED_ROWS", 10)
+    pump, looked_up = _looked_up(pump_is_common, "pump sprocket")
+    few = dict(pump.scores), list(looked_up.first), dict(looked_up.own)
+    looked_up.widen()
+    assert len(pump.scores) == 61
+    assert looked_up.first == few[1]
+    assert {row: pump.scores[row] for row in few[0]} == pytest.approx(few[0])
+    assert {row: looked_up.own[row] for row in few[2]} == pytest.approx(few[2])
+
+
+def test_where_few_rows_share_words_all_rows_of_a_common_word_are_looked_up(pump_is_common: Engram) -> None:
+    pump, _ = _looked_up(pump_is_common, "pump sprocket")
+    assert not pump.meeting
+    assert len(pump.scores) == 61
+
+
+def test_days_have_no_words_that_a_common_word_could_meet(
+    pump_is_common: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_scores, "MEASURED_ROWS", 10)
+    app, parsed = pump_is_common, parse_query("pump sprocket")
+    terms = planner.weigh(app.store, parsed.content_words, size=65)
+    days = Term("last week", "", 1.0, 1, scores={9: 1.0}, looked_up=True)
+    look_up(app.store, parsed, [*terms, days], totals(app.store), best=400)
+    assert not terms[0].meeting
+
+
+def test_a_small_project_is_asked_for_a_common_word_alone(
+    pump_is_common: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_scores, "MEASURED_ROWS", 10)
+    here = {kept(pump_is_common, f"The pump in the garden, {number}.", project="garden") for number in range(3)}
+    found = pump_is_common.searches.search("pump sprocket", project="garden", floor=0.0)
+    assert {hit.id for hit in found.results} == here
+
+
+def test_a_common_word_that_stands_alone_here_is_not_only_known_elsewhere(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_scores, "COUNTED_ROWS", 40)
+    monkeypatch.setattr(word_scores, "MEASURED_ROWS", 30)
+    for number in range(60):
+        kept(app, f"The pump {number}.", project="other")
+    for number in range(35):
+        kept(app, f"Sprocket {number}.", project="garden")
+
+    def covered() -> str:
+        found = app.searches.search("pump sprocket valve", project="garden", explain=True, floor=0.0)
+        assert found.explain is not None
+        return next(rung.why for rung in found.explain.rungs if rung.name == "floor")
+
+    before = covered()
+    kept(app, "A pump.", project="garden")
+    assert covered() > before
+
+
+def test_a_common_word_counts_in_a_row_that_only_its_neighbour_led_to(
+    pump_is_common: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_scores, "MEASURED_ROWS", 10)
+    monkeypatch.setattr(retrieval, "ENOUGH_HEADS", 10)
+    both, beside = (
+        kept(pump_is_common, f"The pump {text}", session="at the plant") for text in ("and its sprocket.", "is new.")
+    )
+    found = pump_is_common.searches.search("pump sprocket", explain=True, floor=0.0, limit=20)
+    assert found.explain is not None
+    assert both in [one.id for one in found.explain.hits]
+    [behind] = [one for one in found.explain.hits if one.id == beside]
+    assert behind.words == ("pump",)
+    assert behind.bm25 > 0
+    assert behind.coverage > 0
+
+
+def test_a_common_word_meets_what_is_looked_up_later(pump_is_common: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_scores, "MEASURED_ROWS", 3)
+    for number in range(5):
+        kept(pump_is_common, f"A gasket, number {number}, for the pump.")
+    store, query = pump_is_common.store, parse_query("pump gasket sprocket")
+    pump, gasket, sprocket = planner.weigh(store, query.content_words, size=70)
+    known, sprocket.rows = sprocket.rows, 0
+    before = look_up(store, query, [pump, gasket, sprocket], totals(store), best=400)
+    assert pump.meeting
+    assert 2 not in pump.scores
+    sprocket.rows = known
+    look_up(store, query, [pump, gasket, sprocket], totals(store), best=400, before=before)
+    assert pump.meeting
+    assert pump.scores.keys() >= {2, 3, 4, 5, 6, 7}
