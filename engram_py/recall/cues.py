@@ -56,6 +56,13 @@ dove eravamo|l ultima volta|на чем мы остановились|где м�
 上次|我们进行到哪|前回|どこまで|지난번
 """
 
+# The whole prompt.
+GO_ON = """
+continue|please continue|go on|keep going|carry on|continue please|weiter|mach weiter|weitermachen|bitte weiter
+weiter bitte|sigue|continua|continue por favor|continuar|sigamos|continuons|continuez|poursuis|reprends|on continue
+reprenons|prosegui|продолжай|继续|続けて|계속
+"""
+
 # Something said before, the time left open.
 PRIOR = """
 we discussed|did we discuss|we talked|did we talk|you said|did you say|you told me|you mentioned|did you mention
@@ -100,7 +107,7 @@ EVERYWHERE = """
 file|files|line|lines|function|functions|method|class|code|variable|variables|argument|arguments|parameter|comment|comments
 import|imports|bug|bugs|error|errors|test|tests|typo|typos|name|names|thing|things|part|way|stuff|number|numbers|one|two
 three|four|five|six|seven|eight|nine|ten|following|sentence|text|word|words|paragraph|last|previous|above|below|today
-everything|everyone|yourself|myself|all
+everything|everyone|yourself|myself|all|grammar|spelling|weather|subject|topic
 """
 # Somebody says that something goes wrong: who does is not looked for, unlike what goes wrong.
 REPORTED = """

@@ -141,6 +141,8 @@ def _episodes(heard: Heard, days: Days | None) -> list[Cue]:
         if phrase is not None:
             heard.cut(phrase)
             found.append(Cue(section, kind, phrase, ""))
+        if kind == "resume" and not found and " ".join(heard.words) in listed(cues.GO_ON):
+            found.append(Cue("episodes", kind, " ".join(heard.words), ""))
         if kind == "resume" and days is not None:
             found.append(Cue("episodes", "time", days.words, ""))
     return found

@@ -73,6 +73,11 @@ class Heard:
     def cut_words(self, start: int, stop: int) -> None:
         self._cut.update(range(start, stop))
 
+    def is_capitals(self, at: int) -> bool:
+        """Whether a word is in capitals among others that are not: a name."""
+        start, stop = self._spans[at]
+        return stop - start > 1 and self.text[start:stop].isupper() and not self.text.isupper()
+
     @property
     def rest(self) -> str:
         """The text without what was cut out, as it was typed."""

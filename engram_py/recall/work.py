@@ -12,6 +12,7 @@ from itertools import islice
 from engram_py.recall import cues
 from engram_py.recall.heard import UNSPACED_FROM, Heard, listed
 from engram_py.recall.stopwords import ENGLISH
+from engram_py.recall.tasks import task
 
 # An order names the thing in its first words, a report who reports and what goes wrong; a pasted log comes after.
 _NAMED_WITHIN, _REPORTS_WITHIN, _WRONG_WITHIN = 14, 10, 30
@@ -21,12 +22,12 @@ _NAMED, _BARE = 2, 3
 
 
 def work(heard: Heard) -> tuple[str, str] | None:
-    """The kind of work, ``order`` or ``report``, and what was heard of it; None of every other prompt.
+    """The kind of work, ``order``, ``report`` or ``thing``, and what was heard of it; None of every other prompt.
 
     What is not looked for is cut: the verb of an order, and who reports.
     """
     begins = _after_politeness(heard.words)
-    return _order(heard, begins) or _report(heard, begins)
+    return _order(heard, begins) or _report(heard, begins) or task(heard)
 
 
 def _order(heard: Heard, begins: int) -> tuple[str, str] | None:

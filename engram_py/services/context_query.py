@@ -38,6 +38,8 @@ _GENERIC_WORDS = (
 )
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 _MOST_NAMED = 5
+# So short a name is met whole; so many are given of what goes by it.
+_WHOLE_CHARS, _MOST_CALLED = 3, 3
 _WORDS_OF_WORK, _SHARE_OF_WORK = 2, 0.25
 _QUESTIONS = ("what", "when", "where", "why", "how", "who", "which", "did", "do", "have", "has", "was", "were", "can")
 
@@ -139,6 +141,8 @@ class QueryOrder:
             rows = self._providers.of_days(draw, cue.days, limit=5) if cue.days and cue.kind == "reason" else []
             return [Found(row, 0.0, "") for row in rows]
         found = self._providers.lasting(draw, cue.rest, floor=UNASKED_FLOOR, days=cue.days)
+        if cue.kind == "thing":
+            return _called(found, cue.rest)
         return _of_the_work(found, cue.rest) if cue.kind in ("order", "report") else found
 
     def _named(self, draw: Draw, cue: Cue, known: dict[str, list[int]]) -> list[Found]:
@@ -176,6 +180,18 @@ def _of_the_work(found: Sequence[Found], words: str) -> list[Found]:
     texts = [word.text for word in parse_query(plain_words(words)).content_words]
     share = min(1.0, max(_SHARE_OF_WORK, _WORDS_OF_WORK / max(1, len(texts))))
     return [one for one in found if covers(f"{one.row.title} {one.row.aliases} {one.row.content}", texts, share)]
+
+
+def _called(found: Sequence[Found], word: str) -> list[Found]:
+    """What goes by the one word of an order, whatever its ending: not everything the word occurs in."""
+    key = name_key(word)
+    stem = key[: max(_WHOLE_CHARS, len(key) - 2)]
+
+    def goes_by_it(row: Observation) -> bool:
+        words = name_key(f"{row.title} {row.topic_key} {row.aliases}").split()
+        return any(word == key or (len(key) > _WHOLE_CHARS and word.startswith(stem)) for word in words)
+
+    return [one for one in found if goes_by_it(one.row)][:_MOST_CALLED]
 
 
 def _episodes(lines: Sequence[SessionLine], note: str = "") -> Section:

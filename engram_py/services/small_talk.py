@@ -10,8 +10,10 @@ y yes yep yeah ok okay k sure fine good great perfect thanks thx ty no n nope st
 again done undo lgtm ja nein weiter danke si sí vale oui non merci sim não はい いいえ 续 继续 好 好的 是 да нет
 """
 _GOING_ON_TOGETHER = """
-go on|go ahead|do it|do that|keep going|carry on|thank you|yes please|please continue|please proceed|try again
-sounds good|looks good|ok go|ok continue|yes continue|yes do it|yes go ahead
+go on|go ahead|do it|do that|keep going|thank you|yes please|please continue|please proceed|try again|carry on
+continue please|mach weiter|weitermachen|bitte weiter|weiter bitte|continúa|continua|sigue|sigamos|continuar
+continua por favor|continúa por favor|continue por favor|continuons|continuez|poursuis|reprends|reprenons|on continue
+prosegui|продолжай|続けて|계속|sounds good|looks good|ok go|ok continue|yes continue|yes do it|yes go ahead
 """
 TRIVIAL = frozenset(_GOING_ON.split()) | {
     phrase.strip() for line in _GOING_ON_TOGETHER.split("\n") for phrase in line.split("|") if phrase.strip()

@@ -120,6 +120,33 @@ def test_work_gets_what_has_two_of_its_words_and_not_what_has_the_rare_one_alone
     assert app.searches.search("whale worker").results[0].id == alone
 
 
+@pytest.mark.parametrize(
+    ("prompt", "found"),
+    [
+        ("warum ist der Build rot?", ["build"]),
+        ("arregla el build", ["build"]),
+        ("why does CI fail?", ["ci"]),
+        ("corrige le test d'import", ["import"]),
+        ("prepare the release 0.9.1", []),
+        ("danke, gut gemacht", []),
+    ],
+)
+def test_an_order_that_names_one_thing_gets_what_goes_by_its_name(app: Engram, prompt: str, found: list[str]) -> None:
+    ids = {
+        "build": app.save(Draft("Build of the web bundle", "Needs node 20.", "config")).id,
+        "ci": app.save(Draft("CI runs on two Pythons", "Its cache is cold at night.", "config")).id,
+        "import": app.save(Draft("Import test needs a clock", "It froze at midnight.", "bugfix")).id,
+    }
+    app.save(Draft("Decision on tokens", "Every build and release signs one.", "decision"))
+
+    assert shown(asked(app, prompt)) == [ids[name] for name in found]
+
+
+@pytest.mark.parametrize("prompt", ["continue", "weiter", "Sigue."])
+def test_going_on_gets_where_the_last_sessions_stopped(app: Engram, kept: dict[str, int], prompt: str) -> None:
+    assert shown(asked(app, prompt)) == ["s-deploy", "s-parser"]
+
+
 def test_a_day_without_sessions_gives_what_was_saved_on_it(app: Engram, clock: FakeClock) -> None:
     app.save(Draft("Older", "Text.", "note"))
     saved = app.save(Draft("Chose uv", "Fast.", "decision"))

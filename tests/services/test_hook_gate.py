@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
+from engram_py.recall.cues import GO_ON
 from engram_py.services.hook_gate import surely_nothing
 from engram_py.services.small_talk import is_trivial, may_teach
 from tests.services.conftest import draft
@@ -26,6 +27,9 @@ PROMPTS = [
     "Upgrade the lock of the uv packages",
     "The throttle resets twice, it is broken",
     "",
+    "warum sind die Tokens kaputt?",
+    "arregla el throttle",
+    "weiter",
 ]
 
 
@@ -67,6 +71,11 @@ def test_small_talk_is_told_by_its_words(text: str) -> None:
 )
 def test_what_says_something_is_not_small_talk(text: str) -> None:
     assert not is_trivial(text)
+
+
+@pytest.mark.parametrize("text", "|".join(GO_ON.strip().split("\n")).split("|"))
+def test_no_prompt_is_told_where_to_go_on_by_the_hook_that_did_so_when_the_session_began(text: str) -> None:
+    assert is_trivial(text)
 
 
 def test_a_message_teaches_when_it_lists_learnings() -> None:
