@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from functools import cache
@@ -90,7 +89,8 @@ _KEYWORDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
 _NEED_ENDING = frozenset({"architectur", "boundar", "choos", "decid", "discover", "investigat", "learn", "regress"})
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_NOT_SLUG = re.compile(r"[^a-z0-9]+")
+# Marks that the search index takes off Latin letters; in other scripts a mark is a vowel, or makes another letter.
+_MARKED = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 _REDACTED = re.compile(r"\[REDACTED(?::\w+)?\]")
 
 
@@ -103,9 +103,8 @@ def suggest_topic_key(*, type: str, title: str, content: str) -> str:
     if not title.strip() and not content.strip():
         raise EmptyFieldError("title or content")
     family = FAMILY_OF_TYPE.get(type.strip().lower()) or _family_of_words(f"{title} {content}") or _own_family(type)
-    subject, suffix = _subject(family, title, content)
-    room = TOPIC_KEY_LIMIT_CHARS - len(family) - 1 - len(suffix)
-    return f"{family}/{subject[:room].strip('-')}{suffix}"
+    room = TOPIC_KEY_LIMIT_CHARS - len(family) - 1
+    return f"{family}/{_subject(family, title, content)[:room].strip('-')}"
 
 
 def _family_of_words(text: str) -> str | None:
@@ -129,15 +128,11 @@ def _own_family(type: str) -> str:
     return slug if slug and slug != "manual" else "topic"
 
 
-def _subject(family: str, title: str, content: str) -> tuple[str, str]:
-    """The words of a subject, and what keeps apart subjects whose letters a slug cannot show."""
+def _subject(family: str, title: str, content: str) -> str:
     source = _plain(title)
     if not any(map(str.isalnum, source)):
         source = " ".join(_plain(content).split()[:8])
-    subject = _slug(source)[:100].strip("-").removeprefix(f"{family}-")
-    foreign = any(char.isalpha() and not char.isascii() for char in source)
-    suffix = "-u-" + hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:12] if foreign else ""
-    return subject or "general", suffix
+    return _slug(source)[:100].strip("-").removeprefix(f"{family}-") or "general"
 
 
 def _plain(text: str) -> str:
@@ -146,4 +141,13 @@ def _plain(text: str) -> str:
 
 
 def _slug(text: str) -> str:
-    return _NOT_SLUG.sub("-", text.lower()).strip("-")
+    """Letters and digits of any script, joined by dashes; Latin letters as the search index has them, so that a word of
+    the key is found however it is accented (``Prüfläufe`` is ``pruflaufe``)."""
+    kept: list[str] = []
+    for char in _MARKED.sub("", unicodedata.normalize("NFD", text.lower())):
+        is_mark = unicodedata.category(char).startswith("M")
+        if char.isalnum() or (is_mark and kept and kept[-1] != "-"):
+            kept.append(char)
+        elif kept and kept[-1] != "-":
+            kept.append("-")
+    return unicodedata.normalize("NFC", "".join(kept)).strip("-")

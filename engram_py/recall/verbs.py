@@ -104,7 +104,7 @@ migr|nettoy|nettoi|remplac|déplac|optimis|amélior|simplifi|accélér|publi|ins
 répar|débog|débug|test|document|analys|restaur|annul|converti|divis|sépar|extra|extrai|intégr|adapt|modifi|chang
 augment|rédui|baiss|lanc|examin|contrôl|étend|termin|enlèv|retir|bascul|valid|chiffr|trie|stabilis|patch|fais|fai
 faire|faites|sor|rend|jett|résou|résoud|résolv|mett|mets|met|règl|régl|ferm|ouvr|arrêt|limit|allèg|allég|branch|relanc
-démarr|prend
+démarr|prend|protèg|protég|regroup|rajout
 """,
     makes="cré|ajout|implément",
     the="le|la|les|l|du|des|au|aux|notre|nos|tous|toutes",

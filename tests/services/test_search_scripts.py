@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py import Engram
+from engram_py import Draft, Engram
 from engram_py.recall.segments import segments
 from tests.services.searching import fill, ids, kept
 
@@ -59,3 +59,19 @@ def test_a_tamil_word_is_found(app: Engram) -> None:
 )
 def test_a_mark_belongs_to_the_letter_before_it(text: str, words: list[str]) -> None:
     assert segments(text) == words
+
+
+@pytest.mark.parametrize(
+    ("title", "query"),
+    [
+        ("Größe der Prüfläufe", "Prüfläufe"),
+        ("Café cache", "café"),
+        ("кэш платежей", "платежей"),
+        ("数据库连接", "数据库"),
+    ],
+)
+def test_a_word_of_a_suggested_topic_key_finds_what_holds_it(app: Engram, title: str, query: str) -> None:
+    key = app.contexts.suggest_topic(title=title).topic_key
+    saved = app.save(Draft("Kept", "Text.", "note", topic_key=key))
+
+    assert [hit.id for hit in app.searches.search(query).results] == [saved.id]
