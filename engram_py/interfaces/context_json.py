@@ -46,6 +46,7 @@ def _item(item: Item, context: Context) -> dict[str, Any]:
         return _observation(item, context)
     if isinstance(item, SessionLine):
         told = {name: getattr(item, name) for name in ("id", "project", "agent", "started_at", "ended_at")}
+        told |= {"last_activity_at": item.last_activity_at} if item.last_activity_at else {}
         told["summary"] = one_line(item.summary, LINE_CHARS) if item.summary else None
         steps = context.remarks.next_steps.get(item.id)
         handle = context.remarks.summaries.get(item.id)

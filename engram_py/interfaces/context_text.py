@@ -235,7 +235,7 @@ def _marks(row: Observation, context: Context, now: datetime, *, brief: bool = F
 
 def _session(line: SessionLine, context: Context, now: datetime) -> str:
     handle = f" [#{context.remarks.summaries[line.id]}]" if line.id in context.remarks.summaries else ""
-    when = _age(line.started_at, now) if context.mode == "session" else _day(line.started_at, context)
+    when = last_active(line, now) if context.mode == "session" else _day(line.started_at, context)
     summary = one_line(context.remarks.gists.get(line.id) or line.summary or "", LINE_CHARS)
     steps = [one_line(step, STEP_CHARS) for step in context.remarks.next_steps.get(line.id, ())]
     following = f"; next: {'; '.join(steps)}" if steps else ""
@@ -271,6 +271,13 @@ def _logged(row: Observation, context: Context) -> str:
     replaced = context.remarks.superseded.get(row.id)
     marks = f"{row.type}{origin}{f', superseded by {replaced}' if replaced else ''}"
     return f"- [#{row.id}] {one_line(row.title, LINE_CHARS)} ({marks}): {one_line(row.content, PREVIEW_CHARS)}"
+
+
+def last_active(line: SessionLine, now: datetime) -> str:
+    """How long ago something was saved in a session, which orders lists; its start where that reads otherwise."""
+    started = _age(line.started_at, now)
+    active = _age(line.last_activity_at or line.started_at, now)
+    return active if active == started else f"{active} (started {started})"
 
 
 def _age(moment: str, now: datetime) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import singledispatch
 from typing import Any
 
-from engram_py.interfaces.context_text import context_text
+from engram_py.interfaces.context_text import context_text, last_active
 from engram_py.interfaces.wording import age, clock, notes, text
 from engram_py.models.context import Context, Stats, Suggestion
 from engram_py.models.listing import Listing
@@ -110,7 +110,7 @@ def _session_line(item: SessionLine, now: datetime) -> str:
     state = "open" if item.ended_at is None else "ended"
     summary = " ".join((item.summary or "").split())[:200]
     agent = f" {item.agent}" if item.agent else ""
-    head = f"{item.id} {item.project}{agent} {age(item.started_at, now)} {state}"
+    head = f"{item.id} {item.project}{agent} {last_active(item, now)}, {state}"
     return f"{head} [{item.observations} observations] {summary}".rstrip()
 
 

@@ -43,7 +43,7 @@ class SessionState:
 
 @dataclass(frozen=True, slots=True)
 class SessionLine:
-    """A session in a list, with the number of live observations it holds."""
+    """A session in a list, with the number of live observations it holds, and when the last of them was saved."""
 
     id: str
     project: str
@@ -52,6 +52,7 @@ class SessionLine:
     ended_at: str | None
     summary: str | None
     observations: int
+    last_activity_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,11 +30,11 @@ select
     max(started_at, coalesce((
         select created_at from observations where session_id = sessions.id and deleted_at is null
         order by observations.id desc limit 1
-    ), started_at)) as active_at
+    ), started_at)) as last_activity_at
 from sessions
 where id in (select id from candidates) and {sessions}
   and (directory is not :without or summary is not null)
-order by active_at desc, id
+order by last_activity_at desc, id
 limit :limit
 """
 RECENT_IN_PROJECT = RECENT.format(sessions="project = :project", observations="project = :project")
@@ -88,8 +88,8 @@ def recent(store: Store, *, projects: Sequence[str] | None, limit: int, made_up:
     values = {"limit": limit, "pool": limit + _POOL, "without": None if made_up else MADE_UP}
     rows = _per_project(store, projects, RECENT_ANYWHERE, RECENT_IN_PROJECT, values)
     rows.sort(key=lambda row: row["id"])
-    rows.sort(key=lambda row: str(row["active_at"]), reverse=True)
-    names = ("id", "project", "agent", "started_at", "ended_at", "summary", "observations")
+    rows.sort(key=lambda row: str(row["last_activity_at"]), reverse=True)
+    names = ("id", "project", "agent", "started_at", "ended_at", "summary", "observations", "last_activity_at")
     return [SessionLine(**{name: row[name] for name in names}) for row in rows[:limit]]
 
 

@@ -133,10 +133,11 @@ def _listing(value: Listing, now: datetime) -> Table | None:
                 counts = (str(row.observations), str(row.sessions), str(row.prompts))
                 table.add_row(_cell(row.name), *counts, active, _cell(", ".join(row.aliases)))
         case SessionLine():
-            table = _new(title, "started", "state", "kept", "project", "session", spaced=True)
+            table = _new(title, "last active", "started", "state", "kept", "project", "session", spaced=True)
             for row in value.items:
                 state = "open" if row.ended_at is None else "ended"
-                cells = (age(row.started_at, now), state, str(row.observations), _cell(row.project))
+                active = age(row.last_activity_at or row.started_at, now)
+                cells = (active, age(row.started_at, now), state, str(row.observations), _cell(row.project))
                 table.add_row(*cells, _session(row))
         case Prompt():
             table = _new(title, "id", "age", "project", "prompt")

@@ -66,6 +66,7 @@ class SessionSummary(Answer):
     ended_at: str | None = None
     summary: str | None = None
     observation_count: int
+    last_activity_at: str
 
 
 class PromptOut(Answer):
@@ -110,6 +111,7 @@ def session_line(row: SessionLine) -> SessionSummary:
         ended_at=to_engram(row.ended_at),
         summary=row.summary,
         observation_count=row.observations,
+        last_activity_at=spoken(row.last_activity_at or row.started_at),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.interfaces.cli.conftest import Run, answer
@@ -98,11 +100,22 @@ def test_the_project_is_an_option_as_everywhere_else(run: Run) -> None:
     assert (both.exit_code, "give one" in both.stderr) == (2, True)
 
 
-def test_sessions_say_their_order_which_their_starts_do_not_show(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sessions_show_the_time_they_are_ordered_by_and_their_start_where_it_differs(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for day, session in (("01", "old"), ("03", "young"), ("04", "old")):
         monkeypatch.setenv("ENGRAM_NOW", f"2026-03-{day}T10:00:00Z")
         run("save", f"Day {day}", f"What was done on day {day}.", "--session", session)
     monkeypatch.setenv("ENGRAM_NOW", "2026-03-05T10:00:00Z")
 
     _, _, after = run("context").stdout.partition("## Recent sessions, last active first\n")
-    assert after.splitlines()[:2] == ["- 4d widgets [2 observations]", "- 2d widgets [1 observations]"]
+    assert after.splitlines()[:2] == ["- 1d (started 4d) widgets [2 observations]", "- 2d widgets [1 observations]"]
+
+    lines = run("sessions").stdout.splitlines()
+    assert lines == [
+        "old widgets cli 1d (started 4d), open [2 observations]",
+        "young widgets cli 2d, open [1 observations]",
+    ]
+    [old, young] = json.loads(run("sessions", "--json").stdout)["sessions"]
+    assert (old["started_at"][:10], old["last_activity_at"][:10]) == ("2026-03-01", "2026-03-04")
+    assert old["last_activity_at"] > young["last_activity_at"]

@@ -70,7 +70,7 @@ def furnished(run: Run) -> None:
         pytest.param(["search", "access", "token"], r"id +type +age +memory", "Fixed 令牌", id="search"),
         pytest.param(["search", "access", "token", "--all"], r"id +type +age +project +memory", "#4", id="search-all"),
         pytest.param(["projects"], r"project +observations +sessions +prompts +active +also", "widgets", id="projects"),
-        pytest.param(["sessions", "--all"], r"started +state +kept +project +session", "claude-", id="sessions"),
+        pytest.param(["sessions", "--all"], r"last active +started +state +kept", "claude-", id="sessions"),
         pytest.param(["judge"], r"judgment +new +older", "rel-", id="judge"),
         pytest.param(["stats"], r"what +count", "observations", id="stats"),
         pytest.param(["doctor"], r"check +result +finding", "integrity", id="doctor"),
