@@ -101,7 +101,12 @@ def weights(terms: Sequence[Term], total: int, *, hidden: bool = False) -> list[
 
 def tells_elsewhere(term: Term) -> bool:
     """Whether only rows out of sight hold the word, and it says something of what these are about."""
-    return is_elsewhere(term) and term.text not in _ORDINARY
+    return is_elsewhere(term) and not is_ordinary(term.text)
+
+
+def is_ordinary(word: str) -> bool:
+    """Whether everything has what the word names: a version, a name."""
+    return word in _ORDINARY
 
 
 def judge(

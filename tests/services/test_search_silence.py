@@ -419,3 +419,16 @@ def test_a_question_in_another_language_is_told_to_ask_in_the_memorys(app: Engra
     fill(app)
     assert silence(app, "¿dónde están las copias de seguridad?").foreign
     assert not silence(app, "where are the backups kept safe?").foreign
+
+
+def test_no_topic_is_near_that_shares_no_telling_word_with_the_question(app: Engram) -> None:
+    fill(app)
+    kept(app, "The restart of the pool waits for the ledger.", topic_key="pool/size")
+    kept(app, "The restart is a decision of the team.", topic_key="decision/tabs")
+    assert silence(app, "Which restart decision of kubernetes ingress renews certificates?").topics == ()
+
+
+def test_a_topic_is_near_by_another_form_of_a_word(app: Engram) -> None:
+    fill(app)
+    kept(app, QUEUE, topic_key="queue/restarting")
+    assert silence(app, "Which restart of kubernetes ingress renews certificates?").topics == ("queue/restarting",)

@@ -1,0 +1,33 @@
+"""Whether a topic key is about a word of a question."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from engram_py.recall.closeness import folded
+from engram_py.recall.segments import is_unspaced, segments
+from engram_py.recall.stopwords import STOP_WORDS
+
+# Two words are forms of one where they begin alike, and at most so many letters of either follow.
+_LEAST_ALIKE, _MOST_ENDING = 4, 3
+
+
+def shares_a_word(topic_key: str, words: Iterable[str], *, families: Collection[str]) -> bool:
+    """Whether the key holds one of the words, another form of it, its beginning, or a longer word it begins.
+
+    The family of a key (``decision/``) says what kind of thing it names, not which.
+    """
+    family, slash, subject = topic_key.partition("/")
+    key = subject if slash and family in families else topic_key
+    parts = [part for part in segments(folded(key)) if part not in STOP_WORDS]
+    return any(_alike(folded(word), part) for word in words for part in parts)
+
+
+def _alike(word: str, part: str) -> bool:
+    if is_unspaced(word):
+        return word in part
+    shared = next((at for at, (one, other) in enumerate(zip(word, part, strict=False)) if one != other), None)
+    if shared is None:
+        shared = min(len(word), len(part))
+    longest, shortest = max(len(word), len(part)), min(len(word), len(part))
+    return shared == longest or (shared >= _LEAST_ALIKE and (shared == shortest or longest - shared <= _MOST_ENDING))

@@ -1,0 +1,37 @@
+"""Which topic keys are about a word of a question."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram_py.recall.topics import shares_a_word
+
+
+@pytest.mark.parametrize(
+    ("key", "word"),
+    [
+        pytest.param("queue/retry", "retry", id="the-word"),
+        pytest.param("queue/retry", "retries", id="another-form"),
+        pytest.param("auth/login", "authentication", id="its-beginning"),
+        pytest.param("bug/authentication", "auth", id="what-it-begins"),
+        pytest.param("auth/ttl", "ttl", id="short"),
+        pytest.param("test/pruflaufe", "Prüfläufe", id="accents"),
+        pytest.param("db/数据库连接", "数据", id="unspaced"),
+    ],
+)
+def test_a_key_is_near_that_holds_a_word_or_a_form_of_it(key: str, word: str) -> None:
+    assert shares_a_word(key, [word], families=("bug",))
+
+
+@pytest.mark.parametrize(
+    ("key", "word"),
+    [
+        pytest.param("bug/login", "bug", id="the-family"),
+        pytest.param("pool/of-the-ledger", "the", id="a-stop-word"),
+        pytest.param("pool/transport", "transfer", id="alike-at-the-beginning"),
+        pytest.param("pool/size", "side", id="three-letters"),
+        pytest.param("pool/", "size", id="no-subject"),
+    ],
+)
+def test_another_key_is_not(key: str, word: str) -> None:
+    assert not shares_a_word(key, [word], families=("bug",))
