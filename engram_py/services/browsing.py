@@ -10,7 +10,7 @@ from engram_py.models.observation import Observation
 from engram_py.project.names import normalize_project
 from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp, clean_scope
-from engram_py.services.lookup import MAX_ID
+from engram_py.services.lookup import MAX_ID, relation_notes, replacement
 from engram_py.services.projects import Projects
 from engram_py.store import browsing as table
 from engram_py.store import journal as journal_table
@@ -41,6 +41,12 @@ class Browsing:
         """The observations of these ids that exist, in the order of ``ids``."""
         found = observation_table.by_ids(self._store, ids)
         return tuple(found[one] for one in ids if one in found)
+
+    def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
+        """By id, what replaced each of the rows that something replaced."""
+        notes = relation_notes(self._store, [row.sync_id for row in rows])
+        found = {row.id: replacement(notes.get(row.sync_id, ())) for row in rows}
+        return {row_id: by for row_id, by in found.items() if by is not None}
 
     def instance(self) -> str:
         """The name of this database among all others; asking for it reads the file, so it shows that the file works."""

@@ -76,6 +76,12 @@ def relation_notes(store: Store, sync_ids: Sequence[str]) -> dict[str, tuple[Rel
     return {sync_id: tuple(found) for sync_id, found in notes.items()}
 
 
+def replacement(relations: Sequence[RelationNote]) -> int | None:
+    """The newest observation that replaced the one these notes are about."""
+    found = [note.id for note in relations if note.label == "superseded_by" and not note.deleted and note.id]
+    return max(found, default=None)
+
+
 def _label(row: Row, *, from_source: bool) -> str | None:
     if row["judgment_status"] == "pending":
         return CONTESTED if not from_source else None

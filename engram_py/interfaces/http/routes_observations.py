@@ -15,6 +15,7 @@ from engram_py.interfaces.http.standing import CwdQuery, selected
 from engram_py.models.observation import Change, Draft
 from engram_py.project.names import normalize_project
 from engram_py.services.browsing import MOST
+from engram_py.services.lookup import replacement
 
 NEWEST_FIRST = "created_at:desc"
 
@@ -187,14 +188,15 @@ def recent_observations(app: Engram, query: RecentQuery, notes: Notes) -> list[O
     """The observations changed last, 20 unless `limit` says otherwise, at most 500."""
     where, limit = selected(app, query), held(query.limit, 20, MOST, notes)
     rows = app.browsing.recent(where.named, all_projects=where.all_projects, scope=query.scope, limit=limit)
-    return [observation(row) for row in rows]
+    replaced = app.browsing.replacements(rows)
+    return [observation(row, replaced.get(row.id)) for row in rows]
 
 
 @operation("GET", "/observations/{id}", errors=(404,))
 def get_observation(app: Engram, path: ObservationPath) -> ObservationOut:
     """One observation whole."""
     found = app.observations.get(path.id)
-    return observation(found.observation).model_copy(update={"state": found.state})
+    return observation(found.observation, replacement(found.relations)).model_copy(update={"state": found.state})
 
 
 @operation("PATCH", "/observations/{id}", errors=(404, 409))
@@ -204,7 +206,12 @@ def update_observation(app: Engram, path: ObservationPath, query: OwnerQuery, bo
     check_owner(app, path.id, body.project or None)
     change = Change(body.title, body.content, body.type, body.scope, body.topic_key, body.find, body.replace)
     app.observations.update(path.id, change)
-    return observation(app.browsing.whole([path.id])[0])
+    return _whole(app, path.id)
+
+
+def _whole(app: Engram, observation_id: int) -> ObservationOut:
+    rows = app.browsing.whole([observation_id])
+    return observation(rows[0], app.browsing.replacements(rows).get(observation_id))
 
 
 @operation("DELETE", "/observations/{id}", errors=(404, 409))
@@ -219,7 +226,7 @@ def delete_observation(app: Engram, path: ObservationPath, query: DeleteQuery) -
 def undelete_observation(app: Engram, path: ObservationPath) -> ObservationOut:
     """Bring back an observation that was deleted, but not destroyed. Doing it twice changes nothing."""
     app.observations.undelete(path.id)
-    return observation(app.browsing.whole([path.id])[0])
+    return _whole(app, path.id)
 
 
 @operation("PUT", "/observations/{id}/pin", errors=(404,))

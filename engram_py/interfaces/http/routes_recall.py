@@ -119,10 +119,11 @@ def timeline(app: Engram, query: TimelineQuery, notes: Notes) -> TimelineOut:
         raise ObservationNotFoundError(query.observation_id)
     notes += found.warnings
     rows = {row.id: row for row in app.browsing.whole([one.id for one in (*found.before, *found.after)])}
+    replaced = app.browsing.replacements([found.focus, *rows.values()])
     return TimelineOut(
-        focus=observation(found.focus),
-        before=[entry(rows[one.id]) for one in found.before if one.id in rows],
-        after=[entry(rows[one.id]) for one in found.after if one.id in rows],
+        focus=observation(found.focus, replaced.get(found.focus.id)),
+        before=[entry(rows[one.id], replaced.get(one.id)) for one in found.before if one.id in rows],
+        after=[entry(rows[one.id], replaced.get(one.id)) for one in found.after if one.id in rows],
         session_info=_session_of(app, found.session_id),
         total_in_range=found.total_in_session,
     )

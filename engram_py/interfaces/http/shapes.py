@@ -8,6 +8,7 @@ from engram_py.interfaces.http.operations import Answer
 from engram_py.models.observation import Hit, Observation
 from engram_py.models.session import Prompt, Session, SessionLine
 from engram_py.models.times import to_engram
+from engram_py.services.lookup import replacement
 
 
 def spoken(text: str) -> str:
@@ -16,6 +17,8 @@ def spoken(text: str) -> str:
 
 
 class ObservationOut(Answer):
+    """``state`` is Engram's: needs_review or active. ``superseded_by`` is the id of what replaced it."""
+
     id: int
     sync_id: str
     session_id: str
@@ -31,6 +34,7 @@ class ObservationOut(Answer):
     last_seen_at: str | None = None
     pinned: bool
     state: str | None = None
+    superseded_by: int | None = None
     review_after: str | None = None
     created_at: str
     updated_at: str
@@ -78,16 +82,16 @@ class PromptOut(Answer):
     created_at: str
 
 
-def observation(row: Observation) -> ObservationOut:
-    return ObservationOut(**_values(row))
+def observation(row: Observation, replaced: int | None = None) -> ObservationOut:
+    return ObservationOut(**_values(row), superseded_by=replaced)
 
 
-def entry(row: Observation) -> TimelineEntry:
-    return TimelineEntry(**_values(row))
+def entry(row: Observation, replaced: int | None = None) -> TimelineEntry:
+    return TimelineEntry(**_values(row), superseded_by=replaced)
 
 
 def hit(row: Observation, found: Hit) -> SearchHit:
-    values = {**_values(row), "state": found.state}
+    values = {**_values(row), "state": found.state, "superseded_by": replacement(found.relations)}
     return SearchHit(**values, rank=-found.score, score=found.score, snippet=found.snippet)
 
 

@@ -289,3 +289,17 @@ def test_a_choice_that_does_not_exist_is_refused(ask: Asker, address: str) -> No
 def test_a_setting_that_cannot_be_read_is_noted(ask: Asker, address: str) -> None:
     reply = ask("GET", address)
     assert (reply.status, len(notes_of(reply))) == (200, 1)
+
+
+def test_every_list_says_what_replaced_a_memory_and_engrams_state_stays(ask: Asker, app: Engram) -> None:
+    new = kept(app, "Ten seconds: the pool is fast now.", title="Lowered the login timeout", type="bugfix")
+    for path in ("/search?q=timeout", "/observations", "/timeline?observation_id=1", "/observations/1"):
+        assert b"superseded_by" not in ask("GET", path).body
+    app.relations.compare(new, 1, "supersedes", confidence=1.0, reasoning="Newer.")
+
+    hits = {row["id"]: row for row in ask.ok("GET", "/search?q=timeout")}
+    rows = {row["id"]: row for row in ask.ok("GET", "/observations")}
+    timeline = ask.ok("GET", "/timeline?observation_id=1")
+    for old in (hits[1], rows[1], ask.ok("GET", "/observations/1"), timeline["focus"]):
+        assert (old["id"], old["superseded_by"], old.get("state", "active")) == (1, new, "active")
+    assert not any("superseded_by" in row for row in (hits[new], rows[new]))
