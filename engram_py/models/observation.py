@@ -315,8 +315,8 @@ def counted(memories: int) -> str:
 @dataclass(frozen=True, slots=True)
 class Results:
     """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them; ``silence``
-    says why there is nothing; no memory has the ``unknown`` words. ``memories``: how many hits there are, or, without
-    any, how many observations can be seen, counted little further than MOST_COUNTED."""
+    says why there is nothing; no memory has the ``unknown`` words. ``memories``: how many observations can be seen from
+    there, counted little further than MOST_COUNTED."""
 
     query: str
     results: tuple[Hit, ...]

@@ -108,7 +108,7 @@ class Search:
             results=hits,
             rung=_rung(found) if hits else "none",
             projects=sight.projects,
-            memories=len(hits) or table.count_live(self._store, sight.projects, cap=MOST_COUNTED + 1),
+            memories=table.count_live(self._store, sight.projects, cap=MOST_COUNTED + 1),
             warnings=tuple(notes),
             explain=self._explain(found, [one for one in placed if one.row.id in ids], floor, sight, started)
             if explain

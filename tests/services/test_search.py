@@ -8,7 +8,7 @@ from unicodedata import normalize
 
 import pytest
 
-from engram_py import Engram
+from engram_py import Draft, Engram
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidTextError
 from tests.services.conftest import FakeClock, Opener, draft
 from tests.services.searching import fill, ids, kept, silence
@@ -123,6 +123,16 @@ def test_an_empty_answer_says_how_much_was_looked_through(app: Engram) -> None:
     app.save(draft("Fifteen minutes."))
     found = app.search("kubernetes")
     assert (found.results, found.rung, found.memories) == ((), "none", 1)
+
+
+def test_memories_are_those_that_can_be_seen_whether_something_was_found_or_not(app: Engram) -> None:
+    for title in ("Chose uv", "Chose ruff", "Chose mypy"):
+        app.save(Draft(title, "Fast.", "decision"))
+
+    found, nothing = app.searches.search("ruff"), app.searches.search("kubernetes ingress")
+
+    assert (len(found.results), found.memories) == (1, 3)
+    assert (len(nothing.results), nothing.memories) == (0, 3)
 
 
 @pytest.mark.parametrize(
