@@ -22,7 +22,7 @@ from engram_py.project.spans import Lines, digest_of, normal_lines, raw_digest
 MAX_FILE = 512 << 10
 _MOST_HELD = 32 << 20
 _BINARY_HEAD = 8_000  # as git looks for a NUL
-_DRIVE = re.compile(r"[A-Za-z]:")
+_DRIVE, _DRIVE_ROOT = re.compile(r"[A-Za-z]:"), re.compile(r"[A-Za-z]:/")
 
 _MAX_MODULES = 1 << 20
 _MODULE = re.compile(rb"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
@@ -190,7 +190,7 @@ def place_file(name: str, directory: Path, repository: Repository) -> Placed | U
     text = slashed(name)
     if not text or not is_path(text):
         return Unread("not a path")
-    if _DRIVE.match(text) and os.name != "nt":
+    if os.name != "nt" and _names_a_drive(text):
         return Unread(OUTSIDE)
     bases = dict.fromkeys((directory, repository.root))
     tried = [os.path.normpath(base / text) for base in bases]
@@ -212,7 +212,12 @@ def is_path(text: str) -> bool:
 def is_relative(path: str) -> bool:
     """Whether ``path`` is one below a root, as far as its letters tell."""
     parts = path.split("/")
-    return is_path(path) and not path.startswith("/") and ".." not in parts and not _DRIVE.match(path)
+    return is_path(path) and not path.startswith("/") and ".." not in parts and not _names_a_drive(path)
+
+
+def _names_a_drive(path: str) -> bool:
+    """Elsewhere than on Windows `a:b.py` is a name like any other; `C:/Users` was written on Windows all the same."""
+    return (_DRIVE if os.name == "nt" else _DRIVE_ROOT).match(path) is not None
 
 
 def slashed(name: str) -> str:

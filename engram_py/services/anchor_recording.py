@@ -15,7 +15,7 @@ from engram_py.models.anchoring import Reference
 from engram_py.project.gitdir import Repository
 from engram_py.project.gitindex import GitIndex, load_index
 from engram_py.project.spans import mark_span
-from engram_py.project.worktree import Content, Placed, Unread, is_path, place_file, read_file, slashed
+from engram_py.project.worktree import Content, Placed, Unread, is_relative, place_file, read_file, slashed
 from engram_py.services.anchor_places import Here
 from engram_py.services.anchor_states import local_states
 
@@ -196,8 +196,7 @@ class _Reader:
 
     def _by_name(self, reference: Reference, why: str) -> Values | None:
         path = slashed(reference.path)
-        outside = not is_path(path) or path.startswith("/") or ".." in path.split("/") or path[1:2] == ":"
-        if outside or not reference.sure:
+        if not is_relative(path) or not reference.sure:
             if reference.sure:
                 self._note(self._left_out, reference, path, "outside the working directory")
             return None

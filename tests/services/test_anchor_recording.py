@@ -109,6 +109,22 @@ def test_only_hashes_of_the_code_are_stored(here: Engram, data_dir: Path, root: 
     assert b"nobody_may_read_this_line" not in stored
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a drive")
+@pytest.mark.parametrize(
+    ("name", "lines_of_it"), [("a:b.py", (None, None)), ("a:b.py:2-3", (2, 3)), ("a:b/c.py", (None, None))]
+)
+def test_a_name_that_would_be_a_drives_on_windows_is_a_file_here(
+    here: Engram, root: Path, name: str, lines_of_it: tuple[int | None, int | None]
+) -> None:
+    path = name.removesuffix(":2-3")
+    write(root, path, lines("b"))
+    saved = about(here, name)
+    assert places(here, saved) == [(path, *lines_of_it, "given")]
+    assert state(here, saved).state == "fresh"
+    write(root, path, ["changed"])
+    assert state(here, saved).state != "fresh"
+
+
 # --- what cannot be read --------------------------------------------------------------------------------------
 
 
@@ -150,6 +166,7 @@ def make_unreadable(root: Path) -> None:
         pytest.param(None, "/etc/passwd", "/etc/passwd (outside the repository)", id="absolute"),
         pytest.param(None, "/dev/zero", "/dev/zero (outside the repository)", id="device"),
         pytest.param(None, "C:\\Users\\ada\\x.py", "C:\\Users\\ada\\x.py (outside the repository)", id="windows"),
+        pytest.param(None, "C:/Users/ada/x.py", "C:/Users/ada/x.py (outside the repository)", id="windows-slashes"),
         pytest.param(None, "\\\\server\\share\\x.py", "(outside the repository)", id="unc"),
         pytest.param(None, ".git/config", ".git/config (inside .git)", id="git"),
         pytest.param(None, "a\0b.py", "a?b.py (not a path)", id="nul"),
