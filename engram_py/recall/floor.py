@@ -36,7 +36,7 @@ SPREAD = 1.6
 # With each word counted alike under one floor foreign questions answered were .19 and .17 instead of .11 and .10.
 ELSEWHERE = 1.6
 # Two words are no question that could be meant for another project: the one that is known here is what is looked for.
-_A_QUESTION = 3
+_LEAST_ASKED_ELSEWHERE = 3
 # But everything has a version: of Postgres here is asked, although only another project has the word itself.
 ORDINARY_ELSEWHERE = 0.5
 _ORDINARY_WORDS = """
@@ -88,7 +88,7 @@ def weights(terms: Sequence[Term], total: int, *, hidden: bool = False) -> list[
     one that only other projects hold for more, an ordinary one for less (not where something else may be what keeps
     rows ``hidden``)."""
     known = total + BACKGROUND
-    elsewhere = ELSEWHERE if len(terms) >= _A_QUESTION else 1.0
+    elsewhere = ELSEWHERE if len(terms) >= _LEAST_ASKED_ELSEWHERE else 1.0
     found = []
     for term in terms:
         here = term.rows if term.in_sight and not term.stands_for else 0

@@ -24,7 +24,7 @@ ROW_BUDGET = 4_000
 NEWEST_ROWS = 2_000
 _ALL = 1_000_000
 # A pasted log has more words than this, and many that nobody ever saw.
-A_QUESTION = 12
+MOST_WORDS_ASKED = 12
 _MEASURED = re.compile(r"[0-9]{2,}[a-z]{0,3}|0x[0-9a-f]+|(?=[a-f]*[0-9])[0-9a-f]{7,}")
 
 
@@ -62,7 +62,7 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
         if marked:
             found = (word.text,)
         terms.append(Term(word.text, expression, idf(told, size), held, found, indexed, partly=partly))
-    return _telling(terms) if len(terms) > A_QUESTION else terms
+    return _telling(terms) if len(terms) > MOST_WORDS_ASKED else terms
 
 
 def _telling(terms: Sequence[Term]) -> list[Term]:
@@ -78,7 +78,7 @@ def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int, today:
     are told from ``today`` ("last week") are what changed in them alone; where nothing did, their words are words.
     """
     dates = dates_in(text)
-    if not dates and today is not None and len(terms) <= A_QUESTION and may_name_days(segments(text.lower())):
+    if not dates and today is not None and len(terms) <= MOST_WORDS_ASKED and may_name_days(segments(text.lower())):
         return _weigh_days(store, terms, text, size=size, today=today)
     for dated in dates:
         words = {word.lower() for word in dated.words}

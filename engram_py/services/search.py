@@ -18,7 +18,7 @@ from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp, clean_scope
 from engram_py.services.lookup import handles
 from engram_py.services.named_files import NamedFiles
-from engram_py.services.planner import A_QUESTION
+from engram_py.services.planner import MOST_WORDS_ASKED
 from engram_py.services.projects import Projects
 from engram_py.services.retrieval import Found, retrieve
 from engram_py.services.sight import Sight, sight_of, types_of
@@ -114,7 +114,7 @@ class Search:
             if explain
             else None,
             silence=silence,
-            unknown=found.unknown if hits and len(found.terms) <= A_QUESTION else (),
+            unknown=found.unknown if hits and len(found.terms) <= MOST_WORDS_ASKED else (),
         )
 
     def _sight(

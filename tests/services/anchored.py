@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engram_py import Draft, Engram
 from engram_py.models.anchor import AnchorState
 from engram_py.models.observation import Saved
-from tests.services.conftest import Git
+
+if TYPE_CHECKING:
+    from tests.services.conftest import Git
+
+AUTH = "src/auth.py"
 
 
 def lines(name: str, count: int = 40) -> list[str]:

@@ -16,6 +16,7 @@ from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.models.observation import Observation
 from engram_py.services.sessions import SessionMode
+from tests.services.anchored import AUTH, commit, lines, write
 
 START = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
 
@@ -101,6 +102,22 @@ def make_repo(tmp_path: Path, git: Git) -> RepoMaker:
         return root
 
     return make
+
+
+@pytest.fixture
+def root(make_repo: RepoMaker, git: Git) -> Path:
+    """A repository with two committed files of forty lines."""
+    root = make_repo("work/widgets")
+    write(root, AUTH, lines("auth"))
+    write(root, "src/login.py", lines("login"))
+    commit(git, root, "two files")
+    return root
+
+
+@pytest.fixture
+def here(open_memory: Opener, root: Path) -> Engram:
+    """An open memory in that repository."""
+    return open_memory(root)
 
 
 def draft(content: str, title: str = "Token lifetime", **fields: Any) -> Draft:

@@ -9,10 +9,8 @@ import pytest
 
 from engram_py import Engram
 from engram_py.models.anchor import AnchorState
-from tests.services.anchored import about, commit, lines, state, states, write
+from tests.services.anchored import AUTH, about, commit, lines, state, states, write
 from tests.services.conftest import Git, Opener, RepoMaker
-
-AUTH = "src/auth.py"
 
 
 @pytest.fixture
@@ -22,11 +20,6 @@ def root(make_repo: RepoMaker, git: Git) -> Path:
     write(root, "lib/login.py", lines("login"))
     commit(git, root, "two files")
     return root
-
-
-@pytest.fixture
-def here(open_memory: Opener, root: Path) -> Engram:
-    return open_memory(root)
 
 
 def told(found: AnchorState) -> tuple[str, str | None, bool, str | None]:

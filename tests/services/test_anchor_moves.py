@@ -14,24 +14,8 @@ from engram_py.project.history import Log, read_log
 from engram_py.project.spans import _like as like
 from engram_py.project.spans import digest_of, mark_span
 from engram_py.services.anchors import Anchors
-from tests.services.anchored import about, commit, lines, state, write
-from tests.services.conftest import Git, Opener, RepoMaker
-
-AUTH = "src/auth.py"
-
-
-@pytest.fixture
-def root(make_repo: RepoMaker, git: Git) -> Path:
-    root = make_repo("work/widgets")
-    write(root, AUTH, lines("auth"))
-    write(root, "src/login.py", lines("login"))
-    commit(git, root, "two files")
-    return root
-
-
-@pytest.fixture
-def here(open_memory: Opener, root: Path) -> Engram:
-    return open_memory(root)
+from tests.services.anchored import AUTH, about, commit, lines, state, write
+from tests.services.conftest import Git, Opener
 
 
 def repeat(app: Engram, saved: Saved, changes: Iterable[dict[str, Any]]) -> None:

@@ -14,25 +14,10 @@ from engram_py import Draft, Engram
 from engram_py.models.anchor import MOST_ANCHORS, Anchor
 from engram_py.models.observation import Change, Saved
 from engram_py.store import anchors as table
-from tests.services.anchored import about, commit, lines, state, states, write
-from tests.services.conftest import Git, Opener, RepoMaker
+from tests.services.anchored import AUTH, about, commit, lines, state, states, write
+from tests.services.conftest import Git, Opener
 
-AUTH = "src/auth.py"
 WHERE = "**What**: a race\n**Where**: `src/auth.py:10-20`, src/login.py\n**Learned**: lock first"
-
-
-@pytest.fixture
-def root(make_repo: RepoMaker, git: Git) -> Path:
-    root = make_repo("work/widgets")
-    write(root, AUTH, lines("auth"))
-    write(root, "src/login.py", lines("login"))
-    commit(git, root, "two files")
-    return root
-
-
-@pytest.fixture
-def here(open_memory: Opener, root: Path) -> Engram:
-    return open_memory(root)
 
 
 def kept(app: Engram, saved: Saved) -> tuple[Anchor, ...]:

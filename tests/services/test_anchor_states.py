@@ -14,25 +14,8 @@ from engram_py import Draft, Engram
 from engram_py.models.anchor import AnchorState
 from engram_py.models.observation import Saved
 from engram_py.store import observations as table
-from tests.services.anchored import about, commit, lines, state, states, write
+from tests.services.anchored import AUTH, about, commit, lines, state, states, write
 from tests.services.conftest import Git, Opener, RepoMaker
-
-AUTH = "src/auth.py"
-
-
-@pytest.fixture
-def root(make_repo: RepoMaker, git: Git) -> Path:
-    """A repository with two committed files of forty lines."""
-    root = make_repo("work/widgets")
-    write(root, AUTH, lines("auth"))
-    write(root, "src/login.py", lines("login"))
-    commit(git, root, "two files")
-    return root
-
-
-@pytest.fixture
-def here(open_memory: Opener, root: Path) -> Engram:
-    return open_memory(root)
 
 
 def facts(found: AnchorState) -> tuple[str, str | None, int | None, int | None]:

@@ -13,10 +13,8 @@ from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.models.anchor import Anchor
 from engram_py.store import anchors as table
-from tests.services.anchored import about, commit, lines, write
-from tests.services.conftest import FakeClock, Git, Opener, RepoMaker
-
-AUTH = "src/auth.py"
+from tests.services.anchored import AUTH, about, commit, lines, write
+from tests.services.conftest import FakeClock, Git, RepoMaker
 
 
 @pytest.fixture
@@ -25,11 +23,6 @@ def root(make_repo: RepoMaker, git: Git) -> Path:
     write(root, AUTH, lines("auth"))
     commit(git, root, "a file")
     return root
-
-
-@pytest.fixture
-def here(open_memory: Opener, root: Path) -> Engram:
-    return open_memory(root)
 
 
 @pytest.fixture

@@ -11,10 +11,9 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.models.anchor import Visibility
 from engram_py.models.observation import Saved
-from tests.services.anchored import commit, lines, write
+from tests.services.anchored import AUTH, commit, lines, write
 from tests.services.conftest import Git, Opener, RepoMaker
 
-AUTH = "src/auth.py"
 IN_HISTORY = Visibility("in_history")
 
 
@@ -24,11 +23,6 @@ def root(make_repo: RepoMaker, git: Git) -> Path:
     write(root, AUTH, lines("auth"))
     commit(git, root, "a file")
     return root
-
-
-@pytest.fixture
-def here(open_memory: Opener, root: Path) -> Engram:
-    return open_memory(root)
 
 
 def remember(app: Engram, title: str = "Here", *files: str) -> Saved:
