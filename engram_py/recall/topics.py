@@ -1,4 +1,4 @@
-"""Whether a topic key is about a word of a question."""
+"""Whether a topic key, or what else names a memory, is about a word of a question."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ def shares_a_word(topic_key: str, words: Iterable[str], *, families: Collection[
     """
     family, slash, subject = topic_key.partition("/")
     key = subject if slash and family in families else topic_key
-    parts = [part for part in segments(folded(key)) if part not in STOP_WORDS]
+    parts = segments(folded(key))
     return any(_alike(folded(word), part) for word in words for part in parts)
 
 
 def _alike(word: str, part: str) -> bool:
     if is_unspaced(word):
         return word in part
+    if word == part or part in STOP_WORDS:  # `CI` is a name although `ci` is a word of Italian
+        return word == part
     shared = next((at for at, (one, other) in enumerate(zip(word, part, strict=False)) if one != other), None)
     if shared is None:
         shared = min(len(word), len(part))
     longest, shortest = max(len(word), len(part)), min(len(word), len(part))
-    return shared == longest or (shared >= _LEAST_ALIKE and (shared == shortest or longest - shared <= _MOST_ENDING))
+    return shared >= _LEAST_ALIKE and (shared == shortest or longest - shared <= _MOST_ENDING)

@@ -12,6 +12,7 @@ from engram_py.recall.floor import UNASKED_FLOOR
 from engram_py.recall.gate import Cue, gate, mentions, name_key
 from engram_py.recall.names import keyed_names, names_of
 from engram_py.recall.query import parse_query, quote
+from engram_py.recall.topics import shares_a_word
 from engram_py.services.context_session import table_rows
 from engram_py.services.providers import (
     ENTITY,
@@ -38,8 +39,7 @@ _GENERIC_WORDS = (
 )
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 _MOST_NAMED = 5
-# So short a name is met whole; so many are given of what goes by it.
-_WHOLE_CHARS, _MOST_CALLED = 3, 3
+_MOST_CALLED = 3
 _WORDS_OF_WORK, _SHARE_OF_WORK = 2, 0.25
 _QUESTIONS = ("what", "when", "where", "why", "how", "who", "which", "did", "do", "have", "has", "was", "were", "can")
 
@@ -184,14 +184,9 @@ def _of_the_work(found: Sequence[Found], words: str) -> list[Found]:
 
 def _called(found: Sequence[Found], word: str) -> list[Found]:
     """What goes by the one word of an order, whatever its ending: not everything the word occurs in."""
-    key = name_key(word)
-    stem = key[: max(_WHOLE_CHARS, len(key) - 2)]
-
-    def goes_by_it(row: Observation) -> bool:
-        words = name_key(f"{row.title} {row.topic_key} {row.aliases}").split()
-        return any(word == key or (len(key) > _WHOLE_CHARS and word.startswith(stem)) for word in words)
-
-    return [one for one in found if goes_by_it(one.row)][:_MOST_CALLED]
+    words = name_key(word).split()
+    names = [(one, f"{one.row.title} {one.row.topic_key} {one.row.aliases}") for one in found]
+    return [one for one, name in names if shares_a_word(name, words, families=())][:_MOST_CALLED]
 
 
 def _episodes(lines: Sequence[SessionLine], note: str = "") -> Section:
