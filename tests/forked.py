@@ -57,8 +57,16 @@ class Template:
             return json.loads(self._channel.recv(_MOST_BYTES))
 
 
-@cache
+_STARTING = threading.Lock()
+
+
 def template() -> Template:
+    with _STARTING:  # two threads that ask first would have one each, and a child is waited for by its own
+        return _template()
+
+
+@cache
+def _template() -> Template:
     return Template()
 
 
