@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engram_py.project.leaving import before_waiting
+
 # Imported when git is asked, which most processes never do.
 if TYPE_CHECKING:
     import subprocess
@@ -64,6 +66,7 @@ def ask_git(
     program = _program(root)
     if program is None or patience.left <= 0:
         return None
+    before_waiting()
     command = [program, *_ALWAYS, *arguments]
     try:
         process = subprocess.Popen(

@@ -140,7 +140,10 @@ class Store:
             self._lock.release()
 
     def at_rest(self, *, writing: bool) -> bool:
-        """Whether no other thread uses the file just now and, with ``writing``, no other process has the write lock."""
+        """Whether no other thread uses the file just now, and, with ``writing``, no other process has the write lock.
+        Never waits: not for a file that somebody put in the place of this one either."""
+        if self._file_identity() != self._inode:
+            return False
         try:
             with self.in_passing() as connection:
                 if connection is not None and writing:

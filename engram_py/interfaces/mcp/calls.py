@@ -57,8 +57,10 @@ class Memory:
         return self._app
 
     def at_rest(self, *, writing: bool) -> bool:
-        """Whether a call would wait for nobody just now: the memory is open, and no other call is at work with it."""
-        return self._app is not None and not self._running and self._app.store.at_rest(writing=writing)
+        """Whether a call would wait for nobody just now: the memory is open, its file is at rest, and no embedder is
+        asked for what a search means."""
+        app = self._app
+        return app is not None and not app.settings.embedder and app.store.at_rest(writing=writing)
 
     def close(self) -> None:
         """End this process's own sessions and close the file, unless a call still waits for another process."""

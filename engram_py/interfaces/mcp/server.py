@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
-import anyio.to_thread
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
@@ -87,17 +86,17 @@ def build_server(
         return ListResourceTemplatesResult(resource_templates=offers.TEMPLATES)
 
     async def list_resources(ctx: Request, _: PaginatedRequestParams | None) -> ListResourcesResult:
-        return ListResourcesResult(resources=await _with_memory(ctx, memory_for(ctx), offers.list_resources))
+        return ListResourcesResult(resources=await _with_memory(runner, ctx, memory_for(ctx), offers.list_resources))
 
     async def read_resource(ctx: Request, params: ReadResourceRequestParams) -> ReadResourceResult:
-        return await _with_memory(ctx, memory_for(ctx), lambda app: offers.read_resource(app, str(params.uri)))
+        return await _with_memory(runner, ctx, memory_for(ctx), lambda app: offers.read_resource(app, str(params.uri)))
 
     async def list_prompts(_: Request, __: PaginatedRequestParams | None) -> ListPromptsResult:
         return ListPromptsResult(prompts=offers.PROMPTS)
 
     async def get_prompt(ctx: Request, params: GetPromptRequestParams) -> GetPromptResult:
         return await _with_memory(
-            ctx, memory_for(ctx), lambda app: offers.get_prompt(app, params.name, params.arguments or {})
+            runner, ctx, memory_for(ctx), lambda app: offers.get_prompt(app, params.name, params.arguments or {})
         )
 
     return Server(
@@ -150,7 +149,7 @@ def serve_stdio(
                 closed = True
                 tasks.cancel_scope.cancel()
             if not closed:
-                _exit()  # the thread that reads stdin cannot be interrupted
+                _exit()  # a thread that reads stdin, where it is no pipe, cannot be interrupted
 
     try:
         anyio.run(serve)
@@ -186,13 +185,13 @@ def _open(settings: Settings, project: str | None, failure: EngramError | None, 
     return app
 
 
-async def _with_memory(ctx: Request, memory: Memory, work: Callable[[Engram], T]) -> T:
+async def _with_memory(runner: Runner, ctx: Request, memory: Memory, work: Callable[[Engram], T]) -> T:
     def run() -> T:
         with memory.use(_client_name(ctx)) as app:
             return work(app)
 
     try:
-        return await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
+        return await runner.beside(run)
     except EngramError as exc:
         code = INVALID_PARAMS if isinstance(exc, NotFoundError | InvalidInputError) else INTERNAL_ERROR
         raise MCPError(code=code, message=_sendable(f"{exc.message}; {exc.hint}"), data={"code": exc.code}) from exc

@@ -29,8 +29,8 @@ from engram_py.interfaces.mcp.pipes import pipes
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 
-# How long calls in flight may go on after stdin closed, in seconds: a save takes milliseconds, one that waits
-# for another process's lock is not waited for.
+# How long after stdin closed, or after the answer before, a call in flight may take, in seconds: a save takes
+# milliseconds, one that waits for another process's lock is not waited for.
 DRAIN_SECONDS = 2.0
 
 Item = SessionMessage | Exception
@@ -43,22 +43,25 @@ class _Pending:
 
     def __init__(self) -> None:
         self._ids: set[str | int] = set()
-        self._empty = anyio.Event()
+        self._done = anyio.Event()
 
     def add(self, request_id: str | int) -> None:
         self._ids.add(request_id)
 
     def done(self, request_id: str | int | None) -> None:
-        if request_id is not None:
-            self._ids.discard(request_id)
-        if not self._ids:
-            self._empty.set()
-            self._empty = anyio.Event()
+        if request_id is None:
+            return
+        self._ids.discard(request_id)
+        self._done.set()
+        self._done = anyio.Event()
 
     async def wait(self) -> None:
-        with anyio.move_on_after(DRAIN_SECONDS):
-            while self._ids:
-                await self._empty.wait()
+        """Until all are answered, or none was for so long."""
+        while self._ids:
+            with anyio.move_on_after(DRAIN_SECONDS) as waiting:
+                await self._done.wait()
+            if waiting.cancelled_caught:
+                return
 
 
 class _Writer:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import anyio
 import pytest
 
 from engram_py.interfaces.mcp.pipes import Answers, Lines
-from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, as_line, close, start_server, tool_call
+from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, as_line, close, rows, start_server, tool_call
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there the SDK reads and writes")
 
@@ -53,6 +53,7 @@ async def read_all(fd: int) -> list[str]:
         ([], []),
         ([SMILE.encode()[:2], SMILE.encode()[2:] + b"\n"], [SMILE]),
         ([b"a\xffb\n"], ["a\N{REPLACEMENT CHARACTER}b"]),
+        ([b"one\r\ntwo\rthree\n"], ["one", "two", "three"]),
     ],
 )
 async def test_lines_arrive_in_any_pieces(pieces: list[bytes], lines: list[str]) -> None:
@@ -93,7 +94,8 @@ async def test_an_answer_waits_for_its_reader_and_the_loop_does_not(ends: tuple[
     parts: list[bytes] = []
 
     async def answers() -> None:
-        await Answers(writes).write(text)
+        with closing(Answers(writes)) as one:
+            await one.write(text)
 
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
@@ -109,12 +111,36 @@ async def test_an_answer_waits_for_its_reader_and_the_loop_does_not(ends: tuple[
 
 
 @pytest.mark.anyio
-async def test_a_reader_that_is_gone_is_a_broken_pipe() -> None:
+async def test_an_answer_that_nobody_can_read_is_dropped() -> None:
     reads, writes = os.pipe()
+    left, right = socket.socketpair()
     os.close(reads)
-    with pytest.raises(BrokenPipeError):
-        await Answers(writes).write("an answer")
+    left.close()
+    with anyio.fail_after(60), right:
+        for fd in (writes, right.fileno()):
+            answers = Answers(fd)
+            await answers.write("an answer")
+            await answers.write("x" * (1 << 20))
+            answers.close()
     os.close(writes)
+
+
+@pytest.mark.anyio
+async def test_a_pipe_that_was_emptied_by_somebody_else_is_waited_for(ends: tuple[int, int]) -> None:
+    reads, writes = ends
+    lines = Lines(reads)
+    found: list[str] = []
+
+    async def read_one() -> None:
+        found.append(await anext(lines))
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read_one)
+            await anyio.sleep(0.01)
+            lines._read()  # nothing is there
+            os.write(writes, b"one\n")
+    assert found == ["one"]
 
 
 def test_a_client_may_write_all_its_requests_before_it_reads_an_answer(folder: Path) -> None:
@@ -125,10 +151,9 @@ def test_a_client_may_write_all_its_requests_before_it_reads_an_answer(folder: P
     messages: list[dict[str, Any]] = [INITIALIZE, INITIALIZED, *calls]
     for message in messages:  # more than both pipes hold
         server.stdin.write(as_line(message))
-    server.stdin.close()
+    server.stdin.flush()
 
-    with server.stdout:
-        answered = [json.loads(line)["id"] for line in server.stdout]
+    answered = [json.loads(server.stdout.readline())["id"] for _ in range(1_001)]
     assert close(server) == ""
     assert sorted(one for one in answered if one != "start") == list(range(1_000))
 
@@ -191,3 +216,39 @@ def test_what_a_library_prints_or_a_child_reads_is_not_the_clients(folder: Path)
 
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["start"]
     assert b"written by a library" in done.stderr
+
+
+def socket_pair() -> tuple[int, int]:
+    one, other = socket.socketpair()
+    return one.detach(), other.detach()
+
+
+@pytest.mark.parametrize("pair", [os.pipe, socket_pair])
+def test_what_was_written_before_the_client_died_is_still_saved(
+    folder: Path, data_dir: Path, pair: Callable[[], tuple[int, int]]
+) -> None:
+    saves = [tool_call(number, "mem_save", title=f"Fact {number}", content=f"Body {number}.") for number in range(4)]
+    (stdin, requests), (answers, stdout) = pair(), pair()
+    server = subprocess.Popen([sys.executable, "-m", "engram_py", "mcp"], stdin=stdin, stdout=stdout, cwd=folder)
+    for fd in (stdin, stdout):
+        os.close(fd)
+
+    messages: list[dict[str, Any]] = [INITIALIZE, INITIALIZED, *saves]
+    os.write(requests, b"".join(map(as_line, messages)))
+    for fd in (answers, requests):
+        os.close(fd)
+
+    assert server.wait(timeout=60) == 0
+    assert rows(data_dir)["observations"] == 4
+
+
+def test_a_server_with_a_thousand_inherited_descriptors_answers(folder: Path) -> None:
+    with (folder / "file").open("wb") as file, ExitStack() as held:
+        many = [os.dup(file.fileno()) for _ in range(1_100)]
+        for fd in many:
+            held.callback(os.close, fd)
+        done = subprocess.run(
+            [sys.executable, "-m", "engram_py", "mcp"],
+            input=as_line(INITIALIZE), capture_output=True, cwd=folder, timeout=60, check=True, pass_fds=many,
+        )  # fmt: skip
+    assert json.loads(done.stdout)["id"] == "start"
