@@ -19,6 +19,7 @@ from engram_py.config import Settings
 from engram_py.interfaces.mcp import running
 from engram_py.interfaces.mcp.calls import run_tool
 from engram_py.interfaces.mcp.server import build_server
+from engram_py.services import ledger, usage
 from engram_py.store.database import Store
 from tests.interfaces.mcp.agent import Agent
 
@@ -29,8 +30,10 @@ ON, BESIDE = "on the loop", "beside it"
 
 @pytest.fixture
 def places(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Where every call began, and its tool; on a machine where everything is quick."""
+    """Where every call began, and its tool; on a machine where everything is quick, and counted afterwards."""
     monkeypatch.setattr(running, "QUICK_SECONDS", 60.0)
+    monkeypatch.setattr(usage, "QUIET_SECONDS", 60.0)
+    monkeypatch.setattr(ledger, "LONGEST_WAIT_SECONDS", 60.0)
     seen: list[tuple[str, str]] = []
 
     def noted(tool: Any, *arguments: Any) -> Any:
