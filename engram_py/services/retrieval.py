@@ -16,6 +16,7 @@ from engram_py.recall.passages import as_a_row
 from engram_py.recall.query import Query, quote
 from engram_py.recall.score import WHOLE, Neighbours, Scored, Term, lend, settle
 from engram_py.recall.spelling import PREFIX_LONGER_BY, STEM_FROM, meant, slips_allowed
+from engram_py.services.file_terms import weigh_files
 from engram_py.services.in_sight import InSight
 from engram_py.services.planner import hold_to, weigh, weigh_dates
 from engram_py.services.sight import Sight
@@ -92,6 +93,7 @@ def retrieve(
     totals = mentions.totals(store)
     terms = weigh(store, query.content_words, size=totals.rows)
     terms = weigh_dates(store, terms, query.asked, size=totals.rows, today=today)
+    terms = weigh_files(store, terms, query.asked, size=totals.rows, projects=sight.projects)
     hold_to(store, query, terms)
     found = Found(terms=terms, total=totals.rows)
     looked_up = look_up(store, query, found.terms, totals, best=_FIRST_POOL)
@@ -279,7 +281,7 @@ def _first_in_sight(ranked: list[Scored], in_sight: InSight, found: Found) -> di
 def _look_at(found: Found, scored: list[Scored]) -> None:
     """Read the texts: which words each holds, those not looked up included, and how close they stand."""
     glass = lens(found.terms)
-    if glass is None:  # nothing but days
+    if glass is None:  # nothing but days and files
         for one in scored:
             one.passage = frozenset(number for number, term in enumerate(found.terms) if one.id in term.scores)
             one.words = tuple(found.terms[number].text for number in sorted(one.passage))

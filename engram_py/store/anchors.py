@@ -12,6 +12,7 @@ from engram_py.store.database import Store
 
 _COLUMNS = ", ".join(ANCHOR_COLUMNS)
 _MOST_MEMORIES = 50_000
+_MOST_NAMED_SO = 10_000
 
 OF_OBSERVATIONS = f"""
 select {_COLUMNS}
@@ -32,6 +33,21 @@ where anchors.name = :name
   and (:projects is null or observations.project in (select value from json_each(:projects)))
 group by observations.id
 order by max(anchors.path = :path) desc, observations.updated_at desc, observations.id desc
+limit :limit
+"""
+
+# The same of the newest alone, so that a search pays no more for `README.md` in a large memory.
+NEWEST_OF_FILE = """
+select observations.id
+from (
+    select observation_id, path from anchors where name = :name order by observation_id desc limit :read
+) as named
+join observations on observations.id = named.observation_id
+where (named.path = :path or substr(named.path, -length(:tail)) = :tail)
+  and observations.deleted_at is null
+  and (:projects is null or observations.project in (select value from json_each(:projects)))
+group by observations.id
+order by observations.id desc
 limit :limit
 """
 
@@ -162,6 +178,13 @@ def of_file(store: Store, path: str, *, projects: Sequence[str] | None, limit: i
     reads = None if projects is None else json.dumps(list(projects))
     rows = store.rows(OF_FILE, name=name, path=path, tail=f"/{path}", projects=reads, limit=limit)
     return [row[0] for row in rows]
+
+
+def newest_of_file(store: Store, path: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
+    """The newest of them, of the last 10,000 anchors to a file with this name."""
+    values = {"name": _name(path), "path": path, "tail": f"/{path}", "read": _MOST_NAMED_SO, "limit": limit}
+    reads = None if projects is None else json.dumps(list(projects))
+    return [row[0] for row in store.rows(NEWEST_OF_FILE, projects=reads, **values)]
 
 
 def of_folder(store: Store, folder: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
