@@ -201,6 +201,16 @@ haben|hatten|wurde|wurden|passiert|gemacht|qu|quoi|qui|avons|fait|etait|acontece
 LATELY = "last|past|letzten|vergangenen|ultimos|ultimas|derniers|dernieres|последние|последних"
 BEFORE_MONTH = "in|last|en|im|letzten|в"
 
+# Before a day of a month, and between it and its month: "on the 3rd of May", "el 3 de mayo", "Friday the 13th".
+BEFORE_DAY = "on|since|the|am|dem|seit|el|desde|le|depuis|em|dia|der"
+OF_MONTH = "of|in|de|im|du|del|the"
+# Which week of a month; below nought counted from its end.
+ORDINALS = (
+    "first:1|second:2|third:3|fourth:4|last:-1|erste:1|ersten:1|erster:1|zweite:2|zweiten:2|dritte:3|dritten:3|vierte:4"
+    "|vierten:4|letzte:-1|letzten:-1|letzter:-1|primera:1|segunda:2|tercera:3|cuarta:4|ultima:-1|premiere:1|deuxieme:2"
+    "|troisieme:3|quatrieme:4|derniere:-1|primeira:1|terceira:3|quarta:4"
+)
+
 NUMBERS = (
     "few:3|couple:2|paar:3|a:1|an:1|one:1|two:2|three:3|four:4|five:5|six:6|seven:7|eight:8|nine:9|ten:10|un:1|una:1"
     "|einem:1|einer:1"

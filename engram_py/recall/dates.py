@@ -54,7 +54,7 @@ def _spelt(text: str) -> Iterator[Dated]:
         before, month, after, year = match["before"], match["month"], match["after"], match["year"]
         day = before or after
         words = tuple(part for part in (before, month, after, year) if part)
-        number = _months()[plain(month)]
+        number = months()[plain(month)]
         dated = _days(int(year), number, int(day) if day else None, words)
         if dated is not None:
             yield dated
@@ -70,7 +70,8 @@ def _days(year: int, month: int, day: int | None, words: tuple[str, ...]) -> Dat
 
 
 @cache
-def _months() -> dict[str, int]:
+def months() -> dict[str, int]:
+    """From 1 on, by their names without accents; the English ones in short as well."""
     found = {name: number for names in cues.MONTHS for number, name in enumerate(listed(names), start=1)}
     english = {name[:3]: number for number, name in enumerate(listed(cues.MONTHS[0]), start=1)}
     return {"sept": 9, **english, **found}
@@ -78,7 +79,7 @@ def _months() -> dict[str, int]:
 
 @cache
 def _patterns() -> re.Pattern[str]:
-    names = "|".join(sorted((re.escape(name) for name in _months()), key=len, reverse=True))
+    names = "|".join(sorted((re.escape(name) for name in months()), key=len, reverse=True))
     ordinal = r"(?:st|nd|rd|th|\.|º)?"
     return re.compile(
         rf"(?:(?<![0-9])(?P<before>[0-9]{{1,2}}){ordinal}\s+(?:of\s+|de\s+)?)?(?<!\w)(?P<month>{names})\.?"

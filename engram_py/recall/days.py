@@ -1,4 +1,4 @@
-"""The days a prompt means: "yesterday", "last week", "on Monday", "in March", "3 days ago", "2026-01-31"."""
+"""The days a prompt means: "yesterday", "last week", "on Monday", "in March", "3 days ago", "2026-01-31", "18 May"."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from datetime import date, timedelta
 from functools import cache
 
 from engram_py.recall import cues
+from engram_py.recall.dates import months
 from engram_py.recall.heard import Heard, listed
+from engram_py.recall.month_days import Said, day_of_month, week_of_month, weekday_of_month
 
 _DATE = re.compile(r"(?<![0-9])([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])", re.ASCII)
 
@@ -17,12 +19,13 @@ _DATE = re.compile(r"(?<![0-9])([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])", re.AS
 @dataclass(frozen=True, slots=True)
 class Days:
     """Whole days, ``end`` not included; ``words`` is how the prompt said it. ``past`` is false of what may as well be a
-    day to come ("on Tuesday")."""
+    day to come ("on Tuesday"); ``dated`` is set where a text may name the same day ("18 November")."""
 
     start: date
     end: date
     words: str
     past: bool = True
+    dated: bool = False
 
 
 def may_name_days(words: Iterable[str]) -> bool:
@@ -34,12 +37,12 @@ def may_name_days(words: Iterable[str]) -> bool:
 def _time_words() -> frozenset[str]:
     spans = (phrase for phrases in cues.SPANS.values() for phrase in listed(phrases))
     names = (name for lists in (cues.WEEKDAYS, cues.MONTHS) for names in lists for name in listed(names))
-    return frozenset((*(phrase.split()[-1] for phrase in spans), *names, *_units()))
+    return frozenset((*(phrase.split()[-1] for phrase in spans), *names, *months(), *_units()))
 
 
 def days_in(heard: Heard, today: date) -> Days | None:
     """The first days that the prompt names, cut out of what is left of it. Days are the reader's own."""
-    for found in (_dated, _named, _weekday, _month, _lately, _ago):
+    for found in (_dated, _day_of_month, _week_of_month, _weekday_of_month, _named, _weekday, _month, _lately, _ago):
         try:
             days = found(heard, today)
         except (ValueError, OverflowError):  # the 31st of February, a thousand months ago
@@ -60,6 +63,25 @@ def _dated(heard: Heard, today: date) -> Days | None:
         heard.cut_words(first, first + 3)
         return days
     return None
+
+
+def _day_of_month(heard: Heard, today: date) -> Days | None:
+    return _cut(heard, day_of_month(heard.words, today), dated=True)
+
+
+def _week_of_month(heard: Heard, today: date) -> Days | None:
+    return _cut(heard, week_of_month(heard.words, today))
+
+
+def _weekday_of_month(heard: Heard, today: date) -> Days | None:
+    return _cut(heard, weekday_of_month(heard.words, today))
+
+
+def _cut(heard: Heard, said: Said | None, *, dated: bool = False) -> Days | None:
+    if said is None:
+        return None
+    heard.cut_words(said.first, said.stop)
+    return Days(said.start, said.end, " ".join(heard.words[said.first : said.stop]), said.past, dated)
 
 
 def _named(heard: Heard, today: date) -> Days | None:

@@ -11,6 +11,7 @@ from engram_py.recall.bm25 import idf
 from engram_py.recall.dates import Dated, dates_in
 from engram_py.recall.days import Days, days_in, may_name_days
 from engram_py.recall.heard import Heard, plain
+from engram_py.recall.month_days import days_there_are_not
 from engram_py.recall.query import Query, Word, quote
 from engram_py.recall.score import Term
 from engram_py.recall.segments import segments
@@ -95,15 +96,21 @@ def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int, today:
 
 
 def _weigh_days(store: Store, terms: list[Term], text: str, *, size: int, today: date) -> list[Term]:
-    days = days_in(Heard(text), today)
+    heard = Heard(text)
+    days = days_in(heard, today)
     if days is None:
-        return terms
+        unreal = {word for said in days_there_are_not(heard.words) for word in said.split()}
+        return [term for term in terms if term.rows or plain(term.text) not in unreal]
     then = _changed_in(store, days)
     if not then:
         return terms
-    words, worth = set(days.words.split()), idf(len(then), size)
-    others = [term for term in terms if plain(term.text) not in words]
-    return [Term(days.words, "", worth, len(then), scores=dict.fromkeys(then, worth), looked_up=True), *others]
+    words = set(days.words.split())
+    naming = [term for term in terms if plain(term.text) in words]
+    said = [term.expression for term in naming] if days.dated and all(term.rows for term in naming) else []
+    rows = dict.fromkeys([*then, *(search.newest(store, " AND ".join(said), limit=NEWEST_ROWS) if said else ())])
+    worth = idf(len(rows), size)
+    day = Term(days.words, "", worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
+    return [day, *(term for term in terms if term not in naming)]
 
 
 def _changed_in(store: Store, days: Dated | Days) -> list[int]:

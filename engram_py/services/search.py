@@ -10,8 +10,11 @@ from engram_py.capture.normalize import check_text, normalize_topic_key
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProjectError, InvalidTopicKeyError
 from engram_py.models.explain import Explain, Rung, Silence
 from engram_py.models.observation import MOST_COUNTED, Results
+from engram_py.recall.days import may_name_days
 from engram_py.recall.floor import FLOOR, Verdict
+from engram_py.recall.month_days import days_there_are_not
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query, parse_query
+from engram_py.recall.segments import segments
 from engram_py.services.anchors import Anchors
 from engram_py.services.hits import Hits, Placed
 from engram_py.services.journal import Journal
@@ -291,4 +294,7 @@ def _notes(query: str, parsed: Query) -> list[str]:
     if parsed.excluded:
         said = dict.fromkeys(expression.strip("()").replace('"', "") for expression in parsed.excluded)
         notes.append(f"left out: what has {', '.join(said)}")
+    words = segments(parsed.asked.lower()) if len(parsed.words) <= MOST_WORDS_ASKED else ()
+    if may_name_days(words):
+        notes += [f"there is no {said}; it was searched as words" for said in days_there_are_not(words)]
     return notes

@@ -51,6 +51,24 @@ def meant(prompt: str, today: date = THURSDAY) -> tuple[str, str] | None:
         pytest.param("il y a 2 semaines", "2026-02-16", "2026-02-23", id="french-ago"),
         pytest.param("на прошлой неделе", "2026-02-23", "2026-03-05", id="russian"),
         pytest.param("昨天我们做了什么", "2026-03-04", "2026-03-05", id="chinese"),
+        pytest.param("what broke on 18 November?", "2025-11-18", "2025-11-19", id="day-of-last-year"),
+        pytest.param("the 3rd of March", "2026-03-03", "2026-03-04", id="day-of-this-month"),
+        pytest.param("March 5", "2026-03-05", "2026-03-06", id="today-by-its-date"),
+        pytest.param("on March 6th", "2025-03-06", "2025-03-07", id="tomorrow-of-last-year"),
+        pytest.param("since Feb 27", "2026-02-27", "2026-03-06", id="since-a-day-of-a-month"),
+        pytest.param("am 13. November", "2025-11-13", "2025-11-14", id="german-day"),
+        pytest.param("el 3 de febrero", "2026-02-03", "2026-02-04", id="spanish-day"),
+        pytest.param("le 1er février, puis le 2 février", "2026-02-01", "2026-02-02", id="french-day"),
+        pytest.param("29 February", "2024-02-29", "2024-03-01", id="leap-day"),
+        pytest.param("30 February or 2 March", "2026-03-02", "2026-03-03", id="a-day-after-one-there-is-not"),
+        pytest.param("4 July 2024", "2024-07-04", "2024-07-05", id="day-with-its-year"),
+        pytest.param("on May 3", "2025-05-03", "2025-05-04", id="may-the-third"),
+        pytest.param("in the first week of March", "2026-03-01", "2026-03-09", id="first-week"),
+        pytest.param("the second week of February", "2026-02-08", "2026-02-16", id="second-week"),
+        pytest.param("last week of November", "2025-11-24", "2025-12-01", id="last-week-of-a-month"),
+        pytest.param("first week of January 2025", "2025-01-01", "2025-01-13", id="week-with-its-year"),
+        pytest.param("in der ersten Woche im Februar", "2026-02-01", "2026-02-09", id="german-week"),
+        pytest.param("Friday the 13th", "2026-02-13", "2026-02-14", id="friday-the-13th"),
     ],
 )
 def test_words_for_a_time_name_days(prompt: str, start: str, end: str) -> None:
@@ -59,7 +77,15 @@ def test_words_for_a_time_name_days(prompt: str, start: str, end: str) -> None:
 
 @pytest.mark.parametrize(
     ("prompt", "past"),
-    [("send it on Tuesday", False), ("last Tuesday", True), ("yesterday", True), ("am Dienstag", False)],
+    [
+        ("send it on Tuesday", False),
+        ("last Tuesday", True),
+        ("yesterday", True),
+        ("am Dienstag", False),
+        ("ship it on 24 December", False),
+        ("since 24 December", True),
+        ("on 24 December 2025", True),
+    ],
 )
 def test_a_weekday_may_be_one_to_come(prompt: str, past: bool) -> None:
     days = days_in(Heard(prompt), THURSDAY)
@@ -67,7 +93,7 @@ def test_a_weekday_may_be_one_to_come(prompt: str, past: bool) -> None:
     assert days.past == past
 
 
-@pytest.mark.parametrize("prompt", ["last week?", "seit Montag", "3 days ago", "in march", "gestern"])
+@pytest.mark.parametrize("prompt", ["last week?", "3 Nov", "seit Montag", "3 days ago", "in march", "gestern"])
 def test_words_of_a_time_are_told_by_themselves(prompt: str) -> None:
     assert may_name_days(segments(prompt.lower()))
 
@@ -90,6 +116,12 @@ def test_most_questions_name_no_time() -> None:
         "0000-00-00",
         "9999 months ago",
         "das ist hier kaputt",
+        "we may 3 times retry",
+        "31 February",
+        "Nov 18 10:22:33 host kernel: oops",
+        "friday 13 jobs failed",
+        "november 99",
+        "since may",
     ],
 )
 def test_other_words_name_none(prompt: str) -> None:
@@ -103,7 +135,10 @@ def test_last_week_asked_on_a_monday_is_the_week_before() -> None:
 @pytest.mark.parametrize("today", [date(1, 1, 1), date(9999, 12, 31)])
 @pytest.mark.parametrize(
     "prompt",
-    ["yesterday", "last week", "last month", "last year", "on monday", "in march", "900 weeks ago", "this week"],
+    [
+        *("yesterday", "last week", "last month", "last year", "on monday", "in march", "900 weeks ago", "this week"),
+        *("since 31 december", "2 january", "first week of may", "last week of december", "friday the 13th"),
+    ],
 )
 def test_the_first_and_the_last_day_there_is_break_nothing(prompt: str, today: date) -> None:
     days_in(Heard(prompt), today)

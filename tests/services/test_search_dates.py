@@ -6,7 +6,7 @@ import pytest
 
 from engram_py import Engram
 from tests.services.conftest import FakeClock
-from tests.services.searching import ids, kept
+from tests.services.searching import fill, ids, kept
 
 ASKED = "what did we change about the scheduler on 3 March 2026?"
 
@@ -122,3 +122,27 @@ def test_days_of_which_nothing_is_left_are_no_error(app: Engram, clock: FakeCloc
     kept(app, "The belt broke during the outage.")
     clock.advance(days=1)
     assert app.searches.search(query).silence is not None or ids(app, query)
+
+
+@pytest.mark.parametrize("query", ["1 May", "what did we do on May 1st?", "am 1. Mai", "first week of May"])
+def test_a_day_without_its_year_is_the_latest_there_was(app: Engram, clock: FakeClock, query: str) -> None:
+    kept(app, "The pump was replaced.", session="march")
+    clock.advance(days=61)
+    wanted = kept(app, "The belt of hall two was changed.", session="may")
+    clock.advance(days=20)
+    assert ids(app, query) == [wanted]
+
+
+def test_what_names_a_day_of_a_month_is_about_it(app: Engram, clock: FakeClock) -> None:
+    saying = kept(app, "The migration is on 1 May.", title="Migration")
+    clock.advance(days=61)
+    changed = kept(app, "The belt of hall two was changed.", session="may")
+    assert set(ids(app, "1 May")) == {saying, changed}
+
+
+def test_a_day_that_there_is_not_is_said(app: Engram) -> None:
+    fill(app)
+    found = app.searches.search("31 February tulips")
+    assert "there is no 31 february; it was searched as words" in found.warnings
+    assert found.unknown == ()
+    assert app.searches.search("29 February tulips").warnings == ()
