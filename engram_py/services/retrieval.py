@@ -71,8 +71,8 @@ class Found:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The words that this memory has never seen."""
-        return tuple(term.text for term in self.terms if not term.rows and not term.stands_for)
+        """The words that this memory has never seen, nor a word like them that may be shown."""
+        return tuple(term.text for term in self.terms if (not term.in_sight if term.stands_for else not term.rows))
 
     def word_notes(self) -> tuple[WordNote, ...]:
         return tuple(WordNote(term.text, term.rows, round(term.idf, 3), _use(term)) for term in self.terms)

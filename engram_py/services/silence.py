@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from engram_py.models.explain import Silence
-from engram_py.recall.floor import FLOOR, is_elsewhere, is_ordinary, tells_elsewhere, weights
+from engram_py.recall.bm25 import idf
+from engram_py.recall.floor import BACKGROUND, DAMPING, FLOOR, is_elsewhere, is_ordinary, tells_elsewhere, weights
 from engram_py.recall.query import Query
 from engram_py.recall.score import Scored, Term
 from engram_py.recall.stopwords import is_foreign
@@ -31,7 +32,10 @@ def silence_of(parsed: Query, found: Found, sight: Sight, floor: float) -> Silen
     """Why nothing that was ``found`` answers, in words and as far as a reader can act on it."""
     best = next(iter(found.scored), None)
     holds = _holds(best, found) if best is not None else 0.0
-    elsewhere = _elsewhere(parsed, found, sight)
+    covered, needed = found.verdict.coverage, floor * found.verdict.ease
+    # What no project would answer is not said to be known to others.
+    known = parsed.observation_id is None and _known_at_all(found) >= needed
+    elsewhere = _elsewhere(parsed, found, sight) if known else ()
     reached = found.verdict.coverage >= min(floor, FLOOR) * found.verdict.ease * REACHED
     near = holds >= NAMED and reached and not elsewhere
     nearest = found.rows.get(best.id) if best is not None and near else None
@@ -41,9 +45,8 @@ def silence_of(parsed: Query, found: Found, sight: Sight, floor: float) -> Silen
     keys = dict.fromkeys(row.topic_key for row in rows if row.topic_key and row.type != "session_summary")
     words = _telling(found)
     topics = [key for key in keys if shares_a_word(key, words, families=_families())]
-    reason = _reason(parsed, found, sight, floor, elsewhere)
+    reason = _reason(parsed, found, sight, floor, elsewhere, known=known)
     short = reason is None
-    covered, needed = found.verdict.coverage, floor * found.verdict.ease
     return Silence(
         unknown=found.unknown if parsed.observation_id is None else (),
         topics=tuple(topics)[:_MOST_TOPICS],
@@ -62,7 +65,9 @@ def silence_of(parsed: Query, found: Found, sight: Sight, floor: float) -> Silen
     )
 
 
-def _reason(parsed: Query, found: Found, sight: Sight, floor: float, elsewhere: tuple[str, ...]) -> str | None:
+def _reason(
+    parsed: Query, found: Found, sight: Sight, floor: float, elsewhere: tuple[str, ...], *, known: bool
+) -> str | None:
     """Why, or None where what is nearest covers too little."""
     if not parsed.words and sight.filtered:
         return "nothing passes the filters"
@@ -80,7 +85,7 @@ def _reason(parsed: Query, found: Found, sight: Sight, floor: float, elsewhere: 
         return "no memory here has its words as the quotes and the minus ask"
     if elsewhere:
         return "no memory seen from here has any of its words"
-    if any(term.rows for term in found.terms) and not sight.filtered and sight.projects is not None:
+    if known and not sight.filtered and sight.projects is not None:
         return "only other projects know its words; all_projects searches them"
     return "no memory here has any of its words"
 
@@ -111,6 +116,14 @@ def _telling(found: Found) -> list[str]:
 
 def _is_lacking(term: Term) -> bool:
     return not term.rows or bool(term.stands_for) or is_elsewhere(term)
+
+
+def _known_at_all(found: Found) -> float:
+    """The share of the question that any project knows as it was written, each word weighed alike wherever it is."""
+    known = found.total + BACKGROUND
+    weighed = [(idf(0 if term.stands_for else term.rows, known) ** DAMPING, term) for term in found.terms]
+    whole = sum(weight for weight, _ in weighed)
+    return sum(weight for weight, term in weighed if term.rows and not term.stands_for) / whole if whole else 0.0
 
 
 def _lacking(found: Found) -> float:

@@ -286,6 +286,35 @@ def test_the_words_that_only_other_projects_know_are_named_beside_a_common_one(a
     assert silence(app, question, all_projects=True, floor=1).elsewhere == ()
 
 
+def test_a_word_read_as_one_of_another_project_is_told_as_unknown(app: Engram) -> None:
+    fill(app)
+    kept(app, "It boots the motor.", title="Boot", project="gadgets")
+    found = silence(app, "booting of drones")
+    assert found.unknown == ("drones",)
+    found = silence(app, "booking of drones")
+    assert (found.elsewhere, found.unknown) == ((), ("booking", "drones"))
+    assert found.reason == "no memory here has any of its words"
+
+
+def test_one_word_of_another_project_beside_unknown_ones_sends_nobody_there(app: Engram) -> None:
+    fill(app)
+    kept(app, "The placement of the motor.", project="gadgets")
+    found = silence(app, "gps antenna placement")
+    assert (found.elsewhere, found.unknown) == ((), ("gps", "antenna"))
+    assert found.reason == "no memory here has any of its words"
+    assert silence(app, "gps antenna placement", all_projects=True)
+
+
+def test_an_id_that_is_not_there_sends_nobody_to_a_number_of_another_project(app: Engram) -> None:
+    gone = kept(app, "Nothing of note.")
+    app.observations.delete(gone)
+    kept(app, f"The limit is {gone}.", project="gadgets")
+    for asked in (f"#{gone}", "#9999"):
+        found = silence(app, asked)
+        assert (found.elsewhere, found.unknown) == ((), ())
+        assert found.reason == f"there is no memory {asked}, or it was deleted"
+
+
 @pytest.mark.parametrize("asked", ["kubernetes type:policy", "kubernetes since:2099", '"kubernetes ingress" sync'])
 def test_what_a_filter_or_a_phrase_hides_is_not_said_to_be_elsewhere(app: Engram, asked: str) -> None:
     fill(app)
