@@ -11,6 +11,7 @@ from engram_py.models.anchor import AnchorState
 from engram_py.models.anchoring import Checked, StaleLine
 
 _MOST_ANCHORS = 4  # of one observation, in a list
+_COUNTED = {"elsewhere": "only on another branch"}
 
 
 def phrase(state: AnchorState, *, with_path: bool = True) -> str:
@@ -24,6 +25,8 @@ def phrase(state: AnchorState, *, with_path: bool = True) -> str:
             said = f"changed{_when(state)}{where}"
         case "gone":
             said = f"gone{_when(state)}"
+        case "unknown" if state.elsewhere:
+            said = state.reason or ""
         case "unknown":
             said = f"unknown ({state.reason})" if state.reason else "unknown"
         case _:
@@ -51,7 +54,7 @@ def _when(state: AnchorState) -> str:
 def _checked(value: Checked, now: datetime) -> str:
     if not value.anchors:
         return "\n".join([f"No observation of {value.project or 'this place'} names a file", *notes(value.warnings)])
-    states = ", ".join(f"{count} {word}" for word, count in value.states.items())
+    states = ", ".join(f"{count} {_COUNTED.get(word, word)}" for word, count in value.states.items())
     stale = f"{len(value.stale)} of {value.observations}" if value.stale else f"None of {value.observations}"
     lines = [f"{stale} observations with files went stale in {value.project} (files: {states})"]
     lines += [_stale(line, now) for line in value.stale]
@@ -59,6 +62,7 @@ def _checked(value: Checked, now: datetime) -> str:
         lines.append(
             "Read one with `engram get ID`; `engram review ID` says it still holds, `engram update` corrects it."
         )
+    lines += [_stale(line, now) for line in value.elsewhere]
     return "\n".join([*lines, *notes(value.warnings)])
 
 

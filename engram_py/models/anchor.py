@@ -17,6 +17,8 @@ LINE_LIMIT = 9_999_999
 NOT_HERE = "not in the repository of its project"
 SAVED_OUTSIDE = "saved outside of its repository"
 NOT_READ = "it was not read where it was saved"
+# Before the name of the branch, where HEAD does not have what an observation was made with.
+ONLY_ON = "only on branch "
 
 
 class Row(Protocol):
@@ -100,7 +102,13 @@ class AnchorState:
     @property
     def unreadable(self) -> bool:
         """Whether the file itself is why nothing can be told of it."""
-        return self.state == "unknown" and self.reason not in (None, NOT_HERE, SAVED_OUTSIDE, NOT_READ)
+        said = self.reason not in (None, NOT_HERE, SAVED_OUTSIDE, NOT_READ)
+        return self.state == "unknown" and said and not self.elsewhere
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the text is on a branch that is not in the history of HEAD: it was never taken away here."""
+        return self.state == "unknown" and (self.reason or "").startswith(ONLY_ON)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ class StaleLine:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check of a project's anchors found; ``states`` counts them by state."""
+    """What a check of a project's anchors found; ``states`` counts them by state, and as ``elsewhere`` those of a
+    branch that is not merged here, whose observations are listed apart."""
 
     project: str
     observations: int
@@ -45,6 +46,7 @@ class Checked:
     states: dict[str, int]
     stale: tuple[StaleLine, ...]
     warnings: tuple[str, ...] = ()
+    elsewhere: tuple[StaleLine, ...] = ()
 
     @property
     def blind(self) -> bool:

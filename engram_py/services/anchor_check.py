@@ -35,9 +35,10 @@ def check(store: Store, place: Place, here: Here, states: States) -> Checked:
         project=place.project,
         observations=len(found),
         anchors=len(every),
-        states=dict(sorted(Counter(state.state for state in every).items())),
+        states=dict(sorted(Counter("elsewhere" if one.elsewhere else one.state for one in every).items())),
         stale=_lines(rows, found),
         warnings=tuple(warnings),
+        elsewhere=_lines(rows, found, elsewhere=True),
     )
 
 
@@ -53,10 +54,12 @@ def stale_lines(
     return _lines(rows, states(rows))[:limit] if rows else ()
 
 
-def _lines(rows: Sequence[Observation], states: Mapping[int, tuple[AnchorState, ...]]) -> tuple[StaleLine, ...]:
+def _lines(
+    rows: Sequence[Observation], states: Mapping[int, tuple[AnchorState, ...]], *, elsewhere: bool = False
+) -> tuple[StaleLine, ...]:
     lines = []
     for row in rows:
-        stale = tuple(state for state in states.get(row.id, ()) if state.stale)
+        stale = tuple(one for one in states.get(row.id, ()) if (one.elsewhere if elsewhere else one.stale))
         if stale:
             lines.append(StaleLine(row.id, row.title, row.type, row.project, row.review_after, row.updated_at, stale))
     return tuple(lines)

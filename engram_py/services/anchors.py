@@ -13,7 +13,7 @@ from engram_py.models.observation import Observation, Outcome
 from engram_py.project.gitprogram import TIMEOUT_SECONDS, Patience
 from engram_py.project.worktree import Unread, place_file, slashed
 from engram_py.services.anchor_places import Here
-from engram_py.services.anchor_states import local_states
+from engram_py.services.anchor_states import local_states, only_on
 from engram_py.services.git_memory import GitMemory
 from engram_py.services.journal import Journal
 from engram_py.services.projects import Projects
@@ -45,7 +45,8 @@ class Anchors:
     ) -> dict[int, tuple[AnchorState, ...]]:
         """The state of every anchor of the rows that have any, by the row's id.
 
-        Rows of another project than that of the repository here are ``unknown``. ``patience`` is how long git may
+        Rows of another project than that of the repository here are ``unknown``, and so is what is not here of a row
+        that was made on a branch which is not merged. ``patience`` is how long git may
         take, in seconds, where something changed; without it (0) what git said before is used, and nobody is named.
         """
         anchors = table.of_observations(self._store, [row.id for row in rows])
@@ -67,8 +68,13 @@ class Anchors:
             return found
         from engram_py.services.anchor_settling import settle
 
-        settled = settle(mine, found, here.repository, here.tree, self._memory, Patience(patience))
-        return found | settled
+        asking = Patience(patience)
+        found |= settle(mine, found, here.repository, here.tree, self._memory, asking)
+        stale = [row for row in rows if any(state.stale for state in found.get(row.id, ()))]
+        branched = [row for row in stale if row.git_branch not in (None, here.repository.branch)]
+        seen = self._visibility(branched, asking)
+        away = {row: where.branch for row, where in seen.items() if where.elsewhere and where.branch}
+        return found | {row: only_on(branch, found[row]) for row, branch in away.items()}
 
     def observe(self, files: Sequence[str], content: str) -> Observed | None:
         """Read the files that are listed and those the content's Where line names. To be called before the
@@ -120,6 +126,9 @@ class Anchors:
 
     def visibility(self, rows: Sequence[Observation], *, patience: float = TIMEOUT_SECONDS) -> dict[int, Visibility]:
         """Whether each row's commit is in the history of HEAD, by the row's id; ``patience`` as in ``states``."""
+        return self._visibility(rows, Patience(patience))
+
+    def _visibility(self, rows: Sequence[Observation], asking: Patience) -> dict[int, Visibility]:
         found = {row.id: _UNJUDGED for row in rows}
         candidates = [row for row in rows if row.git_commit and row.scope == "project"]
         if not candidates:
@@ -132,7 +141,6 @@ class Anchors:
         from engram_py.project.ancestry import branch_exists
         from engram_py.services.anchor_visibility import ancestry_of, commits_to_ask, judge, never_here, of_deleted
 
-        asking = Patience(patience)
         known = ancestry_of(repository, commits_to_ask(judged, repository), self._memory, asking)
         is_branch = cache(lambda branch: branch_exists(repository, branch, asking))
         foreign = [row.id for row in judged if known.get(row.git_commit or "") in ("other", "missing")]

@@ -47,6 +47,9 @@ def state(word: Any, **more: Any) -> AnchorState:
         pytest.param(state("gone", commits_ago=2, author="Ada"), "auth.py:10-20 gone 2 commits ago by Ada", id="gone"),
         pytest.param(state("gone", uncommitted=True), "auth.py:10-20 gone, not committed yet", id="gone-now"),
         pytest.param(state("unknown", reason="a directory"), "auth.py:10-20 unknown (a directory)", id="unknown"),
+        pytest.param(
+            state("unknown", reason="only on branch topic"), "auth.py:10-20 only on branch topic", id="on-a-branch"
+        ),
         pytest.param(AnchorState("a.py", 3, 3, "fresh"), "a.py:3 fresh", id="one-line"),
         pytest.param(AnchorState("a.py", None, None, "moved", "b.py"), "a.py moved to b.py", id="whole"),
     ],

@@ -11,7 +11,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.models.anchor import Visibility
 from engram_py.models.observation import Saved
-from tests.services.anchored import AUTH, commit, lines, write
+from tests.services.anchored import AUTH, commit, lines, states, write
 from tests.services.conftest import Git, Opener, RepoMaker
 
 IN_HISTORY = Visibility("in_history")
@@ -89,6 +89,36 @@ def test_what_was_saved_on_a_branch_that_is_not_merged_is_there(here: Engram, ro
     saved = on_branch(here, root, git, f"{AUTH}:10-20")
     assert seen(here, saved) == Visibility("elsewhere", "topic")
     assert seen(here, saved).elsewhere
+
+
+def test_what_is_only_on_a_branch_is_not_stale(here: Engram, root: Path, git: Git) -> None:
+    git(root, "checkout", "-q", "-b", "topic")
+    write(root, "lens.py", lines("lens"))
+    commit(git, root, "a file of the branch")
+    saved = remember(here, "Lens", "lens.py", AUTH)
+    assert [one.state for one in states(here, saved)] == ["fresh", "fresh"]
+    git(root, "checkout", "-q", "main")
+    lens, auth = states(here, saved)
+    assert (lens.state, lens.reason, lens.elsewhere, lens.stale) == ("unknown", "only on branch topic", True, False)
+    assert auth.state == "fresh"
+    checked = here.anchors.check()
+    assert (checked.states, checked.stale, checked.blind) == ({"elsewhere": 1, "fresh": 1}, (), False)
+    assert [line.id for line in checked.elsewhere] == [saved.id]
+    git(root, "merge", "-q", "--no-ff", "-m", "merge", "topic")
+    git(root, "rm", "-q", "lens.py")
+    commit(git, root, "take it away")
+    assert [one.state for one in states(here, saved)] == ["gone", "fresh"]
+
+
+def test_a_review_of_what_is_only_on_a_branch_keeps_its_files(here: Engram, root: Path, git: Git) -> None:
+    git(root, "checkout", "-q", "-b", "topic")
+    write(root, "lens.py", lines("lens"))
+    commit(git, root, "a file of the branch")
+    saved = remember(here, "Lens", "lens.py")
+    git(root, "checkout", "-q", "main")
+    here.observations.mark_reviewed(saved.id)
+    git(root, "checkout", "-q", "topic")
+    assert [one.state for one in states(here, saved)] == ["fresh"]
 
 
 def test_a_file_that_is_the_same_on_both_branches_does_not_make_it_merged(here: Engram, root: Path, git: Git) -> None:

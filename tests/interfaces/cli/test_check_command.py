@@ -104,3 +104,23 @@ def test_a_save_says_what_it_made_of_lines_that_make_no_sense(run: Run, root: Pa
     assert told.exit_code == 0
     assert "note: not anchored: a blank name" in told.output
     assert "note: taken otherwise: auth.py:20-10 (lines 10-20), auth.py:0 (the whole file)" in told.output
+
+
+def test_a_check_lists_what_is_only_on_a_branch_apart(run: Run, root: Path) -> None:
+    def git(*command: str) -> None:
+        subprocess.run(["git", "-c", "user.name=Ada", "-c", "user.email=a@b.c", *command], cwd=root, check=True)
+
+    git("checkout", "-q", "-b", "topic")
+    (root / "lens.py").write_text("lens = 1\n")
+    git("add", "-A")
+    git("commit", "-q", "-m", "lens")
+    run("save", "Lens", "text", "--file", "lens.py")
+    git("checkout", "-q", "main")
+
+    told = run("check", "--strict")
+
+    assert told.exit_code == 0
+    assert told.stdout.splitlines() == [
+        "None of 1 observations with files went stale in widgets (files: 1 only on another branch)",
+        "[#1] Lens (manual, widgets, now): lens.py only on branch topic",
+    ]
