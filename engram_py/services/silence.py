@@ -6,6 +6,7 @@ from functools import cache
 
 from engram_py.models.explain import Silence
 from engram_py.recall.bm25 import idf
+from engram_py.recall.closeness import label, lens
 from engram_py.recall.floor import BACKGROUND, DAMPING, FLOOR, is_elsewhere, is_ordinary, tells_elsewhere, weights
 from engram_py.recall.query import Query
 from engram_py.recall.score import Scored, Term
@@ -19,6 +20,10 @@ from engram_py.services.sight import Sight
 # floor. It is offered where it holds half, and more of the question than nobody here knows: of "why did we leave
 # MongoDB?" a row that has `leave` covers three quarters of the floor and is about something else.
 NAMED, REACHED, OFFERED = 0.35, 0.6, 0.5
+# Or where its title has two telling words of the question. Of 402 empty answers about other software, from 250 commits
+# of this project as memories, 6 are offered one so, 4 without; of a user's 28 questions 8 were empty, and 2 of them are
+# offered the right one so, none without.
+OFFERED_TITLED = 2
 # One weak word that only other projects know (`names`, `rules`) sends nobody there.
 TELLING_ELSEWHERE = 0.4
 _LOOKED_THROUGH, _MOST_TOPICS = 20, 5
@@ -56,7 +61,7 @@ def silence_of(parsed: Query, found: Found, sight: Sight, floor: float) -> Silen
         nearest_title=". ".join(filter(None, (nearest.title, goal_of(nearest)))) if nearest is not None else "",
         foreign=is_foreign([word.text for word in parsed.words]),
         reason=reason or f"the nearest covers {covered:.1%} of the question; {needed:.1%} is needed",
-        promising=nearest is not None and enough,
+        promising=nearest is not None and (enough or _titled(nearest.title, found) >= OFFERED_TITLED),
         elsewhere=elsewhere,
         covered=round(covered, 3) if short else 0.0,
         needed=round(needed, 3) if short else 0.0,
@@ -108,10 +113,20 @@ def _families() -> frozenset[str]:
 
 
 def _telling(found: Found) -> list[str]:
-    """The words of a question by which a topic is near: not those that much of the memory has, nor `name` or `list`."""
-    many = max(_FEW_ROWS, found.total * _MUCH)
-    terms = [term for term in found.terms if term.rows and term.rows <= many and not is_ordinary(term.text)]
-    return [word for term in terms for word in (term.text, *term.stands_for)]
+    """The words of a question by which a topic is near."""
+    return [word for term in found.terms if _tells(term, found) for word in (term.text, *term.stands_for)]
+
+
+def _tells(term: Term, found: Found) -> bool:
+    """Not a word that much of the memory has, nor `name` or `list`."""
+    return 0 < term.rows <= max(_FEW_ROWS, found.total * _MUCH) and not is_ordinary(term.text)
+
+
+def _titled(title: str, found: Found) -> int:
+    """How many telling words of the question a title has."""
+    glass = lens(found.terms)
+    seen = label(title, "", "", glass, found.terms).seen if glass is not None else ()
+    return sum(_tells(found.terms[number], found) for number in seen)
 
 
 def _is_lacking(term: Term) -> bool:

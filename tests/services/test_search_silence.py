@@ -97,6 +97,17 @@ def test_the_nearest_is_offered_where_it_has_more_of_the_question_than_nobody_kn
     assert (found.nearest, found.promising) == (saved, promising)
 
 
+def test_the_nearest_is_offered_where_its_title_has_two_telling_words_of_the_question(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, "It is kept for a day.", title="Retry queue")
+    question = "why is the {} of kubernetes ingress certificates gone?"
+    found = silence(app, question.format("retry queue"), floor=0.9)
+    assert (found.nearest, found.promising) == (saved, True)
+    assert not silence(app, question.format("queue"), floor=0.9).promising
+    kept(app, "The names and versions of it.", title="Version names")
+    assert not silence(app, question.format("version name"), floor=0.9).promising
+
+
 def test_a_near_spelling_says_nothing_of_what_is_near_where_a_word_is_known(app: Engram) -> None:
     fill(app)
     kept(app, "The staples of the office.")
