@@ -51,6 +51,8 @@ def _item(item: Item, context: Context) -> dict[str, Any]:
         steps = context.remarks.next_steps.get(item.id)
         handle = context.remarks.summaries.get(item.id)
         told |= {"observations": item.observations}
+        saved = context.remarks.saved.get(item.id)
+        told |= {"last_saved": [{"id": row.id, "title": row.title} for row in saved]} if saved else {}
         return told | ({"summary_id": handle} if handle else {}) | ({"next_steps": list(steps)} if steps else {})
     told = {"id": item.id, "project": item.project}
     return told | {"content": one_line(item.content, LINE_CHARS), "created_at": item.created_at}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from engram_py.interfaces.wording_anchors import phrase
+from engram_py.models.amounts import amount
 from engram_py.models.context import Context, Item, Section
 from engram_py.models.observation import Observation, counted
 from engram_py.models.session import Prompt, SessionLine
@@ -15,6 +16,7 @@ from engram_py.models.times import ago, parse_time
 PREVIEW_CHARS = 300
 LINE_CHARS = 200
 STEP_CHARS = 100
+TITLE_CHARS = 60
 SAID_CHARS = 220
 NAME_BYTES = 60
 CUT = "[truncated]"
@@ -235,12 +237,15 @@ def _marks(row: Observation, context: Context, now: datetime, *, brief: bool = F
 
 def _session(line: SessionLine, context: Context, now: datetime) -> str:
     handle = f" [#{context.remarks.summaries[line.id]}]" if line.id in context.remarks.summaries else ""
-    when = last_active(line, now) if context.mode == "session" else _day(line.started_at, context)
+    last = line.last_activity_at or line.started_at
+    when = last_active(line, now) if context.mode == "session" else _day(last, context)
     summary = one_line(context.remarks.gists.get(line.id) or line.summary or "", LINE_CHARS)
     steps = [one_line(step, STEP_CHARS) for step in context.remarks.next_steps.get(line.id, ())]
     following = f"; next: {'; '.join(steps)}" if steps else ""
-    said = f": {summary}" if summary else ""
-    return f"-{handle} {when} {line.project}{said}{following} [{line.observations} observations]"
+    titles = [f"{one_line(row.title, TITLE_CHARS)} [#{row.id}]" for row in context.remarks.saved.get(line.id, ())]
+    saved = f"last saved {'; '.join(titles)}" if titles else ""
+    said = f": {summary or saved}" if summary or saved else ""
+    return f"-{handle} {when} {line.project}{said}{following} [{amount(line.observations, 'observation')}]"
 
 
 def _files(section: Section, items: list[Item], context: Context) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from engram_py.errors import EngramError, PassphraseMissingError
+from engram_py.models.amounts import amount
 from engram_py.models.git_sync import (
     ChunkRefusal,
     ChunksRead,
@@ -27,10 +28,10 @@ def synced(value: GitSynced) -> list[str]:
         lines += _refusals(value.read.refused, "refused")
         lines += _refusals(value.read.unreadable, "left out a row of")
         if value.read.still_refused:
-            lines.append(f"{_count(value.read.still_refused, 'chunk')} refused before; `engram sync --status` says why")
+            lines.append(f"{amount(value.read.still_refused, 'chunk')} refused before; `engram sync --status` says why")
         for project, rows in value.read.left_out.items():
             lines.append(
-                f"left out {_count(rows, 'row')} of project {project}; here is {value.project} "
+                f"left out {amount(rows, 'row')} of project {project}; here is {value.project} "
                 f"(`engram sync --project {project}` or --all takes them)"
             )
     if value.written is not None:
@@ -46,7 +47,7 @@ def hooked(value: GitSynced) -> list[str]:
     if value.read is not None and (value.read.applied.applied or value.read.refused):
         lines = [_read(value.read), *_refusals(value.read.refused, "refused")]
     if value.written is not None and value.written.chunks:
-        rows = _count(value.written.rows, "change")
+        rows = amount(value.written.rows, "change")
         lines = [f"{rows} exported, not in this push yet: {_commit(value.uncommitted)} && git push"]
     elif value.written is not None:
         lines += [f"{line} && git push" for line in _uncommitted(value.uncommitted)]
@@ -67,17 +68,17 @@ def hook_refused(error: EngramError | OSError) -> list[str]:
 
 def status(value: GitStatus) -> list[str]:
     sealed = ", encrypted" if value.encrypted else ""
-    lines = [f"project {value.project}, {value.folder}: {_count(value.chunks, 'chunk')}{sealed}"]
+    lines = [f"project {value.project}, {value.folder}: {amount(value.chunks, 'chunk')}{sealed}"]
     if not value.exists:
         lines = [f"project {value.project}: {value.folder} has no chunks yet; `engram sync` writes the first"]
-    waiting = f"{_count(value.waiting, 'chunk')} to import" if value.waiting else "nothing to import"
+    waiting = f"{amount(value.waiting, 'chunk')} to import" if value.waiting else "nothing to import"
     lines.append(f"{waiting}; {'changes to export' if value.unsent else 'nothing to export'}")
     if value.elsewhere:
-        lines.append(f"{_count(value.elsewhere, 'chunk')} written here on other branches; a merge brings them")
+        lines.append(f"{amount(value.elsewhere, 'chunk')} written here on other branches; a merge brings them")
     lines += _uncommitted(value.uncommitted)
     lines += _refusals(value.refused, "refused", most=len(value.refused))
     if value.deferred or value.dead:
-        lines.append(f"{_count(value.deferred, 'row')} waiting for what they depend on, {value.dead} set aside")
+        lines.append(f"{amount(value.deferred, 'row')} waiting for what they depend on, {value.dead} set aside")
     hooks = ", ".join(value.hooks) or "none (`engram sync --install-hooks`)"
     lines.append(f"git hooks: {hooks}")
     trusted = [device for device in value.devices if device.trusted and not device.own]
@@ -102,7 +103,7 @@ def untrusted(device: Device, values: Sequence[Device]) -> list[str]:
 
 
 def digest(value: Digest) -> list[str]:
-    kinds = ", ".join(f"{_count(number, kind)}" for kind, number in sorted(value.counts.items()) if number)
+    kinds = ", ".join(f"{amount(number, kind)}" for kind, number in sorted(value.counts.items()) if number)
     return [value.value, kinds or "nothing shared"]
 
 
@@ -122,7 +123,7 @@ def _read(value: ChunksRead) -> str:
     if not value.chunks:
         return "Imported nothing new."
     rows = value.applied
-    said = f"Imported {_count(value.chunks, 'chunk')}: {_count(rows.applied, 'row')} new or newer"
+    said = f"Imported {amount(value.chunks, 'chunk')}: {amount(rows.applied, 'row')} new or newer"
     parts = [f"{rows.unchanged} known already"] if rows.unchanged else []
     parts += [f"{value.waiting} waiting for what they depend on"] if value.waiting else []
     parts += [f"{rows.ahead} dated in the future"] if rows.ahead else []
@@ -143,7 +144,7 @@ def _written(value: ChunksWritten, whole: GitSynced) -> str:
     elif value.again and value.bytes:
         again = " once more"
     return (
-        f"Exported {_count(value.rows, 'row')}{again} to {_count(len(value.chunks), 'chunk')} ({names}) in "
+        f"Exported {amount(value.rows, 'row')}{again} to {amount(len(value.chunks), 'chunk')} ({names}) in "
         f"{whole.folder}{why}; commit and push it: {_commit(whole.uncommitted)}"
     )
 
@@ -152,7 +153,7 @@ def _uncommitted(value: Uncommitted) -> list[str]:
     """What git has not taken yet, and the command for it; nothing where it has all."""
     if not value.chunks:
         return []
-    said = f"{_count(value.chunks, 'chunk')} {'is' if value.chunks == 1 else 'are'} not committed"
+    said = f"{amount(value.chunks, 'chunk')} {'is' if value.chunks == 1 else 'are'} not committed"
     if value.ignored == value.chunks:
         said += ", and git is told to ignore " + ("it" if value.chunks == 1 else "them")
     elif value.ignored:
@@ -170,7 +171,3 @@ def _refusals(values: Sequence[ChunkRefusal], what: str, *, most: int = _MOST_NA
         yield f"{what} chunk {one.chunk}: {one.reason}"
     if len(values) > most:
         yield f"… and {len(values) - most} more; `engram sync --status` lists them"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"

@@ -9,6 +9,7 @@ from typing import Any
 
 from engram_py.interfaces.context_text import context_text, last_active
 from engram_py.interfaces.wording import age, clock, notes, text
+from engram_py.models.amounts import amount
 from engram_py.models.context import Context, Stats, Suggestion
 from engram_py.models.listing import Listing
 from engram_py.models.observation import ReviewLine
@@ -111,7 +112,7 @@ def _session_line(item: SessionLine, now: datetime) -> str:
     summary = " ".join((item.summary or "").split())[:200]
     agent = f" {item.agent}" if item.agent else ""
     head = f"{item.id} {item.project}{agent} {last_active(item, now)}, {state}"
-    return f"{head} [{item.observations} observations] {summary}".rstrip()
+    return f"{head} [{amount(item.observations, 'observation')}] {summary}".rstrip()
 
 
 @line.register

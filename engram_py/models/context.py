@@ -34,7 +34,7 @@ class Remarks:
     """What a reader must be told of single items, by their ids: of observations, and of sessions.
 
     ``excerpts`` are the pieces of an observation's content to show, the beginning where there is none; ``gists``
-    what a session's summary says besides its next steps.
+    what a session's summary says besides its next steps, ``saved`` what one without a summary saved last.
     """
 
     superseded: dict[int, str] = field(default_factory=dict)
@@ -44,6 +44,7 @@ class Remarks:
     summaries: dict[str, int] = field(default_factory=dict)
     gists: dict[str, str] = field(default_factory=dict)
     next_steps: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    saved: dict[str, tuple[Observation, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

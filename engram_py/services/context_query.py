@@ -87,7 +87,7 @@ class QueryOrder:
         found = self._providers.lasting(draw, draw.ask.query, floor=None)[: _most(draw, 60, 3, 15)]
         if found:
             return self._memories(draw, found)
-        return Section("episodes", tuple(self._providers.sessions(draw, limit=_LATEST)))
+        return Section("episodes", tuple(self._providers.last_sessions(draw, limit=_LATEST)))
 
     def _answer(self, draw: Draw, cue: Cue, known: dict[str, list[int]]) -> Section:
         match cue.section:
@@ -113,7 +113,7 @@ class QueryOrder:
         if about:
             return _episodes(about)
         if cue.kind == "resume" or (cue.kind == "prior" and not asks_something(cue.rest)):
-            return _episodes(self._providers.sessions(draw, limit=_LATEST))
+            return _episodes(self._providers.last_sessions(draw, limit=_LATEST))
         if cue.kind == "prior":
             return self._memories(draw, self._providers.lasting(draw, cue.rest, floor=UNASKED_FLOOR)[:limit])
         return Section("episodes")
@@ -121,13 +121,13 @@ class QueryOrder:
     def _episodes_of_days(self, draw: Draw, cue: Cue, limit: int) -> Section:
         """The sessions of those days; where none left a summary, what they saved; to a question, else the latest."""
         assert cue.days is not None
-        sessions = self._providers.sessions(draw, days=cue.days, limit=limit)
+        sessions = self._providers.sessions_of(draw, cue.days, limit=limit)
         if sessions:
             return _episodes(sessions)
         rows = self._providers.of_days(draw, cue.days, limit=limit)
         if rows or not _is_question(draw.ask.query):
             return Section("episodes", tuple(rows))
-        latest = self._providers.sessions(draw, limit=_LATEST)
+        latest = self._providers.last_sessions(draw, limit=_LATEST)
         return _episodes(latest, note=f"none of “{cue.days.words}”; the latest")
 
     # --- memories --------------------------------------------------------------------------------------

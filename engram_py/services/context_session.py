@@ -12,8 +12,6 @@ from engram_py.store import sessions as session_table
 from engram_py.store.database import Store
 
 SESSIONS, PROMPTS, PINNED, RECENT = 5, 10, 20, 20
-# Most sessions of an agent save nothing.
-_SESSIONS_READ = 50
 DECISIONS = 8
 _DECIDING = '["decision", "architecture", "policy"]'
 _POOL = 2 * RECENT
@@ -26,15 +24,13 @@ def session_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Se
     said = {row.id for row in overrides}
     pinned = table_rows(store, draw, limit=PINNED + len(said), pinned=True)
     pinned = [row for row in providers.vetted(draw, pinned) if row.id not in said][:PINNED]
-    lately = session_table.recent(store, projects=ask.reads, limit=_SESSIONS_READ, made_up=False)
-    sessions = [line for line in lately if line.summary or line.observations][:SESSIONS]
     prompts = session_table.recent_prompts(store, projects=ask.reads, limit=PROMPTS)
     if draw.unasked:  # an imported one may have been written for whoever reads it
         prompts = [prompt for prompt in prompts if not reads_like_an_order(prompt.content)]
     return (
         Section("overrides", tuple(overrides)),
         Section("pinned", tuple(pinned)),
-        Section("sessions", tuple(providers.told(draw, sessions))),
+        Section("sessions", tuple(providers.last_sessions(draw, limit=SESSIONS))),
         Section("recent", tuple(_recent(store, providers, draw))),
         Section("prompts", tuple(prompts)),
     )

@@ -36,6 +36,8 @@ TRANSCRIPT_DAYS = 365
 # A type that is rare is looked for in this many of a project's latest observations.
 LOOKED_THROUGH = 200
 _SEARCHED = 20
+# Most sessions of an agent save nothing; of those that left no summary, so many titles are told.
+_SESSIONS_READ, _TITLES = 50, 3
 # Which share of what the best hit covers of the words another has to cover: unasked, and asked for.
 _CLOSE, _NEARLY = 0.75, 0.5
 _COMPARED_CHARS = 250
@@ -85,8 +87,29 @@ class Providers:
 
     # --- sessions --------------------------------------------------------------------------------------
 
-    def sessions(self, draw: Draw, *, days: Days | None = None, limit: int) -> list[SessionLine]:
-        """The sessions that left a summary, or of ``days``, latest first."""
+    def last_sessions(self, draw: Draw, *, limit: int) -> list[SessionLine]:
+        """The sessions that left anything, the last active first, and the latest with a summary if none of them has."""
+        read = session_table.recent(self._store, projects=draw.ask.reads, limit=_SESSIONS_READ, made_up=False)
+        told = self.told(draw, [line for line in read if line.summary or line.observations])
+        told.sort(key=lambda line: (line.last_activity_at, bool(line.summary)), reverse=True)
+        latest = told[:limit]
+        if not any(line.summary for line in latest):
+            latest += [line for line in told[limit:] if line.summary][:1]
+        self._remark_what_was_saved(draw, [line for line in latest if not line.summary])
+        return latest
+
+    def _remark_what_was_saved(self, draw: Draw, lines: Sequence[SessionLine]) -> None:
+        """For sessions that left no summary: the titles of their newest observations say what they were about."""
+        found = {line.id: table.saved_last(self._store, line, limit=2 * _TITLES) for line in lines}
+        shown = self.vetted(draw, [row for rows in found.values() for row in rows], unasked=True)
+        kept = {row.id for row in shown if draw.ask.scope in (None, row.scope)}
+        for session, rows in found.items():
+            titles = tuple(row for row in rows if row.id in kept)[:_TITLES]
+            if titles:
+                draw.findings.remarks.saved[session] = titles
+
+    def sessions_of(self, draw: Draw, days: Days, *, limit: int) -> list[SessionLine]:
+        """The sessions of ``days`` that left a summary, latest first."""
         start, end = draw.ask.moments(days)
         found = table.told_sessions(self._store, projects=draw.ask.reads, start=start, end=end, limit=limit)
         return self.told(draw, found)

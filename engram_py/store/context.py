@@ -94,6 +94,15 @@ where session_id in (select value from json_each(:sessions)) and type = 'session
 group by session_id
 """
 
+# `+` keeps the look-up on the index of sessions, which gives the order.
+SAVED_LAST = f"""
+select {COLUMNS}
+from observations
+where session_id = :session_id and +project = :project and {_LIVE} and +type not in ('session_summary', 'identity')
+order by id desc
+limit :limit
+"""
+
 MENTIONED = "select 1 from observations_fts where observations_fts match :match limit 1"
 
 
@@ -155,6 +164,12 @@ def sessions_by_id(store: Store, ids_json: str) -> dict[str, SessionLine]:
 def summary_ids(store: Store, sessions_json: str) -> dict[str, int]:
     """By session id, the observation that holds its summary."""
     return {row["session_id"]: row["id"] for row in store.rows(SUMMARIES, sessions=sessions_json)}
+
+
+def saved_last(store: Store, session: SessionLine, *, limit: int) -> list[Observation]:
+    """What a session saved besides its summary and who the user is, the latest first."""
+    rows = store.rows(SAVED_LAST, session_id=session.id, project=session.project, limit=limit)
+    return [Observation.from_row(row) for row in rows]
 
 
 def mentioned(store: Store, match: str) -> bool:

@@ -54,7 +54,7 @@ def test_a_session_reads_overrides_pins_sessions_and_decisions_in_this_order(app
     said = text(app, app.contexts.assemble())
 
     order = ["## About the user", "Always reply", "## Pinned", "Never force-push", "## Recent sessions", "Built it."]
-    order += ["next: ship it", "## Recent observations", "Chose uv", "Fixed the parser", "## Recent user prompts"]
+    order += ["next: ship it", "## Recent observations", "Chose uv (", "Fixed the parser (", "## Recent user prompts"]
     places = [said.index(piece) for piece in order]
     assert places == sorted(places)
     assert said.count("Always reply in English") == 1
@@ -102,7 +102,17 @@ def test_a_summary_has_a_handle_and_names_no_step_that_is_done(app: Engram) -> N
 
     said = text(app, app.contexts.assemble())
 
-    assert f"- [#{saved.id}] now widgets: Built it.; next: ship it [1 observations]" in said
+    assert f"- [#{saved.id}] now widgets: Built it.; next: ship it [1 observation]" in said
+
+
+def test_the_start_of_a_session_tells_what_the_last_ones_saved_where_they_left_no_summary(app: Engram) -> None:
+    ids = [app.save(Draft(f"Step {number}", f"Text {number}.", "note"), session_id="s-1").id for number in (1, 2)]
+
+    context = app.contexts.assemble()
+
+    assert f"- now widgets: last saved Step 2 [#{ids[1]}]; Step 1 [#{ids[0]}] [2 observations]" in text(app, context)
+    [told] = render.to_json(context)["sessions"]
+    assert [one["title"] for one in told["last_saved"]] == ["Step 2", "Step 1"]
 
 
 def test_a_budget_of_tokens_is_the_same_as_one_of_bytes(app: Engram) -> None:

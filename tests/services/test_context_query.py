@@ -147,6 +147,50 @@ def test_going_on_gets_where_the_last_sessions_stopped(app: Engram, kept: dict[s
     assert shown(asked(app, prompt)) == ["s-deploy", "s-parser"]
 
 
+@pytest.mark.parametrize("prompt", ["what's next?", "where were we?", "continue where we left off"])
+def test_a_session_that_left_no_summary_is_told_by_what_it_saved_last(
+    app: Engram, kept: dict[str, int], clock: FakeClock, prompt: str
+) -> None:
+    ids = []
+    for number in range(5):
+        ids.append(app.save(Draft(f"Step {number}", f"Text {number}.", "note"), session_id="s-untold").id)
+        clock.advance(minutes=1)
+    context = asked(app, prompt)
+
+    assert shown(context) == ["s-untold", "s-deploy"]
+    titles = "; ".join(f"Step {number} [#{ids[number]}]" for number in (4, 3, 2))
+    assert f"- 2026-03-05 widgets: last saved {titles} [5 observations]" in text(app, context)
+
+
+def test_an_old_session_that_was_taken_up_again_is_the_latest(app: Engram, kept: dict[str, int]) -> None:
+    app.save(Draft("Quotes inside of quotes", "They are doubled.", "gotcha"), session_id="s-parser")
+
+    assert shown(asked(app, "where were we?")) == ["s-parser", "s-deploy"]
+
+
+def test_where_no_late_session_left_a_summary_the_latest_that_did_is_told_too(
+    app: Engram, kept: dict[str, int], clock: FakeClock
+) -> None:
+    for session in ("s-1", "s-2", "s-3"):
+        app.save(Draft(f"Saved in {session}", f"Text of {session}.", "note"), session_id=session)
+        clock.advance(minutes=1)
+
+    assert shown(asked(app, "where were we?")) == ["s-3", "s-2", "s-deploy"]
+
+
+def test_the_titles_of_a_session_hold_nothing_that_is_not_shown_unasked(app: Engram, clock: FakeClock) -> None:
+    old = app.save(Draft("Use HS256 for tokens", "Simple.", "decision"), session_id="s-1")
+    new = app.save(Draft("Use RS256 for tokens", "The gateway verifies.", "decision"), session_id="s-1")
+    app.relations.compare(new.id, old.id, "supersedes", confidence=0.9, reasoning="chosen later")
+    app.save(Draft("Elsewhere", "Of gadgets.", "note"), session_id="s-1", project="gadgets")
+
+    said = text(app, asked(app, "where were we?"))
+
+    assert f"last saved Use RS256 for tokens [#{new.id}] [" in said
+    assert "HS256" not in said
+    assert "Elsewhere" not in said
+
+
 def test_a_day_without_sessions_gives_what_was_saved_on_it(app: Engram, clock: FakeClock) -> None:
     app.save(Draft("Older", "Text.", "note"))
     saved = app.save(Draft("Chose uv", "Fast.", "decision"))
@@ -177,7 +221,7 @@ def test_days_are_those_of_the_readers_zone(
 
         context = asked(app, "what did we do yesterday?")
 
-        assert shown(context) == ([saved.id] if found else [])
+        assert shown(context) == ([saved.id] if found else ["manual-save-widgets"])
         assert context.today == "2026-03-04"
 
 
@@ -351,7 +395,7 @@ def test_without_a_gate_every_prompt_gets_what_fits_it(gated: Engram) -> None:
     saved = gated.save(Draft("Sort a list by its key", "With sorted().", "pattern"))
 
     assert shown(asked(gated, "sort a list")) == [saved.id]
-    assert shown(asked(gated, "zebra")) == ["s-1"]
+    assert shown(asked(gated, "zebra")) == ["s-1", "manual-save-widgets"]
 
 
 @pytest.mark.parametrize("gated", ["llm"], indirect=True)

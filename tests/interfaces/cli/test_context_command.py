@@ -109,12 +109,15 @@ def test_sessions_show_the_time_they_are_ordered_by_and_their_start_where_it_dif
     monkeypatch.setenv("ENGRAM_NOW", "2026-03-05T10:00:00Z")
 
     _, _, after = run("context").stdout.partition("## Recent sessions, last active first\n")
-    assert after.splitlines()[:2] == ["- 1d (started 4d) widgets [2 observations]", "- 2d widgets [1 observations]"]
+    assert after.splitlines()[:2] == [
+        "- 1d (started 4d) widgets: last saved Day 04 [#3]; Day 01 [#1] [2 observations]",
+        "- 2d widgets: last saved Day 03 [#2] [1 observation]",
+    ]
 
     lines = run("sessions").stdout.splitlines()
     assert lines == [
         "old widgets cli 1d (started 4d), open [2 observations]",
-        "young widgets cli 2d, open [1 observations]",
+        "young widgets cli 2d, open [1 observation]",
     ]
     [old, young] = json.loads(run("sessions", "--json").stdout)["sessions"]
     assert (old["started_at"][:10], old["last_activity_at"][:10]) == ("2026-03-01", "2026-03-04")
