@@ -33,6 +33,7 @@ _HEADINGS = {
     "overrides": "About the user",
     "identity": "What is known of the user",
     "pinned": "Pinned",
+    "preferences": "What is wanted here",
     "sessions": "Recent sessions, last active first",
     "recent": "Recent observations",
     "prompts": "Recent user prompts",

@@ -115,6 +115,35 @@ def test_the_start_of_a_session_tells_what_the_last_ones_saved_where_they_left_n
     assert [one["title"] for one in told["last_saved"]] == ["Step 2", "Step 1"]
 
 
+def test_preferences_are_read_however_much_came_after_them_the_persons_own_first(app: Engram, clock: FakeClock) -> None:
+    app.save(Draft("No heap after init", "Jonas will not review it.", "preference"))
+    app.save(Draft("Cookies are stripped", "Asked by the officer.", "policy"))
+    app.save(Draft("English subjects", "Bodies may be French.", "preference", scope="personal"), project="gadgets")
+    app.save(Draft("Tabs in gadgets", "Only there.", "preference"), project="gadgets")
+    for number in range(60):
+        clock.advance(hours=1)
+        app.save(Draft(f"Chose {number}", f"Reason {number}.", "decision"))
+
+    context = app.contexts.assemble()
+
+    assert titles(context, "preferences") == ["English subjects", "No heap after init", "Cookies are stripped"]
+    assert "## What is wanted here\n- [#3] English subjects (preference, 2d, personal)" in text(app, context)
+    assert titles(app.contexts.assemble(scope="project"), "preferences") == titles(context, "preferences")[1:]
+
+
+def test_many_preferences_leave_room_for_the_rest_and_are_told_once(app: Engram) -> None:
+    for number in range(12):
+        app.save(Draft(f"Wish {number}", f"Word{number} matters.", "preference", scope="personal"))
+        app.save(Draft(f"Rule {number}", f"Law{number} holds.", "policy"))
+    app.save(Draft("Chose uv", "Fast.", "decision"))
+
+    context = app.contexts.assemble(compact=True)
+
+    assert len(titles(context, "preferences")) == 6
+    assert "Chose uv" in titles(context, "recent")
+    assert not set(titles(context, "preferences")) & set(titles(context, "recent"))
+
+
 def test_a_budget_of_tokens_is_the_same_as_one_of_bytes(app: Engram) -> None:
     assert app.contexts.assemble(budget_tokens=1_000).max_bytes == 4_000
     assert app.contexts.assemble(budget_tokens=1).max_bytes == 600
