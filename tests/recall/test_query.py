@@ -60,6 +60,23 @@ def test_a_word_says_nothing_only_in_its_own_language(text: str, words: list[str
     assert [word.text for word in parse_query(text).content_words] == words
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Warum bekommen Mitglieder keine Plastikkarte mehr?", ["mitglieder", "plastikkarte"]),
+        ("Bis wann kann man stornieren und wer bekommt das Geld?", ["stornieren", "geld"]),
+        ("Wie lange dürfen unsere Sitzungen noch offen sein?", ["sitzungen", "offen"]),
+        ("Les membres ont-ils encore accès depuis hier ?", ["membres", "accès"]),
+        ("Combien de fois peut-on faire un remboursement ?", ["fois", "remboursement"]),
+        ("¿Hasta cuándo puede una persona cancelar?", ["persona", "cancelar"]),
+        ("¿Quiénes deben aprobar todas las devoluciones?", ["quiénes", "aprobar", "devoluciones"]),
+        ("the man page of the car sensor", ["man", "page", "car", "sensor"]),
+    ],
+)
+def test_small_words_of_other_languages_are_not_what_is_asked_about(text: str, words: list[str]) -> None:
+    assert [word.text for word in parse_query(text).content_words] == words
+
+
 @pytest.mark.parametrize("name", ["mlx5", "i40e", "sha256sum"])
 def test_a_name_with_a_number_is_one_word(name: str) -> None:
     assert [word.expression for word in parse_query(name).words] == [f'"{name}"']
