@@ -17,6 +17,7 @@ from engram_py.services.context_session import table_rows
 from engram_py.services.providers import (
     ENTITY,
     MOST_ENTITIES,
+    NOT_LASTING,
     Draw,
     Found,
     Providers,
@@ -24,6 +25,7 @@ from engram_py.services.providers import (
     covers,
     plain_words,
 )
+from engram_py.services.titled import titled
 from engram_py.store import context as table
 from engram_py.store.database import Store
 
@@ -76,7 +78,16 @@ class QueryOrder:
             section = self._answer(draw, cue, known)
             if section.items:
                 return (overrides, section), section.name, cue.heard
+        about = [Found(row, 1.0, "") for row in self._titled(draw)]
+        if about:
+            return (overrides, self._memories(draw, about)), "memories", cues[0].heard if cues else "a title"
         return (overrides,), cues[0].section if cues else None, cues[0].heard if cues else None
+
+    def _titled(self, draw: Draw) -> list[Observation]:
+        """What has the words of the prompt in its title, the closest first."""
+        ids = titled(self._store, draw.ask.query, draw.ask.reads)
+        rows = [row for row in self._providers.by_ids(draw, ids) if draw.ask.scope in (None, row.scope)]
+        return sorted((row for row in rows if row.type not in NOT_LASTING), key=lambda row: ids.index(row.id))
 
     def _mentioned(self, prompt: str) -> list[str]:
         """The symbols and paths of a prompt that occur anywhere in the memory."""

@@ -41,7 +41,7 @@ _SESSIONS_READ, _TITLES = 50, 3
 # Which share of what the best hit covers of the words another has to cover: unasked, and asked for.
 _CLOSE, _NEARLY = 0.75, 0.5
 _COMPARED_CHARS = 250
-_NOT_LASTING = frozenset({SUMMARY, "note"})
+NOT_LASTING = frozenset({SUMMARY, "note"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +151,14 @@ class Providers:
     def lasting(self, draw: Draw, words: str, *, floor: float | None, days: Days | None = None) -> list[Found]:
         """Observations about ``words`` that are neither notes nor digests, best first, the same thing once."""
         found = self.search(draw, words, floor=floor)
-        fitting = [one for one in found if one.row.type not in _NOT_LASTING and self._within(draw, one.row, days)]
+        fitting = [one for one in found if one.row.type not in NOT_LASTING and self._within(draw, one.row, days)]
         return different(fitting)
 
     def of_days(self, draw: Draw, days: Days, *, limit: int) -> list[Observation]:
         """What was saved or revised on ``days``, latest first; decisions before the rest."""
         start, end = draw.ask.moments(days)
         rows = table.between(self._store, projects=draw.ask.reads, start=start, end=end, limit=limit * 4)
-        rows = self.vetted(draw, [row for row in rows if row.type not in _NOT_LASTING])
+        rows = self.vetted(draw, [row for row in rows if row.type not in NOT_LASTING])
         rows.sort(key=lambda row: row.type != "decision")
         return in_order(rows, limit=limit)
 

@@ -103,6 +103,16 @@ order by id desc
 limit :limit
 """
 
+NAMED_BY = f"""
+select id, title, topic_key, aliases
+from observations
+where id in (select rowid from observations_fts where observations_fts match :match order by rowid desc limit :pool)
+  and {_LIVE} and +type <> 'session_summary' and {VISIBLE}
+order by id desc
+limit :limit
+"""
+_NAMED_POOL = 500
+
 MENTIONED = "select 1 from observations_fts where observations_fts match :match limit 1"
 
 
@@ -170,6 +180,14 @@ def saved_last(store: Store, session: SessionLine, *, limit: int) -> list[Observ
     """What a session saved besides its summary and who the user is, the latest first."""
     rows = store.rows(SAVED_LAST, session_id=session.id, project=session.project, limit=limit)
     return [Observation.from_row(row) for row in rows]
+
+
+def named_by(
+    store: Store, match: str, *, projects: Sequence[str] | None, limit: int
+) -> list[tuple[int, str, str | None, str | None]]:
+    """The id, title, topic key and aliases of what matches, the newest first."""
+    rows = store.rows(NAMED_BY, match=match, projects=projects_json(projects), pool=_NAMED_POOL, limit=limit)
+    return [(row["id"], row["title"], row["topic_key"], row["aliases"]) for row in rows]
 
 
 def mentioned(store: Store, match: str) -> bool:
