@@ -245,6 +245,7 @@ def _session(line: SessionLine, context: Context, now: datetime) -> str:
     following = f"; next: {'; '.join(steps)}" if steps else ""
     titles = [f"{one_line(row.title, TITLE_CHARS)} [#{row.id}]" for row in context.remarks.saved.get(line.id, ())]
     saved = f"last saved {'; '.join(titles)}" if titles else ""
+    summary = summary.removesuffix(".") if following else summary
     said = f": {summary or saved}" if summary or saved else ""
     return f"-{handle} {when} {line.project}{said}{following} [{amount(line.observations, 'observation')}]"
 

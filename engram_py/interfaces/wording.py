@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import singledispatch
 from importlib import import_module
 
+from engram_py.models.amounts import amount
 from engram_py.models.observation import (
     Deleted,
     Detail,
@@ -111,7 +112,7 @@ def _detail(value: Detail, now: datetime) -> str:
 @text.register
 def _deleted(value: Deleted, now: datetime) -> str:
     if value.hard:
-        rest = f"; {value.relations_orphaned} relation(s) orphaned" if value.relations_orphaned else ""
+        rest = f"; {amount(value.relations_orphaned, 'relation')} orphaned" if value.relations_orphaned else ""
         return f'Destroyed [#{value.id}] "{value.title}" and its versions; this cannot be undone{rest}'
     return f'Deleted [#{value.id}] "{value.title}"; it is hidden, hard_delete=true would destroy it'
 
@@ -141,5 +142,7 @@ def _pinned(value: Pinned, now: datetime) -> str:
 
 @text.register
 def _reviewed(value: Reviewed, now: datetime) -> str:
-    due = f"next review {clock(value.review_after, now, '%Y-%m-%d')}" if value.review_after else "no further review"
+    due = "no date for a next one"
+    if value.review_after:
+        due = f"next review {clock(value.review_after, now, '%Y-%m-%d')}"
     return f'Reviewed [#{value.id}] "{value.title}"; {due}'

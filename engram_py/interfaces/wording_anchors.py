@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from engram_py.interfaces.wording import age, notes
+from engram_py.models.amounts import amount
 from engram_py.models.anchor import AnchorState
 from engram_py.models.anchoring import Checked, StaleLine
 
@@ -56,7 +57,11 @@ def _checked(value: Checked, now: datetime) -> str:
         return "\n".join([f"No observation of {value.project or 'this place'} names a file", *notes(value.warnings)])
     states = ", ".join(f"{count} {_COUNTED.get(word, word)}" for word, count in value.states.items())
     stale = f"{len(value.stale)} of {value.observations}" if value.stale else f"None of {value.observations}"
-    lines = [f"{stale} observations with files went stale in {value.project} (files: {states})"]
+    said = f"{stale} observations with files went stale in {value.project} (files: {states})"
+    if not value.stale and set(value.states) == {"unknown"}:
+        said = f"Whether {amount(value.observations, 'observation')} of {value.project} went stale is not known: "
+        said += f"none of the files could be looked at (files: {states})"
+    lines = [said]
     lines += [_stale(line, now) for line in value.stale]
     if value.stale:
         lines.append(
@@ -72,7 +77,9 @@ def _stale(value: StaleLine, now: datetime) -> str:
 
 
 def anchors(states: Sequence[AnchorState]) -> str:
-    """The anchors of one observation on one line, the first few of many."""
+    """The anchors of one observation on one line, the first few of many; a file is not named beside its lines."""
+    spans = {(state.path, state.state) for state in states if state.start is not None}
+    states = [state for state in states if state.start is not None or (state.path, state.state) not in spans]
     more = f"; and {len(states) - _MOST_ANCHORS} more" if len(states) > _MOST_ANCHORS else ""
     return "; ".join(phrase(state) for state in states[:_MOST_ANCHORS]) + more
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from engram_py.interfaces.wording import clock, notes
+from engram_py.models.amounts import amount
 from engram_py.models.evaluation import (
     DEPTH,
     Answer,
@@ -43,7 +44,8 @@ def _kept(value: QuestionKept, now: datetime) -> str:
 
 
 def _removed(value: QuestionsRemoved, now: datetime) -> str:
-    return f"Forgot {value.count} learned question(s)" if value.learned else f"Removed {value.count} question(s)"
+    verb, thing = ("Forgot", "learned question") if value.learned else ("Removed", "question")
+    return f"{verb} {amount(value.count, thing)}"
 
 
 def _evaluation(value: Evaluation, now: datetime) -> str:
@@ -58,10 +60,11 @@ def _head(value: Evaluation, now: datetime) -> Iterator[str]:
     facts = ", ".join(f"{name} {fact}" for name, fact in value.facts.items())
     silent = value.measures.silent_questions
     learned = sum(one.origin == "learned" for one in value.asked)
-    yield f"{facts}: {len(value.asked)} question(s), {learned} of them learned, {silent} that should find nothing"
+    asked = amount(len(value.asked), "question")
+    yield f"{facts}: {asked}, {learned} of them learned, {silent} that should find nothing"
     if value.kept_at is not None:
         both = sum(one.comparable for one in value.asked)
-        yield f"before: the run kept {clock(value.kept_at, now)}; {both} question(s) were asked then and now"
+        yield f"before: the run kept {clock(value.kept_at, now)}; {amount(both, 'question')} asked then and now"
         yield f"changed since then: {', '.join(value.changed) or 'neither the program nor the index'}"
 
 
@@ -133,7 +136,7 @@ def _verdict(value: Evaluation) -> Sequence[str]:
         lines.append("kept: later runs are compared with this one")
     elif value.kept_at is not None:
         fresh = sum(one.before is None for one in value.asked)
-        lines += [f"{fresh} question(s) are newer than the kept run: --keep has them compared"] if fresh else []
+        lines += [f"{amount(fresh, 'question')} newer than the kept run: --keep compares"] if fresh else []
     return lines
 
 

@@ -81,7 +81,7 @@ def _stats(value: Stats, now: datetime) -> str:
         [
             f"{value.total_observations} observations, {value.total_sessions} sessions, {value.total_prompts} prompts, "
             f"{value.total_relations} relations",
-            f"{value.versions} earlier versions, {value.deleted_observations} soft-deleted, "
+            f"{amount(value.versions, 'earlier version')}, {value.deleted_observations} soft-deleted, "
             f"{value.queued_mutations} changes queued for sync",
             f"types: {types or 'none'}",
             f"projects: {', '.join(most) or 'none'}{more}",

@@ -45,10 +45,10 @@ def gist(summary: str) -> str:
             if not sections or sections[-1][0] != heading:
                 sections.append((heading, []))
             sections[-1][1].append(item)
-    said = (
+    said = [
         f"{heading.capitalize()}: {', '.join(items)}" if heading else " ".join(items) for heading, items in sections
-    )
-    return "; ".join(said)
+    ]
+    return "; ".join([*(one.removesuffix(".") for one in said[:-1]), *said[-1:]])
 
 
 def _items(summary: str) -> Iterator[tuple[str, str]]:

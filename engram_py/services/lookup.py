@@ -25,7 +25,7 @@ _LABELS = {
     "conflicts_with": ("conflicts", "conflicts"),
     "related": ("related", "related"),
     "compatible": ("compatible", "compatible"),
-    "scoped": ("scoped", "scoped"),
+    "scoped": ("limits", "limited_by"),
 }
 
 

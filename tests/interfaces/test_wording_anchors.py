@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engram_py.interfaces import render
-from engram_py.interfaces.wording_anchors import phrase
+from engram_py.interfaces.wording_anchors import anchors, phrase
 from engram_py.models.anchor import AnchorState
 from engram_py.models.anchoring import Checked, StaleLine
 
@@ -63,6 +63,13 @@ def test_without_its_path_a_fresh_anchor_needs_no_word() -> None:
     assert phrase(state("moved", now_path="b.py"), with_path=False) == "moved to b.py"
 
 
+def test_a_file_is_not_named_beside_its_lines_unless_it_fared_otherwise() -> None:
+    whole, lines = AnchorState("a.py", None, None, "fresh"), AnchorState("a.py", 4, 4, "fresh")
+    gone = AnchorState("b.py", None, None, "gone")
+    assert anchors((whole, lines, gone)) == "a.py:4 fresh; b.py gone"
+    assert anchors((AnchorState("a.py", None, None, "changed"), lines)) == "a.py changed; a.py:4 fresh"
+
+
 def test_a_check_names_what_went_stale_and_the_next_step() -> None:
     anchors = tuple(AnchorState(f"{number}.py", None, None, "changed") for number in range(6))
     stale = StaleLine(12, "Token refresh", "bugfix", "widgets", None, "2026-03-01T10:00:00.000Z", anchors)
@@ -78,4 +85,9 @@ def test_a_check_names_what_went_stale_and_the_next_step() -> None:
 def test_a_check_that_finds_nothing_stale_or_no_file_says_so() -> None:
     fine = Checked("widgets", 3, 4, {"fresh": 4}, ())
     assert render.text(fine, now=NOW) == "None of 3 observations with files went stale in widgets (files: 4 fresh)"
+    unseen = render.text(Checked("widgets", 23, 23, {"unknown": 23}, ()), now=NOW)
+    assert unseen == (
+        "Whether 23 observations of widgets went stale is not known: "
+        "none of the files could be looked at (files: 23 unknown)"
+    )
     assert render.text(Checked("widgets", 0, 0, {}, ()), now=NOW) == "No observation of widgets names a file"

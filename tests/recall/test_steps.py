@@ -51,6 +51,13 @@ def test_a_long_goal_is_cut(summary: str) -> None:
     assert GOAL_CHARS - 10 < len(goal(summary)) <= GOAL_CHARS + 1
 
 
+def test_a_sentence_before_a_semicolon_loses_its_full_stop() -> None:
+    assert (
+        gist("## Goal\nSentry quota.\n## Accomplished\nSampling 2 %.")
+        == "Goal: Sentry quota; Accomplished: Sampling 2 %."
+    )
+
+
 def test_the_gist_is_everything_else_on_one_line() -> None:
     said = "Goal: Build the CSV parser; Accomplished: tokenizer, 2026-03-02 release of 2 servers; "
     assert gist(SUMMARY) == said + "Relevant files: src/csv.py"

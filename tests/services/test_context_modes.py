@@ -53,7 +53,7 @@ def test_a_session_reads_overrides_pins_sessions_and_decisions_in_this_order(app
 
     said = text(app, app.contexts.assemble())
 
-    order = ["## About the user", "Always reply", "## Pinned", "Never force-push", "## Recent sessions", "Built it."]
+    order = ["## About the user", "Always reply", "## Pinned", "Never force-push", "## Recent sessions", "Built it"]
     order += ["next: ship it", "## Recent observations", "Chose uv (", "Fixed the parser (", "## Recent user prompts"]
     places = [said.index(piece) for piece in order]
     assert places == sorted(places)
@@ -102,7 +102,7 @@ def test_a_summary_has_a_handle_and_names_no_step_that_is_done(app: Engram) -> N
 
     said = text(app, app.contexts.assemble())
 
-    assert f"- [#{saved.id}] now widgets: Built it.; next: ship it [1 observation]" in said
+    assert f"- [#{saved.id}] now widgets: Built it; next: ship it [1 observation]" in said
 
 
 def test_the_start_of_a_session_tells_what_the_last_ones_saved_where_they_left_no_summary(app: Engram) -> None:

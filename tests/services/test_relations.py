@@ -209,7 +209,7 @@ def test_an_unjudged_pair_is_shown_at_the_older_one_only(app: Engram) -> None:
         pytest.param("conflicts_with", "conflicts", "conflicts", id="conflicts"),
         pytest.param("related", "related", "related", id="related"),
         pytest.param("compatible", "compatible", "compatible", id="compatible"),
-        pytest.param("scoped", "scoped", "scoped", id="scoped"),
+        pytest.param("scoped", "limits", "limited_by", id="scoped"),
     ],
 )
 def test_a_verdict_is_said_at_both_ends_wherever_they_are_shown(

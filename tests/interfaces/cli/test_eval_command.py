@@ -34,7 +34,7 @@ def test_a_first_run_is_kept_and_the_next_is_no_worse(run: Run) -> None:
     first, second = run("eval"), run("eval")
 
     assert (first.exit_code, second.exit_code) == (0, 0)
-    assert "3 question(s), 0 of them learned, 1 that should find nothing" in first.stdout
+    assert "3 questions, 0 of them learned, 1 that should find nothing" in first.stdout
     assert "kept: later runs are compared with this one" in first.stdout
     table = [line.split() for line in first.stdout.splitlines()]
     assert ["hit@5", "1.000"] in table
@@ -109,7 +109,7 @@ def test_questions_are_listed_and_removed_by_number(run: Run) -> None:
         '2 "listening port" → [#2] Listening port (widgets, user)',
         '3 "favourite colour" → silence (widgets, user)',
     ]
-    assert run("eval", "remove", "1", "3").stdout == "Removed 2 question(s)\n"
+    assert run("eval", "remove", "1", "3").stdout == "Removed 2 questions\n"
     assert [one["id"] for one in answer(run("eval", "list", "--json"))["questions"]] == [2]
     refused = run("eval", "remove", "1")
     assert (refused.exit_code, refused.stderr.splitlines()[0]) == (1, "engram: question_not_found: no question 1")
@@ -135,7 +135,7 @@ def test_a_search_and_a_get_of_two_processes_are_learned(run: Run, start: Start)
         "how do access tokens live", "learned", "widgets",
     )  # fmt: skip
     assert [one["id"] for one in learned["answers"]] == [1]
-    assert run("eval", "forget-learned").stdout == "Forgot 1 learned question(s)\n"
+    assert run("eval", "forget-learned").stdout == "Forgot 1 learned question\n"
     assert run("eval", "list").stdout == "No questions\n"
 
 
