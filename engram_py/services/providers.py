@@ -92,10 +92,12 @@ class Providers:
         read = session_table.recent(self._store, projects=draw.ask.reads, limit=_SESSIONS_READ, made_up=False)
         told = self.told(draw, [line for line in read if line.summary or line.observations])
         told.sort(key=lambda line: (line.last_activity_at, bool(line.summary)), reverse=True)
+        self._remark_what_was_saved(draw, [line for line in told[: 2 * limit] if not line.summary])
+        if draw.ask.mode == "query":  # of so few, a session of which nothing may be said takes no place
+            told = [line for line in told if line.summary or line.id in draw.findings.remarks.saved]
         latest = told[:limit]
         if not any(line.summary for line in latest):
             latest += [line for line in told[limit:] if line.summary][:1]
-        self._remark_what_was_saved(draw, [line for line in latest if not line.summary])
         return latest
 
     def _remark_what_was_saved(self, draw: Draw, lines: Sequence[SessionLine]) -> None:

@@ -178,6 +178,15 @@ def test_where_no_late_session_left_a_summary_the_latest_that_did_is_told_too(
     assert shown(asked(app, "where were we?")) == ["s-3", "s-2", "s-deploy"]
 
 
+def test_a_session_of_which_nothing_may_be_said_takes_no_place(app: Engram, kept: dict[str, int]) -> None:
+    gone = app.save(Draft("Gone", "Tomorrow.", "note"), session_id="s-gone")
+    app.save(Draft("Use RS256", "The gateway verifies.", "decision"), session_id="s-kept")
+    new = app.save(Draft("Came after", "It does.", "note"), session_id="s-kept")
+    app.relations.compare(new.id, gone.id, "supersedes", confidence=0.9, reasoning="chosen later")
+
+    assert shown(asked(app, "where were we?")) == ["s-kept", "s-deploy"]
+
+
 def test_the_titles_of_a_session_hold_nothing_that_is_not_shown_unasked(app: Engram, clock: FakeClock) -> None:
     old = app.save(Draft("Use HS256 for tokens", "Simple.", "decision"), session_id="s-1")
     new = app.save(Draft("Use RS256 for tokens", "The gateway verifies.", "decision"), session_id="s-1")
