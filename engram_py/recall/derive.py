@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from engram_py.recall.segments import compounds, is_unspaced, segments
+from engram_py.recall.segments import compounds, holds_unspaced, is_unspaced, segments
 
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\WA-Za-z0-9_]+")
 
@@ -25,7 +25,9 @@ def derived_terms(*texts: str) -> str:
 
 def _terms(text: str) -> Iterator[str]:
     # A Mac writes Korean as loose letters and Japanese voicing as marks of their own.
-    for compound in compounds(unicodedata.normalize("NFC", text)):
+    text = unicodedata.normalize("NFC", text)
+    yield from _marked_beside_unspaced(text)
+    for compound in compounds(text):
         if compound.isascii() and compound[1:].islower() and compound.isalnum():
             continue  # a plain word, as most are
         parts = segments(compound)
@@ -38,6 +40,13 @@ def _terms(text: str) -> Iterator[str]:
             yield "".join(spaced)  # rate_limit and rate-limit are found by ratelimit, rateLimit
         else:
             yield from spaced
+
+
+def _marked_beside_unspaced(text: str) -> Iterator[str]:
+    """Words with marks of their own, which end a compound, but no token where a script without blanks follows."""
+    if holds_unspaced(text):
+        words = (word for word in segments(text) if not (word.isascii() or is_unspaced(word)))
+        yield from (word.lower() for word in words if any(unicodedata.category(one)[0] == "M" for one in word))
 
 
 def segment_terms(segment: str) -> list[str]:

@@ -32,14 +32,14 @@ def segments(text: str) -> list[str]:
 def _pattern(text: str) -> re.Pattern[str]:
     if text.isascii():
         return WORD
-    if _holds_unspaced(text):
+    if holds_unspaced(text):
         return _unspaced_patterns()[0]
     return _marked_pattern() if max(text) >= chr(_MARKS_FROM) else WORD
 
 
 def compounds(text: str) -> list[str]:
     """The runs that ``_`` and ``-`` hold together as well: ``rate-limit``, ``user_id``."""
-    return (_unspaced_patterns()[1] if _holds_unspaced(text) else _COMPOUND).findall(text)
+    return (_unspaced_patterns()[1] if holds_unspaced(text) else _COMPOUND).findall(text)
 
 
 def is_unspaced(segment: str) -> bool:
@@ -47,7 +47,8 @@ def is_unspaced(segment: str) -> bool:
     return segment[:1] >= _FIRST_UNSPACED and _unspaced_patterns()[2].match(segment) is not None
 
 
-def _holds_unspaced(text: str) -> bool:
+def holds_unspaced(text: str) -> bool:
+    """Whether some of a text is of a script that writes no spaces."""
     return not text.isascii() and max(text) >= _FIRST_UNSPACED
 
 

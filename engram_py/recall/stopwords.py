@@ -31,19 +31,19 @@ ho nel nella non per perché più quale questa questo sono а без бы в в�
 же за и из или им их к как какая какие какой когда которая которые который кто ли мы на над не него нет но о
 об он она они оно от по под почему при с со так то только у уже чего чем что чтобы это этот я
 का की के को में है हैं से ने पर और या यह ये वह वे क्या क्यों कब कैसे कैसा कैसी कहाँ कौन किस किसने था थी थे हो होता होती नहीं
-algunas algunos ante antes contra durante ellas ellos eran eso estaba están fueron había haber hace hacer hacia han
-hasta mí mientras nada ni nosotros nunca otra otro otros poco podemos puede pueden puedo pues siempre tanto tenemos
-tener tengo tienen toda todas todo todos unas unos usted va vamos yo cuanto debe debemos deben hacemos usamos según
-aún aunque así aquí ahora alle allem allen aller alles ander andere anderem anderen anderer anderes anders beim bist
-damit dann dein deine deinem deinen deiner deines denn dessen deshalb dies diesem diesen doch dort durch einig einige
-einigem einigen einiger etwas euer eure gegen gewesen hab habe haben hatten hier hin hinter ihm ihn ihnen ihre ihrem
-ihren ihrer jede jedem jeden jeder jedes jene jener jetzt kannst kein keine keinem keinen keiner können könnte machen
-man manche manchem mehr mein meine mich mir muss müssen musste nichts nun ohne sehr seine seit solche soll sollen
-sollte sondern sonst unsere unter viel viele wann waren warst weil welchem welchen welches werde wessen wieder wieso
-weshalb lange wirst wollen womit wofür wozu woran worden wurde wurden würde würden zwischen bekommen bekommt geht
-macht gemacht dürfen darf erlaubt immer gerade schon bereits eigentlich bitte comme elles j leurs même moi ont peut
-peuvent peux plus quelles quels quoi sera sous tous tout toute toutes très vers voit à avait avaient avons ayant doit
-doivent donc dont fait faire faut depuis encore aussi déjà jusqu jusque afin chez alors ici là rien chaque certains
+algunas algunos ante antes durante ellas ellos eran eso estaba están fueron había haber hace hacer hacia han hasta mí
+mientras nada ni nosotros nunca otra otro otros podemos puede pueden puedo pues siempre tanto tenemos tener tengo
+tienen toda todas todo unas unos usted vamos yo cuanto debe debemos deben hacemos usamos según aún aunque así aquí
+ahora alle allem allen aller alles ander andere anderem anderen anderer anderes anders beim bist damit dann dein deine
+deinem deinen deiner deines denn dessen deshalb diesem diesen doch dort durch einig einige einigem einigen einiger
+etwas euer eure gegen gewesen hab habe haben hatten hier hin hinter ihm ihn ihnen ihre ihrem ihren ihrer jede jedem
+jeden jeder jedes jene jener jetzt kannst kein keine keinem keinen keiner können könnte machen man manche manchem mehr
+mein meine mich muss müssen musste nichts nun ohne sehr seine seit solche soll sollen sollte sondern sonst unsere
+unter viel viele wann waren warst weil welchem welchen welches werde wessen wieder wieso weshalb lange wirst wollen
+womit wofür wozu woran worden wurde wurden würde würden zwischen bekommen bekommt geht macht gemacht dürfen darf
+erlaubt gerade schon bereits eigentlich bitte comme elles j leurs même moi ont peut peuvent peux quelles quels quoi
+sera sous tous tout toute toutes très vers voit à avait avaient avons ayant doit doivent donc dont fait faire faut
+depuis encore aussi déjà jusqu jusque afin chez alors ici là rien chaque certains
 भी तो कि हम हमने हमारा हमारी हमारे मैं मैंने आप इस उस एक जो लिए साथ कर करता करते करना किया गया गई गए रहा रही रहे अब
 """
 
