@@ -48,10 +48,10 @@ def moved_to(
     Only that file is read. Either it holds the text of one of the newest anchors, or it is what became of a file that
     is gone.
     """
-    names = sorted(name for name in here.names if projects is None or name in projects)
+    names = _names(here, projects)
     if here.tree is None or not names:
         return []
-    recorded = [one for name in names for one in table.newest_paths(store, name, limit=_ANCHORS_READ)]
+    recorded = _recorded(store, names)
     targets = _targets(path, here, recorded)
     if not targets:
         return []
@@ -77,11 +77,11 @@ def moved_below(
     limit: int,
 ) -> list[int]:
     """The same for ``folder``, which ends in ``/``: those recorded for files that are gone and are below it now."""
-    names = sorted(name for name in here.names if projects is None or name in projects)
+    names = _names(here, projects)
     if here.tree is None or not names or not os.path.isdir(f"{here.tree.root}/{folder}"):  # noqa: PTH112
         return []
     root = here.tree.root
-    recorded = [one for name in names for one in table.newest_paths(store, name, limit=_ANCHORS_READ)]
+    recorded = _recorded(store, names)
     gone = [one for one in dict.fromkeys(recorded) if not one.startswith(folder) and not _is_there(root, one)]
     likely = [one for one in gone if any(_is_there(root, folder + tail) for tail in _tails(one))]
     followed = [*islice(dict.fromkeys((*likely, *gone)), _MOST_GONE)]
@@ -102,6 +102,16 @@ def _tails(path: str) -> list[str]:
 
 def _is_below(state: AnchorState, folder: str) -> bool:
     return state.now_path is not None and state.now_path.startswith(folder) and not state.path.startswith(folder)
+
+
+def _names(here: Here, projects: Sequence[str] | None) -> list[str]:
+    """What the project here goes by, of those that are asked."""
+    return sorted(name for name in here.names if projects is None or name in projects)
+
+
+def _recorded(store: Store, names: Sequence[str]) -> list[str]:
+    """The paths of the newest anchors."""
+    return [one for name in names for one in table.newest_paths(store, name, limit=_ANCHORS_READ)]
 
 
 def _targets(path: str, here: Here, recorded: Iterable[str]) -> list[str]:

@@ -26,8 +26,8 @@ def weigh_files(store: Store, terms: list[Term], text: str, *, size: int, projec
     for path, typed in file_words(text).items():
         about = anchors.newest_of_file(store, path, projects=projects, limit=NEWEST_ROWS)
         if about:
-            beside = _words(text.replace(typed, " "))
-            others = [term for term in terms if term.text in beside or term.text not in _words(typed)]
+            gone = _words(typed) - _words(text.replace(typed, " "))
+            others = [term for term in terms if term.text not in gone]
             terms = [_file(store, terms, path, about, size=size), *others]
     return terms
 

@@ -23,7 +23,7 @@ from engram_py.store.database import Store
 ROW_BUDGET = 4_000
 # Without scoring a row costs a tenth: of a word that is everywhere, this many of its newest rows are candidates.
 NEWEST_ROWS = 2_000
-_ALL = 1_000_000
+ALL_ROWS = 1_000_000
 # A pasted log has more words than this, and many that nobody ever saw.
 MOST_WORDS_ASKED = 12
 _MEASURED = re.compile(r"[0-9]{2,}[a-z]{0,3}|0x[0-9a-f]+|(?=[a-f]*[0-9])[0-9a-f]{7,}")
@@ -125,8 +125,8 @@ def hold_to(store: Store, query: Query, terms: Sequence[Term]) -> None:
     dated = [term for term in terms if term.scores]
     if not dated or not (query.phrases or query.excluded):
         return
-    unwanted = set(search.newest(store, " OR ".join(query.excluded), limit=_ALL)) if query.excluded else set()
-    wanted = set(search.newest(store, " AND ".join(query.phrases), limit=_ALL)) if query.phrases else None
+    unwanted = set(search.newest(store, " OR ".join(query.excluded), limit=ALL_ROWS)) if query.excluded else set()
+    wanted = set(search.newest(store, " AND ".join(query.phrases), limit=ALL_ROWS)) if query.phrases else None
     for term in dated:
         kept = (row for row in term.scores if row not in unwanted and (wanted is None or row in wanted))
         term.scores = {row: term.scores[row] for row in kept}

@@ -86,25 +86,32 @@ class LookedUp:
         self.totals = totals
         self._store = store
         self._most = best
-        self._add_up()
+        self.own = own_scores(terms)
         if len(self.own) < MEASURED_ROWS:
-            self.widen()
-
-    def _add_up(self) -> None:
-        self.own = own_scores(self.terms)
-        self._measured: set[int] = set()
-        self.first = self.measured(best_of(self.own, min(self._most, MEASURED_ROWS)))
+            self._complete()
+        self._rank()
 
     def widen(self) -> None:
         """Look up the rest of the common words, where what they share with others is too little."""
-        if any(term.meeting for term, _ in self.read):
-            self.read = [(term, self._whole(term) if term.meeting else found) for term, found in self.read]
-            self.__dict__.pop("best", None)
-            self._add_up()
+        if self._complete():
+            self._rank()
+
+    def _rank(self) -> None:
+        self.__dict__.pop("best", None)
+        self._measured: set[int] = set()
+        self.first = self.measured(best_of(self.own, min(self._most, MEASURED_ROWS)))
+
+    def _complete(self) -> bool:
+        """Look up what is left of the common words; whether there was any."""
+        if not any(term.meeting for term, _ in self.read):
+            return False
+        self.read = [(term, self._whole(term) if term.meeting else found) for term, found in self.read]
+        self.own = own_scores(self.terms)
+        return True
 
     def rows_with(self, term: Term) -> Collection[int]:
         """Every row that holds a term that was looked up."""
-        return mentions.once(self._store, term.expression, title=term.expression)[0] if term.meeting else term.scores
+        return search.newest(self._store, term.expression, limit=planner.ALL_ROWS) if term.meeting else term.scores
 
     def _whole(self, term: Term) -> Sequence[_Common]:
         found = _common(self._store, term, (), self.totals.rows)
