@@ -1,6 +1,7 @@
 """Fills a memory in bulk: straight SQL in one transaction, with the columns a save derives and the rows it queues.
 
-Redaction, duplicates and candidates are left out; the tables and the indexes are those of 100,000 saves.
+Redaction, duplicates and candidates are left out; the tables and the indexes are those of 100,000 saves, in the pieces
+in which a server that lives long keeps them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ def fill(data_dir: Path, folder: Path, notes: Iterable[Note], *, projects: int =
     With more ``projects`` their sessions take turns; the project of ``folder`` is the first.
     """
     from engram_py import Draft, Engram
+    from engram_py.services.compaction import compacted
     from engram_py.services.identities import Identities
 
     with Engram(data_dir, directory=folder) as app:
@@ -39,6 +41,7 @@ def fill(data_dir: Path, folder: Path, notes: Iterable[Note], *, projects: int =
             clock, count = app.journal.stamp(), 1
             for count, note in enumerate(notes, start=2):
                 _insert(app, note, count, projects=names, moment=_START + step * count, clock=clock)
+        compacted(app.store)
     return count
 
 

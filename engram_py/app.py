@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from engram_py.models.observation import Detail, Draft, Results, Saved
     from engram_py.services.anchors import Anchors
     from engram_py.services.backups import Backups
-    from engram_py.services.citations import Citations
     from engram_py.services.context import Contexts
     from engram_py.services.doctor import Doctor
     from engram_py.services.evaluation import Evaluations
@@ -82,6 +81,7 @@ class Engram(Shelf):
         self._agent = agent
         if session_mode == "process":
             drain_after_writes(self.store, lambda: self.spool)
+            self.compaction.start()
         if settings.embedder and session_mode == "process":
             self.vectors.start()
 
@@ -227,13 +227,6 @@ class Engram(Shelf):
         return Episodes(self.store, self.observations, self.sessions, self.projects)
 
     @cached_property
-    def citations(self) -> Citations:
-        """What sessions were shown unasked, and what of it they cited."""
-        from engram_py.services.citations import Citations
-
-        return Citations(self.store, self.journal)
-
-    @cached_property
     def transcripts(self) -> Transcripts:
         """Buffer what was said in a session, as its transcript grows."""
         from engram_py.services.transcripts import Transcripts
@@ -322,6 +315,8 @@ class Engram(Shelf):
             if "sessions" in self.__dict__:
                 self.sessions.end_own()
             return
+        if "compaction" in self.__dict__:
+            self.compaction.stop()
         if "vectors" in self.__dict__:
             self.vectors.close()
         if "autosync" in self.__dict__:

@@ -63,6 +63,7 @@ class Adopting:
 
         Raises InvalidArgumentError, InvalidProjectError, InvalidSourceError.
         """
+        from engram_py.services.compaction import compacted
         from engram_py.services.import_run import run_import
 
         source = _read(kind, path, normalize_project(project) if project else None)
@@ -77,6 +78,8 @@ class Adopting:
                     raise _DryRunEnded
         except _DryRunEnded:
             warnings.insert(0, "dry run: nothing was written")
+        else:
+            compacted(self._store)
         ledger.counts["observations"].skipped += known
         ledger.counts["prompts"].skipped += known_prompts
         return Imported(

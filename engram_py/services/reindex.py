@@ -10,6 +10,7 @@ from collections.abc import Callable
 from engram_py.models.health import Reindexed
 from engram_py.recall.derive import derived_terms
 from engram_py.store import reindex as table
+from engram_py.store import segments
 from engram_py.store.database import Row, Store
 
 Progress = Callable[[int, int], None]
@@ -131,7 +132,7 @@ class _Run:
         with self._store.transaction():
             if not table.is_building(self._store, index):
                 return False
-            if table.merge(self._store, index, first=first):
+            if segments.merge(self._store, index.next, first=first):
                 return True
             table.swap(self._store, index)
         return False

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from engram_py.services.adopting import Adopting
     from engram_py.services.autosync.service import Autosync
     from engram_py.services.browsing import Browsing
+    from engram_py.services.citations import Citations
+    from engram_py.services.compaction import Compaction
     from engram_py.services.conflicts import Conflicts
     from engram_py.services.costs import Costs
     from engram_py.services.git_sync.service import GitSync
@@ -38,6 +40,20 @@ class Shelf:
         from engram_py.services.adopting import Adopting
 
         return Adopting(self.store, self.journal)
+
+    @cached_property
+    def citations(self) -> Citations:
+        """What sessions were shown unasked, and what of it they cited."""
+        from engram_py.services.citations import Citations
+
+        return Citations(self.store, self.journal)
+
+    @cached_property
+    def compaction(self) -> Compaction:
+        """Keep the index in few pieces."""
+        from engram_py.services.compaction import Compaction
+
+        return Compaction(self.store)
 
     @cached_property
     def relations(self) -> Relations:

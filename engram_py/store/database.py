@@ -36,6 +36,7 @@ class Store:
         self._depth = 0
         self.patience = LOCK_PATIENCE_SECONDS
         self.writes = 0  # transactions committed by this process
+        self.asked = 0  # statements and transactions of this process, to tell whether it is busy
         self.common_words: dict[str, tuple[int, int]] = {}  # how many rows hold it, of how many then
         self.after_write: list[Callable[[], None]] = []  # called when a transaction was committed; must not raise
         self._connection = self._connect()
@@ -220,6 +221,7 @@ class Store:
     def _usable(self) -> sqlite3.Connection:
         # Somebody restored a backup over the file, or removed it, while this process held it open: writes to
         # the old inode would be acknowledged and gone.
+        self.asked += 1
         if not self._depth and self._file_identity() != self._inode:
             self.reopen()
         return self._connection

@@ -15,8 +15,7 @@ from engram_py.store import health, migrations
 from engram_py.store import journal as meta
 from engram_py.store.database import Row, Store
 
-# Pages of an index that one step of the merge may write, and that one step of its removal zeroes: about 10 ms each.
-_MERGE_PAGES = 64
+# Pages that one step of the removal of an index zeroes: about 10 ms.
 _DISCARDED_PAGES = 256
 _LAST = 2**63 - 1
 
@@ -137,14 +136,6 @@ def fill_rest(store: Store, index: Index) -> int:
 def is_building(store: Store, index: Index) -> bool:
     """False when another process has finished what this one does."""
     return definition(store, index.next) is not None
-
-
-def merge(store: Store, index: Index, *, first: bool) -> bool:
-    """One step towards an index in one piece; whether there is more to do."""
-    before = store.value("select total_changes()")
-    pages = -_MERGE_PAGES if first else _MERGE_PAGES
-    store.execute(f"insert into {index.next} ({index.next}, rank) values ('merge', :pages)", pages=pages)
-    return int(store.value("select total_changes()")) - int(before) >= 2
 
 
 def swap(store: Store, index: Index) -> None:

@@ -17,6 +17,7 @@ from engram_py.models.observation import Change
 from engram_py.services import reindex
 from engram_py.services.reindex import Reindexing
 from engram_py.store import reindex as table
+from engram_py.store import segments
 from tests.services.conftest import FakeClock, Opener, draft
 from tests.services.index_contents import contents
 from tests.services.transfer_files import furnish
@@ -373,7 +374,7 @@ def test_the_doctor_may_repair_the_index_in_the_middle(lived_in: Engram) -> None
 def test_a_rebuild_that_was_stopped_in_its_last_steps_is_finished_by_the_next(
     lived_in: Engram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table, "_MERGE_PAGES", 1)
+    monkeypatch.setattr(segments, "_MERGED_PAGES", 1)
     monkeypatch.setattr(table, "_DISCARDED_PAGES", 1)
     before, held = answers(lived_in), contents(lived_in)
     left: set[str] = set()

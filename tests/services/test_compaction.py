@@ -1,0 +1,240 @@
+"""The index is brought into one piece while nobody asks: the same answers, nobody waits, nothing is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engram_py import Draft, Engram
+from engram_py.errors import StoreError
+from engram_py.services import compaction
+from engram_py.services.compaction import Compaction, compact, scattered
+from engram_py.store import segments
+from engram_py.store.database import Store
+from tests.services.index_contents import contents
+
+SECONDS = 20.0
+
+
+@pytest.fixture(autouse=True)
+def small_memories_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "_LEAST_PAGES", 2)
+    monkeypatch.setattr(compaction, "QUIET_SECONDS", 0.05)
+
+
+@pytest.fixture
+def in_pieces(app: Engram) -> Engram:
+    # FTS5 merges four pieces of a size by itself: 43 rows leave some of each.
+    for number in range(43):
+        parts = " ".join(f"part{number}x{part}" for part in range(100))  # so that a piece has several pages
+        app.save(Draft(f"Number {number}", f"The pump number {number} drips once in {number * 7} seconds: {parts}"))
+    assert len(pieces(app)) > 3
+    return app
+
+
+def pieces(app: Engram) -> list[int]:
+    """As a stranger sees them: who asks through the store keeps its server busy."""
+    with contextlib.closing(sqlite3.connect(app.store.path)) as stranger:
+        return [row[0] for row in stranger.execute("select count(*) from observations_fts_idx group by segid")]
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_an_index_in_one_piece_says_what_it_said_in_many(in_pieces: Engram) -> None:
+    held = contents(in_pieces)
+    with in_pieces.usage.hushed():
+        found = in_pieces.search("which pump drips once in 140 seconds", explain=True)
+
+    assert compact(in_pieces.store)
+
+    assert len(pieces(in_pieces)) == 1
+    assert contents(in_pieces) == held
+    again = in_pieces.search("which pump drips once in 140 seconds", explain=True)
+    assert [hit.id for hit in again.results] == [hit.id for hit in found.results]
+    assert again.explain is not None
+    assert found.explain is not None
+    assert again.explain.hits == found.explain.hits
+
+
+@pytest.mark.parametrize(
+    ("sizes", "worth_it"),
+    [([], False), ([5_000], False), ([5_000, 900], False), ([5_000, 900, 900], True), ([100, 100], False)],
+)
+def test_what_lies_outside_the_largest_piece_decides(
+    sizes: list[int], worth_it: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "_LEAST_PAGES", 256)
+    assert scattered(sizes) is worth_it
+
+
+def test_stopped_in_the_middle_the_next_run_goes_on(in_pieces: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "_MERGED_PAGES", 1)
+    held, runs = contents(in_pieces), 0
+    while not compact(in_pieces.store, go_on=lambda: False):
+        runs += 1
+        assert contents(in_pieces) == held
+        assert in_pieces.search("number 17 pump").results[0].title == "Number 17"
+    assert runs > 1
+    assert len(pieces(in_pieces)) == 1
+
+
+def test_what_is_saved_between_two_steps_is_found(in_pieces: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "_MERGED_PAGES", 1)
+    saved: list[int] = []
+
+    def save_one() -> bool:
+        saved.append(in_pieces.save(Draft(f"Valve {len(saved)}", f"The valve {len(saved)} sticks.")).id)
+        return len(saved) < 5
+
+    compact(in_pieces.store, go_on=save_one)
+    compact(in_pieces.store)
+    for number, id in enumerate(saved):
+        assert in_pieces.search(f'"valve {number} sticks"').results[0].id == id
+
+
+def test_what_was_deleted_stays_away(in_pieces: Engram) -> None:
+    in_pieces.observations.delete(7, hard=True)
+    in_pieces.observations.delete(8)
+    held = contents(in_pieces)
+    compact(in_pieces.store)
+    assert contents(in_pieces) == held
+
+
+def test_a_server_that_nobody_asks_does_it_by_itself(in_pieces: Engram) -> None:
+    with Engram(in_pieces.settings.data_dir, session_mode="process") as server:
+        wait_until(lambda: len(pieces(in_pieces)) == 1)
+        assert server.search("pump number 3", all_projects=True).results
+
+
+def test_a_server_that_is_asked_waits(in_pieces: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "QUIET_SECONDS", 0.5)
+    with Engram(in_pieces.settings.data_dir, session_mode="process") as server:
+        before = pieces(in_pieces)
+        for _ in range(30):
+            server.search("pump number 3")
+            time.sleep(0.05)
+        assert pieces(in_pieces) == before
+
+
+def test_a_server_looks_again_after_many_writes(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "_LOOK_AFTER_WRITES", 20)
+    with Engram(app.settings.data_dir, session_mode="process") as server:
+        time.sleep(0.3)  # its first look finds nothing to do
+        for number in range(43):
+            server.save(Draft(f"Number {number}", f"The pump number {number} drips."))
+        wait_until(lambda: not scattered(pieces(app)))
+
+
+def test_somebody_who_writes_is_not_waited_for(in_pieces: Engram) -> None:
+    before = pieces(in_pieces)
+    other = sqlite3.connect(in_pieces.store.path, isolation_level=None)
+    other.execute("begin immediate")
+    try:
+        started = time.monotonic()
+        with pytest.raises(StoreError):
+            compact(in_pieces.store)
+        compaction.compacted(in_pieces.store)
+        assert time.monotonic() - started < 2
+    finally:
+        other.rollback()
+        other.close()
+    assert pieces(in_pieces) == before
+
+
+def test_a_busy_file_is_tried_again(in_pieces: Engram) -> None:
+    other = sqlite3.connect(in_pieces.store.path, isolation_level=None)
+    other.execute("begin immediate")
+    working = Compaction(in_pieces.store)
+    working.start()
+    try:
+        time.sleep(0.5)
+        assert len(pieces(in_pieces)) > 1
+        other.rollback()
+        wait_until(lambda: len(pieces(in_pieces)) == 1)
+    finally:
+        working.stop()
+        other.close()
+
+
+def test_an_error_ends_nothing_but_the_attempt(in_pieces: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> Store:
+        failed.append(True)
+        raise OSError("no more descriptors")
+
+    monkeypatch.setattr(compaction, "_LOOK_AFTER_WRITES", 1)
+    failed: list[bool] = []
+    working = Compaction(in_pieces.store, open_store=fail)
+    working.start()
+    try:
+        wait_until(lambda: len(failed) == 1)
+        in_pieces.save(Draft("Another", "The last straw of the camel."))
+        wait_until(lambda: len(failed) == 2)
+    finally:
+        working.stop()
+
+
+def test_an_import_leaves_an_index_in_one_piece(in_pieces: Engram, tmp_path: Path) -> None:
+    file = tmp_path / "memory.json"
+    in_pieces.transfer.export(file)
+    with Engram(tmp_path / "other") as other:
+        for number in range(13):
+            other.save(Draft(f"Number {number}", f"Another thing of number {number}."), project="widgets")
+        other.transfer.import_file(file)
+        assert len(pieces(other)) == 1
+
+
+def test_a_server_ends_at_once_in_the_middle_of_it(in_pieces: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "_MERGED_PAGES", 1)
+    monkeypatch.setattr(compaction, "_PAUSE_SECONDS", 5.0)
+    working = Compaction(in_pieces.store)
+    working.start()
+    before = in_pieces.store.asked
+    wait_until(lambda: in_pieces.store.asked > before)
+    time.sleep(0.3)
+    started = time.monotonic()
+    working.stop()
+    assert time.monotonic() - started < 1
+    assert not working._thread.is_alive()
+
+
+_KILLED = """
+import os, sys
+from pathlib import Path
+from engram_py.services import compaction
+from engram_py.store import segments
+from engram_py.store.database import Store
+
+compaction._LEAST_PAGES, segments._MERGED_PAGES = 2, 1
+step = segments.merge
+
+def killed(store, index, *, first):
+    step(store, index, first=first)
+    if not first:
+        os._exit(9)
+    return True
+
+segments.merge = killed
+compaction.compact(Store(Path(sys.argv[1])))
+"""
+
+
+def test_a_process_that_dies_in_a_step_leaves_a_whole_index(in_pieces: Engram) -> None:
+    held = contents(in_pieces)
+    died = subprocess.run([sys.executable, "-c", _KILLED, str(in_pieces.store.path)], check=False, timeout=60)
+    assert died.returncode == 9
+    assert contents(in_pieces) == held
+    compact(in_pieces.store)
+    assert contents(in_pieces) == held
+    assert len(pieces(in_pieces)) == 1
