@@ -18,9 +18,12 @@ from engram_py.recall.stopwords import said_nothing_by
 MAX_WORDS = 40
 _ASKED_FIRST = 12
 MAX_QUERY_CHARS = 8_000
+# What has more words than this was pasted, not asked: its quotes and dashes are its own.
+PASTED_WORDS = 30
 _MAX_WORD_CHARS = 80
 _MAX_PHRASES = 8
 
+_ITS_OWN = f"in a text of more than {PASTED_WORDS} words, quotes and -words are read as words"
 _ID = re.compile(r"\s*\[?#([0-9]{1,18})\]?\s*\Z")
 _QUOTED = re.compile(r"(?<![^\s(])(-?)[\"“”„«]([^\"“”„«»]{1,300})[\"“”»]")
 # "What kind of", "how many", "did we decide", "do orders use": the last word asks, it is not what is asked about.
@@ -60,7 +63,8 @@ class Query:
     """A parsed query: ``text`` is what was read of it; ``words`` may be empty (punctuation only).
 
     ``phrases`` and ``excluded`` are FTS5 expressions that a hit must, or must not, match. ``observation_id`` is set
-    for ``#12``. ``asked`` is the text without filters and exclusions. ``notes`` say what was not understood.
+    for ``#12``. ``asked`` is the text without filters and exclusions. ``notes`` say what was not understood. Of a
+    ``pasted`` text neither quotes nor dashes mean anything.
     """
 
     text: str
@@ -72,6 +76,7 @@ class Query:
     filters: Filters = field(default_factory=Filters)
     asked: str = ""
     notes: tuple[str, ...] = ()
+    pasted: bool = False
 
     @property
     def content_words(self) -> tuple[Word, ...]:
@@ -99,15 +104,21 @@ def parse_query(text: str, *, filters: bool = False) -> Query:
     # Half of a surrogate pair cannot be bound to a statement.
     clean = unicodedata.normalize("NFC", text[:MAX_QUERY_CHARS].encode("utf-8", "replace").decode())
     shortened = len(text) > MAX_QUERY_CHARS
+    pasted = len(clean.split()) > PASTED_WORDS
     numbered = _ID.match(clean)
     observation_id = int(numbered[1]) if numbered else None
     if not filters:
         words, cut = _most_telling(clean)
-        return Query(clean, words, observation_id, shortened or cut, asked=clean)
+        return Query(clean, words, observation_id, shortened or cut, asked=clean, pasted=pasted)
     found, rest, notes = cut_filters(clean)
-    phrases, excluded, rest = _marked(rest)
+    phrases, excluded, unmarked = _marked(rest)
+    if pasted:
+        notes += (_ITS_OWN,) if phrases or excluded else ()
+        phrases, excluded = (), ()
+    else:
+        rest = unmarked
     words, cut = _most_telling(rest)
-    return Query(clean, words, observation_id, shortened or cut, phrases, excluded, found, rest, notes)
+    return Query(clean, words, observation_id, shortened or cut, phrases, excluded, found, rest, notes, pasted)
 
 
 def match_all(words: Sequence[Word]) -> str:

@@ -7,7 +7,7 @@ from datetime import tzinfo
 
 from engram_py.errors import InvalidArgumentError
 from engram_py.models.context import MODES, Context, Item, Mode, Section
-from engram_py.models.observation import MOST_COUNTED, Observation
+from engram_py.models.observation import Observation
 from engram_py.models.session import SessionLine
 from engram_py.services.anchors import Anchors
 from engram_py.services.context_ask import Ask
@@ -24,7 +24,6 @@ from engram_py.services.search import Search
 from engram_py.services.trail import Trail
 from engram_py.services.usage import Usage
 from engram_py.services.vetting import Vetting
-from engram_py.store import observations as table
 from engram_py.store import usage as usage_table
 from engram_py.store.database import Store
 
@@ -173,7 +172,7 @@ class Contexts(Overview):
         match ask.mode:
             case "session":
                 sections = session_sections(self._store, self._providers, draw)
-                memories = table.count_live(self._store, ask.reads, cap=MOST_COUNTED + 1)
+                memories = usage_table.count_visible(self._store, ask.reads)
             case "query":
                 names = {} if self._gate == "off" else self._known_names(draw)
                 sections, section, cue = self._query.sections(draw, mode=self._gate, names=names)

@@ -9,7 +9,7 @@ from functools import partial
 from engram_py.capture.normalize import check_text, normalize_topic_key
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProjectError, InvalidTopicKeyError
 from engram_py.models.explain import Explain, Rung, Silence
-from engram_py.models.observation import MOST_COUNTED, Results
+from engram_py.models.observation import Results
 from engram_py.recall.days import may_name_days
 from engram_py.recall.floor import FLOOR, Verdict
 from engram_py.recall.month_days import days_there_are_not
@@ -31,6 +31,7 @@ from engram_py.services.usage import Usage
 from engram_py.services.vectors import Vectors
 from engram_py.store import observations as table
 from engram_py.store import search as index
+from engram_py.store import usage as usage_table
 from engram_py.store.database import Store
 
 MOST = 20
@@ -111,7 +112,7 @@ class Search:
             results=hits,
             rung=_rung(found) if hits else "none",
             projects=sight.projects,
-            memories=table.count_live(self._store, sight.projects, cap=MOST_COUNTED + 1),
+            memories=usage_table.count_visible(self._store, sight.projects),
             warnings=tuple(notes),
             explain=self._explain(found, [one for one in placed if one.row.id in ids], floor, sight, started)
             if explain

@@ -7,7 +7,6 @@ from functools import partial
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.models.context import Context, Section
-from engram_py.models.observation import MOST_COUNTED
 from engram_py.models.session import Prompt
 from engram_py.services.anchors import Anchors
 from engram_py.services.journal import Journal
@@ -18,6 +17,7 @@ from engram_py.services.vetting import Findings, Vetting
 from engram_py.store import observations as observation_table
 from engram_py.store import session_memory as table
 from engram_py.store.database import Store
+from engram_py.store.usage import count_visible
 
 # spec/engram-behaviour.md 1.11, the compaction variant.
 SAVED, PROMPTS = 20, 10
@@ -73,7 +73,7 @@ class SessionMemory:
                 Section(ASKED_SECTION, tuple(asked)),
             ),
             max_bytes=BUDGET_BYTES,
-            memories=observation_table.count_live(self._store, [session.project], cap=MOST_COUNTED + 1),
+            memories=count_visible(self._store, [session.project]),
             remarks=findings.remarks,
         )
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from engram_py.models.observation import MOST_COUNTED
 from engram_py.store.database import Store
+from engram_py.store.observations import count_live, projects_json
 
 # Counters alone: no trigger of the search index fires for them, and what other machines hear about stays as it was.
 COUNT = """
@@ -35,3 +37,15 @@ def written(store: Store) -> tuple[int, int, int]:
     with store.connection() as connection:
         [others] = connection.execute("pragma data_version").fetchone()
         return id(connection), store.writes, others
+
+
+def count_visible(store: Store, projects: Sequence[str] | None) -> int:
+    """How many observations the projects see, counted no further than about ``MOST_COUNTED``, and again only after
+    somebody wrote: to count 10,000 takes .2 ms."""
+    now, asked = written(store), projects_json(projects)
+    since, counted = store.visible
+    if since != now:
+        store.visible = (now, counted := {})
+    if asked not in counted:
+        counted[asked] = count_live(store, projects, cap=MOST_COUNTED + 1)
+    return counted[asked]

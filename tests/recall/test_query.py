@@ -205,9 +205,21 @@ def test_filters_are_no_words_unless_they_are_not_asked_for() -> None:
 
 
 def test_no_more_phrases_are_looked_up_than_anybody_types() -> None:
-    query = parse_query(" ".join(f'"word {number}" -no{number}' for number in range(50)), filters=True)
+    query = parse_query(" ".join(f'"word {number}" -no{number}' for number in range(10)), filters=True)
     assert 0 < len(query.phrases) <= 8
     assert 0 < len(query.excluded) <= 8
+
+
+def test_what_was_pasted_has_quotes_and_dashes_of_its_own() -> None:
+    log = 'cc -shared -pipe said: the "in" keyword of "a loop" ' + " ".join(f"line{number}" for number in range(25))
+    query = parse_query(f"type:bugfix {log}", filters=True)
+    assert (query.pasted, query.phrases, query.excluded) == (True, (), ())
+    assert {"keyword", "shared", "loop"} <= {word.text for word in query.words}
+    assert query.filters.types == ("bugfix",)
+    assert query.notes == ("in a text of more than 30 words, quotes and -words are read as words",)
+
+    plain = parse_query(log.replace('"', "").replace(" -", " "), filters=True)
+    assert (plain.pasted, plain.notes) == (True, ())
 
 
 @pytest.mark.parametrize(

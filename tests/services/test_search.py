@@ -322,3 +322,12 @@ def test_any_text_with_a_known_word_finds_it(app: Engram, query: str) -> None:
     fill(app)
     saved = kept(app, "The queue drains. It drops x, y and table observations near title.")
     assert ids(app, query, floor=0.1) == [saved]
+
+
+def test_what_others_saved_is_counted_at_once(app: Engram, open_memory: Opener) -> None:
+    other = open_memory()
+    for number in range(1, 4):
+        (app if number % 2 else other).save(Draft(f"Pump {number}", f"The pump number {number} drips."))
+        assert (app.search("pump").memories, other.search("pump").memories) == (number, number)
+    app.observations.delete(1)
+    assert (app.search("pump").memories, other.search("pump").memories) == (2, 2)

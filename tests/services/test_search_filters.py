@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.services import search as rules
+from engram_py.store import usage
 from tests.services.anchored import commit, lines, write
 from tests.services.conftest import FakeClock, Git, Opener, RepoMaker
 from tests.services.searching import fill, ids, kept, silence
@@ -274,7 +274,7 @@ def test_a_type_that_is_usual_or_used_or_resembles_none_is_not_corrected(app: En
 def test_a_type_in_use_is_not_corrected_in_a_large_memory(
     app: Engram, monkeypatch: pytest.MonkeyPatch, everywhere: bool
 ) -> None:
-    monkeypatch.setattr(rules, "MOST_COUNTED", 5)
+    monkeypatch.setattr(usage, "MOST_COUNTED", 5)
     kept(app, "The importer crashed on empty rows.", type="bug")
     for number in range(10):
         kept(app, f"Thing {number}.", type="decision")

@@ -176,6 +176,13 @@ def test_a_long_log_is_read_by_what_it_says_and_not_by_its_times(app: Engram) ->
     assert [hit.title for hit in found.results][:1] == ["Pool deadlock"]
 
 
+def test_a_pasted_log_that_quotes_a_stop_word_and_has_options_is_read_as_words(app: Engram) -> None:
+    saved = kept(app, "The linker needs rpath on BSD, or the loader misses librte.", title="Linker and rpath")
+    fill(app)
+    log = " ".join(f"0x{number:08x}" for number in range(30))
+    assert ids(app, f'{log} cc -shared -rpath linker: the "in" keyword, loader misses librte') == [saved]
+
+
 def test_an_answer_names_the_words_that_nobody_knows_and_a_pasted_log_does_not(app: Engram) -> None:
     fill(app)
     kept(app, QUEUE)
