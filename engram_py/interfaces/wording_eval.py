@@ -64,22 +64,29 @@ def _head(value: Evaluation, now: datetime) -> Iterator[str]:
     yield f"{facts}: {asked}, {learned} of them learned, {silent} that should find nothing"
     if value.kept_at is not None:
         both = sum(one.comparable for one in value.asked)
-        yield f"before: the run kept {clock(value.kept_at, now)}; {amount(both, 'question')} asked then and now"
+        new = sum(one.new for one in value.asked)
+        asked = f"{amount(both, 'question')} asked then and now" + (f", {new} new" if new else "")
+        yield f"before: the run kept {clock(value.kept_at, now)}; {asked}"
         yield f"changed since then: {', '.join(value.changed) or 'neither the program nor the index'}"
 
 
 def _table(value: Evaluation) -> Iterator[str]:
-    columns = {"all": value.measures}
-    if value.learned.questions:
-        columns["learned"] = value.learned
-    if value.before is not None and value.now is not None:
-        columns |= {"before": value.before, "after": value.now}
+    columns = _columns(value)
     yield f"{'':14}" + "".join(f"{name:>10}" for name in columns)
+    yield f"{'with an answer':14}" + "".join(f"{measures.questions:>10}" for measures in columns.values())
     for name, label in _NAMES.items():
         cells = "".join(f"{_share(measures, name):>10}" for measures in columns.values())
         yield f"{label:14}{cells}" + ("  FELL" if name in value.fell else "")
     cells = "".join(f"{_false(measures):>10}" for measures in columns.values())
     yield f"{'false answers':14}{cells}" + ("  ROSE" if "false_answers" in value.fell else "")
+
+
+def _columns(value: Evaluation) -> dict[str, Measures]:
+    """Of a comparison what both runs asked, and apart from it what only this one did."""
+    if value.before is None or value.now is None:
+        return {"all": value.measures} | ({"learned": value.learned} if value.learned.questions else {})
+    new = value.new if any(one.new for one in value.asked) else None
+    return {"before": value.before, "now": value.now} | ({"new": new} if new else {})
 
 
 def _share(measures: Measures, name: str) -> str:
@@ -135,8 +142,10 @@ def _verdict(value: Evaluation) -> Sequence[str]:
     if value.kept:
         lines.append("kept: later runs are compared with this one")
     elif value.kept_at is not None:
-        fresh = sum(one.before is None for one in value.asked)
-        lines += [f"{amount(fresh, 'question')} newer than the kept run: --keep compares"] if fresh else []
+        new = sum(one.new for one in value.asked)
+        lines += (
+            [f"{amount(new, 'new question')}, not compared: --keep compares later runs with this one"] if new else []
+        )
     return lines
 
 

@@ -102,10 +102,16 @@ class Asked:
     def comparable(self) -> bool:
         return self.before is not None and "lost" not in (self.outcome, self.before)
 
+    @property
+    def new(self) -> bool:
+        """Nothing of the kept run says how it was answered then: added or changed since, or it has an answer again."""
+        return not self.comparable and self.outcome != "lost"
+
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A run over all questions. ``now`` and ``before`` are over the questions that both runs asked.
+    """A run over all questions. ``now`` and ``before`` are over the questions that both runs asked, ``new`` is over
+    those that only this one did.
 
     ``fell`` names the measures that are worse than in the kept run by more than ``tolerance``. ``changed`` says what
     is not as it was then: the program, the index. ``kept`` when later runs are compared with this one.
@@ -120,6 +126,7 @@ class Evaluation:
     kept_facts: dict[str, str] = field(default_factory=dict)
     now: Measures | None = None
     before: Measures | None = None
+    new: Measures | None = None
     changed: tuple[str, ...] = ()
     fell: tuple[str, ...] = ()
     kept: bool = False

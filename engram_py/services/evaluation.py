@@ -63,7 +63,8 @@ class Evaluations:
         """Keep a question that the observations ``ids`` answer, or with ``silent`` one that nothing should answer.
 
         Asked from ``project``; by default from where the first answer was saved, else from here. Adding it again
-        adds answers. What was learned of it gives way.
+        adds answers. What was learned of it gives way. With other answers it is another question: what the kept run
+        made of it is forgotten.
 
         Raises:
             InvalidInputError: the question is empty or too long, names both or neither of answers and silence,
@@ -106,7 +107,7 @@ class Evaluations:
             return "added"
         if old["origin"] == "learned":
             self._store.update("eval_questions", {"id": old["id"]}, values)
-            self._store.execute("delete from eval_answers where question_id = :id", id=old["id"])
+            table.forget_answers(self._store, old["id"])
             self._answer(old["id"], found, now)
             return "updated"
         if bool(old["silent"]) != silent:
@@ -115,8 +116,11 @@ class Evaluations:
             raise InvalidArgumentError("question", text, expected=expected)
         known = {row["sync_id"] for row in table.answers(self._store, old["id"])}
         new = [one for one in found if one.sync_id not in known]
+        if not new:
+            return "unchanged"
+        table.forget_outcome(self._store, old["id"])
         self._answer(old["id"], new, now)
-        return "updated" if new else "unchanged"
+        return "updated"
 
     def _answer(self, number: int, found: Iterable[Observation], now: str) -> None:
         for one in found:
@@ -271,6 +275,7 @@ def _compared(result: Evaluation, kept_at: str, kept_facts: dict[str, str]) -> E
         kept_facts=kept_facts,
         now=now,
         before=before,
+        new=_measures(one for one in result.asked if one.new),
         changed=tuple(changed),
         fell=tuple(fell),
     )

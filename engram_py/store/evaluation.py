@@ -139,6 +139,17 @@ def known_numbers(store: Store, numbers: Sequence[int]) -> set[int]:
     return {row[0] for row in store.rows(sql, ids=json.dumps(list(numbers)))}
 
 
+def forget_answers(store: Store, number: int) -> None:
+    """Remove the answers of a question, and what the kept run made of it with them."""
+    store.execute("delete from eval_answers where question_id = :question", question=number)
+    forget_outcome(store, number)
+
+
+def forget_outcome(store: Store, number: int) -> None:
+    """Leave a question out of the kept run."""
+    store.execute("delete from eval_outcomes where question_id = :question", question=number)
+
+
 def forget_learned(store: Store) -> int:
     """Remove what was learned, and the searches it would be learned from."""
     store.execute("delete from search_trail")

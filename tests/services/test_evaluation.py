@@ -292,6 +292,32 @@ def test_a_question_added_later_is_neither_rise_nor_fall(app: Engram, ids: dict[
     assert result.measures.hit_5 == 0.5
     assert result.now == result.before
     assert outcome(result, "nothing like it").before is None
+    assert result.now is not None
+    assert result.new is not None
+    assert (result.now.questions, result.new.questions, result.new.hit_5) == (1, 1, 0)
+
+
+def test_a_question_with_other_answers_than_in_the_kept_run_is_a_new_one(app: Engram, ids: dict[str, int]) -> None:
+    app.trail.searched("what runs", projects=("widgets",), ids=[ids["backup"]])
+    app.get(ids["backup"])
+    app.evaluations.add("access tokens", [ids["tokens"]])
+    app.evaluations.add("loopback 7437", [ids["port"]])
+    run(app)
+    app.evaluations.add("what runs", silent=True)
+    app.evaluations.add("access tokens", [ids["backup"]])
+
+    result = run(app)
+
+    assert (result.fell, result.now) == ((), result.before)
+    assert [one.question for one in result.asked if one.comparable] == ["loopback 7437"]
+    assert sorted(one.question for one in result.asked if one.new) == ["access tokens", "what runs"]
+
+
+def test_an_answer_that_a_question_has_already_leaves_it_in_the_comparison(app: Engram, ids: dict[str, int]) -> None:
+    app.evaluations.add("access tokens", [ids["tokens"]])
+    run(app)
+    app.evaluations.add("access tokens", [ids["tokens"]])
+    assert outcome(run(app), "access tokens").comparable
 
 
 def test_a_removed_question_is_left_out_of_the_comparison(app: Engram, ids: dict[str, int]) -> None:

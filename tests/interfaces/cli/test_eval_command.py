@@ -60,6 +60,23 @@ def test_a_fall_is_shown_question_by_question_and_ends_with_exit_code_1(run: Run
 
 
 @pytest.mark.usefixtures("tested")
+def test_both_columns_of_a_comparison_count_the_same_questions_and_new_ones_stand_apart(run: Run) -> None:
+    run("eval")
+    run("eval", "add", "the colour of the sky", "2")
+
+    told = run("eval")
+
+    table = [line.split() for line in told.stdout.splitlines()]
+    assert told.exit_code == 0
+    assert "3 questions asked then and now, 1 new\n" in told.stdout
+    assert ["before", "now", "new"] in table
+    assert ["with", "an", "answer", "2", "2", "1"] in table
+    assert ["hit@5", "1.000", "1.000", "0.000"] in table
+    assert ["false", "answers", "0", "of", "1", "0", "of", "1", "-"] in table
+    assert told.stdout.endswith("1 new question, not compared: --keep compares later runs with this one\n")
+
+
+@pytest.mark.usefixtures("tested")
 def test_a_fall_within_the_tolerance_that_was_given_is_none(run: Run) -> None:
     run("eval")
     run("update", "1", "--title", "Gone", "--content", "Elsewhere.")
