@@ -142,6 +142,8 @@ def _next_step(value: Results, silence: Silence) -> str:
         return "Next: give at least one word, #id, or a filter such as type:decision."
     if not value.memories:
         return f"Next: save something, nothing is kept here yet{_elsewhere(value)}."
+    if silence.unworded:
+        return "Next: add a word that does, or put the words in quotes to find them as they stand."
     if silence.marked:
         return "Next: search without the quotes and the -words."
     if silence.elsewhere and not silence.promising:

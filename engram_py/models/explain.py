@@ -64,8 +64,8 @@ class Silence:
     ``nearest`` holds at least a third of what is known of the question (0: nothing does); ``promising`` says that it
     is not far from an answer, ``foreign`` that the question is not in English, as far as its small words tell. Only
     other projects know what stands in ``elsewhere``. The nearest covers ``covered`` of the question where ``needed`` is
-    the least (both 0 where nothing came near); phrases or exclusions were asked for where it is ``marked``, and nothing
-    but filters where it is ``unworded``."""
+    the least (both 0 where nothing came near); phrases or exclusions were asked for where it is ``marked``, and no
+    word says what to look for where it is ``unworded``: it is filters, stop words, or none at all."""
 
     unknown: tuple[str, ...]
     topics: tuple[str, ...]

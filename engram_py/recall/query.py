@@ -83,6 +83,11 @@ class Query:
         """The words that are not stop words, or all of them when there are no others."""
         return tuple(word for word in self.words if not word.stop) or self.words
 
+    @property
+    def asks(self) -> bool:
+        """Whether it says what to look for: by a phrase, or a word that is no stop word."""
+        return bool(self.phrases) or not all(word.stop for word in self.words)
+
     def restricted(self, expression: str) -> str:
         """``expression`` held to the rows that have the phrases and none of the excluded words."""
         required = " AND ".join([f"({expression})", *self.phrases])
@@ -91,7 +96,7 @@ class Query:
     def unquoted(self) -> Query | None:
         """The same question with its phrases as words, or None where it asks for nothing besides them."""
         quoted = {word for phrase in self.phrases for word in segments(phrase)}
-        if not quoted or all(word.text in quoted for word in self.content_words):
+        if not quoted or all(word.stop or word.text in quoted for word in self.words):
             return None
         return replace(self, phrases=())
 
@@ -187,7 +192,10 @@ def _most_telling(text: str) -> tuple[tuple[Word, ...], bool]:
     runs = segments(_MOMENT.sub(" ", text)) or segments(text)
     spelt = _spelt(runs)
     framing = {word.lower() for frame in _FRAME.finditer(text) for word in frame.groups() if word}
-    stops = {*said_nothing_by(runs), *framing}
+    nothing = said_nothing_by(runs)
+    stops = {*nothing, *framing}
+    if stops.issuperset(spelt):  # "what did we decide": else nothing would be asked
+        stops = set(nothing)
     if len(spelt) <= MAX_WORDS:
         return tuple(_word(key, segment, key in stops) for key, segment in spelt.items()), False
     telling = [key for key in spelt if key not in stops] or list(spelt)

@@ -38,6 +38,7 @@ MOST = 20
 MATCH_MODES = ("all", "any")
 # Of rows that are about files, as many as this are compared with them to list those that changed.
 STALE_READ = 200
+_MOST_SAID = 80  # characters of a query in a note
 # Of so many is asked whether they have a type, before it is called unusual.
 TYPES_READ = 10_000
 
@@ -172,7 +173,9 @@ class Search:
         several, placed = self._named(parsed, sight, limit)
         if placed:
             return several, placed
-        if not parsed.words:
+        if not parsed.asks:
+            if exact:
+                return Found(rungs=[Rung("exact", len(exact), "a topic key")]), self._hits.exact(exact)
             return self._listed(parsed, sight, limit)
         found = self._retrieved(parsed, sight, limit, floor)
         found.notes = (*several.notes, *found.notes)
@@ -237,22 +240,23 @@ class Search:
         return () if notes and table.has_type(self._store, sight.projects, types, cap=TYPES_READ) else notes
 
     def _listed(self, parsed: Query, sight: Sight, limit: int) -> tuple[Found, list[Placed]]:
-        """Only filters: what they let through, the latest change first."""
+        """No word says what to look for: what the filters let through, latest change first; without any, nothing."""
         if not sight.filtered and not parsed.filters.projects:
-            return Found(), []
+            return Found(rungs=[Rung("words", 0, "none says what to look for")]), []
         unwanted = " OR ".join(parsed.excluded) or None
         most = STALE_READ if sight.stale else limit
         ids = index.latest(self._store, sight.values, unwanted=unwanted, limit=most)
-        return Found(rungs=[Rung("filters", len(ids), "no word to rank by: latest change first")]), self._hits.exact(
-            ids
-        )
+        words = f'"{parsed.asked.strip()[:_MOST_SAID]}"'
+        notes = (f"{words} does not say what to look for; the filters alone were asked",) if parsed.words else ()
+        rung = Rung("filters", len(ids), "no word to rank by: latest change first")
+        return Found(rungs=[rung], notes=notes), self._hits.exact(ids)
 
     def _note_use(
         self, parsed: Query, sight: Sight, ids: Sequence[int], silence: Silence | None, *, narrowed: bool
     ) -> None:
         self._usage.surfaced(ids)
         named = [silence.nearest] if silence and silence.nearest else ids
-        narrowed = narrowed or sight.filtered or not parsed.words
+        narrowed = narrowed or sight.filtered or not parsed.asks
         self._trail.searched(parsed.text, projects=sight.projects, ids=named, narrowed=narrowed)
 
     def _explain(self, found: Found, placed: list[Placed], floor: float, sight: Sight, started: float) -> Explain:

@@ -66,7 +66,7 @@ def silence_of(parsed: Query, found: Found, sight: Sight, floor: float) -> Silen
         covered=round(covered, 3) if short else 0.0,
         needed=round(needed, 3) if short else 0.0,
         marked=bool(parsed.phrases or parsed.excluded),
-        unworded=not parsed.words,
+        unworded=not parsed.asks,
     )
 
 
@@ -74,12 +74,14 @@ def _reason(
     parsed: Query, found: Found, sight: Sight, floor: float, elsewhere: tuple[str, ...], *, known: bool
 ) -> str | None:
     """Why, or None where what is nearest covers too little."""
-    if not parsed.words and sight.filtered:
+    if not parsed.asks and (sight.filtered or parsed.filters.projects):
         return "nothing passes the filters"
     if parsed.observation_id is not None:
         return f"there is no memory #{parsed.observation_id}, or it was deleted"
     if not parsed.words:
         return "there is no word in it to search for"
+    if not parsed.asks:
+        return "no word of it says what to look for, so nothing was looked up"
     if found.filtered_away:
         return "what has these words was filtered away"
     if sight.stale and found.verdict.answers(floor):

@@ -243,6 +243,12 @@ def test_a_filter_is_not_blamed_for_words_that_nobody_ever_saw() -> None:
             'zebra ""', {}, "try other words, or search all projects (all_projects, --all)", id="quotes-of-nothing"
         ),
         pytest.param("re-try", {}, "try other words, or search all projects (all_projects, --all)", id="hyphen"),
+        pytest.param(
+            "who is it",
+            {"unworded": True},
+            "add a word that does, or put the words in quotes to find them as they stand",
+            id="stop-words",
+        ),
         pytest.param("...", {}, "give at least one word, #id, or a filter such as type:decision", id="no-word"),
         pytest.param(
             "zebra",

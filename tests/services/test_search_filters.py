@@ -226,6 +226,22 @@ def test_many_rows_about_fresh_files_do_not_hide_a_stale_one(app: Engram, folder
     assert ids(app, "is:stale", limit=3) == ids(app, "is:stale queue", limit=3) == [old]
 
 
+def test_filters_beside_stop_words_list_as_if_alone_and_say_so(app: Engram) -> None:
+    saved = [kept(app, "The pool.", type="decision"), kept(app, "A queue, without the article.", type="decision")]
+    kept(app, "The ledger.", type="bugfix")
+
+    found = app.searches.search("type:decision the")
+
+    assert ([hit.id for hit in found.results], found.rung) == (saved[::-1], "filters")
+    assert found.warnings == ('"the" does not say what to look for; the filters alone were asked',)
+    assert app.searches.search("type:decision").warnings == ()
+    assert ids(app, "project:widgets the") == ids(app, "project:widgets")
+    assert len(ids(app, "the", type="decision")) == 2
+    empty = app.searches.search("type:policy the")
+    assert empty.silence is not None
+    assert empty.silence.reason == "nothing passes the filters"
+
+
 # --- what filters took away -------------------------------------------------------------------------------------
 
 

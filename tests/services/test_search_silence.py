@@ -462,6 +462,43 @@ def test_a_search_sees_what_another_process_saved_just_now(app: Engram, data_dir
     assert ids(app, "retry queue") == [saved]
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param("the", id="one"),
+        pytest.param("who is it", id="english"),
+        pytest.param("¿qué es lo que hay?", id="spanish"),
+        pytest.param("the -queue", id="and-an-excluded-word"),
+    ],
+)
+def test_a_query_of_stop_words_alone_finds_nothing_and_says_that_nothing_was_looked_up(app: Engram, query: str) -> None:
+    kept(app, "The pool is what it is, and who is it that has it? ¿Qué es lo que hay?")
+
+    found = silence(app, query)
+
+    assert found.reason == "no word of it says what to look for, so nothing was looked up"
+    assert (found.unworded, found.unknown, found.nearest, found.topics) == (True, (), 0, ())
+
+
+def test_quoted_stop_words_are_looked_for(app: Engram) -> None:
+    saved = kept(app, "Of an alarm at night: who is it for?")
+    kept(app, "It is what the pool is, and who waits for it.")
+    assert ids(app, '"who is it"') == [saved]
+    assert silence(app, '"who is she"').reason == "no memory here has its words as the quotes and the minus ask"
+    assert ids(app, '"who is she" for what') == []
+
+
+def test_a_topic_key_of_stop_words_is_found_by_it(app: Engram) -> None:
+    saved = kept(app, "The pool waits.", topic_key="how/it-is")
+    assert ids(app, "how/it-is") == [saved]
+
+
+def test_a_question_framed_by_its_only_word_asks_for_that(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, "We decided on Postgres.")
+    assert ids(app, "what did we decide?") == [saved]
+
+
 def test_a_question_in_another_language_is_told_to_ask_in_the_memorys(app: Engram) -> None:
     fill(app)
     assert silence(app, "¿dónde están las copias de seguridad?").foreign
