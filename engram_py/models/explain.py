@@ -62,8 +62,8 @@ class Explain:
 class Silence:
     """Why nothing was answered: words this memory never saw, topics that are near, and what the filters took away.
     ``nearest`` holds at least a third of what is known of the question (0: nothing does); ``promising`` says that it
-    is not far from an answer, ``foreign`` that the question is not in English, as far as its small words tell. Only
-    other projects know what stands in ``elsewhere``. The nearest covers ``covered`` of the question where ``needed`` is
+    is not far from an answer, ``foreign`` that the question is not in English and no memory is in another language, as
+    far as small words tell. Only other projects know what stands in ``elsewhere``. The nearest covers ``covered`` of the question where ``needed`` is
     the least (both 0 where nothing came near); phrases or exclusions were asked for where it is ``marked``, and no
     word says what to look for where it is ``unworded``: it is filters, stop words, or none at all."""
 

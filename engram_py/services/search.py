@@ -104,7 +104,7 @@ class Search:
         # Whether a file changed is known only of what was looked at.
         hits = self._hits.shown(found.terms, placed if sight.stale else placed[:limit], stale_only=sight.stale)[:limit]
         ids = [hit.id for hit in hits]
-        silence = None if hits else silence_of(parsed, found, sight, floor)
+        silence = None if hits else silence_of(self._store, parsed, found, sight, floor)
         self._note_use(parsed, sight, ids, silence, narrowed=bool(type or scope))
         notes = [*said, *sight.notes, *place_notes, *_notes(query, parsed), *found.notes]
         notes += () if hits else self._types_of_nobody(sight, types_of(type, parsed.filters))

@@ -8,13 +8,16 @@ from engram_py.models.explain import Silence
 from engram_py.recall.bm25 import idf
 from engram_py.recall.closeness import label, lens
 from engram_py.recall.floor import BACKGROUND, DAMPING, FLOOR, is_elsewhere, is_ordinary, tells_elsewhere, weights
-from engram_py.recall.query import Query
+from engram_py.recall.query import Query, match_any
 from engram_py.recall.score import Scored, Term
-from engram_py.recall.stopwords import is_foreign
+from engram_py.recall.segments import segments
+from engram_py.recall.stopwords import FOREIGN, is_foreign
 from engram_py.recall.topics import shares_a_word
 from engram_py.services.hits import goal_of
 from engram_py.services.retrieval import Found
 from engram_py.services.sight import Sight
+from engram_py.store import search as index
+from engram_py.store.database import Store
 
 # The nearest is named where it holds a third of what is known of the question, by idf, and reaches three fifths of the
 # floor. It is offered where it holds half, and more of the question than nobody here knows: of "why did we leave
@@ -31,9 +34,11 @@ _LOOKED_THROUGH, _MOST_TOPICS = 20, 5
 # memories: 20 empty answers to questions about other software named 76 topics, now 8; of 60 questions with one word of
 # a title among foreign ones 59 were told a topic with that word, now 53.
 _MUCH, _FEW_ROWS = 0.3, 5
+# Memories that are read for their language, and how much of each.
+_LISTENED, _HEARD_CHARS = 60, 1_000
 
 
-def silence_of(parsed: Query, found: Found, sight: Sight, floor: float) -> Silence:
+def silence_of(store: Store, parsed: Query, found: Found, sight: Sight, floor: float) -> Silence:
     """Why nothing that was ``found`` answers, in words and as far as a reader can act on it."""
     best = next(iter(found.scored), None)
     holds = _holds(best, found) if best is not None else 0.0
@@ -59,7 +64,7 @@ def silence_of(parsed: Query, found: Found, sight: Sight, floor: float) -> Silen
         filters=sight.said,
         nearest=nearest.id if nearest is not None else 0,
         nearest_title=". ".join(filter(None, (nearest.title, goal_of(nearest)))) if nearest is not None else "",
-        foreign=is_foreign([word.text for word in parsed.words]),
+        foreign=is_foreign([word.text for word in parsed.words]) and not _is_foreign_here(store, parsed, sight),
         reason=reason or f"the nearest covers {covered:.1%} of the question; {needed:.1%} is needed",
         promising=nearest is not None and (enough or _titled(nearest.title, found) >= OFFERED_TITLED),
         elsewhere=elsewhere,
@@ -104,6 +109,16 @@ def _elsewhere(parsed: Query, found: Found, sight: Sight) -> tuple[str, ...]:
     if hidden or (found.scored and found.verdict.elsewhere < TELLING_ELSEWHERE):
         return ()
     return tuple(term.text for term in found.terms if tells_elsewhere(term))
+
+
+def _is_foreign_here(store: Store, parsed: Query, sight: Sight) -> bool:
+    """Whether a memory is in another language than English as well: of those with small words of the question, and of
+    the latest."""
+    small = [word for word in parsed.words if word.text in FOREIGN]
+    projects = sight.unfiltered().values
+    ids = [*index.newest(store, match_any(small), limit=_LISTENED), *index.latest(store, projects, limit=_LISTENED)]
+    rows = index.seen(store, ids, projects).values()
+    return any(is_foreign(segments(f"{row.title} {row.content[:_HEARD_CHARS]}")) for row in rows)
 
 
 @cache

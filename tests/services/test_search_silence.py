@@ -505,6 +505,34 @@ def test_a_question_in_another_language_is_told_to_ask_in_the_memorys(app: Engra
     assert not silence(app, "where are the backups kept safe?").foreign
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("Las copias de la base están en el servidor de noche, según el plan.", False, id="its-own"),
+        pytest.param("Wir haben die Preise und das Lager nicht im Griff.", False, id="another-foreign-one"),
+        pytest.param("Why `del` and `de la` are names: the column is de, and la is its code.", True, id="a-few-words"),
+    ],
+)
+def test_a_question_in_another_language_is_told_so_only_where_no_memory_is_in_one(
+    app: Engram, text: str, said: bool
+) -> None:
+    fill(app)
+    kept(app, text)
+    kept(app, "Dónde están las llaves de la oficina: en el armario.", project="gizmos")
+    assert silence(app, "¿dónde se compra la leche para los gatos?").foreign is said
+    assert silence(app, "¿dónde se compra la leche para los gatos?", type="policy").foreign is said
+
+
+@pytest.mark.parametrize("asked", ["¿dónde están las copias de seguridad?", "where are the backups kept safe?"])
+def test_only_a_question_in_another_language_without_an_answer_has_memories_read_for_theirs(
+    app: Engram, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(app)
+    kept(app, "Las copias de seguridad: dónde están? En el servidor.")
+    monkeypatch.setattr("engram_py.services.silence._is_foreign_here", lambda *_: pytest.fail("it was asked"))
+    app.searches.search(asked)
+
+
 def test_no_topic_is_near_that_shares_no_telling_word_with_the_question(app: Engram) -> None:
     fill(app)
     kept(app, "The restart of the pool waits for the ledger.", topic_key="pool/size")
