@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engram_py.interfaces.wording_search import nothing, still
+from engram_py.interfaces.wording_search import counted_in_order, nothing, still
 from engram_py.models.explain import Explain, Numbers
 from engram_py.models.observation import Results
 
@@ -40,7 +40,7 @@ def sections(value: Results) -> list[Section]:
 
 def head(value: Results) -> list[str]:
     """What was found, in a line, or why there is nothing."""
-    return [f"{len(value.results)} found ({value.rung}), best first."] if value.results else nothing(value)
+    return [counted_in_order(value, value.rung)] if value.results else nothing(value)
 
 
 def foot(explain: Explain) -> str:

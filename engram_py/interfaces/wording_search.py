@@ -16,6 +16,7 @@ _MOST_NAMED = 8
 _TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 _WHOLE = 0.999
 _WORD = re.compile(r"\w+")
+_QUOTE, _MINUS = re.compile(r"""["“”„«»]"""), re.compile(r"(?<!\S)-\S")
 _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
 
 
@@ -23,11 +24,17 @@ def results(value: Results, *, now: datetime, full: bool = False) -> str:
     """Hits, best first: handle, type, title, age, one line of the text. Without any, why, and what to do next."""
     if not value.results:
         return "\n".join([*nothing(value), *notes(value.warnings)])
-    count = len(value.results)
-    order = "as named" if value.rung == "named" else f"({_rung(value)}), best first"
-    head = f"{count} found {order}. mem_get_observation(id) opens one."
+    head = f"{counted_in_order(value, _rung(value))} mem_get_observation(id) opens one."
     lines = [head, *unseen(value), *(line for hit in value.results for line in _hit(hit, value, now, full))]
     return "\n".join([*lines, *notes(value.warnings)])
+
+
+def counted_in_order(value: Results, rung: str) -> str:
+    """How many hits there are, by which step, and in which order they stand."""
+    count = len(value.results)
+    if value.rung == "named":
+        return f"{count} found as named."
+    return f"{count} found ({rung}), {'latest change' if value.rung == 'filters' else 'best'} first."
 
 
 def unseen(value: Results) -> list[str]:
@@ -130,8 +137,10 @@ def _near(silence: Silence) -> str:
 def _next_step(value: Results, silence: Silence) -> str:
     if silence.filters and silence.unworded:
         keys = dict.fromkeys(f"{one.partition(':')[0]}:" for one in silence.filters)
-        return f"Next: give another {' or '.join(keys)}, or words to search for."
-    if silence.filters and (silence.filtered or not silence.unknown):
+        return f"Next: give another {' or '.join(keys)}, or words instead."
+    if silence.numbered:
+        return "Next: search by words instead."
+    if silence.filters and (silence.filtered or not (silence.unknown or silence.elsewhere)):
         return f"Next: search without {_named(silence.filters)}."
     if silence.unworded and silence.marked:
         return "Next: give a word to search for as well; -word only leaves out."
@@ -145,7 +154,7 @@ def _next_step(value: Results, silence: Silence) -> str:
     if silence.unworded:
         return "Next: add a word that does, or put the words in quotes to find them as they stand."
     if silence.marked:
-        return "Next: search without the quotes and the -words."
+        return f"Next: search without {_marks(value.query)}."
     if silence.elsewhere and not silence.promising:
         return "Next: search all projects (all_projects, --all), or try other words."
     if silence.promising:
@@ -155,8 +164,14 @@ def _next_step(value: Results, silence: Silence) -> str:
     return f"Next: try other words{_elsewhere(value)}."
 
 
+def _marks(query: str) -> str:
+    found = [*(["the quotes"] if _QUOTE.search(query) else []), *(["the -words"] if _MINUS.search(query) else [])]
+    return " and ".join(found)
+
+
 def _elsewhere(value: Results) -> str:
-    return "" if value.projects is None else ", or search all projects (all_projects, --all)"
+    there = value.silence is not None and value.silence.others and value.projects is not None
+    return ", or search all projects (all_projects, --all)" if there else ""
 
 
 def still(words: str, limit: int) -> str:

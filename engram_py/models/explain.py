@@ -63,9 +63,10 @@ class Silence:
     """Why nothing was answered: words this memory never saw, topics that are near, and what the filters took away.
     ``nearest`` holds at least a third of what is known of the question (0: nothing does); ``promising`` says that it
     is not far from an answer, ``foreign`` that the question is not in English and no memory is in another language, as
-    far as small words tell. Only other projects know what stands in ``elsewhere``. The nearest covers ``covered`` of the question where ``needed`` is
-    the least (both 0 where nothing came near); phrases or exclusions were asked for where it is ``marked``, and no
-    word says what to look for where it is ``unworded``: it is filters, stop words, or none at all."""
+    far as small words tell. Only other projects know what stands in ``elsewhere``. The nearest covers ``covered`` of
+    the question where ``needed`` is the least (both 0 where nothing came near). Phrases or exclusions may be what hides
+    an answer where it is ``marked``; no word says what to look for where it is ``unworded``: it is filters, stop words,
+    or none at all; ``numbered`` says that it is nothing but ids. ``others``: there are memories of other projects."""
 
     unknown: tuple[str, ...]
     topics: tuple[str, ...]
@@ -81,3 +82,5 @@ class Silence:
     needed: float = 0.0
     marked: bool = False
     unworded: bool = False
+    numbered: bool = False
+    others: bool = True

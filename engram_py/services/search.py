@@ -178,7 +178,6 @@ class Search:
                 return Found(rungs=[Rung("exact", len(exact), "a topic key")]), self._hits.exact(exact)
             return self._listed(parsed, sight, limit)
         found = self._retrieved(parsed, sight, limit, floor)
-        found.notes = (*several.notes, *found.notes)
         if exact:
             found.rungs.insert(0, Rung("exact", len(exact), "a topic key; words follow"))
         if self._vectors.enabled:
@@ -190,6 +189,8 @@ class Search:
         whole_first = not any_word and not found.near
         wanted = STALE_READ if sight.stale else limit
         placed = self._hits.placed(answers, found.rows, whole_first=whole_first, limit=wanted)
+        if placed:  # an empty answer says itself what is not there
+            found.notes = (*several.notes, *found.notes)
         return found, [*self._hits.exact(exact), *placed]
 
     def _retrieved(self, parsed: Query, sight: Sight, limit: int, floor: float) -> Found:
@@ -224,7 +225,8 @@ class Search:
         rows = table.by_ids(self._store, ids[:limit])
         there = [one for one in ids[:limit] if one in rows and rows[one].deleted_at is None]
         gone = [f"#{one}" for one in ids[:limit] if one not in there]
-        notes = [f"there is no memory {', '.join(gone)}, or it was deleted"] if gone else []
+        deleted = "it was" if len(gone) == 1 else "they were"
+        notes = [f"there is no memory {', '.join(gone)}, or {deleted} deleted"] if gone else []
         notes += [f"{len(ids)} memories were named; the first {limit} were looked up"] if len(ids) > limit else []
         notes += _unheld(sight) if there else ()
         rung = Rung("named", len(there), "ids name observations")

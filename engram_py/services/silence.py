@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from engram_py.models.explain import Silence
@@ -14,8 +15,10 @@ from engram_py.recall.segments import segments
 from engram_py.recall.stopwords import FOREIGN, is_foreign
 from engram_py.recall.topics import shares_a_word
 from engram_py.services.hits import goal_of
+from engram_py.services.lookup import handles
 from engram_py.services.retrieval import Found
 from engram_py.services.sight import Sight
+from engram_py.store import observations as table
 from engram_py.store import search as index
 from engram_py.store.database import Store
 
@@ -36,15 +39,19 @@ _LOOKED_THROUGH, _MOST_TOPICS = 20, 5
 _MUCH, _FEW_ROWS = 0.3, 5
 # Memories that are read for their language, and how much of each.
 _LISTENED, _HEARD_CHARS = 60, 1_000
+_MOST_NUMBERS = 8
 
 
 def silence_of(store: Store, parsed: Query, found: Found, sight: Sight, floor: float) -> Silence:
     """Why nothing that was ``found`` answers, in words and as far as a reader can act on it."""
+    numbers = (parsed.observation_id,) if parsed.observation_id is not None else handles(parsed.asked)
+    if numbers:
+        return _of_numbers(numbers)
     best = next(iter(found.scored), None)
     holds = _holds(best, found) if best is not None else 0.0
     covered, needed = found.verdict.coverage, floor * found.verdict.ease
     # What no project would answer is not said to be known to others.
-    known = parsed.observation_id is None and _known_at_all(found) >= needed
+    known = _known_at_all(found) >= needed
     elsewhere = _elsewhere(parsed, found, sight) if known else ()
     reached = found.verdict.coverage >= min(floor, FLOOR) * found.verdict.ease * REACHED
     near = holds >= NAMED and reached and not elsewhere
@@ -58,7 +65,7 @@ def silence_of(store: Store, parsed: Query, found: Found, sight: Sight, floor: f
     reason = _reason(parsed, found, sight, floor, elsewhere, known=known)
     short = reason is None
     return Silence(
-        unknown=found.unknown if parsed.observation_id is None else (),
+        unknown=found.unknown,
         topics=tuple(topics)[:_MOST_TOPICS],
         filtered=found.filtered_away,
         filters=sight.said,
@@ -70,9 +77,23 @@ def silence_of(store: Store, parsed: Query, found: Found, sight: Sight, floor: f
         elsewhere=elsewhere,
         covered=round(covered, 3) if short else 0.0,
         needed=round(needed, 3) if short else 0.0,
-        marked=bool(parsed.phrases or parsed.excluded),
+        marked=_is_marked(parsed, found),
         unworded=not parsed.asks,
+        others=sight.projects is not None and table.count_others(store, sight.projects, cap=1) > 0,
     )
+
+
+def _of_numbers(numbers: Sequence[int]) -> Silence:
+    """What ids name is opened whatever the filters say, and from every project: nothing of these is to blame."""
+    named = ", ".join(f"#{one}" for one in numbers[:_MOST_NUMBERS]) + (", …" if len(numbers) > _MOST_NUMBERS else "")
+    deleted = "it was" if len(numbers) == 1 else "they were"
+    return Silence((), (), 0, (), 0, f"there is no memory {named}, or {deleted} deleted", numbered=True, others=False)
+
+
+def _is_marked(parsed: Query, found: Found) -> bool:
+    """Whether phrases or exclusions may be what hides an answer: not where nobody knows any of the words."""
+    known = not parsed.asks or any(term.rows and not term.stands_for for term in found.terms)
+    return known and bool(parsed.phrases or parsed.excluded)
 
 
 def _reason(
@@ -80,9 +101,7 @@ def _reason(
 ) -> str | None:
     """Why, or None where what is nearest covers too little."""
     if not parsed.asks and (sight.filtered or parsed.filters.projects):
-        return "nothing passes the filters"
-    if parsed.observation_id is not None:
-        return f"there is no memory #{parsed.observation_id}, or it was deleted"
+        return f"nothing passes the filters{' without the words left out' if parsed.excluded else ''}"
     if not parsed.words:
         return "there is no word in it to search for"
     if not parsed.asks:
@@ -93,8 +112,9 @@ def _reason(
         return "what has these words is not stale"
     if found.scored:
         return None
-    if parsed.phrases or parsed.excluded:
-        return "no memory here has its words as the quotes and the minus ask"
+    if _is_marked(parsed, found):
+        asking = [*(["the quotes"] if parsed.phrases else []), *(["the minus"] if parsed.excluded else [])]
+        return f"no memory here has its words as {' and '.join(asking)} ask{'s' if asking == ['the minus'] else ''}"
     if elsewhere:
         return "no memory seen from here has any of its words"
     if known and not sight.filtered and sight.projects is not None:
@@ -103,9 +123,10 @@ def _reason(
 
 
 def _elsewhere(parsed: Query, found: Found, sight: Sight) -> tuple[str, ...]:
-    """The words that only other projects know, where these are a good part of the question; none where a filter, a
-    phrase or an exclusion may be what hides them."""
-    hidden = sight.filtered or sight.projects is None or parsed.phrases or parsed.excluded
+    """The words that only other projects know, where these are a good part of the question; none where a filter that
+    took something away, a phrase or an exclusion may be what hides them."""
+    filters = sight.filtered and (found.filtered_away or found.scored)
+    hidden = filters or sight.projects is None or parsed.phrases or parsed.excluded
     if hidden or (found.scored and found.verdict.elsewhere < TELLING_ELSEWHERE):
         return ()
     return tuple(term.text for term in found.terms if tells_elsewhere(term))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -150,6 +151,20 @@ def test_a_summary_whose_title_says_its_goal_is_not_named_by_it_twice(app: Engra
     assert app.searches.search("tests wrote").results[0].goal == ""
 
 
+@pytest.mark.parametrize(
+    ("rung", "said_of_it"),
+    [
+        ("filters", "2 found (filters), latest change first."),
+        ("named", "2 found as named."),
+        ("exact", "2 found (an exact one first), best first."),
+        ("any word", "2 found (any word), best first."),
+    ],
+)
+def test_hits_are_said_to_stand_in_the_order_they_have(rung: str, said_of_it: str) -> None:
+    value = found(hit(), hit(13), rung=rung)
+    assert said(value)[0] == f"{said_of_it} mem_get_observation(id) opens one."
+
+
 # Nothing
 
 
@@ -197,8 +212,8 @@ def test_filters_that_took_nothing_away_are_named_as_well() -> None:
 @pytest.mark.parametrize(
     ("filters", "step"),
     [
-        (("file:x.py",), "give another file:, or words to search for"),
-        (("type:policy", "type:note", "since:7d"), "give another type: or since:, or words to search for"),
+        (("file:x.py",), "give another file:, or words instead"),
+        (("type:policy", "type:note", "since:7d"), "give another type: or since:, or words instead"),
     ],
 )
 def test_filters_that_are_the_whole_query_are_not_to_be_left_out(filters: tuple[str, ...], step: str) -> None:
@@ -223,10 +238,15 @@ def test_a_filter_is_not_blamed_for_words_that_nobody_ever_saw() -> None:
         pytest.param(
             '"access token"',
             {"nearest": 3, "promising": True, "marked": True},
-            "search without the quotes and the -words",
+            "search without the quotes",
             id="phrase",
         ),
-        pytest.param("timeout -redis", {"marked": True}, "search without the quotes and the -words", id="excluded"),
+        pytest.param("timeout -redis", {"marked": True}, "search without the -words", id="excluded"),
+        pytest.param(
+            "“time out” -redis", {"marked": True}, "search without the quotes and the -words", id="phrase-and-excluded"
+        ),
+        pytest.param("#12", {"numbered": True}, "search by words instead", id="an-id"),
+        pytest.param("zebra", {"others": False}, "try other words", id="no-other-project"),
         pytest.param(
             "-redis",
             {"marked": True, "unworded": True},
@@ -322,6 +342,10 @@ def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_t
         "An answer covers 43.0% of the question at least; 2 below that were held back; filters: type:bugfix."
         " It took 12.5 ms.",
     ]
+
+
+def test_an_explained_list_is_said_to_stand_in_the_order_it_has() -> None:
+    assert said(replace(explained(), rung="filters"))[0] == "1 found (filters), latest change first."
 
 
 def test_what_was_named_is_said_not_to_be_ranked() -> None:

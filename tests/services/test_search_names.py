@@ -93,7 +93,19 @@ def test_handles_of_nothing_are_said_and_their_numbers_searched(app: Engram) -> 
     found = app.searches.search("#811 #812")
 
     assert ([hit.id for hit in found.results], found.rung) == ([1], "all words")
-    assert found.warnings == ("there is no memory #811, #812, or it was deleted",)
+    assert found.warnings == ("there is no memory #811, #812, or they were deleted",)
+
+
+@pytest.mark.parametrize("asked", ["#811 #812", "#811 #812 type:policy"])
+def test_ids_of_nothing_are_neither_unknown_words_nor_filtered_away(app: Engram, asked: str) -> None:
+    kept(app, "The 13th thing.")
+    kept(app, "Elsewhere.", project="gizmos")
+    found = app.searches.search(asked)
+
+    assert found.warnings == ()
+    assert found.silence is not None
+    assert found.silence.reason == "there is no memory #811, #812, or they were deleted"
+    assert (found.silence.numbered, found.silence.unknown, found.silence.filters) == (True, (), ())
 
 
 def test_more_handles_than_an_answer_holds_are_cut_and_it_says_so(app: Engram) -> None:

@@ -333,6 +333,40 @@ def test_an_id_that_is_not_there_sends_nobody_to_a_number_of_another_project(app
         assert found.reason == f"there is no memory {asked}, or it was deleted"
 
 
+def test_a_filter_that_took_nothing_away_is_not_blamed_for_what_only_another_project_knows(app: Engram) -> None:
+    fill(app)
+    kept(app, "The kubernetes ingress.", project="gadgets")
+    found = silence(app, "kubernetes ingress type:policy")
+    assert (found.elsewhere, found.filtered) == (("kubernetes", "ingress"), 0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        pytest.param('"retry acknowledge"', "no memory here has its words as the quotes ask", id="quotes"),
+        pytest.param("retry -queue", "no memory here has its words as the minus asks", id="minus"),
+        pytest.param(
+            '"retry drains" -early', "no memory here has its words as the quotes and the minus ask", id="both"
+        ),
+        pytest.param('"zebra crossing"', "no memory here has any of its words", id="unknown-in-quotes"),
+        pytest.param("zebra -queue", "no memory here has any of its words", id="unknown-beside-a-minus"),
+        pytest.param("type:note -queue", "nothing passes the filters without the words left out", id="filters"),
+    ],
+)
+def test_quotes_and_minus_are_blamed_only_for_words_that_are_known(app: Engram, asked: str, reason: str) -> None:
+    kept(app, QUEUE)
+    found = silence(app, asked)
+    assert (found.reason, found.marked) == (reason, "any of" not in reason)
+
+
+def test_other_projects_are_offered_only_where_there_are_any(app: Engram) -> None:
+    kept(app, QUEUE)
+    assert not silence(app, "zebra").others
+    kept(app, QUEUE, project="gizmos")
+    assert silence(app, "zebra").others
+    assert not silence(app, "zebra", all_projects=True).others
+
+
 @pytest.mark.parametrize("asked", ["kubernetes type:policy", "kubernetes since:2099", '"kubernetes ingress" sync'])
 def test_what_a_filter_or_a_phrase_hides_is_not_said_to_be_elsewhere(app: Engram, asked: str) -> None:
     fill(app)
@@ -484,7 +518,7 @@ def test_quoted_stop_words_are_looked_for(app: Engram) -> None:
     saved = kept(app, "Of an alarm at night: who is it for?")
     kept(app, "It is what the pool is, and who waits for it.")
     assert ids(app, '"who is it"') == [saved]
-    assert silence(app, '"who is she"').reason == "no memory here has its words as the quotes and the minus ask"
+    assert silence(app, '"who is she"').reason == "no memory here has its words as the quotes ask"
     assert ids(app, '"who is she" for what') == []
 
 
