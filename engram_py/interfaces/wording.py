@@ -62,7 +62,9 @@ def _saved(value: Saved, now: datetime) -> str:
     lines = [f'{verb[value.outcome]} [#{value.id}] "{value.title}" ({value.type}) in {value.project}']
     if value.scope != "project":
         lines[0] += f", {value.scope}"
-    if value.suggested_topic_key:
+    if value.topic_holder is not None:
+        lines.append(f"Near [#{value.topic_holder}]: topic_key {value.suggested_topic_key} revises that one instead.")
+    elif value.suggested_topic_key:
         lines.append(f"topic_key to revise it later: {value.suggested_topic_key}")
     if value.candidates:
         lines.append("May agree or conflict with older memory; give each a verdict with mem_judge:")

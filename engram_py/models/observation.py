@@ -19,8 +19,7 @@ Outcome = Literal["added", "updated", "duplicate"]
 SCOPES: tuple[Scope, ...] = ("project", "personal", "global")
 SHARED_SCOPES: tuple[Scope, ...] = ("personal", "global")  # seen from every project
 
-# Suggested, not enforced: `type` is free text.
-TYPES = (
+TYPES = (  # suggested, not enforced: `type` is free text
     "decision", "bugfix", "pattern", "discovery", "learning", "architecture", "config", "preference", "policy",
     "fact", "note", "identity", "session_summary", "passive", "manual",
 )  # fmt: skip
@@ -164,6 +163,7 @@ class Saved:
     state: str
     review_after: str | None
     suggested_topic_key: str | None = None
+    topic_holder: int | None = None  # what holds the suggested topic already
     truncation: Truncated | None = None
     redacted: int = 0
     candidates: tuple[Candidate, ...] = ()

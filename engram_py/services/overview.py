@@ -8,8 +8,8 @@ from engram_py.capture.topics import suggest_topic_key
 from engram_py.models.context import Stats, Suggestion
 from engram_py.services.lookup import same_title
 from engram_py.services.projects import Projects
+from engram_py.services.topic_keys import near_topic
 from engram_py.store import journal as journal_table
-from engram_py.store import observations as table
 from engram_py.store import projects as project_table
 from engram_py.store.database import Store
 
@@ -21,17 +21,17 @@ class Overview:
     _projects: Projects
 
     def suggest_topic(self, *, type: str = "", title: str = "", content: str = "") -> Suggestion:
-        """A topic key for a text to come, and what holds that key in the current project."""
-        key = suggest_topic_key(type=type, title=title, content=content)
+        """A topic key for a text to come, and what holds that key, or a near one, in the current project."""
         place = self._projects.for_read()
+        made = Suggestion(suggest_topic_key(type=type, title=title, content=content), None, None)
         for project in place.reads or ():
             for row in same_title(self._store, title, project=project, scope=place.default_scope):
                 if row["topic_key"]:
                     return Suggestion(row["topic_key"], row["id"], row["title"])
-            held = table.live_topic(self._store, topic_key=key, project=project, scope=place.default_scope)
-            if held:
-                return Suggestion(key, held.id, held.title)
-        return Suggestion(key, None, None)
+            found = near_topic(self._store, made.topic_key, project=project, scope=place.default_scope)
+            if found is not None:
+                return found
+        return made
 
     def stats(self, project: str | None = None) -> Stats:
         """Counts of everything kept, or of one project."""

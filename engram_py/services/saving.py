@@ -32,6 +32,7 @@ from engram_py.services.journal import Journal, new_sync_id
 from engram_py.services.lookup import same_title
 from engram_py.services.projects import Projects
 from engram_py.services.sessions import Sessions
+from engram_py.services.topic_keys import near_topic
 from engram_py.store import observations as table
 from engram_py.store.database import Store
 
@@ -171,9 +172,12 @@ class Saving:
         """``changed``: the clock of a text that is new, which older ones may contradict."""
         kept = table.by_id(self._store, row_id)
         assert kept is not None
-        suggestion = None
+        suggestion, holder = None, None
         if not kept.topic_key and outcome == "added" and kept.type not in ("session_summary", "passive"):
             suggestion = suggest_topic_key(type=kept.type, title=kept.title, content=kept.content)
+            near = near_topic(self._store, suggestion, project=kept.project, scope=kept.scope)
+            if near is not None:
+                suggestion, holder = near.topic_key, near.existing_id
         return Saved(
             outcome=outcome,
             id=kept.id,
@@ -191,6 +195,7 @@ class Saving:
             state=kept.state(self._journal.moment()),
             review_after=kept.review_after,
             suggested_topic_key=suggestion,
+            topic_holder=holder,
             truncation=new.truncation,
             redacted=new.redacted,
             candidates=self._candidates.find(kept, clock=changed) if changed else (),

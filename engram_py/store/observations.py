@@ -31,6 +31,16 @@ order by +updated_at desc, +id desc
 limit 1
 """
 
+# Read from the index of topics alone: each beginning is one step into it.
+TOPICS_BEGINNING = """
+select topic_key
+from json_each(:beginnings) as beginning
+cross join observations indexed by observations_topic
+    on project = :project and scope = :scope and deleted_at is null
+    and topic_key >= beginning.value and topic_key < beginning.value || :last
+limit :limit
+"""
+
 EQUAL_TEXT = f"""
 select {COLUMNS}
 from observations
@@ -139,6 +149,12 @@ def by_id(store: Store, observation_id: int) -> Observation | None:
 def by_sync_id(store: Store, sync_id: str) -> Observation | None:
     row = store.row(BY_SYNC_ID, sync_id=sync_id)
     return None if row is None else Observation.from_row(row)
+
+
+def topics_beginning(store: Store, beginnings: Sequence[str], *, project: str, scope: str, limit: int) -> list[str]:
+    """The topic keys of a project and a scope that begin so, those of the first beginning first."""
+    values = {"beginnings": json.dumps(beginnings), "last": chr(0x10FFFF), "limit": limit}
+    return [row[0] for row in store.tuples(TOPICS_BEGINNING, project=project, scope=scope, **values)]
 
 
 def live_topic(store: Store, *, topic_key: str, project: str, scope: str) -> Observation | None:

@@ -8,6 +8,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.errors import InvalidArgumentError
+from engram_py.models.context import Suggestion
 from engram_py.models.observation import Change
 from tests.services.conftest import FakeClock, Opener, draft
 
@@ -135,6 +136,14 @@ def test_what_was_superseded_leaves_the_context_and_a_pinned_one_is_marked(app: 
 
     assert [row.id for row in context.recent] == [new.id]
     assert context.superseded == {pinned.id: f"[#{new.id}]"}
+
+
+def test_a_suggestion_names_a_near_topic_and_what_holds_it(app: Engram) -> None:
+    kept = app.save(draft("Fifteen minutes.", title="What was decided", topic_key="decision/lifetime-of-tokens"))
+
+    suggestion = app.contexts.suggest_topic(type="decision", title="Token lifetime")
+
+    assert suggestion == Suggestion("decision/lifetime-of-tokens", kept.id, "What was decided")
 
 
 def test_a_suggestion_names_the_topic_that_has_this_title(app: Engram) -> None:

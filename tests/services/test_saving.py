@@ -8,6 +8,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.errors import TextTooLongError
+from engram_py.store import observations as table
 from tests.services.conftest import FakeClock, Opener, draft, rows_of, whole
 
 
@@ -177,6 +178,64 @@ def test_a_revision_keeps_the_aliases_unless_it_brings_its_own(app: Engram) -> N
 def test_a_save_without_a_topic_suggests_one_and_a_save_with_one_does_not(app: Engram) -> None:
     assert app.save(draft("Fifteen minutes.", type="decision")).suggested_topic_key == "decision/token-lifetime"
     assert app.save(draft("One hour.", topic_key="auth/tokens")).suggested_topic_key is None
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param("decision/token-lifetime", id="the-same"),
+        pytest.param("decision/lifetime-token", id="another-order"),
+        pytest.param("decision/lifetimes-of-tokens", id="plural"),
+        pytest.param("decision/access-token-lifetime", id="one-word-more"),
+        pytest.param("token/lifetime", id="another-separator"),
+        pytest.param("token-lifetime", id="no-family"),
+        pytest.param("topic/token_lifetime", id="underscore"),
+    ],
+)
+def test_a_save_suggests_the_topic_that_is_there_and_near(app: Engram, key: str) -> None:
+    held = app.save(draft("Fifteen minutes.", title="What was decided", topic_key=key))
+    app.save(draft("Elsewhere.", title="Elsewhere", topic_key="decision/token-lifetime"), project="gizmos")
+
+    saved = app.save(draft("One hour.", type="decision"))
+
+    assert (saved.outcome, saved.suggested_topic_key, saved.topic_holder) == ("added", held.topic_key, held.id)
+    assert app.save(draft("Two hours.", topic_key=saved.suggested_topic_key)).id == held.id
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param("bug/token-lifetime", id="another-family"),
+        pytest.param("decision/tokens", id="one-word-of-two"),
+        pytest.param("decision/token-lifetime-in-gizmos-tests", id="two-words-more"),
+        pytest.param("decision/token-length", id="another-word"),
+        pytest.param("entity/token-lifetime", id="an-entity"),
+    ],
+)
+def test_a_topic_about_something_else_is_not_suggested(app: Engram, key: str) -> None:
+    app.save(draft("Fifteen minutes.", title="What was decided", topic_key=key))
+    saved = app.save(draft("One hour.", type="decision"))
+    assert (saved.suggested_topic_key, saved.topic_holder) == ("decision/token-lifetime", None)
+
+
+def test_a_deleted_topic_and_one_of_another_scope_are_not_suggested(app: Engram) -> None:
+    gone = app.save(draft("Fifteen minutes.", title="What was decided", topic_key="decision/lifetime-token"))
+    app.observations.delete(gone.id)
+    app.save(draft("Mine.", title="Mine", topic_key="decision/lifetime-tokens", scope="personal"))
+    assert app.save(draft("One hour.", type="decision")).topic_holder is None
+
+
+def test_a_near_topic_is_found_by_one_step_into_the_index_however_many_topics_there_are(app: Engram) -> None:
+    for number in range(300):
+        app.save(draft(f"The {number}th.", title=f"Note {number}", topic_key=f"decision/aa{number}"))
+    held = app.save(draft("Fifteen minutes.", title="What was decided", topic_key="decision/lifetime-of-tokens"))
+    statement = "explain query plan " + table.TOPICS_BEGINNING
+    values = {"beginnings": "[]", "last": "z", "limit": 1, "project": "widgets", "scope": "project"}
+
+    plan = [row["detail"] for row in app.store.rows(statement, **values)]
+
+    assert app.save(draft("One hour.", type="decision")).topic_holder == held.id
+    assert any("USING INDEX observations_topic" in one or "COVERING INDEX observations_topic" in one for one in plan)
 
 
 def test_another_process_sees_what_was_saved_at_once(app: Engram, open_memory: Opener) -> None:

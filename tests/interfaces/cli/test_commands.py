@@ -181,3 +181,10 @@ def test_times_are_shown_in_the_configured_zone(run: Run, saved: int, monkeypatc
 
     assert "2026-01-03 08:30 JST" in tokyo
     assert "2026-01-02 23:30 UTC" in run("get", "2").stdout
+
+
+def test_a_save_near_a_topic_names_its_key_and_what_holds_it(run: Run) -> None:
+    run("save", "Auth model", "JWTs.", "--topic", "architecture/auth-tokens")
+    told = run("save", "Token for auth", "JWTs with RS256.", "--type", "architecture")
+    assert "Near [#1]: topic_key architecture/auth-tokens revises that one instead.\n" in told.stdout
+    assert "topic_key to revise it later" not in told.stdout
