@@ -84,10 +84,10 @@ class Projects:
         head: bool = True,
     ) -> Place:
         """Where a read looks. Without one project it reads the candidates, or everything, and says so. Without ``head``
-        git is not asked for the branch and the commit of a directory that nobody named a project for."""
+        git is not asked for the branch and the commit as they are now."""
         if all_projects:
             return Place("", "all", str(self._directory), None)
-        named = self._named(project, session_id)
+        named = self._named(project, session_id, head=head)
         if named is None:
             return self._at(self._locator.locate(self._directory, head=head))
         if project and not table.exists(self._store, named.project):
@@ -134,7 +134,9 @@ class Projects:
         """What the directory of this process says, its ``.engram.json`` included."""
         return self._locator.locate(self._directory)
 
-    def _named(self, project: str | None, session_id: str | None, *, elsewhere: bool = False) -> Place | None:
+    def _named(
+        self, project: str | None, session_id: str | None, *, elsewhere: bool = False, head: bool = True
+    ) -> Place | None:
         """The project somebody named: by argument, by the session, or for the whole process.
 
         ``elsewhere``: the call names a directory of its own, which the process's session says nothing about.
@@ -142,7 +144,7 @@ class Projects:
         if project:
             name = _checked_name(project)
             warnings = () if name == project else (f'project name normalized: "{project}" → "{name}"',)
-            return self._place(name, "explicit", warnings=warnings)
+            return self._place(name, "explicit", warnings=warnings, head=head)
         if session_id is not None and session_id.strip():
             from engram_py.services.intake import clean_session_id  # redaction is not loaded for nothing
 
@@ -151,21 +153,28 @@ class Projects:
             session_id = None  # hosts send blanks for what they leave out
         session = session_table.by_id(self._store, session_id) if session_id else None
         if session is not None and session.project:
-            return self._place(session.project, "session", path=session.directory)
+            return self._place(session.project, "session", path=session.directory, head=head)
         if self._session_project and not session_id and not elsewhere:
-            return self._place(self._session_project, "session")
+            return self._place(self._session_project, "session", head=head)
         if self._override:
-            return self._place(normalize_project(self._override), "override", here=True)
+            return self._place(normalize_project(self._override), "override", here=True, head=head)
         return None
 
     def _place(
-        self, name: str, source: str, *, path: str = "", here: bool = False, warnings: tuple[str, ...] = ()
+        self,
+        name: str,
+        source: str,
+        *,
+        path: str = "",
+        here: bool = False,
+        warnings: tuple[str, ...] = (),
+        head: bool = True,
     ) -> Place:
         """A named project. Where it is also the project of this directory (``here``: whatever git says), the branch
         and the preferences of the directory hold for it as well."""
         name = self._identities.canonical(name)
         place = Place(name, source, path or str(self._directory), (name,), warnings=warnings)
-        location = self._locator.locate(self._directory)
+        location = self._locator.locate(self._directory, head=head)
         if here or (location.name is not None and self._identities.owner(location) == name):
             branch, commit = _head(location)
             return replace(place, default_scope=location.settings.default_scope, branch=branch, commit=commit)

@@ -208,3 +208,27 @@ def test_projects_are_listed_the_last_active_first_with_their_counts(app: Engram
     assert (lines["alpha"].observations, lines["alpha"].sessions, lines["alpha"].aliases) == (2, 1, ("first",))
     assert (lines["beta"].observations, lines["beta"].prompts) == (0, 1)
     assert [line.name for line in app.projects.list()] == ["alpha", "beta"]
+
+
+def test_a_search_does_not_read_where_head_is_whatever_names_its_project(
+    make_repo: RepoMaker, open_memory: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = make_repo("by-folder")
+    memory, overridden = open_memory(here), open_memory(here, project="by-override")
+    memory.save(draft("Fifteen minutes."), session_id="s-1")
+    asked: list[object] = []
+
+    def read(repository: object) -> tuple[str, str]:
+        asked.append(repository)
+        return "main", "a1"
+
+    overridden.searches.search("zebra")  # now both know the folder
+    monkeypatch.setattr("engram_py.project.locate.read_head", read)
+    memory.searches.search("zebra", project="by-folder")
+    memory.searches.search("zebra", session_id="s-1")
+    memory.searches.search("zebra")
+    overridden.searches.search("zebra")
+    assert asked == []  # a hit is asked, of which branch it is
+
+    assert memory.projects.for_read("by-folder").commit == "a1"
+    assert len(asked) == 1
