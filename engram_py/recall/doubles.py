@@ -31,9 +31,12 @@ vet veterinarian|verify validate
 """
 
 # What one calls so and another so, who works on the same thing. Many mean something else as well, so they only stand in
-# for a word that this memory has never seen.
+# for a word that this memory has never seen. Sensors are listed, because no rule tells a clipped word of four letters
+# from another one: of 37 words of the development sets that began with a rare one (`playstation` with `play`,
+# `restaurada` with `rest`) few meant it.
 SAME_THING = """
-a11y accessibility|abort cancel|allow permit|annual yearly annually|anonymize anonymise pseudonymize
+a11y accessibility|accel accelerometer|baro barometer|gyro gyroscope|magneto magnetometer|opto optocoupler
+abort cancel|allow permit|annual yearly annually|anonymize anonymise pseudonymize
 autocomplete typeahead autosuggest|backup snapshot|batch bulk|bill invoice|billing invoicing|blank empty|ble bluetooth
 broken corrupt corrupted|brownout undervoltage|bug defect|cheap inexpensive|clone duplicate|colour color|combine merge
 compile build|container docker|courier carrier|crash segfault panic|cron schedule scheduled|daily everyday

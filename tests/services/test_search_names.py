@@ -24,12 +24,21 @@ from tests.services.searching import fill, ids, kept
         ("intermittent segfault", "A flaky crash of the resolver."),
         ("yearly price", "The annual plan costs 24.99."),
         ("logins", "A page for signin."),
+        ("gyroscope", "The gyro is calibrated at start-up for 3 seconds."),
+        ("barometers", "The baro drifts."),
     ],
 )
 def test_a_word_is_found_by_its_other_name(app: Engram, question: str, text: str) -> None:
     fill(app)
     saved = kept(app, text)
     assert ids(app, question) == [saved]
+
+
+@pytest.mark.parametrize(("question", "text"), [("playstation", "They play."), ("formation", "The form is sent.")])
+def test_a_word_is_not_read_as_a_short_one_that_it_begins_with(app: Engram, question: str, text: str) -> None:
+    fill(app)
+    kept(app, text)
+    assert ids(app, question) == []
 
 
 def test_a_word_that_is_known_is_never_taken_for_another(app: Engram) -> None:
