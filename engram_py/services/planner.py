@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
+from functools import lru_cache
 
 from engram_py.models.times import to_text
 from engram_py.recall.bm25 import idf
@@ -99,7 +100,7 @@ def _weigh_days(store: Store, terms: list[Term], text: str, *, size: int, today:
     heard = Heard(text)
     days = days_in(heard, today)
     if days is None:
-        unreal = {word for said in days_there_are_not(heard.words) for word in said.split()}
+        unreal = {word for said in days_not_there(text) for word in said.split()}
         return [term for term in terms if term.rows or plain(term.text) not in unreal]
     then = _changed_in(store, days)
     if not then:
@@ -111,6 +112,13 @@ def _weigh_days(store: Store, terms: list[Term], text: str, *, size: int, today:
     worth = idf(len(rows), size)
     day = Term(days.words, "", worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
     return [day, *(term for term in terms if term not in naming)]
+
+
+@lru_cache(maxsize=8)
+def days_not_there(text: str) -> tuple[str, ...]:
+    """The days of a question that their months have not, as they were said: its search and its answer ask for them."""
+    named = may_name_days(segments(text.lower()))
+    return tuple(days_there_are_not(Heard(text).words)) if named else ()
 
 
 def _changed_in(store: Store, days: Dated | Days) -> list[int]:

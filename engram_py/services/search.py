@@ -10,18 +10,15 @@ from engram_py.capture.normalize import check_text, normalize_topic_key
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProjectError, InvalidTopicKeyError
 from engram_py.models.explain import Explain, Rung, Silence
 from engram_py.models.observation import Results
-from engram_py.recall.days import may_name_days
 from engram_py.recall.floor import FLOOR, Verdict
-from engram_py.recall.month_days import days_there_are_not
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query, parse_query
-from engram_py.recall.segments import segments
 from engram_py.services.anchors import Anchors
 from engram_py.services.hits import Hits, Placed
 from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp, clean_scope
 from engram_py.services.lookup import handles
 from engram_py.services.named_files import NamedFiles
-from engram_py.services.planner import MOST_WORDS_ASKED
+from engram_py.services.planner import MOST_WORDS_ASKED, days_not_there
 from engram_py.services.projects import Projects
 from engram_py.services.retrieval import Found, retrieve
 from engram_py.services.sight import Sight, sight_of, types_of
@@ -301,7 +298,6 @@ def _notes(query: str, parsed: Query) -> list[str]:
     if parsed.excluded:
         said = dict.fromkeys(expression.strip("()").replace('"', "") for expression in parsed.excluded)
         notes.append(f"left out: what has {', '.join(said)}")
-    words = segments(parsed.asked.lower()) if len(parsed.words) <= MOST_WORDS_ASKED else ()
-    if may_name_days(words):
-        notes += [f"there is no {said}; it was searched as words" for said in days_there_are_not(words)]
+    if len(parsed.content_words) <= MOST_WORDS_ASKED:
+        notes += [f"there is no {said}; it was searched as words" for said in days_not_there(parsed.asked)]
     return notes

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import pytest
 
 from engram_py import Engram
+from engram_py.recall import month_days
 from tests.services.conftest import FakeClock
 from tests.services.searching import fill, ids, kept
 
@@ -146,3 +150,24 @@ def test_a_day_that_there_is_not_is_said(app: Engram) -> None:
     assert "there is no 31 february; it was searched as words" in found.warnings
     assert found.unknown == ()
     assert app.searches.search("29 February tulips").warnings == ()
+
+
+def test_a_day_that_there_is_not_is_said_of_a_question_of_many_small_words_too(app: Engram) -> None:
+    fill(app)
+    found = app.searches.search("what was it that we all did to the tulips when we were there on the 31 February?")
+    assert "there is no 31 february; it was searched as words" in found.warnings
+    assert found.unknown == ()
+
+
+def test_which_days_there_are_not_is_worked_out_once_for_a_search(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(app)
+    looks: list[object] = []
+    look = month_days._days_named
+
+    def counted(words: Sequence[str]) -> Iterator[Any]:
+        looks.append(words)
+        return look(words)
+
+    monkeypatch.setattr(month_days, "_days_named", counted)
+    app.searches.search("tulips of the 31 February that were never seen")
+    assert len(looks) == 2  # for the days that are meant, and for those that there are not
