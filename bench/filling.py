@@ -28,7 +28,7 @@ def fill(data_dir: Path, folder: Path, notes: Iterable[Note], *, projects: int =
     With more ``projects`` their sessions take turns; the project of ``folder`` is the first.
     """
     from engram_py import Draft, Engram
-    from engram_py.services.compaction import compacted
+    from engram_py.services.compaction import compact
     from engram_py.services.identities import Identities
 
     with Engram(data_dir, directory=folder) as app:
@@ -41,7 +41,7 @@ def fill(data_dir: Path, folder: Path, notes: Iterable[Note], *, projects: int =
             clock, count = app.journal.stamp(), 1
             for count, note in enumerate(notes, start=2):
                 _insert(app, note, count, projects=names, moment=_START + step * count, clock=clock)
-        compacted(app.store)
+        compact(app.store)
     return count
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from engram_py.recall.derive import pairs, segment_terms
-from engram_py.recall.filters import Filters, cut_filters
+from engram_py.recall.filters import KEYS, Filters, cut_filters
 from engram_py.recall.irregular import forms
 from engram_py.recall.segments import is_unspaced, segments
 from engram_py.recall.stopwords import said_nothing_by
@@ -23,7 +23,8 @@ PASTED_WORDS = 30
 _MAX_WORD_CHARS = 80
 _MAX_PHRASES = 8
 
-_ITS_OWN = f"in a text of more than {PASTED_WORDS} words, quotes and -words are read as words"
+_ITS_OWN = f"in a text of more than {PASTED_WORDS} words, quotes, -words and filters behind its beginning are words"
+_HEAD = re.compile(rf"(?:\s*(?:{'|'.join(KEYS)}):(?:\"[^\"]*\"|\S+))*", re.IGNORECASE)
 _ID = re.compile(r"\s*\[?#([0-9]{1,18})\]?\s*\Z")
 _QUOTED = re.compile(r"(?<![^\s(])(-?)[\"“”„«]([^\"“”„«»]{1,300})[\"“”»]")
 # "What kind of", "how many", "did we decide", "do orders use": the last word asks, it is not what is asked about.
@@ -115,15 +116,22 @@ def parse_query(text: str, *, filters: bool = False) -> Query:
     if not filters:
         words, cut = _most_telling(clean)
         return Query(clean, words, observation_id, shortened or cut, asked=clean, pasted=pasted)
-    found, rest, notes = cut_filters(clean)
+    head = _HEAD.match(clean) if pasted else None
+    found, rest, notes = cut_filters(clean[: head.end()] if head else clean)
     phrases, excluded, unmarked = _marked(rest)
-    if pasted:
-        notes += (_ITS_OWN,) if phrases or excluded else ()
-        phrases, excluded = (), ()
+    if head:
+        rest += clean[head.end() :]
+        phrases, excluded, notes = (), (), (*notes, *_its_own(rest))
     else:
         rest = unmarked
     words, cut = _most_telling(rest)
     return Query(clean, words, observation_id, shortened or cut, phrases, excluded, found, rest, notes, pasted)
+
+
+def _its_own(pasted: str) -> tuple[str, ...]:
+    """The note on what would mean something in a question."""
+    filters, rest, _ = cut_filters(pasted)
+    return (_ITS_OWN,) if filters or any(_marked(rest)[:2]) else ()
 
 
 def match_all(words: Sequence[Word]) -> str:

@@ -86,6 +86,7 @@ class Scored:
     relevance: float = 0.0
     words: tuple[str, ...] = ()
     passage: frozenset[int] = frozenset()
+    titled: bool = False
 
     @property
     def whole(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,12 +64,13 @@ class Adopting:
 
         Raises InvalidArgumentError, InvalidProjectError, InvalidSourceError.
         """
-        from engram_py.services.compaction import compacted
+        from engram_py.services.compaction import IMPORT_SHARE, compacted
         from engram_py.services.import_run import run_import
 
         source = _read(kind, path, normalize_project(project) if project else None)
         document = source.document()
         warnings = list(source.notes)
+        started = time.monotonic()
         try:
             with self._store.transaction():
                 known = self._without_known(document)
@@ -79,7 +81,7 @@ class Adopting:
         except _DryRunEnded:
             warnings.insert(0, "dry run: nothing was written")
         else:
-            compacted(self._store)
+            compacted(self._store, seconds=IMPORT_SHARE * (time.monotonic() - started))
         ledger.counts["observations"].skipped += known
         ledger.counts["prompts"].skipped += known_prompts
         return Imported(

@@ -25,6 +25,8 @@ _LOOK_AFTER_WRITES = 500
 # Who waits for the lock meets a gap soon, as in a rebuild (`reindex.py`).
 _PAUSE_SECONDS = 0.01
 _CLOSING_SECONDS = 0.2
+# What an import spends on it, of the time that it took itself.
+IMPORT_SHARE = 0.1
 
 
 def compact(store: Store, *, go_on: Callable[[], bool] = lambda: True) -> bool:
@@ -48,13 +50,16 @@ def _scattered(store: Store, index: Index) -> bool:
     return segments.count(store, index.name) > MOST_PIECES
 
 
-def compacted(store: Store) -> None:
-    """``compact`` after much was written. A file that others write just now, or that is full, is left for another
-    time."""
+def compacted(store: Store, *, seconds: float) -> None:
+    """``compact`` for so long after much was written. A file that others write just now, or that is full, is left for
+    another time, and so is one in the middle of a transaction."""
+    if store.in_transaction:
+        return
+    deadline = time.monotonic() + seconds
 
     def go_on() -> bool:
         time.sleep(_PAUSE_SECONDS)
-        return True
+        return time.monotonic() < deadline
 
     with contextlib.suppress(StoreError):
         compact(store, go_on=go_on)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -27,14 +28,15 @@ class Importing:
         Raises InvalidExportError: not JSON, another version, wrong types. Nothing is imported then.
         """
         # Imported here: no other command needs them.
-        from engram_py.services.compaction import compacted
+        from engram_py.services.compaction import IMPORT_SHARE, compacted
         from engram_py.services.import_file import name_of, read_export
         from engram_py.services.import_run import run_import
 
         document = read_export(source)
+        started = time.monotonic()
         with self._store.transaction():
             ledger = run_import(self._store, self._journal, document, progress)
-        compacted(self._store)
+        compacted(self._store, seconds=IMPORT_SHARE * (time.monotonic() - started))
         return Imported(
             name_of(source),
             document.version or "0.1.0",

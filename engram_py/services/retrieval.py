@@ -307,7 +307,7 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
         body = read(row.content, glass, found.terms, besides=name.seen)
         one.closeness = name.closeness + body.closeness * shortness(row.content)
         one.place, one.length = body.place * place_share, length(row.content)
-        one.unasked = name.unasked
+        one.unasked, one.titled = name.unasked, bool(name.seen)
         held = {number for number, rows in enumerate(looked_up) if one.id in rows}
         for number in (name.seen | body.seen) & ranks.keys() - held:
             one.bm25 += ranks[number]

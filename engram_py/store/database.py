@@ -40,6 +40,7 @@ class Store:
         self.common_words: dict[str, tuple[int, int]] = {}  # how many rows hold it, of how many then
         self.visible: tuple[object, dict[Any, int]] = (None, {})  # what projects see, and since which write
         self.after_write: list[Callable[[], None]] = []  # called when a transaction was committed; must not raise
+        self.opened = 1  # how often: again where the file was replaced
         self._connection = self._connect()
         self._inode = self._file_identity()
 
@@ -215,6 +216,7 @@ class Store:
         """Close and open again: after the file was replaced. When that fails, the next call tries again."""
         with self._lock:
             self._connection.close()
+            self.opened += 1
             self._inode = _NONE_YET
             self._connection = self._connect()
             self._inode = self._file_identity()

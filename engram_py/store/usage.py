@@ -36,12 +36,14 @@ def written(store: Store) -> tuple[int, int, int]:
     """What changes with every write, of this process (which may have opened the file again) and of any other."""
     with store.connection() as connection:
         [others] = connection.execute("pragma data_version").fetchone()
-        return id(connection), store.writes, others
+        return store.opened, store.writes, others
 
 
 def count_visible(store: Store, projects: Sequence[str] | None) -> int:
     """How many observations the projects see, counted no further than about ``MOST_COUNTED``, and again only after
     somebody wrote: to count 10,000 takes .2 ms."""
+    if store.in_transaction:  # what it writes may be rolled back
+        return count_live(store, projects, cap=MOST_COUNTED + 1)
     now, asked = written(store), projects_json(projects)
     since, counted = store.visible
     if since != now:

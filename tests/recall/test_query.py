@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from engram_py.recall.filters import Filters
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, match_all, match_any, parse_query, quote
 
 
@@ -210,15 +213,19 @@ def test_no_more_phrases_are_looked_up_than_anybody_types() -> None:
     assert 0 < len(query.excluded) <= 8
 
 
-def test_what_was_pasted_has_quotes_and_dashes_of_its_own() -> None:
-    log = 'cc -shared -pipe said: the "in" keyword of "a loop" ' + " ".join(f"line{number}" for number in range(25))
-    query = parse_query(f"type:bugfix {log}", filters=True)
+def test_what_was_pasted_has_quotes_dashes_and_colons_of_its_own() -> None:
+    log = 'cc -shared -pipe file:src/main.c said: the "in" keyword of "a loop" ' + " ".join(
+        f"line{number}" for number in range(25)
+    )
+    query = parse_query(f'type:bugfix topic:"the build" {log} is:stale', filters=True)
     assert (query.pasted, query.phrases, query.excluded) == (True, (), ())
-    assert {"keyword", "shared", "loop"} <= {word.text for word in query.words}
-    assert query.filters.types == ("bugfix",)
-    assert query.notes == ("in a text of more than 30 words, quotes and -words are read as words",)
+    assert {"keyword", "shared", "loop", "main", "stale"} <= {word.text for word in query.words}
+    assert query.filters == Filters(types=("bugfix",), topics=("the build",))
+    assert query.notes == (
+        "in a text of more than 30 words, quotes, -words and filters behind its beginning are words",
+    )
 
-    plain = parse_query(log.replace('"', "").replace(" -", " "), filters=True)
+    plain = parse_query(re.sub(r'["-]|file:', "", log), filters=True)
     assert (plain.pasted, plain.notes) == (True, ())
 
 

@@ -6,6 +6,7 @@ import contextlib
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -134,7 +135,7 @@ def test_somebody_who_writes_is_not_waited_for(in_pieces: Engram) -> None:
         started = time.monotonic()
         with pytest.raises(StoreError):
             compact(in_pieces.store)
-        compaction.compacted(in_pieces.store)
+        compaction.compacted(in_pieces.store, seconds=10)
         assert time.monotonic() - started < 2
     finally:
         other.rollback()
@@ -174,14 +175,100 @@ def test_an_error_ends_nothing_but_the_attempt(in_pieces: Engram, monkeypatch: p
         working.stop()
 
 
-def test_an_import_leaves_an_index_in_few_pieces(in_pieces: Engram, tmp_path: Path) -> None:
+@pytest.mark.parametrize("door", ["file", "other program"])
+def test_an_import_leaves_an_index_in_few_pieces(
+    in_pieces: Engram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, door: str
+) -> None:
+    monkeypatch.setattr(compaction, "IMPORT_SHARE", 1_000)
     file = tmp_path / "memory.json"
     in_pieces.transfer.export(file)
     with Engram(tmp_path / "other") as other:
         for number in range(13):
             other.save(Draft(f"Number {number}", f"Another thing of number {number}."), project="widgets")
-        other.transfer.import_file(file)
+        if door == "file":
+            other.transfer.import_file(file)
+        else:
+            (tmp_path / "AGENTS.md").write_text("# Pumps\n\nThe pump drips when it rains for a long time.\n")
+            other.adopting.adopt("instructions", tmp_path / "AGENTS.md", project="widgets")
         assert len(pieces(other)) <= MOST_PIECES
+
+
+def test_a_small_import_does_not_wait_for_a_large_index(
+    in_pieces: Engram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "_MERGED_PAGES", 1)
+    monkeypatch.setattr(compaction, "_PAUSE_SECONDS", 0.2)
+    file = tmp_path / "memory.json"
+    with Engram(tmp_path / "other") as other:
+        other.save(Draft("One", "A single memory."), project="widgets")
+        other.transfer.export(file)
+    started = time.monotonic()
+    in_pieces.transfer.import_file(file)
+    assert time.monotonic() - started < 1
+    assert len(pieces(in_pieces)) > 2  # what it would come to
+
+
+def test_nothing_is_merged_in_the_middle_of_a_transaction(in_pieces: Engram) -> None:
+    before = pieces(in_pieces)
+    with in_pieces.store.transaction():
+        compaction.compacted(in_pieces.store, seconds=10)
+    assert pieces(in_pieces) == before
+
+
+def test_the_index_of_prompts_is_merged_as_well(app: Engram) -> None:
+    for number in range(12):
+        app.prompts.save(f"What did we decide about number {number}?")
+    assert segments.count(app.store, "prompts_fts") > MOST_PIECES
+    assert compact(app.store)
+    assert segments.count(app.store, "prompts_fts") <= MOST_PIECES
+
+
+def test_each_look_closes_what_it_opened(in_pieces: Engram) -> None:
+    opened: list[Store] = []
+
+    def open_store() -> Store:
+        opened.append(Store(in_pieces.store.path))
+        return opened[-1]
+
+    working = Compaction(in_pieces.store, open_store=open_store)
+    working.start()
+    try:
+        wait_until(lambda: len(pieces(in_pieces)) <= MOST_PIECES)
+        with pytest.raises(sqlite3.ProgrammingError):
+            wait_until(lambda: opened[0].value("select 1") is None)
+    finally:
+        working.stop()
+
+
+def test_a_closed_memory_has_no_thread_left(in_pieces: Engram) -> None:
+    server = Engram(in_pieces.settings.data_dir, session_mode="process")
+    assert any(thread.name == "engram-compaction" for thread in threading.enumerate())
+    server.close()
+    wait_until(lambda: all(thread.name != "engram-compaction" for thread in threading.enumerate()))
+
+
+def test_a_server_looks_once_for_many_writes(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "_LOOK_AFTER_WRITES", 5)
+    looks: list[str] = []
+    count = segments.count
+
+    def counted(store: Store, index: str) -> int:
+        looks.append(index)
+        return count(store, index)
+
+    with Engram(app.settings.data_dir, session_mode="process") as server:
+        time.sleep(0.3)  # its first look
+        monkeypatch.setattr(segments, "count", counted)
+        for number in range(20):
+            server.save(Draft(f"Number {number}", f"The pump number {number} drips."))
+            time.sleep(0.2)
+            if looks:
+                break
+        looked = len(looks)
+        assert looked > 0
+        server.save(Draft("Another", "The last straw of the camel."))
+        time.sleep(0.3)
+        assert len(looks) == looked
 
 
 def test_a_server_ends_at_once_in_the_middle_of_it(in_pieces: Engram, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from tests.services.searching import fill, ids, kept
     [
         ("authentication", "The auth module signs cookies."),
         ("auth", "Authentication signs cookies."),
-        ("deleted directories", "It removes the folder."),
+        ("deleted directories", "It empties what is deleted: the folder."),
         ("pictures of the kids", "A photo of two children."),
         ("int to str", "From an integer to a string."),
         ("intermittent segfault", "A flaky crash of the resolver."),

@@ -183,6 +183,23 @@ def test_a_pasted_log_that_quotes_a_stop_word_and_has_options_is_read_as_words(a
     assert ids(app, f'{log} cc -shared -rpath linker: the "in" keyword, loader misses librte') == [saved]
 
 
+@pytest.mark.parametrize("question", ["is there a mobile app", "which app is mobile?", "mobile app"])
+def test_one_known_word_of_two_is_an_answer_only_where_a_title_has_it(app: Engram, question: str) -> None:
+    fill(app)
+    kept(app, "The tariff is read when the app starts.", title="Tariffs are cached")
+    assert ids(app, question) == []
+    assert silence(app, question).unknown == ("mobile",)
+    named = kept(app, "It is built with Expo.", title="The app of the members")
+    assert ids(app, question)[:1] == [named]
+
+
+def test_two_known_words_in_two_memories_find_both(app: Engram) -> None:
+    fill(app)
+    one = kept(app, "The tariff is read when the app starts.", title="Tariffs are cached")
+    other = kept(app, "Expo builds what is mobile.", title="Expo")
+    assert sorted(ids(app, "mobile app")) == [one, other]
+
+
 def test_an_answer_names_the_words_that_nobody_knows_and_a_pasted_log_does_not(app: Engram) -> None:
     fill(app)
     kept(app, QUEUE)
