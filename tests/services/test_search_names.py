@@ -18,7 +18,7 @@ from tests.services.searching import fill, ids, kept
     [
         ("authentication", "The auth module signs cookies."),
         ("auth", "Authentication signs cookies."),
-        ("deleted directories", "It empties what is deleted: the folder."),
+        ("deleted folders", "It removes the folder."),
         ("pictures of the kids", "A photo of two children."),
         ("int to str", "From an integer to a string."),
         ("intermittent segfault", "A flaky crash of the resolver."),
