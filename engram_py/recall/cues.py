@@ -43,6 +43,61 @@ por que escolhemos|por que fizemos|como resolvemos|o que decidimos|perche abbiam
 为什么我们|我们为什么|我们怎么|なぜ私たち|どうやって直した|왜 우리
 """
 
+# What a person decided, said or wants: before the name, and behind it; where nothing need follow, the second is empty,
+# and after "..." it may come later. Whose name it is, capitals tell, or one of these.
+SOMEBODY = "the team|they|he|she|everyone|everybody|somebody|someone|anybody|anyone"
+_THINKS = """
+decide|say|want|think|prefer|suggest|choose|reject|refuse|propose|recommend|insist|agree|approve|object|mention|ask for
+ask us|tell us|tell me|promise|like|dislike|hate|not want|not like|not agree
+"""
+_THOUGHT = """
+decided|said|wanted|wants|thought|thinks|preferred|prefers|suggested|suggests|chose|rejected|refused|proposed|recommended
+insisted|agreed|approved|objected|mentioned|asked for|asked us|told us|told me|promised|likes|dislikes
+"""
+_GERMAN_SAID = "gesagt|entschieden|beschlossen|gewollt|gemeint|vorgeschlagen|abgelehnt|gewählt|versprochen|empfohlen"
+_FRENCH_SAID = """
+a dit|a décidé|a voulu|a choisi|a refusé|a proposé|a recommandé|a promis|veut|préfère|pense|aime
+"""
+_DUTCH_SAID = "gezegd|besloten|gewild|gekozen|afgewezen|voorgesteld|beloofd|afgesproken"
+SAID_BY = (
+    (
+        "what did|why did|how did|when did|did|what does|why does|how does|does|what would|how would|would"
+        "|why didn t|didn t|why doesn t|doesn t|why wouldn t",
+        _THINKS,
+    ),
+    ("what|why|how|when|that|what has|what had|why has|has|remember|anything|something", _THOUGHT),
+    (
+        "what was|what is|what s|what are|what were",
+        "s reason|s reasons|s decision|s opinion|s preference|s view|s wish"
+        "|reason|reasons|decision|opinion|preference|view|wish",
+    ),
+    ("according to", ""),
+    (
+        "qué decidió|qué dijo|qué quiere|qué quería|qué prefiere|qué opina|qué piensa|qué propuso|qué eligió|qué pidió"
+        "|por qué decidió|por qué dijo|por qué quiere|por qué rechazó|por qué eligió|por qué no quiere|por qué prefiere"
+        "|cómo quiere|cómo prefiere|lo que dijo|lo que decidió|lo que quiere|qué ha decidido|qué ha dicho|según",
+        "",
+    ),
+    ("was hat|warum hat|wie hat|wann hat|hat|was hatte|weshalb hat|wieso hat|was|dass", f"...|{_GERMAN_SAID}"),
+    (
+        "was sagte|was sagt|was will|was wollte|was möchte|was meint|was denkt|was entschied|warum will|wie will|laut",
+        "",
+    ),
+    ("qu est ce que|ce que|pourquoi|pourquoi est ce que|est ce que", _FRENCH_SAID),
+    ("qu a dit|qu a décidé|que veut|que dit|que pense|que préfère|qu a voulu|selon", ""),
+    ("o que|por que|como", "decidiu|disse|quer|queria|acha|prefere|escolheu|recusou|pediu|propôs"),
+    ("o que decidiu|o que disse|o que quer|o que acha|segundo", ""),
+    ("cosa ha deciso|cosa ha detto|cosa vuole|cosa pensa|cosa ha voluto|che cosa ha deciso|come vuole|secondo", ""),
+    ("wat heeft|waarom heeft|hoe heeft|heeft|wat", f"...|{_DUTCH_SAID}"),
+    ("wat wil|wat wilde|wat zei|wat zegt|wat vindt|wat besloot|hoe wil|waarom wil|volgens", ""),
+    (
+        "что решил|что решила|что сказал|что сказала|что хочет|что думает|что хотел|что хотела|почему решил"
+        "|почему решила|почему отказался|почему отказалась|как хочет|по словам",
+        "",
+    ),
+    ("что|почему", "решил|решила|сказал|сказала|хочет|хотел|хотела|думает|выбрал|выбрала|предложил|предложила"),
+)
+
 # Going on from where the last session stopped.
 RESUME = """
 where were we|where did we leave off|where did we stop|where we left off|continue where|continue from where

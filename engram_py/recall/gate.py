@@ -15,6 +15,7 @@ from typing import Literal
 from engram_py.recall import cues
 from engram_py.recall.days import Days, days_in
 from engram_py.recall.heard import UNSPACED_FROM, Heard, listed, plain
+from engram_py.recall.said_by import said_by
 from engram_py.recall.work import work
 
 SectionName = Literal["identity", "transcript", "episodes", "memories"]
@@ -57,7 +58,7 @@ def gate(prompt: str, known: Collection[str], *, today: date) -> tuple[Cue, ...]
     days = days_in(heard, today)
     if days is not None and not days.past and "?" not in prompt and not heard.first(listed(cues.OF_THE_PAST)):
         days = None
-    found = [cue for cue in (_identity(heard), _literal(heard), *_episodes(heard, days)) if cue]
+    found = [cue for cue in (_identity(heard), _literal(heard), _somebody(heard), *_episodes(heard, days)) if cue]
     if names:
         found.append(Cue("memories", "name", ", ".join(names), "", names=names))
     found += [cue for cue in (_recall(heard), _possessive(heard)) if cue]
@@ -131,6 +132,12 @@ def _literal(heard: Heard) -> Cue | None:
         heard.cut(spoken)
     heard.cut(phrase)
     return Cue("transcript", "literal", phrase, "")
+
+
+def _somebody(heard: Heard) -> Cue | None:
+    """What a person decided or said; the name is looked for as well, since others decide too."""
+    words = said_by(heard)
+    return Cue("memories", "reason", words, "") if words else None
 
 
 def _episodes(heard: Heard, days: Days | None) -> list[Cue]:

@@ -73,6 +73,11 @@ class Heard:
     def cut_words(self, start: int, stop: int) -> None:
         self._cut.update(range(start, stop))
 
+    def begins_with_a_capital(self, at: int) -> bool:
+        """Whether a word may be a name by how it is written: ``Ines`` is, ``I`` and a word of a shouted prompt not."""
+        start, stop = self._spans[at]
+        return stop - start > 1 and self.text[start].isupper() and not self.text.isupper()
+
     def is_capitals(self, at: int) -> bool:
         """Whether a word is in capitals among others that are not: a name."""
         start, stop = self._spans[at]
