@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from engram_py.recall.closeness import folded
 from engram_py.recall.segments import is_unspaced, segments
@@ -21,6 +21,16 @@ def shares_a_word(topic_key: str, words: Iterable[str], *, families: Collection[
     key = subject if slash and family in families else topic_key
     parts = segments(folded(key))
     return any(_alike(folded(word), part) for word in words for part in parts)
+
+
+def share_held(text: str, words: Sequence[str]) -> float:
+    """How many of the words a text holds in one form or another, 0..1."""
+    if not words:
+        return 0.0
+    begins = tuple(folded(word)[:_LEAST_ALIKE] for word in words if not is_unspaced(word))
+    spaced = " ".join({part for part in segments(folded(text)) if part.startswith(begins)})
+    held = (word in text if is_unspaced(word) else shares_a_word(spaced, [word], families=()) for word in words)
+    return sum(held) / len(words)
 
 
 def _alike(word: str, part: str) -> bool:

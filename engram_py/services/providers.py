@@ -9,14 +9,16 @@ from datetime import timedelta
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.errors import EmptyQueryError
-from engram_py.models.observation import Observation
+from engram_py.models.observation import Hit, Observation
 from engram_py.models.session import Prompt, SessionLine
 from engram_py.models.times import to_text
+from engram_py.recall.closeness import READ_CHARS
 from engram_py.recall.days import Days
 from engram_py.recall.diversity import NEAR, jaccard, mmr, shingles
 from engram_py.recall.floor import UNASKED_FLOOR
 from engram_py.recall.query import match_any, parse_query
 from engram_py.recall.steps import gist, open_steps
+from engram_py.recall.topics import share_held
 from engram_py.services.context_ask import Ask
 from engram_py.services.search import Search
 from engram_py.services.trail import Trail
@@ -60,7 +62,7 @@ class Draw:
     ask: Ask
     unasked: bool
     findings: Findings = field(default_factory=Findings)
-    searched: dict[tuple[str, float | None, str | None], list[Found]] = field(default_factory=dict)
+    searched: dict[tuple[str, float | None, str | None, bool], list[Found]] = field(default_factory=dict)
 
 
 class Providers:
@@ -152,7 +154,7 @@ class Providers:
 
     def lasting(self, draw: Draw, words: str, *, floor: float | None, days: Days | None = None) -> list[Found]:
         """Observations about ``words`` that are neither notes nor digests, best first, the same thing once."""
-        found = self.search(draw, words, floor=floor)
+        found = self.search(draw, words, floor=floor, lasting=True)
         fitting = [one for one in found if one.row.type not in NOT_LASTING and self._within(draw, one.row, days)]
         return different(fitting)
 
@@ -179,15 +181,20 @@ class Providers:
         named = [row for row in rows if any(term in _entity_name(row) for term in terms)]
         return self.vetted(draw, named)[:limit]
 
-    def search(self, draw: Draw, words: str, *, floor: float | None, type: str | None = None) -> list[Found]:
-        """What a search for ``words`` finds and may be shown. ``words`` are never read as a query language."""
+    def search(
+        self, draw: Draw, words: str, *, floor: float | None, type: str | None = None, lasting: bool = False
+    ) -> list[Found]:
+        """What a search for ``words`` finds and may be shown. ``words`` are never read as a query language.
+
+        With ``lasting`` notes and digests are not what the rest is compared with; they may still be among it.
+        """
         plain = plain_words(words)
-        key = (plain, floor, type)
+        key = (plain, floor, type, lasting)
         if key not in draw.searched:
-            draw.searched[key] = self._searched(draw, plain, floor, type)
+            draw.searched[key] = self._searched(draw, plain, floor, type, lasting)
         return draw.searched[key]
 
-    def _searched(self, draw: Draw, plain: str, floor: float | None, type: str | None) -> list[Found]:
+    def _searched(self, draw: Draw, plain: str, floor: float | None, type: str | None, lasting: bool) -> list[Found]:
         ask = draw.ask
         try:
             with self._usage.hushed(), self._trail.paused():
@@ -203,9 +210,13 @@ class Providers:
         except EmptyQueryError:
             return []
         rows = observation_table.by_ids(self._store, [hit.id for hit in results.results])
-        # The answer as a whole passed the floor; injected are only those of its hits that are about as close.
-        least = (_CLOSE if draw.unasked else _NEARLY) * max((hit.coverage for hit in results.results), default=0.0)
-        hits = {hit.id: hit for hit in results.results if hit.id in rows and hit.coverage >= least}
+        close = _CLOSE if draw.unasked else _NEARLY
+        hits = _as_close([hit for hit in results.results if hit.id in rows], close)
+        if lasting and floor and not any(hit.type not in NOT_LASTING for hit in hits.values()):
+            # A digest took the answer over the floor, and is not shown: the rest is held to the floor without it.
+            texts = [word.text for word in parse_query(plain).content_words]
+            held = [hit for hit in results.results if hit.id in rows and hit.type not in NOT_LASTING]
+            hits = _as_close([hit for hit in held if share_held(_whole(rows[hit.id]), texts) >= floor], close)
         kept = self._vetting.vetted([rows[row_id] for row_id in hits], draw.findings, unasked=draw.unasked, hits=hits)
         return [Found(row, hits[row.id].score, hits[row.id].snippet) for row in kept]
 
@@ -220,6 +231,16 @@ class Providers:
     def _within(self, draw: Draw, row: Observation, days: Days | None) -> bool:
         start, end = draw.ask.moments(days)
         return start <= row.updated_at < end or start <= row.created_at < end
+
+
+def _as_close(hits: Sequence[Hit], share: float) -> dict[int, Hit]:
+    """Those about as close as the best of them: the answer as a whole passed the floor, not each of its hits."""
+    least = share * max((hit.coverage for hit in hits), default=0.0)
+    return {hit.id: hit for hit in hits if hit.coverage >= least}
+
+
+def _whole(row: Observation) -> str:
+    return f"{row.title} {row.topic_key or ''} {row.aliases} {row.content[:READ_CHARS]}"
 
 
 def plain_words(text: str) -> str:

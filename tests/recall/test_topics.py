@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py.recall.topics import shares_a_word
+from engram_py.recall.topics import share_held, shares_a_word
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,16 @@ def test_a_key_is_near_that_holds_a_word_or_a_form_of_it(key: str, word: str) ->
 )
 def test_another_key_is_not(key: str, word: str) -> None:
     assert not shares_a_word(key, [word], families=("bug",))
+
+
+@pytest.mark.parametrize(
+    ("words", "share"),
+    [
+        (["classifier", "frames", "blurry", "whale"], 0.75),
+        (["export"], 0.0),
+        (["网关"], 1.0),
+        ([], 0.0),
+    ],
+)
+def test_a_text_holds_words_in_their_other_forms(words: list[str], share: float) -> None:
+    assert share_held("Blur: frames are not classified, with exponential backoff of the 网关", words) == share
