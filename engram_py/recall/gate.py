@@ -16,7 +16,7 @@ from engram_py.recall import cues
 from engram_py.recall.days import Days, days_in
 from engram_py.recall.heard import UNSPACED_FROM, Heard, listed, plain
 from engram_py.recall.said_by import said_by
-from engram_py.recall.work import work
+from engram_py.recall.work import orders_in, work
 
 SectionName = Literal["identity", "transcript", "episodes", "memories"]
 
@@ -64,12 +64,18 @@ def gate(prompt: str, known: Collection[str], *, today: date) -> tuple[Cue, ...]
     found += [cue for cue in (_recall(heard), _possessive(heard)) if cue]
     rest = without_fillers(heard.rest) if found else ""
     found = [replace(cue, rest=cue.rest or rest, days=days) for cue in found]
-    given = work(heard)  # which cuts what a report says of itself
+    given = _work(heard)
     if given is None:
         return tuple(found)
     # The day on which something broke is not that of what is known of it, and a name is one word of several.
     asked = [cue for cue in found if cue.kind not in ("time", "name")]
-    return (*asked, Cue("memories", *given, without_fillers(heard.rest)), *(cue for cue in found if cue.kind == "name"))
+    parts = [part for one in orders_in(heard.text) if (part := _work(Heard(one)))] if given.kind != "report" else []
+    return (*asked, given, *parts, *(cue for cue in found if cue.kind == "name"))
+
+
+def _work(heard: Heard) -> Cue | None:
+    given = work(heard)  # which cuts what a report says of itself
+    return Cue("memories", *given, without_fillers(heard.rest)) if given else None
 
 
 def without_fillers(text: str) -> str:

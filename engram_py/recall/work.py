@@ -6,6 +6,7 @@ thing: what is found is held to the floor for text that is given unasked as well
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import islice
 
@@ -19,6 +20,9 @@ _NAMED_WITHIN, _REPORTS_WITHIN, _WRONG_WITHIN = 14, 10, 30
 _MOST_POLITE = 8
 # How many words of it have to tell something: with an article, and without one.
 _NAMED, _BARE = 2, 3
+# Between one order and the next.
+_AND = re.compile(r"[;,]?\s+(?:and then|and|then|und dann|und|y luego|y|et puis|et)\s+|[;,]\s+|[.!]\s+", re.IGNORECASE)
+_MOST_PARTS, _LONGEST = 4, 300
 
 
 def work(heard: Heard) -> tuple[str, str] | None:
@@ -28,6 +32,14 @@ def work(heard: Heard) -> tuple[str, str] | None:
     """
     begins = _after_politeness(heard.words)
     return _order(heard, begins) or _report(heard, begins) or task(heard)
+
+
+def orders_in(text: str) -> list[str]:
+    """The parts of an order that tells several things to do; none of what is one, or too long to be such."""
+    if len(text) > _LONGEST:
+        return []
+    parts = [part for part in _AND.split(text) if part.strip()]
+    return parts if 1 < len(parts) <= _MOST_PARTS else []
 
 
 def _order(heard: Heard, begins: int) -> tuple[str, str] | None:

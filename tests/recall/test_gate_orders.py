@@ -310,3 +310,30 @@ def shortest(prompt: str) -> float:
 @pytest.mark.parametrize("prompt", ["bau den Export um", "ich " * 900, "x" * 3000, "bau " + "umbauen " * 400])
 def test_the_gate_decides_in_two_milliseconds(prompt: str) -> None:
     assert shortest(prompt) < 0.002
+
+
+@pytest.mark.parametrize(
+    ("prompt", "rests"),
+    [
+        (
+            "install recharts and draw a pie chart on the usage page",
+            ["recharts and draw a pie chart on the usage page", "recharts"],
+        ),
+        ("rename the handler, then bump Prisma", ["the handler, then bump Prisma", "handler", "Prisma"]),
+    ],
+)
+def test_an_order_of_several_parts_is_looked_up_whole_and_part_by_part(prompt: str, rests: list[str]) -> None:
+    assert [cue.rest for cue in gate(prompt, (), today=TODAY)] == rests
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "bump go to 1.26",
+        "fix the build; " * 5,
+        "fix the build of the worker and " + "read the log " * 30,
+        "fix the build and",
+    ],
+)
+def test_one_order_and_more_than_a_person_gives_at_once_are_looked_up_whole(prompt: str) -> None:
+    assert len(gate(prompt, (), today=TODAY)) == 1

@@ -73,6 +73,7 @@ def kept(app: Engram, clock: FakeClock) -> dict[str, int]:
         ("where were we?", "episodes", ["s-deploy", "s-parser"]),
         ("Please extend the flaky login test", "memories", ["login"]),
         ("Ada reports that the login is flaky", "memories", ["login"]),
+        ("install uv and draw a pie chart of the wheels it builds", "memories", ["uv"]),
         ("where were we with the parser?", "episodes", ["s-parser"]),
         ("what exactly did I say about the port?", "transcript", ["Let the server listen on port 8181."]),
     ],
