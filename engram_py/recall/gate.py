@@ -16,6 +16,7 @@ from engram_py.recall import cues
 from engram_py.recall.days import Days, days_in
 from engram_py.recall.heard import UNSPACED_FROM, Heard, listed, plain
 from engram_py.recall.said_by import said_by
+from engram_py.recall.topics import is_form
 from engram_py.recall.work import orders_in, work
 
 SectionName = Literal["identity", "transcript", "episodes", "memories"]
@@ -25,6 +26,7 @@ LEAST_NAME_CHARS = 4
 MOST_MENTIONS = 8
 _MOST_MENTION_CHARS = 120
 _NOUN_WORDS = 2
+_LEAST_FORM = 8
 
 _QUOTE = "`"
 _AROUND = "()[]{}<>\"',;:!?.*`"
@@ -70,7 +72,17 @@ def gate(prompt: str, known: Collection[str], *, today: date) -> tuple[Cue, ...]
     # The day on which something broke is not that of what is known of it, and a name is one word of several.
     asked = [cue for cue in found if cue.kind not in ("time", "name")]
     parts = [part for one in orders_in(heard.text) if (part := _work(Heard(one)))] if given.kind != "report" else []
-    return (*asked, given, *parts, *(cue for cue in found if cue.kind == "name"))
+    parts = [part for part in parts if part.kind == "order"]  # of a part one word is too little
+    named = [cue for cue in found if cue.kind == "name"] or _formed(heard, known)
+    return (*asked, given, *parts, *named)
+
+
+def _formed(heard: Heard, known: Collection[str]) -> list[Cue]:
+    """The known names of which an order has another form: ``autoscale`` where the memory goes by ``autoscaling``."""
+    words = [word for word in set(heard.words) if len(word) >= _LEAST_FORM]
+    long = [name for name in known if len(name) >= _LEAST_FORM and " " not in name] if words else []
+    names = tuple(sorted(name for name in long if any(is_form(word, name) for word in words)))
+    return [Cue("memories", "name", ", ".join(names), without_fillers(heard.rest), names=names)] if names else []
 
 
 def _work(heard: Heard) -> Cue | None:

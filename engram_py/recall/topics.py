@@ -10,6 +10,7 @@ from engram_py.recall.stopwords import STOP_WORDS
 
 # Two words are forms of one where they begin alike, and at most so many letters of either follow.
 _LEAST_ALIKE, _MOST_ENDING = 4, 3
+_LEAST_LONG = 7
 
 
 def shares_a_word(topic_key: str, words: Iterable[str], *, families: Collection[str]) -> bool:
@@ -21,6 +22,12 @@ def shares_a_word(topic_key: str, words: Iterable[str], *, families: Collection[
     key = subject if slash and family in families else topic_key
     parts = segments(folded(key))
     return any(_alike(folded(word), part) for word in words for part in parts)
+
+
+def is_form(word: str, name: str) -> bool:
+    """Whether two long words begin alike for so long that only their endings differ."""
+    shared = _begin_alike(word, name)
+    return shared >= _LEAST_LONG and max(len(word), len(name)) - shared <= _MOST_ENDING
 
 
 def share_held(text: str, words: Sequence[str]) -> float:
@@ -38,8 +45,12 @@ def _alike(word: str, part: str) -> bool:
         return word in part
     if word == part or part in STOP_WORDS:  # `CI` is a name although `ci` is a word of Italian
         return word == part
-    shared = next((at for at, (one, other) in enumerate(zip(word, part, strict=False)) if one != other), None)
-    if shared is None:
-        shared = min(len(word), len(part))
+    shared = _begin_alike(word, part)
     longest, shortest = max(len(word), len(part)), min(len(word), len(part))
     return shared >= _LEAST_ALIKE and (shared == shortest or longest - shared <= _MOST_ENDING)
+
+
+def _begin_alike(word: str, part: str) -> int:
+    """By how many letters."""
+    different = (at for at, (one, other) in enumerate(zip(word, part, strict=False)) if one != other)
+    return next(different, min(len(word), len(part)))

@@ -319,7 +319,8 @@ def test_the_gate_decides_in_two_milliseconds(prompt: str) -> None:
             "install recharts and draw a pie chart on the usage page",
             ["recharts and draw a pie chart on the usage page", "recharts"],
         ),
-        ("rename the handler, then bump Prisma", ["the handler, then bump Prisma", "handler", "Prisma"]),
+        # Of a part one word alone is too little, unless it is told which version to be.
+        ("rename the handler, then bump Prisma", ["the handler, then bump Prisma", "Prisma"]),
     ],
 )
 def test_an_order_of_several_parts_is_looked_up_whole_and_part_by_part(prompt: str, rests: list[str]) -> None:
@@ -337,3 +338,14 @@ def test_an_order_of_several_parts_is_looked_up_whole_and_part_by_part(prompt: s
 )
 def test_one_order_and_more_than_a_person_gives_at_once_are_looked_up_whole(prompt: str) -> None:
     assert len(gate(prompt, (), today=TODAY)) == 1
+
+
+def test_an_order_hears_another_form_of_a_name() -> None:
+    known = ("autoscaling", "rechnungsversand", "scaling")
+
+    heard = gate("make reefscand autoscale on the number of jobs", known, today=TODAY)
+    longer = gate("entferne das alte Feld aus der Rechnung", known, today=TODAY)
+
+    assert [(cue.kind, cue.names) for cue in heard] == [("order", ()), ("name", ("autoscaling",))]
+    assert [cue.kind for cue in longer] == ["order"]
+    assert gate("autoscale?", known, today=TODAY) == ()
