@@ -56,12 +56,14 @@ def trace(repository: Repository, anchors: Sequence[Anchor], memory: GitMemory, 
     keys = {anchor.id: _key(anchor) for anchor in anchors}
     known = {key: _from_json(text) for key, text in memory.answers(repository, head, [*keys.values()]).items()}
     asked = [anchor for anchor in anchors if keys[anchor.id] not in known]
-    if asked and patience.left > 0 and not memory.refused(repository, head, "trace"):
+    # Who has little time finds out once how long git takes, and leaves the question to those that have more.
+    kinds = ["trace"] if patience.whole else ["trace", "hasty trace"]
+    if asked and patience.left > 0 and not any(memory.refused(repository, head, kind) for kind in kinds):
         for some in _by_paths(asked):
             found = _follow(repository, head, some, patience)
             if found is None:
-                if patience.whole and has_git(repository.root):  # another process may have one
-                    memory.refuse(repository, head, "trace")
+                if has_git(repository.root):  # another process may have one
+                    memory.refuse(repository, head, kinds[-1])
                 break
             memory.keep(repository, head, {keys[one]: json.dumps(asdict(found[one])) for one in found})
             known |= {keys[one]: found[one] for one in found}

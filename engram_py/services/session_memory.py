@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.models.context import Context, Section
 from engram_py.models.session import Prompt
+from engram_py.project.gitprogram import Patience
 from engram_py.services.anchors import Anchors
 from engram_py.services.journal import Journal
 from engram_py.services.projects import Projects
@@ -77,11 +77,18 @@ class SessionMemory:
             remarks=findings.remarks,
         )
 
-    def of_files(self, paths: Sequence[str], *, session_id: str, without: set[int]) -> Context:
-        """The observations anchored to these files that may be shown unasked, without those of these ids."""
+    def of_files(self, paths: Sequence[str], *, session_id: str, without: set[int], seconds: float = 0) -> Context:
+        """The observations anchored to these files that may be shown unasked, without those of these ids.
+
+        Git has so many ``seconds`` to say which of them were recorded under another name.
+        """
         place = self._projects.for_read(session_id=session_id)
-        about = partial(self._anchors.of_file, limit=20, projects=place.reads, patience=0)
-        ids = [row_id for path in paths for row_id in about(path)]
+        asking = Patience(seconds)
+        ids: list[int] = []
+        for path in paths:
+            # It is asked twice about each: what became of what is gone, and of what was found.
+            patience = max(0.0, asking.left) / 2
+            ids += self._anchors.of_file(path, limit=20, projects=place.reads, patience=patience)
         wanted = [row_id for row_id in dict.fromkeys(ids) if row_id not in without]
         found = observation_table.by_ids(self._store, wanted) if wanted else {}
         findings = Findings()

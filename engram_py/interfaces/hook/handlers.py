@@ -21,7 +21,7 @@ from engram_py.errors import (
 )
 from engram_py.interfaces.hook.answers import listens
 from engram_py.interfaces.hook.events import Event
-from engram_py.interfaces.hook.request import Request
+from engram_py.interfaces.hook.request import BadInput, Request
 from engram_py.models.observation import Observation
 from engram_py.services.intake import clean_session_id
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 SUBAGENT_TOKENS = 400
 PATIENCE_SHARE = 0.25  # of what is left of the limit, for another process's write
+GIT_SHARE = 0.5  # of the same, for git to say which files were renamed
 _AGAIN_SECONDS = 0.05
 _HANDLE = re.compile(r"\[#([0-9]{1,18})\]")
 
@@ -189,7 +190,11 @@ def _pre_tool(call: Call) -> str:
     """What is known of the files that are about to be written, once a session."""
     app, session_id = call.app, call.request.session_id
     known = app.citations.visible(session_id, "file")
-    context = app.session_memory.of_files(call.request.files, session_id=session_id, without=known)
+    begun = time.monotonic()
+    seconds = max(0.0, call.deadline - begun) * GIT_SHARE
+    context = app.session_memory.of_files(call.request.files, session_id=session_id, without=known, seconds=seconds)
+    if time.monotonic() - begun > seconds / 2:
+        call.note(BadInput("git_slow"))  # so what was recorded under another name may be missing
     if not any(section.items for section in context.sections):
         return ""
     call.attempt(lambda: _ensure_session(call))
