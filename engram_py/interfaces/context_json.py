@@ -25,6 +25,7 @@ def context_values(context: Context) -> dict[str, Any]:
         values["memories"] = context.memories
     if context.mode == "query":
         values |= {"section": context.section, "cue": context.cue}
+        values |= {"unmerged": list(context.unmerged)} if context.unmerged else {}
     if context.today:
         values["date"] = context.today
     values |= {section.name: [] for section in context.sections}

@@ -50,6 +50,7 @@ _FILES = {"identity": "identity.md", "observations": "observations.md"}
 # What does not fit is cut inside a line only when this much of it is left to see.
 _WORTH_CUTTING = 50
 _MOST_FILES = 2
+_MOST_BRANCHES = 3
 _LOOKED_AT = 4  # blanks and line ends are most of no text
 _ORIGINS = {"import": "imported", "derived": "derived"}
 
@@ -84,6 +85,16 @@ def one_line(text: str, limit: int) -> str:
     begins = text[: limit * _LOOKED_AT]
     line = " ".join(begins.split())
     return line if len(line) <= limit and len(begins) == len(text) else line[: limit - 1] + "…"
+
+
+def not_merged(context: Context) -> str:
+    """That a prompt gets nothing because what there is belongs to branches; empty where that is not why."""
+    branches = dict.fromkeys(one_line(branch, STEP_CHARS) for branch in context.unmerged if branch)
+    if not branches:
+        return ""
+    many = len(context.unmerged)
+    count, on = ("one is", "branch") if many == 1 else (f"{many} are", "branch" if len(branches) == 1 else "branches")
+    return f"{count} only on {on} {_harmless(', '.join([*branches][:_MOST_BRANCHES]))}"
 
 
 # --- what stands around the lines ------------------------------------------------------------------------

@@ -28,6 +28,17 @@ def text(value: object, *, now: datetime, full: bool = False) -> str:
     return wording.text(value, now)
 
 
+def why_empty(value: object) -> str:
+    """Why a result has no text, where more is known than that there is nothing."""
+    if type(value).__module__ not in _RARE:
+        return ""
+    from engram_py.interfaces.context_text import not_merged
+    from engram_py.models.context import Context
+
+    said = not_merged(value) if isinstance(value, Context) else ""
+    return f"Nothing here for this prompt: {said}; mem_search finds it." if said else ""
+
+
 def to_json(value: Any) -> Any:
     """A result as JSON-ready values; every interface answers the same."""
     match value:

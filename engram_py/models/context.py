@@ -53,7 +53,8 @@ class Context:
 
     ``section`` and ``cue`` say, in mode ``query``, what the gate picked and what it heard. ``memories`` is how many
     the project sees (mode ``session``), counted no further than a little over ``MOST_COUNTED``. ``withheld`` counts
-    imported texts that read like an order. ``today`` and ``zone`` are the reader's own, None the system's.
+    imported texts that read like an order. ``unmerged`` are the branches, one for each memory, that keep from a prompt
+    what it would get, where it gets nothing. ``today`` and ``zone`` are the reader's own, None the system's.
     """
 
     project: str
@@ -67,6 +68,7 @@ class Context:
     section: str | None = None
     cue: str | None = None
     withheld: int = 0
+    unmerged: tuple[str, ...] = ()
     today: str = ""
     zone: tzinfo | None = None
     warnings: tuple[str, ...] = ()

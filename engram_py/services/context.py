@@ -168,7 +168,7 @@ class Contexts(Overview):
     def _assembled(self, ask: Ask, warnings: tuple[str, ...], *, unasked: bool) -> Context:
         draw = Draw(ask, unasked=unasked or ask.mode == "query")
         section = cue = None
-        memories = 0
+        memories, unmerged = 0, _NOTHING_SAID
         match ask.mode:
             case "session":
                 sections = session_sections(self._store, self._providers, draw)
@@ -176,6 +176,8 @@ class Contexts(Overview):
             case "query":
                 names = {} if self._gate == "off" else self._known_names(draw)
                 sections, section, cue = self._query.sections(draw, mode=self._gate, names=names)
+                if draw.findings.unmerged and not unasked and not any(one.items for one in sections[1:]):
+                    unmerged = self._unmerged(ask, names)
             case "cascade":
                 sections = cascade_sections(self._providers, draw)
             case "full":
@@ -194,10 +196,19 @@ class Contexts(Overview):
             section=section,
             cue=cue,
             withheld=len(draw.findings.withheld),
+            unmerged=unmerged,
             today="" if ask.mode == "session" else ask.today.isoformat(),
             zone=ask.zone,
             warnings=warnings,
         )
+
+    def _unmerged(self, ask: Ask, names: dict[str, list[int]]) -> tuple[str, ...]:
+        """The branches of what the prompt would get were they merged: for whoever asks why it gets nothing."""
+        draw = Draw(ask, unasked=True, unmerged=True)
+        sections, _, _ = self._query.sections(draw, mode=self._gate, names=names)
+        rows = [item for section in sections[1:] for item in section.items if isinstance(item, Observation)]
+        branches = draw.findings.remarks.branches
+        return tuple(branches[row.id] for row in rows if branches.get(row.id))
 
     def _known_names(self, draw: Draw) -> dict[str, list[int]]:
         key, state, now = (draw.ask.reads, draw.ask.scope), self._state(), draw.ask.now

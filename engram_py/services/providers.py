@@ -57,10 +57,14 @@ class Found:
 
 @dataclass(slots=True)
 class Draw:
-    """One context in the making: what was asked, what vetting finds on the way, and what was looked for already."""
+    """One context in the making: what was asked, what vetting finds on the way, and what was looked for already.
+
+    ``unmerged`` draws what is of a branch that is not merged as well, to tell of it.
+    """
 
     ask: Ask
     unasked: bool
+    unmerged: bool = False
     findings: Findings = field(default_factory=Findings)
     searched: dict[tuple[str, float | None, str | None, bool], list[Found]] = field(default_factory=dict)
 
@@ -217,7 +221,9 @@ class Providers:
             texts = [word.text for word in parse_query(plain).content_words]
             held = [hit for hit in results.results if hit.id in rows and hit.type not in NOT_LASTING]
             hits = _as_close([hit for hit in held if share_held(_whole(rows[hit.id]), texts) >= floor], close)
-        kept = self._vetting.vetted([rows[row_id] for row_id in hits], draw.findings, unasked=draw.unasked, hits=hits)
+        kept = self._vetting.vetted(
+            [rows[row_id] for row_id in hits], draw.findings, unasked=draw.unasked, unmerged=draw.unmerged, hits=hits
+        )
         return [Found(row, hits[row.id].score, hits[row.id].snippet) for row in kept]
 
     def by_ids(self, draw: Draw, ids: Sequence[int]) -> list[Observation]:
@@ -226,7 +232,8 @@ class Providers:
         return self.vetted(draw, sorted(rows.values(), key=lambda row: (row.updated_at, row.id), reverse=True))
 
     def vetted(self, draw: Draw, rows: Sequence[Observation], *, unasked: bool | None = None) -> list[Observation]:
-        return self._vetting.vetted(rows, draw.findings, unasked=draw.unasked if unasked is None else unasked)
+        unasked = draw.unasked if unasked is None else unasked
+        return self._vetting.vetted(rows, draw.findings, unasked=unasked, unmerged=draw.unmerged)
 
     def _within(self, draw: Draw, row: Observation, days: Days | None) -> bool:
         start, end = draw.ask.moments(days)

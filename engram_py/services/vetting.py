@@ -23,6 +23,7 @@ class Findings:
     remarks: Remarks = field(default_factory=Remarks)
     withheld: set[int] = field(default_factory=set)
     states: dict[int, tuple[AnchorState, ...]] = field(default_factory=dict)
+    unmerged: bool = False  # whether something was left out because of its branch
 
 
 class Vetting:
@@ -45,10 +46,12 @@ class Vetting:
         findings: Findings,
         *,
         unasked: bool,
+        unmerged: bool = False,
         hits: Mapping[int, Hit] | None = None,
     ) -> list[Observation]:
         """The rows that may be shown, in their order, with what there is to say added to ``findings``.
 
+        ``unmerged`` keeps what is of a branch even ``unasked``: to tell of it, not to show it.
         ``hits`` are the rows as a search gave them: it has looked at their relations, branches and files already.
         """
         now = self._journal.now()
@@ -63,7 +66,8 @@ class Vetting:
         findings.states.update({row_id: hit.anchors for row_id, hit in (hits or {}).items()})
         elsewhere = self._elsewhere(kept, hits)
         here = [row for row in kept if row.id not in elsewhere]
-        if unasked:
+        if unasked and not unmerged:
+            findings.unmerged = findings.unmerged or bool(elsewhere)
             return here
         findings.remarks.branches.update(elsewhere)
         return [*here, *(row for row in kept if row.id in elsewhere)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces import render
+from engram_py.interfaces.context_text import not_merged
 from engram_py.models.context import Context
 from engram_py.models.observation import Change
 from engram_py.models.session import Prompt, SessionLine
@@ -356,10 +358,32 @@ def test_what_was_made_on_a_branch_that_is_not_merged_is_not_injected(
 
     with open_memory(repo) as app:
         assert text(app, asked(app, WHY)) == ""
+        assert (asked(app, WHY).unmerged, asked(app, "why did we paint the whale?").unmerged) == (("experiment",), ())
+        assert not_merged(asked(app, WHY)) == "one is only on branch experiment"
+        assert render.why_empty(asked(app, WHY)).startswith("Nothing here for this prompt: one is only on branch exp")
+        assert "HS256" not in json.dumps(render.to_json(asked(app, WHY)))
+        assert asked(app, WHY, unasked=True).unmerged == ()  # a hook asks for nobody who would read it
         [row] = app.contexts.assemble().recent
         assert row.id == saved.id
         assert "from branch experiment, not merged here" in text(app, app.contexts.assemble())
         assert app.contexts.assemble(unasked=True).recent == ()
+
+
+def test_where_something_is_given_a_branch_is_not_named(make_repo: RepoMaker, git: Git, open_memory: Opener) -> None:
+    repo = make_repo("widgets-repo")
+    git(repo, "switch", "-q", "-c", "experiment")
+    git(repo, "commit", "-q", "--allow-empty", "-m", "try")
+    with open_memory(repo) as app:
+        app.save(Draft("Chose HS256 for tokens", "Simple.", "decision"))
+        app.save(Draft("Chose HS256 for cookies", "Simple too.", "decision"))
+    git(repo, "switch", "-q", "main")
+    git(repo, "commit", "-q", "--allow-empty", "-m", "go on")
+
+    with open_memory(repo) as app:
+        assert not_merged(asked(app, "why did we choose HS256")) == "2 are only on branch experiment"
+        here = app.save(Draft("HS256 is signed with one key", "It is in the vault.", "decision")).id
+        assert shown(asked(app, "why did we choose HS256")) == [here]
+        assert asked(app, "why did we choose HS256").unmerged == ()
 
 
 # --- arguments ---------------------------------------------------------------------------------------------

@@ -171,7 +171,10 @@ def context_command(
         )
         show(found, app, as_json=as_json)
         if found.mode == "query" and not as_json and not any(section.items for section in found.sections):
+            from engram_py.interfaces.context_text import not_merged
+
             heard = f"heard “{found.cue}”, found nothing that fits" if found.cue else "it asks for no memory"
+            heard = not_merged(found) or heard
             click.echo(f"note: nothing for this prompt ({heard})", err=True)
 
 

@@ -105,7 +105,7 @@ def _answered(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str,
         shown |= surfaced
         if answer == "json":
             return _result(_json_answer(value, notes))
-        said = render.text(value, now=now, full=answer == "full") or tool.nothing
+        said = render.text(value, now=now, full=answer == "full") or render.why_empty(value) or tool.nothing
         return _result(render.with_notes(said, notes))
     except EngramError as exc:
         return _failure(exc, notes, wants_json=wants_json)
