@@ -11,6 +11,7 @@ from engram_py.models.session import SessionLine
 from engram_py.recall.floor import UNASKED_FLOOR
 from engram_py.recall.gate import Cue, gate, mentions, name_key
 from engram_py.recall.names import keyed_names, names_of
+from engram_py.recall.opening import opening
 from engram_py.recall.query import parse_query, quote
 from engram_py.recall.topics import shares_a_word
 from engram_py.services.context_session import table_rows
@@ -181,7 +182,8 @@ class QueryOrder:
         return [one for one in found if first in name_key(f"{one.row.title} {one.row.topic_key} {one.row.aliases}")][:3]
 
     def _memories(self, draw: Draw, found: Sequence[Found]) -> Section:
-        draw.findings.remarks.excerpts.update({one.row.id: one.excerpt for one in found if one.excerpt})
+        told = {one.row.id: opening(one.row.content, one.excerpt) for one in found if one.excerpt}
+        draw.findings.remarks.excerpts.update(told)
         rows: list[Observation] = [one.row for one in found]
         return Section("memories", tuple(rows))
 

@@ -37,3 +37,15 @@ def test_what_a_digest_covers_better_is_held_to_the_floor_without_it(
     calendar: Engram, prompt: str, found: list[str]
 ) -> None:
     assert shown(calendar.contexts.assemble(query=prompt)) == found
+
+
+def test_what_is_injected_begins_with_what_was_done(app: Engram) -> None:
+    fix = "**What**: `pnpm prisma generate` is a step of its own before the build of everything else that is there."
+    why = "**Why**: with a hit of the cache the db package is skipped, so the client has no types at all on the runner."
+    end = "**Where**: .github/workflows/ci.yml\n**Learned**: do not add generated clients to the outputs of ci, ever."
+    row = app.save(Draft("Fixed CI on a cold cache", f"{fix}\n{why}\n{end}", "bugfix")).id
+
+    context = app.contexts.assemble(query="can you check why CI is red")
+
+    assert context.remarks.excerpts[row].startswith(fix)
+    assert "ci.yml" not in context.remarks.excerpts[row]
