@@ -15,7 +15,7 @@ actually already anyway basically currently even ever exactly happen happened ha
 probably properly really simply somehow still usually
 """
 
-# Spanish, German, French, Portuguese, Italian, Russian, Hindi.
+# Spanish, German, French, Portuguese, Italian, Russian, Hindi, and then more of some, Dutch and Swedish.
 _FOREIGN = """
 cuánto cuánta cuántos cuántas combien wieviel сколько al algo como cómo con cual cuál cuales cuáles cuando cuándo
 de del desde donde dónde el él ella en entre era es esa ese esta está este esto estos fue ha hay la las le les
@@ -44,11 +44,29 @@ womit wofür wozu woran worden wurde wurden würde würden zwischen bekommen bek
 erlaubt gerade schon bereits eigentlich bitte comme elles j leurs même moi ont peut peuvent peux quelles quels quoi
 sera sous tous tout toute toutes très vers voit à avait avaient avons ayant doit doivent donc dont fait faire faut
 depuis encore aussi déjà jusqu jusque afin chez alors ici là rien chaque certains
+ik jij jullie wij zij ze mij mijn jouw onze hun waar waarom wanneer hoeveel hoelang welke welk waarvoor waarmee waarin
+waarop waardoor waarvan het een deze dit zijn heb hebt heeft hebben hadden wordt werd doet doen gaat gaan mogen moet
+moeten moest kunnen kunt konden zal zullen zou zouden willen wilt komt komen uit aan bij naar voor tot tussen tegen
+onder zonder sinds vanaf vandaan niet geen iets niets iemand niemand nog ook maar dus toch omdat zodat terwijl zoals
+altijd nooit steeds weer daar zelf zich elkaar eigenlijk alstublieft graag och hon är inte varför hur när vem vilken
+vilket vilka kunde måste får skall ska det denna detta dessa på från för eller också efter utan mellan finns hade
+mycket några något någon där här vår våra gör göra ännu alltid aldrig nós eles elas vocês meu minha meus minhas seus
+suas nosso nossa nossos nossas estes isto aquele aquela aquilo pode podem posso deve devem fazer faz fazemos ter
+têm temos havia houve onde quem então também até depois quantos quantas quanto porquê estão estava foram ainda agli
+allo nello nelle negli sulla sulle dello dall mia miei mie tuo tuoi nostri nostre loro noi voi lei hanno abbiamo avete
+siamo erano stato stata facciamo può possono possiamo devo dobbiamo quanti quante quali così anche ancora già
+sempre senza perchè qualcosa questi queste quello quella quelli molto nodig heen
 भी तो कि हम हमने हमारा हमारी हमारे मैं मैंने आप इस उस एक जो लिए साथ कर करता करते करना किया गया गई गए रहा रही रहे अब
+"""
+
+# Among other words of Dutch, Swedish or Italian these say nothing; alone they are English, or names of programs.
+_AMONG_OTHERS = """
+wat hoe met op om kan kon wil ben bent mag van door dat deed nu vi jag vad av till var har ett sedan dove
 """
 
 ENGLISH = frozenset(_ENGLISH.split())
 FOREIGN = frozenset(_FOREIGN.split()) - ENGLISH
+_AMONG_FOREIGN = frozenset(_AMONG_OTHERS.split()) - ENGLISH
 STOP_WORDS = ENGLISH | FOREIGN
 
 # Typed as operators more often than as names.
@@ -64,7 +82,7 @@ def said_nothing_by(words: Sequence[str]) -> Collection[str]:
     mixed = any(not word.isupper() for word in words)
     names = {word.lower() for word in words if mixed and len(word) > 1 and word.isupper() and word not in _OPERATORS}
     plain = {word.lower() for word in words} - names
-    foreign, english = plain & FOREIGN, plain & ENGLISH
+    foreign, english = plain & (FOREIGN | _AMONG_FOREIGN), plain & ENGLISH
     ascii_too = is_foreign(words)
     return english | {word for word in foreign if ascii_too or not word.isascii()}
 
@@ -72,4 +90,6 @@ def said_nothing_by(words: Sequence[str]) -> Collection[str]:
 def is_foreign(words: Sequence[str]) -> bool:
     """Whether a question is in one of the languages known here other than English."""
     plain = {word.lower() for word in words}
-    return len(plain & FOREIGN) > max(1, len(plain & ENGLISH))
+    foreign = len(plain & FOREIGN)
+    foreign += len(plain & _AMONG_FOREIGN) if foreign else 0
+    return foreign > max(1, len(plain & ENGLISH))

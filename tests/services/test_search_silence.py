@@ -595,3 +595,10 @@ def test_a_topic_is_near_by_another_form_of_a_word(app: Engram) -> None:
     fill(app)
     kept(app, QUEUE, topic_key="queue/restarting")
     assert silence(app, "Which restart of kubernetes ingress renews certificates?").topics == ("queue/restarting",)
+
+
+def test_a_dutch_question_is_held_to_what_it_asks_about_alone(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, "Op vrijdag na twaalf uur wordt niets uitgerold; uitrollen kan weer op maandag.")
+    assert ids(app, "mag ik vrijdag uitrollen") == [saved]
+    assert silence(app, "waar komt het model vandaan?").unknown == ("model",)
