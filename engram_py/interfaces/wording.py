@@ -23,6 +23,8 @@ from engram_py.models.observation import (
 from engram_py.models.relation import CONTESTED
 from engram_py.models.times import ago, parse_time
 
+_RELATED = {"related": "related to", "compatible": "compatible with", "conflicts": "conflicts with"}
+
 
 @singledispatch
 def text(value: object, now: datetime) -> str:
@@ -51,8 +53,11 @@ def notes(warnings: Iterable[str]) -> list[str]:
 
 
 def relation(note: RelationNote) -> str:
+    """``superseded_by [#49] Its title``."""
     end = f"[#{note.id}]" if note.id is not None else "a deleted observation"
-    said = f"{note.label} {end} {note.title}".rstrip() + (" (deleted)" if note.deleted and note.id else "")
+    said = f"{_RELATED.get(note.label, note.label)} {end} {note.title}".rstrip() + (
+        " (deleted)" if note.deleted and note.id else ""
+    )
     return f"{said} (not judged yet)" if note.label == CONTESTED else said
 
 

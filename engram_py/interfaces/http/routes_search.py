@@ -9,6 +9,7 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.errors import EmptyQueryError, InvalidArgumentError
 from engram_py.interfaces import render, wording_search
+from engram_py.interfaces.http.hit_notes import hit_notes
 from engram_py.interfaces.http.notes import Notes
 from engram_py.interfaces.http.operations import Question, StrictSwitch, operation
 from engram_py.interfaces.http.routes_sessions import ListQuery
@@ -108,5 +109,6 @@ def _answer(app: Engram, found: Results, wanted: Format, notes: Notes) -> list[S
         values: dict[str, Any] = render.to_json(found)
         return values | {"warnings": [*found.warnings, *notes]}
     notes += [*found.warnings, *(wording_search.unseen(found) if found.results else wording_search.nothing(found))]
+    notes += hit_notes(found.results)
     rows = {row.id: row for row in app.browsing.whole([one.id for one in found.results])}
     return [hit(rows[one.id], one) for one in found.results if one.id in rows]

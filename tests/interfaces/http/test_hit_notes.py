@@ -1,0 +1,57 @@
+"""What the header of Engram's list says of its hits: files that changed under them, and what replaced what."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from engram_py import Engram
+from engram_py.interfaces.http.hit_notes import hit_notes
+from engram_py.interfaces.http.notes import HEADER, MOST_BYTES, header
+from engram_py.models.anchor import AnchorState
+from engram_py.models.observation import RelationNote
+from tests.interfaces.http.asking import Asker, Reply
+from tests.services.searching import kept
+
+
+def notes_of(reply: Reply) -> list[str]:
+    return list(json.loads(reply.headers.get(HEADER.lower(), "[]")))
+
+
+def test_the_header_says_which_hit_supersedes_which(ask: Asker, app: Engram) -> None:
+    old = kept(app, "The cookie lives an hour.", title="Session cookie")
+    new = kept(app, "It lives longer.", title="Session cookie of eight hours")
+    app.relations.compare(new, old, "supersedes", confidence=1.0, reasoning="Newer.")
+
+    said = notes_of(ask("GET", "/search?q=session+cookie"))
+
+    assert sorted(said) == [f"#{old}: superseded_by #{new}", f"#{new}: supersedes #{old}"]
+
+
+def test_a_hit_says_in_short_what_became_of_its_files(app: Engram) -> None:
+    number = kept(app, "The cookie lives an hour.", title="Session cookie")
+    [hit] = app.searches.search("session cookie").results
+    changed = AnchorState("src/auth/session.ts", 3, 9, "changed", uncommitted=True)
+    fresh = AnchorState("src/auth/login.ts", None, None, "fresh")
+
+    assert hit_notes([replace(hit, anchors=(fresh, changed))]) == [
+        f"#{number}: session.ts changed, not committed yet",
+    ]
+    assert hit_notes([replace(hit, anchors=(fresh,))]) == []
+
+
+def test_a_hit_of_which_there_is_nothing_to_know_has_no_note(ask: Asker, app: Engram) -> None:
+    kept(app, "The cookie lives an hour.", title="Session cookie")
+    assert HEADER.lower() not in ask("GET", "/search?q=session+cookie").headers
+
+
+def test_what_is_said_of_many_hits_is_short(app: Engram) -> None:
+    kept(app, "The cookie lives an hour.", title="Session cookie")
+    [hit] = app.searches.search("session cookie").results
+    related = tuple(RelationNote("related", number, "ü" * 200) for number in range(1, 30))
+    notes = hit_notes([replace(hit, relations=related)] * 20)
+
+    assert notes[0] == f"#{hit.id}: related to #1; related to #2; related to #3; and 26 more"
+    assert notes[-1] == "and 12 more hits to know such things of: response_format=json tells them"
+    assert len(json.loads(header(notes)[HEADER])) == len(notes) == 9
+    assert len(header(notes)[HEADER]) <= MOST_BYTES
