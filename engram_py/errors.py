@@ -159,11 +159,11 @@ class InvalidProjectError(InvalidInputError):
 class AmbiguousProjectError(InvalidInputError):
     code = "ambiguous_project"
 
-    def __init__(self, directory: str, candidates: Sequence[str], reason: str) -> None:
+    def __init__(self, directory: str, candidates: Sequence[str], reason: str, *more: str) -> None:
         self.directory, self.candidates, self.reason = directory, list(candidates), reason
         choices = ", ".join(self.candidates) or "none known yet"
         super().__init__(
-            f"{reason}: {directory} (candidates: {choices})",
+            f"{'; '.join([f'{reason}: {directory}', *more])} (candidates: {choices})",
             hint="ask the user which project this belongs to, then repeat the call with project=NAME",
         )
 
@@ -229,13 +229,13 @@ class QuestionNotFoundError(NotFoundError):
 class UnknownProjectError(NotFoundError):
     code = "unknown_project"
 
-    def __init__(self, name: str, similar: Sequence[str] = ()) -> None:
-        self.name, self.similar = name[:80], list(similar)
+    def __init__(self, name: str, similar: Sequence[str] = (), known: Sequence[str] = ()) -> None:
+        self.name, self.similar, self.known = name[:80], list(similar), list(known)
         near = f"; similar: {', '.join(self.similar)}" if self.similar else ""
         super().__init__(f"no project {self.name!r}{near}", hint="list the projects with `engram projects`")
 
     def details(self) -> dict[str, Any]:
-        return super().details() | {"available_projects": self.similar}
+        return super().details() | {"available_projects": self.similar or self.known}
 
 
 class TranscriptRefusedError(InvalidInputError):

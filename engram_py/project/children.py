@@ -47,7 +47,7 @@ def scan_children(directory: Path, ignore: tuple[str, ...], naming: Naming, dead
             free = next((each for each in (name, *longer) if owners.get(each, identity) == identity), name)
             owners.setdefault(free, identity)
     only = folders[0] if complete and len(owners) == 1 else None
-    slow = f"{directory} has too many children to look at all of them in time; name the project"
+    slow = f"{directory} has too many children to look at all of them in time"
     warnings = () if complete else (slow,)
     return Children(tuple(sorted(owners)), only, warnings)
 

@@ -16,6 +16,7 @@ from engram_py.store import projects as table
 from engram_py.store import sessions as session_table
 from engram_py.store.database import Store
 
+NO_PROJECT = "no project here"
 _MOST_NAMED = 50  # names of other projects that a refusal lists
 
 
@@ -67,9 +68,8 @@ class Projects:
             if scope in ("personal", "global"):
                 place = Place(scope, "scope", place.path, (scope,))
             else:
-                raise AmbiguousProjectError(
-                    place.path, place.reads or self._suggestions(), " ".join(place.warnings) or "no project here"
-                )
+                candidates = place.reads or self._suggestions()
+                raise AmbiguousProjectError(place.path, candidates, *(place.warnings or (NO_PROJECT,)))
         ensured = self._ensured(place, explicit=bool(project))
         if location is not None and place.source != "scope":
             self._identities.remember(location, place.project)
@@ -105,7 +105,7 @@ class Projects:
         name = self._identities.canonical(_checked_name(project))
         if not table.exists(self._store, name):
             known = table.names(self._store)
-            raise UnknownProjectError(name, similar_projects(name, known) or known[:_MOST_NAMED])
+            raise UnknownProjectError(name, similar_projects(name, known), known[:_MOST_NAMED])
         return name
 
     def current(self) -> CurrentProject:
@@ -188,7 +188,7 @@ class Projects:
             names = tuple(self._identities.canonical(name) for name in location.candidates)
             return Place("", "ambiguous", path, names, warnings=("several repositories here", *warnings))
         if location.name is None:
-            note = "no project here (the home directory and / are never projects)"
+            note = f"{NO_PROJECT} (the home directory, / and folders for temporary files are never projects)"
             return Place("", "none", path, None, warnings=(note, *warnings))
         name = self._identities.owner(location)
         branch, commit = _head(location)

@@ -141,6 +141,23 @@ def test_the_home_directory_is_no_project(
     assert at_home.projects.current().project_source == "none"
 
 
+def test_a_refusal_says_in_clauses_why_nothing_names_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_memory: Opener, make_repo: RepoMaker
+) -> None:
+    monkeypatch.setattr("engram_py.project.locate.CHILD_BUDGET_SECONDS", -1.0)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "work"))
+    make_repo("work/one")
+
+    with pytest.raises(AmbiguousProjectError) as refusal:
+        open_memory(tmp_path / "work").save(draft("One."))
+
+    folder = tmp_path / "work"
+    assert refusal.value.message == (
+        "no project here (the home directory, / and folders for temporary files are never projects): "
+        f"{folder}; {folder} has too many children to look at all of them in time (candidates: none known yet)"
+    )
+
+
 @pytest.mark.parametrize("scope", ["personal", "global"])
 def test_what_belongs_to_no_project_can_be_saved_where_there_is_none(open_memory: Opener, scope: str) -> None:
     nowhere = open_memory(Path("/"))

@@ -12,6 +12,8 @@ _ENDS = {
     '"; it is hidden, hard_delete=true would destroy it': '"; it is hidden, `--hard` would destroy it',
 }
 _HINTS = {
+    "then repeat the call with project=NAME": "then repeat the command with `--project NAME`",
+    "pass project=NAME when you save": "give `--project NAME` when you save",
     "read the content with mem_get_observation": "read the content with `engram get`",
     "pass the judgment_id that mem_save answered": "pass the judgment_id that `engram save` answered",
 }

@@ -12,7 +12,7 @@ from engram_py.project.files import read_bounded
 from engram_py.project.gitdir import Repository
 from engram_py.services.git_sync.folder import ChunkFolder
 from engram_py.services.journal import Journal
-from engram_py.services.projects import Projects
+from engram_py.services.projects import NO_PROJECT, Projects
 from engram_py.store import chunks as table
 from engram_py.store import walls
 from engram_py.store.database import Store
@@ -65,7 +65,7 @@ class Places:
         # What a whole process was told to use (ENGRAM_PROJECT) is not what this repository may be given.
         found = self._projects.without_override().for_read(project)
         if not found.project:
-            raise AmbiguousProjectError(found.path, found.reads or (), " ".join(found.warnings) or "no project here")
+            raise AmbiguousProjectError(found.path, found.reads or (), *(found.warnings or (NO_PROJECT,)))
         warnings = found.warnings if project else ()
         place = Place(repository, folder, _target(repository), found.project, warnings)
         named = bool(project) or all_projects
