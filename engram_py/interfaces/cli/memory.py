@@ -160,8 +160,9 @@ def context_command(
         raise click.UsageError(f"two projects: {name} and --project {project}; give one")
     prompt = text_argument(query) if query is not None else None
     with memory() as app:
+        wanted = project or name
         found = app.contexts.assemble(
-            project or name,
+            app.projects.existing(wanted) if wanted else None,
             scope=scope,
             max_bytes=max_bytes,
             compact=compact,

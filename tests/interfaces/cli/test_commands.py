@@ -61,6 +61,8 @@ def test_what_is_no_id_is_wrong_usage(run: Run, typed: str) -> None:
         pytest.param(["import", "absent.json"], "invalid_export", id="no-such-export"),
         pytest.param(["export", "absent/x.json"], "invalid_argument", id="export-to-nowhere"),
         pytest.param(["export", "--project", "nope"], "unknown_project", id="export-of-unknown-project"),
+        pytest.param(["context", "--project", "nope"], "unknown_project", id="context-of-unknown-project"),
+        pytest.param(["context", "nope"], "unknown_project", id="context-of-unknown-name"),
     ],
 )
 def test_a_refusal_has_a_code_a_hint_and_exit_code_1_in_both_forms(

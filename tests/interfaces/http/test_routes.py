@@ -339,6 +339,7 @@ def test_a_read_says_which_projects_it_could_have_meant(ask: Asker, path: str) -
         assert (refused.status, refused.code) == (status, code), query
         if status in (404, 409):
             assert refused.value["available_projects"] == ["widgets"]
+            assert "similar" not in refused.value["error"]
 
 
 def test_relations_are_listed_judged_counted_and_compared(ask: Asker) -> None:
