@@ -283,8 +283,12 @@ def test_a_save_that_is_rolled_back_first_does_not_cost_the_device_its_name(app:
 
 
 @pytest.mark.parametrize(
-    ("kind", "usual"), [("decison", "decision"), ("bug-fix", "bugfix"), ("refactoring", None), ("decision", None)]
-)
+    ("kind", "usual"),
+    [
+        ("decison", "decision"), ("bug-fix", "bugfix"), ("bug", "bugfix"), ("fix", "bugfix"), ("patern", "pattern"),
+        ("reference", None), ("feat", None), ("quote", None), ("refactoring", None), ("decision", None),
+    ],
+)  # fmt: skip
 def test_a_slip_in_the_type_is_said_and_kept(app: Engram, kind: str, usual: str | None) -> None:
     saved = app.save(draft("It resolves fast.", type=kind))
     assert saved.type == kind

@@ -278,7 +278,9 @@ def test_a_type_that_nothing_has_is_told_the_usual_one(app: Engram, query: str, 
     assert note.endswith(f"is not one of the usual types; did you mean type:{meant}?")
 
 
-@pytest.mark.parametrize("query", ["type:zebra", "type:note", "type:fix since:2030-01-01", "kubernetes type:fix"])
+@pytest.mark.parametrize(
+    "query", ["type:zebra", "type:reference", "type:note", "type:fix since:2030-01-01", "kubernetes type:fix"]
+)
 def test_a_type_that_is_usual_or_used_or_resembles_none_is_not_corrected(app: Engram, query: str) -> None:
     kept(app, "The importer crashed on empty rows.", type="fix")
     found = app.searches.search(query)

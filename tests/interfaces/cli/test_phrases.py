@@ -50,5 +50,7 @@ def test_a_long_history_names_the_command_that_goes_on(run: Run) -> None:
 
 
 def test_a_terminal_is_told_the_option_that_names_a_project() -> None:
-    told = phrases.in_commands("hint: ask the user which project this belongs to, then repeat the call with project=NAME")
+    told = phrases.in_commands(
+        "hint: ask the user which project this belongs to, then repeat the call with project=NAME"
+    )
     assert told.endswith("then repeat the command with `--project NAME`")
