@@ -120,7 +120,7 @@ def _opening(project: str, today: str = "") -> str:
 def _tail(context: Context) -> str:
     if context.mode != "session":
         return _OPENS
-    return f"{counted(context.memories)} memories here; mem_search finds the rest, {_OPENS}"
+    return f"{counted(context.memories)} here; mem_search finds the rest, {_OPENS}"
 
 
 def _notes(context: Context) -> str:

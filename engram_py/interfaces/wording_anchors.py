@@ -62,17 +62,19 @@ def _checked(value: Checked, now: datetime) -> str:
         said = f"Whether {amount(value.observations, 'observation')} of {value.project} went stale is not known: "
         said += f"none of the files could be looked at (files: {states})"
     lines = [said]
-    lines += [_stale(line, now) for line in value.stale]
+    lines += [_stale(line, now, within=value.project) for line in value.stale]
     if value.stale:
         lines.append(
             "Read one with `engram get ID`; `engram review ID` says it still holds, `engram update` corrects it."
         )
-    lines += [_stale(line, now) for line in value.elsewhere]
+    lines += [_stale(line, now, within=value.project) for line in value.elsewhere]
     return "\n".join([*lines, *notes(value.warnings)])
 
 
-def _stale(value: StaleLine, now: datetime) -> str:
-    head = f"[#{value.id}] {value.title} ({value.type}, {value.project}, {age(value.updated_at, now)})"
+def _stale(value: StaleLine, now: datetime, *, within: str | None = None) -> str:
+    """``within`` is the project that all the lines beside it are of, and that was said above."""
+    about = [value.type, *([value.project] if value.project != within else []), age(value.updated_at, now)]
+    head = f"[#{value.id}] {value.title} ({', '.join(about)})"
     return f"{head}: {anchors(value.anchors)}"
 
 

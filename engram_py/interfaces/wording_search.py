@@ -100,7 +100,7 @@ def nothing(value: Results) -> list[str]:
     """An empty answer in at most four lines: where was searched, why there is nothing, what is near, what to do."""
     where = "all projects" if value.projects is None else ", ".join(value.projects)
     query = still(value.query[: 2 * _QUERY_CHARS], _QUERY_CHARS)
-    lines = [f'Nothing found for "{query}" in {where} ({counted(value.memories)} memories visible from there).']
+    lines = [f'Nothing found for "{query}" in {where} ({counted(value.memories)} visible from there).']
     silence = value.silence
     if silence is None:
         return lines

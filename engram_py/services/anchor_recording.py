@@ -148,7 +148,7 @@ class _Reader:
         """Once for each file, whatever lines of it are named and however it is spelt."""
         if (name := posixpath.normpath(path)) not in self._noted:
             self._noted.add(name)
-            notes.append(f"{_shown(reference.path)} ({reason})")
+            notes.append(f"{_shown(reference.asked or reference.path)} ({reason})")
 
     def _values(self, reference: Reference, *, root_only: bool) -> Values | None:
         if self._repository is None:

@@ -75,9 +75,9 @@ class Evaluations:
         if not parse_query(text).words:
             raise EmptyQueryError(text)
         if bool(ids) == silent:
-            given = "not given" if not ids else f"{' '.join(f'#{one}' for one in ids)} and none at all"
+            given = "not given" if not ids else f"{' '.join(f'#{one}' for one in ids)} and --none"
             raise InvalidArgumentError(
-                "answer", given, expected="observation ids, or --none for a question without any"
+                "answer", given, expected="observation ids, or --none for a question without any, not both"
             )
         with self._store.transaction():
             found = [live_observation(self._store, one) for one in dict.fromkeys(ids)]

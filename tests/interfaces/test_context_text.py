@@ -16,7 +16,7 @@ from engram_py import Engram
 from engram_py.interfaces import render
 from engram_py.models.anchor import AnchorState
 from engram_py.models.context import MODES, Context, Remarks, Section
-from engram_py.models.observation import Draft, Observation
+from engram_py.models.observation import Draft, Observation, counted
 from engram_py.models.session import Prompt, SessionLine
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -181,3 +181,12 @@ def test_an_empty_memory_says_what_to_do_and_what_was_noticed() -> None:
 
     assert text.startswith("No memory of widgets yet.")
     assert text.endswith("\nnote: several repositories here")
+
+
+def test_one_memory_is_told_as_one() -> None:
+    assert [counted(number) for number in (0, 1, 2, 1_001)] == [
+        "0 memories",
+        "1 memory",
+        "2 memories",
+        "more than 1,000 memories",
+    ]

@@ -76,7 +76,7 @@ def test_a_check_names_what_went_stale_and_the_next_step() -> None:
     checked = Checked("widgets", 3, 9, {"changed": 6, "fresh": 3}, (stale,), ("a note",))
     assert render.text(checked, now=NOW).splitlines() == [
         "1 of 3 observations with files went stale in widgets (files: 6 changed, 3 fresh)",
-        "[#12] Token refresh (bugfix, widgets, 3d): 0.py changed; 1.py changed; 2.py changed; 3.py changed; and 2 more",
+        "[#12] Token refresh (bugfix, 3d): 0.py changed; 1.py changed; 2.py changed; 3.py changed; and 2 more",
         "Read one with `engram get ID`; `engram review ID` says it still holds, `engram update` corrects it.",
         "note: a note",
     ]

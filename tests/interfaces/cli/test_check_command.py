@@ -29,7 +29,7 @@ def test_a_check_lists_what_changed_and_counts_the_rest(run: Run, root: Path) ->
 
     assert told.stdout.splitlines()[:2] == [
         "1 of 2 observations with files went stale in widgets (files: 1 changed, 2 fresh)",
-        "[#2] Changes (manual, widgets, now): auth.py:1-3 changed, not committed yet",
+        "[#2] Changes (manual, now): auth.py:1-3 changed, not committed yet",
     ]
     assert (found["observations"], found["anchors"], found["states"]) == (2, 3, {"changed": 1, "fresh": 2})
     [stale] = found["stale"]
@@ -72,9 +72,7 @@ def test_a_review_lists_stale_memories_until_they_are_confirmed(run: Run, root: 
     run("save", "Changes", "text", "--file", "auth.py:1-3")
     (root / "auth.py").write_text("new = 1\n" * 40)
 
-    assert run("review").stdout.startswith(
-        "[#1] Changes (manual, widgets, now): auth.py:1-3 changed, not committed yet"
-    )
+    assert run("review").stdout.startswith("[#1] Changes (manual, widgets, now): auth.py:1-3 changed, not committed yet")
     assert answer(run("review", "--json"))["due"][0]["anchors"][0]["state"] == "changed"
 
     run("review", "1")
@@ -122,5 +120,5 @@ def test_a_check_lists_what_is_only_on_a_branch_apart(run: Run, root: Path) -> N
     assert told.exit_code == 0
     assert told.stdout.splitlines() == [
         "None of 1 observations with files went stale in widgets (files: 1 only on another branch)",
-        "[#1] Lens (manual, widgets, now): lens.py only on branch topic",
+        "[#1] Lens (manual, now): lens.py only on branch topic",
     ]

@@ -219,7 +219,7 @@ def test_a_search_pays_neither_for_the_tests_nor_for_redaction(here: Path, start
 
 
 @pytest.mark.parametrize(
-    ("ids", "said"), [((), "answer is 'not given'"), (("1", "--none"), "answer is '#1 and none at all'")]
+    ("ids", "said"), [((), "answer is 'not given'"), (("1", "--none"), "answer is '#1 and --none'")]
 )
 def test_a_question_without_one_kind_of_answer_is_refused_in_words(run: Run, ids: tuple[str, ...], said: str) -> None:
     run("save", "Who pays", "Billing pays.")

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from engram_py import Engram
+from engram_py import Draft, Engram
 from engram_py.interfaces.http.notes import HEADER, MOST_BYTES, header
 from engram_py.services.search import MOST
 from tests.interfaces.cli.test_same_as_mcp import told
@@ -303,3 +303,8 @@ def test_every_list_says_what_replaced_a_memory_and_engrams_state_stays(ask: Ask
     for old in (hits[1], rows[1], ask.ok("GET", "/observations/1"), timeline["focus"]):
         assert (old["id"], old["superseded_by"], old.get("state", "active")) == (1, new, "active")
     assert not any("superseded_by" in row for row in (hits[new], rows[new]))
+
+
+def test_an_empty_list_sends_to_other_projects_in_the_words_of_this_door(ask: Asker, app: Engram) -> None:
+    app.save(Draft("Oboes", "They are tuned."), project="gadgets")
+    assert notes_of(ask("GET", "/search?q=kubernetes"))[-1].endswith("or search all projects (all_projects=true).")
