@@ -52,8 +52,27 @@ def _evaluation(value: Evaluation, now: datetime) -> str:
     if not value.asked:
         said = 'No questions yet: engram eval add "your question" ID, or open what a search found'
         return "\n".join([said, *notes(value.warnings)])
-    lines = [*_head(value, now), "", *_table(value), *_moved(value), *_lost(value), "", *_verdict(value)]
+    lines = [
+        _failing(value),
+        *_head(value, now),
+        "",
+        *_table(value),
+        *_moved(value),
+        *_lost(value),
+        "",
+        *_verdict(value),
+    ]
     return "\n".join([*lines, *notes(value.warnings)])
+
+
+def _failing(value: Evaluation) -> str:
+    """How many questions are answered as they should be; the kept run may have asked few of them."""
+    asked = [one for one in value.asked if one.outcome != "lost"]
+    wrong = sum(one.outcome in ("missed", "answered") for one in asked)
+    of = "the question" if len(asked) == 1 else f"{len(asked):,} questions"
+    if not wrong:
+        return f"none of {of} fails" if len(asked) != 1 else "the question is answered as it should be"
+    return f"{wrong:,} of {of} {'fails' if wrong == 1 else 'fail'} now"
 
 
 def _head(value: Evaluation, now: datetime) -> Iterator[str]:
@@ -138,7 +157,8 @@ def _verdict(value: Evaluation) -> Sequence[str]:
         names = ", ".join(_FELL[name] for name in value.fell)
         lines.append(f"worse than the kept run by more than {value.tolerance:g}: {names}")
     elif value.kept_at is not None:
-        lines.append("no worse than the kept run")
+        compared = sum(one.comparable for one in value.asked)
+        lines.append(f"no worse than the kept run, of the {amount(compared, 'question')} that both asked")
     if value.kept:
         lines.append("kept: later runs are compared with this one")
     elif value.kept_at is not None:

@@ -72,7 +72,9 @@ def test_a_review_lists_stale_memories_until_they_are_confirmed(run: Run, root: 
     run("save", "Changes", "text", "--file", "auth.py:1-3")
     (root / "auth.py").write_text("new = 1\n" * 40)
 
-    assert run("review").stdout.startswith("[#1] Changes (manual, widgets, now): auth.py:1-3 changed, not committed yet")
+    assert run("review").stdout.startswith(
+        "[#1] Changes (manual, widgets, now): auth.py:1-3 changed, not committed yet"
+    )
     assert answer(run("review", "--json"))["due"][0]["anchors"][0]["state"] == "changed"
 
     run("review", "1")

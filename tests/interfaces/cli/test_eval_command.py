@@ -39,7 +39,8 @@ def test_a_first_run_is_kept_and_the_next_is_no_worse(run: Run) -> None:
     table = [line.split() for line in first.stdout.splitlines()]
     assert ["hit@5", "1.000"] in table
     assert ["false", "answers", "0", "of", "1"] in table
-    assert "no worse than the kept run" in second.stdout
+    assert second.stdout.startswith("none of 3 questions fails\n")
+    assert "no worse than the kept run, of the 3 questions that both asked" in second.stdout
     assert "changed since then: neither the program nor the index" in second.stdout
 
 
@@ -110,12 +111,12 @@ def test_json_holds_every_figure_and_every_question(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("tested")
-def test_another_version_since_the_kept_run_is_said_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_since_the_kept_run_is_said_in_the_head(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engram_py.version.__version__", "0.0.9")
     run("eval")
     monkeypatch.setattr("engram_py.version.__version__", "9.9.9")
     told = run("eval").stdout
-    assert told.startswith("engram 9.9.9, index ")
+    assert told.splitlines()[1].startswith("engram 9.9.9, index ")
     assert "changed since then: engram 0.0.9 → 9.9.9" in told
 
 
@@ -228,3 +229,10 @@ def test_a_question_without_one_kind_of_answer_is_refused_in_words(run: Run, ids
     assert refused.exit_code != 0
     assert said in refused.stderr
     assert "observation ids, or --none" in refused.stderr
+
+
+@pytest.mark.usefixtures("tested")
+def test_what_fails_now_is_counted_first_also_where_the_kept_run_never_asked_it(run: Run) -> None:
+    run("eval")
+    run("eval", "add", "who feeds the whale", "1")
+    assert run("eval").stdout.startswith("1 of 4 questions fails now\n")
