@@ -308,9 +308,8 @@ MOST_COUNTED = 1_000  # "more than a thousand" is all a reader needs to know; co
 
 
 def counted(memories: int) -> str:
-    """How many memories there are, as far as they were counted."""
-    number = f"{memories}" if memories <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
-    return f"{number} {'memory' if memories == 1 else 'memories'}"
+    said = f"more than {MOST_COUNTED:,}" if memories > MOST_COUNTED else f"{memories}"
+    return f"{said} {'memory' if memories == 1 else 'memories'}"
 
 
 @dataclass(frozen=True, slots=True)

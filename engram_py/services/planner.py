@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 
 from engram_py.models.times import to_text
@@ -112,6 +112,17 @@ def _weigh_days(store: Store, terms: list[Term], text: str, *, size: int, today:
     worth = idf(len(rows), size)
     day = Term(days.words, "", worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
     return [day, *(term for term in terms if term not in naming)]
+
+
+def days_meant(text: str, today: date) -> Days | None:
+    """The days a question tells from ``today``: "last Wednesday", "18 November"."""
+    return days_in(Heard(text), today) if not dates_in(text) and may_name_days(segments(text.lower())) else None
+
+
+def day_note(days: Days) -> str:
+    """How days were read: ``last wednesday: 2026-11-18``."""
+    last = days.end - timedelta(days=1)
+    return f"{days.words}: {days.start}" + (f" to {last}" if last != days.start else "")
 
 
 @lru_cache(maxsize=8)

@@ -10,6 +10,7 @@ from engram_py.capture.normalize import check_text, normalize_topic_key
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProjectError, InvalidTopicKeyError
 from engram_py.models.explain import Explain, Rung, Silence
 from engram_py.models.observation import Results
+from engram_py.recall.days import Days
 from engram_py.recall.floor import FLOOR, Verdict
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query, parse_query
 from engram_py.services.anchors import Anchors
@@ -18,7 +19,7 @@ from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp, clean_scope
 from engram_py.services.lookup import handles
 from engram_py.services.named_files import NamedFiles
-from engram_py.services.planner import MOST_WORDS_ASKED, days_not_there
+from engram_py.services.planner import MOST_WORDS_ASKED, day_note, days_meant, days_not_there
 from engram_py.services.projects import Projects
 from engram_py.services.retrieval import Found, retrieve
 from engram_py.services.sight import Sight, sight_of, types_of
@@ -101,9 +102,11 @@ class Search:
         # Whether a file changed is known only of what was looked at.
         hits = self._hits.shown(found.terms, placed if sight.stale else placed[:limit], stale_only=sight.stale)[:limit]
         ids = [hit.id for hit in hits]
-        silence = None if hits else silence_of(self._store, parsed, found, sight, floor)
+        days = self._days(parsed, found)
+        silence = None if hits else silence_of(self._store, parsed, found, sight, floor, days=days)
         self._note_use(parsed, sight, ids, silence, narrowed=bool(type or scope))
         notes = [*said, *sight.notes, *place_notes, *_notes(query, parsed), *found.notes]
+        notes += [day_note(days)] if days is not None else []
         notes += () if hits else self._types_of_nobody(sight, types_of(type, parsed.filters))
         return Results(
             query=parsed.text,
@@ -118,6 +121,13 @@ class Search:
             silence=silence,
             unknown=found.unknown if hits and len(found.terms) <= MOST_WORDS_ASKED else (),
         )
+
+    def _days(self, parsed: Query, found: Found) -> Days | None:
+        """The days that were asked for as such: where nothing anywhere changed in them, their words were words."""
+        if len(found.terms) > MOST_WORDS_ASKED or all(term.expression for term in found.terms):
+            return None  # days are not looked up by an expression
+        days = days_meant(parsed.asked, self._journal.moment().date())
+        return days if days is not None and any(term.text == days.words for term in found.terms) else None
 
     def _sight(
         self,
@@ -186,6 +196,8 @@ class Search:
         whole_first = not any_word and not found.near
         wanted = STALE_READ if sight.stale else limit
         placed = self._hits.placed(answers, found.rows, whole_first=whole_first, limit=wanted)
+        if len(found.terms) == 1 and self._days(parsed, found) is not None:  # what was done then, a summary says best
+            placed.sort(key=lambda one: one.row.type != "session_summary")
         if placed:  # an empty answer says itself what is not there
             found.notes = (*several.notes, *found.notes)
         return found, [*self._hits.exact(exact), *placed]

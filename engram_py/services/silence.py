@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import cache
 
 from engram_py.models.explain import Silence
 from engram_py.recall.bm25 import idf
 from engram_py.recall.closeness import label, lens
+from engram_py.recall.days import Days
 from engram_py.recall.floor import BACKGROUND, DAMPING, FLOOR, is_elsewhere, is_ordinary, tells_elsewhere, weights
 from engram_py.recall.query import Query, match_any
 from engram_py.recall.score import Scored, Term
@@ -42,8 +44,10 @@ _LISTENED, _HEARD_CHARS = 60, 1_000
 _MOST_NUMBERS = 8
 
 
-def silence_of(store: Store, parsed: Query, found: Found, sight: Sight, floor: float) -> Silence:
-    """Why nothing that was ``found`` answers, in words and as far as a reader can act on it."""
+def silence_of(
+    store: Store, parsed: Query, found: Found, sight: Sight, floor: float, *, days: Days | None = None
+) -> Silence:
+    """Why nothing that was ``found`` answers, in words and as far as a reader can act on it. ``days`` were asked."""
     numbers = (parsed.observation_id,) if parsed.observation_id is not None else handles(parsed.asked)
     if numbers:
         return _of_numbers(numbers)
@@ -53,6 +57,9 @@ def silence_of(store: Store, parsed: Query, found: Found, sight: Sight, floor: f
     # What no project would answer is not said to be known to others.
     known = _known_at_all(found) >= needed
     elsewhere = _elsewhere(parsed, found, sight) if known else ()
+    quiet = days is not None and not found.filtered_away and not found.scored
+    if days is not None and quiet:  # every project has its days: this one's are no word that others know
+        elsewhere = tuple(word for word in elsewhere if word != days.words)
     reached = found.verdict.coverage >= min(floor, FLOOR) * found.verdict.ease * REACHED
     near = holds >= NAMED and reached and not elsewhere
     nearest = found.rows.get(best.id) if best is not None and near else None
@@ -63,6 +70,7 @@ def silence_of(store: Store, parsed: Query, found: Found, sight: Sight, floor: f
     words = _telling(found)
     topics = [key for key in keys if shares_a_word(key, words, families=_families())]
     reason = _reason(parsed, found, sight, floor, elsewhere, known=known)
+    reason = f"nothing changed here {_then(days)}" if days is not None and quiet and not elsewhere else reason
     short = reason is None
     return Silence(
         unknown=found.unknown,
@@ -81,6 +89,11 @@ def silence_of(store: Store, parsed: Query, found: Found, sight: Sight, floor: f
         unworded=not parsed.asks,
         others=sight.projects is not None and table.count_others(store, sight.projects, cap=1) > 0,
     )
+
+
+def _then(days: Days) -> str:
+    last = days.end - timedelta(days=1)
+    return f"on {days.start}" if last == days.start else f"from {days.start} to {last}"
 
 
 def _of_numbers(numbers: Sequence[int]) -> Silence:

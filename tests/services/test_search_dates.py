@@ -171,3 +171,28 @@ def test_which_days_there_are_not_is_worked_out_once_for_a_search(app: Engram, m
     monkeypatch.setattr(month_days, "_days_named", counted)
     app.searches.search("tulips of the 31 February that were never seen")
     assert len(looks) == 2  # for the days that are meant, and for those that there are not
+
+
+def test_of_a_day_alone_its_summary_comes_first_and_how_the_day_was_read_is_said(app: Engram, clock: FakeClock) -> None:
+    clock.advance(days=3)
+    summary = app.episodes.summarize("## Goal\nReplace the belt.", session_id="s-1").id
+    kept(app, "Ada likes short answers.", type="preference")
+    clock.advance(days=2)
+
+    found = app.searches.search("what did we do 2 days ago")
+
+    assert found.results[0].id == summary
+    assert "2 days ago: 2026-03-04" in found.warnings
+
+
+def test_of_a_day_on_which_nothing_changed_here_the_answer_says_that(app: Engram, clock: FakeClock) -> None:
+    kept(app, "The pump was replaced.")
+    clock.advance(days=3)
+    kept(app, "The board was soldered.", project="gadgets")
+    clock.advance(days=1)
+
+    found = app.searches.search("what did we do yesterday?")
+
+    assert (found.results, found.warnings) == ((), ("yesterday: 2026-03-04",))
+    assert found.silence is not None
+    assert (found.silence.reason, found.silence.elsewhere) == ("nothing changed here on 2026-03-04", ())
