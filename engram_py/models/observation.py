@@ -20,15 +20,14 @@ SCOPES: tuple[Scope, ...] = ("project", "personal", "global")
 SHARED_SCOPES: tuple[Scope, ...] = ("personal", "global")  # seen from every project
 
 TYPES = (  # suggested, not enforced: `type` is free text
-    "decision", "bugfix", "pattern", "discovery", "learning", "architecture", "config", "preference", "policy",
-    "fact", "note", "identity", "session_summary", "passive", "manual",
+    "decision", "bugfix", "pattern", "discovery", "learning", "architecture", "config", "preference", "policy", "fact",
+    "note", "identity", "session_summary", "passive", "manual",
 )  # fmt: skip
 
 # Months until a kind of knowledge should be looked at again (Engram: spec/engram-behaviour.md 1.5).
 REVIEW_MONTHS = {"decision": 6, "policy": 12, "preference": 3}
 
-CONTENT_LIMIT_BYTES = 50_000
-TITLE_LIMIT_CHARS = 1_000
+CONTENT_LIMIT_BYTES, TITLE_LIMIT_CHARS = 50_000, 1_000
 HIT_LINE_CHARS = 100  # of the text of a hit, in a list of them
 DEDUPE_WINDOW_MINUTES = 15
 
@@ -43,9 +42,9 @@ class Row(Protocol):
 class Draft:
     """An observation somebody offers, before the store gives it an identity.
 
-    ``scope`` None takes the project's default. ``operation_id`` makes a repeated save answer what the
-    first one did. ``aliases`` are other words somebody may search by. ``files`` are those it is about, as ``path``,
-    ``path:line`` or ``path:start-end``; those its **Where** line names count as well."""
+    ``scope`` None takes the project's default. ``operation_id`` makes a repeated save answer what the first one did.
+    ``aliases`` are other words somebody may search by. ``files`` are those it is about, as ``path``, ``path:line`` or
+    ``path:start-end``; those its **Where** line names count as well."""
 
     title: str
     content: str
@@ -308,6 +307,7 @@ MOST_COUNTED = 1_000  # "more than a thousand" is all a reader needs to know; co
 
 
 def counted(memories: int) -> str:
+    """How many there are, in words, as far as they were counted."""
     said = f"more than {MOST_COUNTED:,}" if memories > MOST_COUNTED else f"{memories}"
     return f"{said} {'memory' if memories == 1 else 'memories'}"
 
