@@ -20,6 +20,7 @@ from engram_py.cloud.answering import refusal
 from engram_py.cloud.database import Connection, borrowed, connected, migrate, open_pool
 from engram_py.cloud.errors import NobodyToServeError, PolicyForbiddenError, RequestBrokenError
 from engram_py.cloud.gate import Gate
+from engram_py.cloud.lingering import Taken, lingering
 from engram_py.cloud.metrics import Metrics
 from engram_py.cloud.settings import CloudSettings
 from engram_py.errors import EngramError
@@ -93,6 +94,8 @@ class Server:
             await anyio.sleep(_PRUNE_SECONDS)
 
 
+_TOO_LARGE = 413
+
 Handler = Callable[[Server, Caller | None, Request], Awaitable[Response]]
 
 
@@ -111,9 +114,11 @@ class Endpoint:
         status = 499
         try:
             with ExitStack() as held:
-                response = await self._answer(Request(scope, receive), held)
+                taken = Taken(receive)
+                response = await self._answer(Request(scope, taken), held)
                 status = response.status_code
-                await response(scope, receive, send)
+                cut_off = status == _TOO_LARGE and not taken.whole
+                await response(scope, receive, lingering(receive, send) if cut_off else send)
         finally:
             metrics.requests.labels(self.path, str(status)).inc()
             metrics.seconds.labels(self.path).observe(time.perf_counter() - started)

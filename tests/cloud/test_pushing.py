@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
+import time
 from typing import Any
 
 import pytest
@@ -175,6 +177,30 @@ def test_a_body_that_is_no_push_is_refused_whole(server: Running, body: bytes, s
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
     assert answer.json()["error"]["hint"]
+
+
+def test_who_still_sends_what_is_too_large_reads_why_it_was_refused(server: Running) -> None:
+    account = server.account(write=["*"])
+    host, _, port = account.address.removeprefix("http://").rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=20) as line:
+        line.sendall(
+            b"POST /sync/mutations/push HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 9000000\r\n"
+            + f"Authorization: Bearer {account.token}\r\n\r\n".encode()
+        )
+        for _ in range(9):
+            time.sleep(0.05)
+            line.sendall(b"x" * 1_000_000)
+        with line.makefile("rb") as answered:
+            told = answered.read()
+    assert b" 413 " in told.partition(b"\r\n")[0]
+    assert b"push_too_large" in told
+
+
+def test_too_many_entries_are_refused_at_once(server: Running) -> None:
+    started = time.monotonic()
+    body = b'{"entries":[' + b"0," * 500 + b"0]}"
+    assert server.account(write=["*"]).ask("POST", "/sync/mutations/push", content=body).status_code == 413
+    assert time.monotonic() - started < 1.5
 
 
 def test_a_gzip_bomb_is_stopped_and_half_a_gzip_is_refused(server: Running, project: str) -> None:

@@ -14,9 +14,10 @@ import anyio
 import anyio.to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from engram_py.app import Engram
+from engram_py.cloud.lingering import lingering
 from engram_py.errors import EngramError
 from engram_py.interfaces.http import routes
 from engram_py.interfaces.http.counting import count
@@ -40,8 +41,6 @@ logger = logging.getLogger(__name__)
 
 # SQLite takes one writer and this process has one connection: more threads would only wait.
 WORKERS = 8
-# How long a body that is too large is taken, and forgotten, after the refusal.
-LINGER_SECONDS = 2.0
 
 # `curl -d` says urlencoded whatever it sends, and Engram reads JSON whatever it is called.
 _JSON_TYPES = ("", "application/json", "text/json", "text/plain", "application/x-www-form-urlencoded")
@@ -81,7 +80,7 @@ class Api:
         response = Response(b"" if request.method == "HEAD" else outcome.body, outcome.status)
         response.headers.update({"Content-Type": "application/json", **_PRIVATE, **outcome.headers})
         response.headers["Content-Length"] = str(len(outcome.body))
-        await response(scope, receive, _lingering(receive, send) if too_large else send)
+        await response(scope, receive, lingering(receive, send) if too_large else send)
 
     async def _answered(self, request: Request) -> Outcome:
         found, path = self._found(request)
@@ -197,23 +196,6 @@ def _check_media_type(request: Request) -> None:
         raise UnsupportedMediaTypeError(given)
     if encoding != "identity":
         raise UnsupportedMediaTypeError(f"encoded as {encoding}")
-
-
-def _lingering(receive: Receive, send: Send) -> Send:
-    """``send`` that ends the answer only when the rest of the request was taken, or a moment has passed: who is cut
-    off while sending does not read what was answered."""
-
-    async def answer(message: Message) -> None:
-        if message["type"] != "http.response.body":
-            await send(message)
-            return
-        await send({**message, "more_body": True})
-        with anyio.move_on_after(LINGER_SECONDS):
-            while (piece := await receive())["type"] == "http.request" and piece.get("more_body"):
-                pass
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    return answer
 
 
 async def _read(request: Request, limit: int) -> bytes:
