@@ -27,6 +27,11 @@ class Days:
     past: bool = True
     dated: bool = False
 
+    @property
+    def last(self) -> date:
+        """The last day that is included."""
+        return self.end - timedelta(days=1)
+
 
 def may_name_days(words: Iterable[str]) -> bool:
     """Whether any of the lower-case words names a time: to find out which takes much longer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from functools import lru_cache
 
 from engram_py.models.times import to_text
@@ -121,8 +121,7 @@ def days_meant(text: str, today: date) -> Days | None:
 
 def day_note(days: Days) -> str:
     """How days were read: ``last wednesday: 2026-11-18``."""
-    last = days.end - timedelta(days=1)
-    return f"{days.words}: {days.start}" + (f" to {last}" if last != days.start else "")
+    return f"{days.words}: {days.start}" + (f" to {days.last}" if days.last != days.start else "")
 
 
 @lru_cache(maxsize=8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from functools import cache
 
 from engram_py.models.explain import Silence
@@ -92,8 +91,7 @@ def silence_of(
 
 
 def _then(days: Days) -> str:
-    last = days.end - timedelta(days=1)
-    return f"on {days.start}" if last == days.start else f"from {days.start} to {last}"
+    return f"on {days.start}" if days.last == days.start else f"from {days.start} to {days.last}"
 
 
 def _of_numbers(numbers: Sequence[int]) -> Silence:

@@ -46,6 +46,17 @@ def pieces(app: Engram) -> list[int]:
         return [row[0] for row in stranger.execute("select count(*) from observations_fts_idx group by segid")]
 
 
+def watched(app: Engram) -> tuple[Compaction, list[Store]]:
+    """A thread that is not started yet, and the connections that it will open."""
+    opened: list[Store] = []
+
+    def open_store() -> Store:
+        opened.append(Store(app.store.path))
+        return opened[-1]
+
+    return Compaction(app.store, open_store=open_store), opened
+
+
 def wait_until(true: Callable[[], bool]) -> None:
     deadline = time.monotonic() + SECONDS
     while not true():
@@ -224,13 +235,7 @@ def test_the_index_of_prompts_is_merged_as_well(app: Engram) -> None:
 
 
 def test_each_look_closes_what_it_opened(in_pieces: Engram) -> None:
-    opened: list[Store] = []
-
-    def open_store() -> Store:
-        opened.append(Store(in_pieces.store.path))
-        return opened[-1]
-
-    working = Compaction(in_pieces.store, open_store=open_store)
+    working, opened = watched(in_pieces)
     working.start()
     try:
         wait_until(lambda: len(pieces(in_pieces)) <= MOST_PIECES)
@@ -289,13 +294,7 @@ def test_a_server_ends_at_once_in_the_middle_of_it(in_pieces: Engram, monkeypatc
 def test_a_server_that_is_asked_in_the_middle_waits(in_pieces: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "_MERGED_PAGES", 1)
     monkeypatch.setattr(compaction, "_PAUSE_SECONDS", 0.1)
-    opened: list[Store] = []
-
-    def open_store() -> Store:
-        opened.append(Store(in_pieces.store.path))
-        return opened[-1]
-
-    working = Compaction(in_pieces.store, open_store=open_store)
+    working, opened = watched(in_pieces)
     working.start()
     try:
         wait_until(lambda: len(opened) == 1)
