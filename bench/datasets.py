@@ -178,6 +178,15 @@ def dpdk(folder: Path) -> Dataset:
     return Dataset("dpdk", memories, questions)
 
 
+def dpdk_small(folder: Path) -> Dataset:
+    """The same commits, those that a question is about in a small project beside a large one that has all others."""
+    whole = dpdk(folder)
+    gold = {key for question in whole.questions for key in question.gold}
+    small = "dpdk-small"
+    memories = [replace(one, project=small) if one.key in gold else one for one in whole.memories]
+    return Dataset(small, memories, [replace(question, project=small) for question in whole.questions])
+
+
 def _locomo(
     name: str, memories: Sequence[Memory], rows: Sequence[dict[str, Any]], key: Callable[[str, str], str]
 ) -> Dataset:
@@ -222,4 +231,5 @@ LOADERS: dict[str, Callable[[Path], Dataset]] = {
     "xquad": xquad,
     "cosqa": cosqa,
     "dpdk": dpdk,
+    "dpdk-small": dpdk_small,
 }

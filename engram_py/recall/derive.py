@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from engram_py.recall.segments import compounds, holds_unspaced, is_unspaced, segments
+from engram_py.recall.segments import compounds, holds_unspaced, is_unspaced, lowered, segments
 
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\WA-Za-z0-9_]+")
 
@@ -35,7 +35,7 @@ def _terms(text: str) -> Iterator[str]:
             yield from segment_terms(part)
         if len(parts) == 1:
             continue
-        spaced = [part.lower() for part in parts if not is_unspaced(part)]
+        spaced = [lowered(part) for part in parts if not is_unspaced(part)]
         if len(spaced) == len(parts) <= MAX_COMPOUND_PARTS:
             yield "".join(spaced)  # rate_limit and rate-limit are found by ratelimit, rateLimit
         else:
@@ -46,7 +46,7 @@ def _marked_beside_unspaced(text: str) -> Iterator[str]:
     """Words with marks of their own, which end a compound, but no token where a script without blanks follows."""
     if holds_unspaced(text):
         words = (word for word in segments(text) if not (word.isascii() or is_unspaced(word)))
-        yield from (word.lower() for word in words if any(unicodedata.category(one)[0] == "M" for one in word))
+        yield from (lowered(word) for word in words if any(unicodedata.category(one)[0] == "M" for one in word))
 
 
 def segment_terms(segment: str) -> list[str]:
@@ -54,7 +54,7 @@ def segment_terms(segment: str) -> list[str]:
     if is_unspaced(segment):
         return pairs(segment)
     parts = camel_parts(segment)
-    return [part.lower() for part in parts] if len(parts) > 1 else []
+    return [lowered(part) for part in parts] if len(parts) > 1 else []
 
 
 def pairs(run: str) -> list[str]:

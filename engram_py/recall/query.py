@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from engram_py.recall.derive import pairs, segment_terms
 from engram_py.recall.filters import KEYS, Filters, cut_filters
 from engram_py.recall.irregular import forms
-from engram_py.recall.segments import is_unspaced, segments
+from engram_py.recall.segments import is_unspaced, lowered, segments
 from engram_py.recall.stopwords import said_nothing_by
 
 # A question has a handful of words; a pasted log has thousands, and each is one more list to merge. Logs of 60 words
@@ -185,7 +185,7 @@ def phrase(text: str) -> str:
         if is_unspaced(segment):
             parts.append(quote(" ".join(pairs(segment))) + ("*" if len(segment) == 1 else ""))
         else:
-            spaced.append(segment.lower()[:_MAX_WORD_CHARS])
+            spaced.append(lowered(segment)[:_MAX_WORD_CHARS])
     if spaced:
         parts.insert(0, quote(" ".join(spaced)))
     return f"({' AND '.join(parts)})" if parts else ""
@@ -220,7 +220,7 @@ def _spelt(runs: Sequence[str]) -> dict[str, str]:
     for run in runs:
         # Of a script without blanks a whole question can be one run: its pairs are the words, as in the index.
         for segment in pairs(run) if is_unspaced(run) else (run,):
-            found.setdefault(segment.lower()[:_MAX_WORD_CHARS], segment)
+            found.setdefault(lowered(segment)[:_MAX_WORD_CHARS], segment)
     return found
 
 
@@ -250,5 +250,5 @@ def _expression(segment: str) -> str:
     parts = [part for part in segment_terms(segment) if len(part) > 1 and not part.isdigit()]
     # `mlx5` is a name by itself; what stands beside a digit somewhere is not about it.
     if segment.islower() or len(parts) < 2:
-        return quote(segment.lower())
-    return f"({quote(segment.lower())} OR ({' AND '.join(quote(part) for part in parts)}))"
+        return quote(lowered(segment))
+    return f"({quote(lowered(segment))} OR ({' AND '.join(quote(part) for part in parts)}))"

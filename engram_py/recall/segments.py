@@ -37,6 +37,13 @@ def _pattern(text: str) -> re.Pattern[str]:
     return _marked_pattern() if max(text) >= chr(_MARKS_FROM) else WORD
 
 
+def lowered(word: str) -> str:
+    """A word as the index folds it to lower case."""
+    if word.isascii() or not _young_capitals().search(word):
+        return word.lower()
+    return "".join(letter if _young_capitals().match(letter) else letter.lower() for letter in word)
+
+
 def compounds(text: str) -> list[str]:
     """The runs that ``_`` and ``-`` hold together as well: ``rate-limit``, ``user_id``."""
     return (_unspaced_patterns()[1] if holds_unspaced(text) else _COMPOUND).findall(text)
@@ -50,6 +57,17 @@ def is_unspaced(segment: str) -> bool:
 def holds_unspaced(text: str) -> bool:
     """Whether some of a text is of a script that writes no spaces."""
     return not text.isascii() and max(text) >= _FIRST_UNSPACED
+
+
+@cache
+def _young_capitals() -> re.Pattern[str]:
+    # Cherokee, Georgian, Osage, Adlam and others: to SQLite's tokenizer, which knows Unicode 6.1, they have no small
+    # letters (each letter of Python 3.11's tables was asked).
+    return re.compile(
+        "[\u037f\u0528-\u052e\u13a0-\u13f5\u1c90-\u1cbf\u2c2f\ua698-\ua69a\ua796-\ua79e\ua7ab-\ua7d8\ua7f5"
+        "\U000104b0-\U000104d3\U00010570-\U00010595\U00010c80-\U00010cb2\U000118a0-\U000118bf\U00016e40-\U00016e5f"
+        "\U0001e900-\U0001e921]"
+    )
 
 
 @cache

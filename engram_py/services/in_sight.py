@@ -8,14 +8,15 @@ from functools import cached_property
 from engram_py.models.observation import Observation
 from engram_py.recall.score import Neighbours
 from engram_py.services.sight import Sight
-from engram_py.store import observations as table
+from engram_py.services.within import ANYWHERE, Within
 from engram_py.store import search as index
+from engram_py.store import usage
 from engram_py.store.database import Store
 
 # To look at a row takes three microseconds and more; what a project of so many rows has is read at once, in less time
 # than to look at a thousand.
 _MANY = 200
-_SMALL = 10_000
+SMALL = 10_000
 
 
 class InSight:
@@ -46,8 +47,16 @@ class InSight:
             return rows
         return [row for row in rows if row in self._small]
 
+    def within(self, total: int) -> Within:
+        """The rows of the projects, where these are small and have less than half of a memory of ``total`` rows."""
+        rows = self._all(min(SMALL, total // 2))
+        return ANYWHERE if rows is None else Within(rows, total)
+
     @cached_property
     def _small(self) -> frozenset[int] | None:
-        """Every row of the projects, where these are small."""
+        return self._all(SMALL)
+
+    def _all(self, most: int) -> frozenset[int] | None:
+        """Every row of the projects, where these have fewer than ``most``."""
         projects = self.sight.projects
-        return None if projects is None else table.live_ids(self._store, projects, cap=_SMALL)
+        return None if projects is None else usage.ids_visible(self._store, projects, most=most)

@@ -26,5 +26,5 @@ class NamedFiles:
             found += self._anchors.of_file(f"{path}/", limit=limit, projects=projects)
         words = phrase(path.replace("\\", "/"))
         if words and ("." in path or "/" in path.strip("/")):
-            found += index.newest(self._store, f"{{title content}} : {words}", limit=limit)
+            found += index.newest_seen(self._store, f"{{title content}} : {words}", projects=projects, limit=limit)
         return list(dict.fromkeys(found))

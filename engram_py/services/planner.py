@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from engram_py.models.times import to_text
 from engram_py.recall.bm25 import idf
@@ -73,19 +73,28 @@ def _telling(terms: Sequence[Term]) -> list[Term]:
     return [term for term in terms if term.rows or not _MEASURED.fullmatch(term.text)]
 
 
-def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int, today: date | None = None) -> list[Term]:
+def weigh_dates(
+    store: Store,
+    terms: list[Term],
+    text: str,
+    *,
+    size: int,
+    projects: Sequence[str] | None = None,
+    today: date | None = None,
+) -> list[Term]:
     """The terms, with one for each date that ``text`` names in the place of the words that name it.
 
-    What changed on that day is about it as much as what says so: both have the term. Days are those of UTC. Days that
-    are told from ``today`` ("last week") are what changed in them alone; where nothing did, their words are words.
+    What changed on that day, in ``projects`` if anything did, is about it as much as what says so: both have the term.
+    Days are those of UTC. Days that are told from ``today`` ("last week") are what changed in them alone; where nothing
+    did, their words are words.
     """
     dates = dates_in(text)
     if not dates and today is not None and len(terms) <= MOST_WORDS_ASKED and may_name_days(segments(text.lower())):
-        return _weigh_days(store, terms, text, size=size, today=today)
+        return _weigh_days(store, terms, text, size=size, projects=projects, today=today)
     for dated in dates:
         words = {word.lower() for word in dated.words}
         naming = [term for term in terms if term.text in words]
-        then = _changed_in(store, dated)
+        then = _changed_in(store, dated, projects)
         said = [term.expression for term in naming if not _is_year(term.text)]
         expression = " AND ".join(said) if said else ""
         saying = search.newest(store, expression, limit=NEWEST_ROWS) if said else []
@@ -96,13 +105,15 @@ def weigh_dates(store: Store, terms: list[Term], text: str, *, size: int, today:
     return terms
 
 
-def _weigh_days(store: Store, terms: list[Term], text: str, *, size: int, today: date) -> list[Term]:
+def _weigh_days(
+    store: Store, terms: list[Term], text: str, *, size: int, projects: Sequence[str] | None, today: date
+) -> list[Term]:
     heard = Heard(text)
     days = days_in(heard, today)
     if days is None:
         unreal = {word for said in days_not_there(text) for word in said.split()}
         return [term for term in terms if term.rows or plain(term.text) not in unreal]
-    then = _changed_in(store, days)
+    then = _changed_in(store, days, projects)
     if not then:
         return terms
     words = set(days.words.split())
@@ -131,10 +142,11 @@ def days_not_there(text: str) -> tuple[str, ...]:
     return tuple(days_there_are_not(Heard(text).words)) if named else ()
 
 
-def _changed_in(store: Store, days: Dated | Days) -> list[int]:
-    """The rows that changed then, latest first."""
+def _changed_in(store: Store, days: Dated | Days, projects: Sequence[str] | None) -> list[int]:
+    """The rows of the projects that changed then, latest first; of a day that was quiet there, those of any other."""
     since, until = (to_text(datetime.combine(day, time(), UTC)) for day in (days.start, days.end))
-    return search.changed_between(store, since, until, limit=NEWEST_ROWS)
+    changed = partial(search.changed_between, store, since, until, limit=NEWEST_ROWS)
+    return changed(projects=projects) or changed(projects=None)
 
 
 def hold_to(store: Store, query: Query, terms: Sequence[Term]) -> None:

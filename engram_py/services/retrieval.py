@@ -96,14 +96,14 @@ def retrieve(
     ``today`` is the day from which "last week" is told."""
     totals = mentions.totals(store)
     terms = weigh(store, query.content_words, size=totals.rows)
-    terms = weigh_dates(store, terms, query.asked, size=totals.rows, today=today)
+    terms = weigh_dates(store, terms, query.asked, size=totals.rows, projects=sight.projects, today=today)
     terms = weigh_files(store, terms, query.asked, size=totals.rows, projects=sight.projects)
     hold_to(store, query, terms)
     found = Found(terms=terms, total=totals.rows)
-    looked_up = look_up(store, query, found.terms, totals, best=_FIRST_POOL)
+    in_sight = InSight(store, sight)
+    looked_up = look_up(store, query, found.terms, totals, best=_FIRST_POOL, within=in_sight.within(totals.rows))
     if not looked_up.terms:
         found.rungs.append(Rung("any word", 0, "no word of the query is known here"))
-    in_sight = InSight(store, sight)
     found.scored = _scored(query, found, _heads(looked_up, in_sight, found), in_sight)
     best = max((scored.covered for scored in found.scored), default=0.0)
     first, why = len(found.scored), _why_any(found.terms)
@@ -162,7 +162,8 @@ def _resembling(
 
 def _again(store: Store, query: Query, in_sight: InSight, found: Found, looked_up: LookedUp, why: str) -> LookedUp:
     """Look the terms up that have no scores, and score all rows anew."""
-    looked_up = look_up(store, query, found.terms, looked_up.totals, best=_FIRST_POOL, before=looked_up)
+    totals, within = looked_up.totals, looked_up.within
+    looked_up = look_up(store, query, found.terms, totals, best=_FIRST_POOL, within=within, before=looked_up)
     before = {scored.id for scored in found.scored}
     found.scored = _scored(query, found, _heads(looked_up, in_sight, found), in_sight)
     found.rungs.append(Rung("prefix and near spelling", sum(s.id not in before for s in found.scored), why))

@@ -12,6 +12,7 @@ from engram_py.recall.bm25 import K1, idf, index_idf, norm, saturated
 from engram_py.recall.query import Query
 from engram_py.recall.score import Term, best_of, own_scores
 from engram_py.services import planner
+from engram_py.services.within import ANYWHERE, Within
 from engram_py.store import mentions, search
 from engram_py.store.database import Store
 
@@ -79,11 +80,19 @@ class LookedUp:
     """
 
     def __init__(
-        self, store: Store, terms: Sequence[Term], read: Sequence[_Read], totals: mentions.Totals, *, best: int
+        self,
+        store: Store,
+        terms: Sequence[Term],
+        read: Sequence[_Read],
+        totals: mentions.Totals,
+        *,
+        best: int,
+        within: Within = ANYWHERE,
     ) -> None:
         self.terms = terms
         self.read = read
         self.totals = totals
+        self.within = within
         self._store = store
         self._most = best
         self.own = own_scores(terms)
@@ -114,7 +123,7 @@ class LookedUp:
         return search.newest(self._store, term.expression, limit=planner.ALL_ROWS) if term.meeting else term.scores
 
     def _whole(self, term: Term) -> Sequence[_Common]:
-        found = _common(self._store, term, (), self.totals.rows)
+        found = _common(self._store, term, (), self.totals.rows, self.within)
         term.scores = _at_average([found], _most(term))
         return [found]
 
@@ -145,10 +154,11 @@ def look_up(
     totals: mentions.Totals,
     *,
     best: int,
+    within: Within = ANYWHERE,
     before: LookedUp | None = None,
 ) -> LookedUp:
-    """Fill ``scores`` of the rarest terms that fit the budget, and tell the ``best`` rows. Terms that have scores keep
-    them: dates, and what was looked up ``before``.
+    """Fill ``scores`` of the rarest terms that fit the budget, and tell the ``best`` rows of those ``within``. Terms
+    that have scores keep them: dates, and what was looked up ``before``.
 
     When even the rarest is over the budget, its newest rows are candidates without a score of their own, first those
     where the words meet.
@@ -162,48 +172,51 @@ def look_up(
     known.sort(key=lambda term: term.rows)
     # What is found by other words than before is looked up anew.
     read: list[_Read] = [one for one in before.read if one[0].scores] if before is not None else []
-    walked = accumulate(term.rows for term in known)
-    affordable = known[: sum(rows <= planner.ROW_BUDGET for rows in walked)]
+    affordable = known[: within.affordable(known)]
     # A day has no expression that a common word could meet.
     beside = [] if any(not term.expression for term in used) else [*used, *affordable]
     for term in affordable:
-        found = _found(store, query, term, beside, totals.rows)
+        found = _found(store, query, term, beside, totals.rows, within)
         if found:
             term.scores = _at_average(found, _most(term))
             read.append((term, found))
         else:
-            term.scores = search.scores(store, query.restricted(term.expression))
+            term.scores = dict(within.of(search.scores(store, query.restricted(term.expression), span=within.span)))
             _lift(term, totals.rows)
         term.looked_up = True
         used.append(term)
     if known and not used:
-        _newest(store, query, known)
+        _newest(store, query, known, within)
         used.append(known[0])
-    return LookedUp(store, used, read, totals, best=best)
+    return LookedUp(store, used, read, totals, best=best, within=within)
 
 
-def _found(store: Store, query: Query, term: Term, beside: Sequence[Term], rows: int) -> Sequence[_Mentioned | _Common]:
+def _found(
+    store: Store, query: Query, term: Term, beside: Sequence[Term], rows: int, within: Within
+) -> Sequence[_Mentioned | _Common]:
     """Where the term stands; nothing where FTS5 itself scores it sooner or finds it by more than single words."""
     if not term.indexed or term.rows <= FEW_ROWS or query.phrases or query.excluded:
         return []
     if term.rows > COUNTED_ROWS:
-        return [_common(store, term, [one for one in beside if one is not term], rows)]
+        few = within.expected(term.rows) <= COUNTED_ROWS
+        return [_common(store, term, [] if few else [one for one in beside if one is not term], rows, within)]
     found = []
     for stem in term.indexed:
         often = mentions.mentions(store, stem, at_most=MENTIONS_A_ROW * term.rows)
         if often is None:
             return []
-        found.append(_Mentioned(often, _known(len(often), rows)))
+        found.append(_Mentioned(within.of(often), _known(len(often), rows)))
     return found
 
 
-def _common(store: Store, term: Term, others: Sequence[Term], rows: int) -> _Common:
+def _common(store: Store, term: Term, others: Sequence[Term], rows: int, within: Within) -> _Common:
     """Where a common term stands beside one of the ``others``, or in a title; without these, wherever it stands. What
     has it alone, once in its text, is not among the best."""
     term.meeting = bool(others)
     match = f"({term.expression}) AND ({' OR '.join(one.expression for one in others)})" if others else term.expression
-    found, titles = mentions.once(store, match, title=term.expression)
-    return _Common(found | titles, titles, _known(term.rows if others else len(found), rows))
+    found, titles = mentions.once(store, match, title=term.expression, span=within.span)
+    held = term.rows if others or within.rows is not None else len(found)
+    return _Common(within.these(found | titles), within.these(titles), _known(held, rows))
 
 
 def _known(held: int, rows: int) -> float:
@@ -250,7 +263,7 @@ def _of_several(term: Term) -> bool:
     return term.partly or "(" in term.expression
 
 
-def _newest(store: Store, query: Query, terms: Sequence[Term]) -> None:
+def _newest(store: Store, query: Query, terms: Sequence[Term], within: Within) -> None:
     """What every row is about: where its words meet, then where the rarest stands in a title, then anywhere."""
     first = terms[0]
     walked = accumulate(term.rows for term in terms)
@@ -262,6 +275,9 @@ def _newest(store: Store, query: Query, terms: Sequence[Term]) -> None:
         (f"title : ({first.expression})", 1.8),
         (first.expression, 1.0),
     ):
-        found = search.newest(store, query.restricted(expression), limit=planner.NEWEST_ROWS) if expression else ()
-        for row in found:
+        if not expression:
+            continue
+        most = planner.NEWEST_ROWS if within.rows is None else planner.ALL_ROWS
+        found = search.newest(store, query.restricted(expression), limit=most, span=within.span)
+        for row in within.these(dict.fromkeys(found).keys()):
             first.scores.setdefault(row, worth * first.idf)

@@ -38,7 +38,7 @@ class Store:
         self.writes = 0  # transactions committed by this process
         self.asked = 0  # statements and transactions of this process, to tell whether it is busy
         self.common_words: dict[str, tuple[int, int]] = {}  # how many rows hold it, of how many then
-        self.visible: tuple[object, dict[Any, int]] = (None, {})  # what projects see, and since which write
+        self.visible: tuple[object, dict[Any, Any]] = (None, {})  # what projects see, and since which write
         self.after_write: list[Callable[[], None]] = []  # called when a transaction was committed; must not raise
         self.opened = 1  # how often: again where the file was replaced
         self._connection = self._connect()

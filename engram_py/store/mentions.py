@@ -29,8 +29,10 @@ from (select doc, col from observations_mentions where term = :term limit :most)
 
 ROWS = """
 select
-    (select json_group_array(rowid) from observations_fts where observations_fts match :match),
-    (select json_group_array(rowid) from observations_fts where observations_fts match 'title : (' || :title || ')')
+    (select json_group_array(rowid) from observations_fts
+     where observations_fts match :match and rowid between :first and :last),
+    (select json_group_array(rowid) from observations_fts
+     where observations_fts match 'title : (' || :title || ')' and rowid between :first and :last)
 """
 
 LENGTHS = """
@@ -39,6 +41,16 @@ select id, sz from observations_fts_docsize where id in (select value from json_
 
 # The record of the index's totals: how many rows, and how many tokens each column has (sqlite/ext/fts5/fts5_index.c).
 TOTALS = "select block from observations_fts_data where id = 1"
+
+
+class Span(NamedTuple):
+    """The rows from one id to another, both included."""
+
+    first: int
+    last: int
+
+
+EVERYWHERE = Span(0, (1 << 63) - 1)
 
 
 class Totals(NamedTuple):
@@ -62,9 +74,9 @@ def mentions(store: Store, term: str, *, at_most: int) -> Mapping[int, float] | 
     return found
 
 
-def once(store: Store, match: str, *, title: str) -> tuple[set[int], set[int]]:
-    """The rows that match an expression, and those whose title matches another."""
-    [row] = store.tuples(ROWS, match=match, title=title)
+def once(store: Store, match: str, *, title: str, span: Span = EVERYWHERE) -> tuple[set[int], set[int]]:
+    """The rows of ``span`` that match an expression, and those whose title matches another."""
+    [row] = store.tuples(ROWS, match=match, title=title, first=span.first, last=span.last)
     everywhere, titles = map(set, map(json.loads, row))
     return everywhere, titles
 

@@ -9,25 +9,39 @@ from typing import Any
 
 from engram_py.models.observation import Observation
 from engram_py.store.database import Row, Store
-from engram_py.store.mentions import COLUMN_WEIGHTS
-from engram_py.store.observations import COLUMNS, VISIBLE, live_ids
+from engram_py.store.mentions import COLUMN_WEIGHTS, EVERYWHERE, Span
+from engram_py.store.observations import COLUMNS, VISIBLE, live_ids, projects_json
 
 _POOL = 20
 _PART, _MOST_ROWS = 200, 10_000
+_MOST_SEEN = 20_000  # at three microseconds each
 
 # What one word scores, inside the index, before any row is looked at: joined to the table, each match would cost a
 # second look-up.
 SCORES = f"""
 select rowid as id, -bm25(observations_fts, {", ".join(map(str, COLUMN_WEIGHTS.values()))}) as score
 from observations_fts
-where observations_fts match :match
+where observations_fts match :match and rowid between :first and :last
 """
 
 # Without scoring: what everything is about is found by its newest mentions. As one value: rows cost twice as much.
 NEWEST = """
 select json_group_array(rowid) from (
-    select rowid from observations_fts where observations_fts match :match order by rowid desc limit :limit
+    select rowid from observations_fts
+    where observations_fts match :match and rowid between :first and :last
+    order by rowid desc
+    limit :limit
 )
+"""
+
+NEWEST_SEEN = f"""
+select id from observations
+where id in (
+    select rowid from observations_fts where observations_fts match :match order by rowid desc limit {_MOST_SEEN}
+)
+  and deleted_at is null and {VISIBLE}
+order by id desc
+limit :limit
 """
 
 # The filters of a query. Each is left out by binding null.
@@ -71,12 +85,19 @@ order by updated_at desc, id desc
 limit :limit
 """
 
-CHANGED_BETWEEN = """
-select id from observations
-where updated_at >= :since and updated_at < :until and deleted_at is null
+# Each is read in the order of an index, and no further than :limit.
+_CHANGED = """
+select updated_at, id from observations indexed by {index}
+where {where} and updated_at >= :since and updated_at < :until and deleted_at is null
 order by updated_at desc, id desc
 limit :limit
 """
+CHANGED_ANYWHERE = _CHANGED.format(index="observations_newest", where="true")
+CHANGED_IN_PROJECT = _CHANGED.format(index="observations_recent", where="project = :project")
+CHANGED_SHARED = _CHANGED.format(
+    index="observations_shared",
+    where="scope <> 'project' and project not in (select value from json_each(:projects))",
+)
 
 BESIDE = f"""
 select
@@ -112,14 +133,20 @@ order by id desc
 """
 
 
-def scores(store: Store, match: str) -> dict[int, float]:
-    """The BM25 of every row that matches; larger is better."""
-    return dict(store.tuples(SCORES, match=match))
+def scores(store: Store, match: str, *, span: Span = EVERYWHERE) -> dict[int, float]:
+    """The BM25 of every row of ``span`` that matches; larger is better."""
+    return dict(store.tuples(SCORES, match=match, first=span.first, last=span.last))
 
 
-def newest(store: Store, match: str, *, limit: int) -> list[int]:
+def newest(store: Store, match: str, *, limit: int, span: Span = EVERYWHERE) -> list[int]:
     """The ids of the newest rows that match, newest first, at a tenth of what scoring them costs."""
-    return list(json.loads(store.value(NEWEST, match=match, limit=limit)))
+    return list(json.loads(store.value(NEWEST, match=match, limit=limit, first=span.first, last=span.last)))
+
+
+def newest_seen(store: Store, match: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
+    """The same of those that the projects see, among the newest 20,000."""
+    rows = store.tuples(NEWEST_SEEN, match=match, projects=projects_json(projects), limit=limit)
+    return [row for [row] in rows]
 
 
 def passing(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> set[int]:
@@ -133,9 +160,15 @@ def seen(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> dict[
     return {row[0]: Observation.from_row(row) for row in rows}
 
 
-def changed_between(store: Store, since: str, until: str, *, limit: int) -> list[int]:
-    """The ids of rows whose last change was in a span of time, latest first."""
-    return [row[0] for row in store.rows(CHANGED_BETWEEN, since=since, until=until, limit=limit)]
+def changed_between(store: Store, since: str, until: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
+    """The ids of the rows the projects see whose last change was in a span of time, latest first."""
+    values = {"since": since, "until": until, "limit": limit}
+    if projects is None:
+        return [row for _, row in store.tuples(CHANGED_ANYWHERE, **values)]
+    found = store.tuples(CHANGED_SHARED, projects=projects_json(projects), **values)
+    for name in projects:
+        found += store.tuples(CHANGED_IN_PROJECT, project=name, **values)
+    return [row for _, row in sorted(found, reverse=True)[:limit]]
 
 
 def latest(store: Store, sight: Mapping[str, object], *, unwanted: str | None = None, limit: int) -> list[int]:

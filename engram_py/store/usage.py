@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeVar
 
 from engram_py.models.observation import MOST_COUNTED
 from engram_py.store.database import Store
-from engram_py.store.observations import count_live, projects_json
+from engram_py.store.observations import count_live, live_ids, projects_json
+
+T = TypeVar("T")
 
 # Counters alone: no trigger of the search index fires for them, and what other machines hear about stays as it was.
 COUNT = """
@@ -40,14 +43,30 @@ def written(store: Store) -> tuple[int, int, int]:
 
 
 def count_visible(store: Store, projects: Sequence[str] | None) -> int:
-    """How many observations the projects see, counted no further than about ``MOST_COUNTED``, and again only after
-    somebody wrote: to count 10,000 takes .2 ms."""
+    """How many observations the projects see, counted no further than about ``MOST_COUNTED``: to count 10,000 takes
+    .2 ms."""
+    asked = projects_json(projects)
+    return _until_written(store, asked, lambda: count_live(store, projects, cap=MOST_COUNTED + 1))
+
+
+def ids_visible(store: Store, projects: Sequence[str], *, most: int) -> frozenset[int] | None:
+    """The ids of what the projects see; None of ``most`` or more: to read 5,000 takes 2 ms."""
+
+    def look() -> frozenset[int] | None:
+        return live_ids(store, projects, cap=most) if count_live(store, projects, cap=most) < most else None
+
+    return _until_written(store, (projects_json(projects), most), look)
+
+
+def _until_written(store: Store, key: Hashable, look: Callable[[], T]) -> T:
+    """What ``look`` gives, which looks again only after somebody wrote."""
     if store.in_transaction:  # what it writes may be rolled back
-        return count_live(store, projects, cap=MOST_COUNTED + 1)
-    now, asked = written(store), projects_json(projects)
-    since, counted = store.visible
+        return look()
+    now = written(store)
+    since, seen = store.visible
     if since != now:
-        store.visible = (now, counted := {})
-    if asked not in counted:
-        counted[asked] = count_live(store, projects, cap=MOST_COUNTED + 1)
-    return counted[asked]
+        store.visible = (now, seen := {})
+    if key not in seen:
+        seen[key] = look()
+    found: T = seen[key]
+    return found

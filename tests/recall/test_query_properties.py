@@ -80,6 +80,7 @@ def test_no_phrase_and_no_excluded_word_makes_fts5_complain(index: sqlite3.Conne
 @example(text="用户user登录 v1.2-rc_3")
 @example(text="พื้นที่จัดเก็บ")
 @example(text="rate_limit\u0300\u3400")
+@example(text="\u13a0 \u1c90\u1c91 \U0001e900x")  # capitals that SQLite's tokenizer does not know as such
 def test_a_stored_text_is_found_by_its_own_words(index: sqlite3.Connection, text: str) -> None:
     query = parse_query(text)
     index.execute("delete from notes")

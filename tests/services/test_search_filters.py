@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
+from engram_py.services import planner, sight
 from engram_py.store import usage
 from tests.services.anchored import commit, lines, write
 from tests.services.conftest import FakeClock, Git, Opener, RepoMaker
@@ -309,3 +310,25 @@ def test_a_type_of_a_megabyte_is_compared_with_nothing_and_not_said_again(app: E
     assert found.warnings == ()
     assert found.silence is not None
     assert [len(one) for one in found.silence.filters] == [len("type:") + 300]
+
+
+def test_a_file_that_many_texts_of_other_projects_name_is_found_in_a_small_one(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = kept(app, "The scripts of package.json are sorted.", project="small")
+    for number in range(5):
+        kept(app, f"Release {number} bumps package.json.", project="large")
+    monkeypatch.setattr(sight, "_MOST_FILES", 3)
+    assert ids(app, "file:package.json", project="small") == [mine]
+
+
+def test_a_day_on_which_others_changed_much_finds_what_a_small_project_saved(
+    app: Engram, monkeypatch: pytest.MonkeyPatch, clock: FakeClock
+) -> None:
+    mine = kept(app, "The belt was replaced.", project="small")
+    shared = kept(app, "Ada answers on Mondays.", project="large", scope="personal")
+    for number in range(5):
+        kept(app, f"Release {number}.", project="large")
+    clock.advance(days=1)
+    monkeypatch.setattr(planner, "NEWEST_ROWS", 3)
+    assert set(ids(app, "what happened yesterday?", project="small")) == {mine, shared}

@@ -75,3 +75,10 @@ def test_a_word_of_a_suggested_topic_key_finds_what_holds_it(app: Engram, title:
     saved = app.save(Draft("Kept", "Text.", "note", topic_key=key))
 
     assert [hit.id for hit in app.searches.search(query).results] == [saved.id]
+
+
+@pytest.mark.parametrize("word", ["ᏣᎳᎩ", "ᲡᲐᲥᲐᲠᲗᲕᲔᲚᲝ"], ids=["cherokee", "georgian-capitals"])
+def test_a_word_of_capitals_younger_than_the_index_knows_is_found(app: Engram, word: str) -> None:
+    fill(app)
+    saved = kept(app, f"{word} is a label of the map.")
+    assert ids(app, word) == [saved]
