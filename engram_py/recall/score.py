@@ -37,7 +37,8 @@ class Term:
     ``rows`` is how many rows hold it (0: never seen), ``stems`` how the index writes it, ``indexed`` the terms of the
     index that find the same rows as ``expression`` (none where it takes more than these), ``scores`` the BM25 of each
     row it was looked up in, larger is better. ``looked_up`` says whether all rows that hold it are in ``scores``;
-    what is too common is only counted in rows that other words found. ``stands_for`` is set for a near spelling.
+    what is too common is only counted in rows that other words found. ``stands_for`` is set for a near spelling,
+    as the index writes it, and ``read_as`` as somebody does.
     ``partly`` is set where only the word itself was, its other names being too common; ``meeting`` where only the rows
     are in ``scores`` that have it in their title, or another word of the query besides. ``in_sight`` is false when only
     rows out of sight hold it.
@@ -54,6 +55,7 @@ class Term:
     partly: bool = False
     meeting: bool = False
     stands_for: tuple[str, ...] = ()
+    read_as: tuple[str, ...] = ()
     worth: float = 1.0
     in_sight: bool = True
 

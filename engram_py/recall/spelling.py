@@ -11,6 +11,7 @@ TWO_SLIPS_FROM = 8
 MOST = 3
 PREFIX_LONGER_BY = 10  # `futter` may mean `Futterautomaten`
 STEM_FROM = 5  # `musicians` may mean `music`
+_SHORT = 5
 
 
 def slips_allowed(word: str) -> int:
@@ -20,7 +21,7 @@ def slips_allowed(word: str) -> int:
     return 1 if len(word) < TWO_SLIPS_FROM else 2
 
 
-def meant(word: str, known: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+def meant(word: str, known: Iterable[tuple[str, int]], *, most: int = MOST) -> tuple[str, ...]:
     """At most three of the known terms (each with its number of rows): first those that begin with ``word``, then
     those a slip or two away, the frequent ones first."""
     allowed = slips_allowed(word)
@@ -32,7 +33,29 @@ def meant(word: str, known: Iterable[tuple[str, int]]) -> tuple[str, ...]:
             marked.append((0, -rows, term))
         elif (slips := distance(word, term, allowed)) <= allowed:
             marked.append((slips, -rows, term))
-    return tuple(term for _, _, term in sorted(marked)[:MOST])
+    return tuple(term for _, _, term in sorted(marked)[:most])
+
+
+def may_be(typed: str, stem: str, term: str, spelt: str) -> bool:
+    """Whether a word as it was typed may be a known term (``spelt`` as a word), and not only their stems.
+
+    Porter makes `appl` of `apple`, `redi` of `redis` and `prox` of `proxy`, which `application`, `redirect` and `pro`
+    begin with or are a slip from. And in a word of up to five letters another letter is another word (`helm`, `held`),
+    while a slip of the hand leaves one out, doubles it or swaps two.
+    """
+    core = typed[:-1] if typed.endswith("s") and len(typed) > _SHORT else typed
+    if term.startswith(core) or (len(term) >= STEM_FROM and typed.startswith(term)):
+        return True
+    if _slipped(typed, spelt, typed) or _slipped(typed, term, typed):
+        return True
+    cut = typed.startswith(stem) and not typed.endswith("y")  # of `sentry` more than an ending is gone
+    return cut and len(stem) >= _SHORT and _slipped(stem, term, typed)
+
+
+def _slipped(one: str, other: str, typed: str) -> bool:
+    allowed = slips_allowed(typed)
+    changed = len(one) == len(other) and sorted(one) != sorted(other)
+    return distance(one, other, allowed) <= allowed and not (changed and len(typed) <= _SHORT)
 
 
 def distance(one: str, other: str, most: int) -> int:

@@ -84,9 +84,9 @@ def weigh_dates(
 ) -> list[Term]:
     """The terms, with one for each date that ``text`` names in the place of the words that name it.
 
-    What changed on that day, in ``projects`` if anything did, is about it as much as what says so: both have the term.
-    Days are those of UTC. Days that are told from ``today`` ("last week") are what changed in them alone; where nothing
-    did, their words are words.
+    What changed on that day is about it as much as what says so: both have the term; of a day on which thousands of
+    rows changed, those of ``projects``. Days are those of UTC. Days that are told from ``today`` ("last week") are what
+    changed in them alone; where nothing did, their words are words.
     """
     dates = dates_in(text)
     if not dates and today is not None and len(terms) <= MOST_WORDS_ASKED and may_name_days(segments(text.lower())):
@@ -94,12 +94,12 @@ def weigh_dates(
     for dated in dates:
         words = {word.lower() for word in dated.words}
         naming = [term for term in terms if term.text in words]
-        then = _changed_in(store, dated, projects)
+        then, changed = _changed_in(store, dated, projects)
         said = [term.expression for term in naming if not _is_year(term.text)]
         expression = " AND ".join(said) if said else ""
         saying = search.newest(store, expression, limit=NEWEST_ROWS) if said else []
         rows = dict.fromkeys([*then, *saying])
-        worth = idf(len(rows), size)
+        worth = idf(max(changed, len(rows)), size)
         date = Term(dated.name, expression, worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
         terms = [date, *(term for term in terms if term not in naming)]
     return terms
@@ -113,14 +113,14 @@ def _weigh_days(
     if days is None:
         unreal = {word for said in days_not_there(text) for word in said.split()}
         return [term for term in terms if term.rows or plain(term.text) not in unreal]
-    then = _changed_in(store, days, projects)
-    if not then:
+    then, changed = _changed_in(store, days, projects)
+    if not changed:
         return terms
     words = set(days.words.split())
     naming = [term for term in terms if plain(term.text) in words]
     said = [term.expression for term in naming] if days.dated and all(term.rows for term in naming) else []
     rows = dict.fromkeys([*then, *(search.newest(store, " AND ".join(said), limit=NEWEST_ROWS) if said else ())])
-    worth = idf(len(rows), size)
+    worth = idf(max(changed, len(rows)), size)
     day = Term(days.words, "", worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
     return [day, *(term for term in terms if term not in naming)]
 
@@ -142,11 +142,13 @@ def days_not_there(text: str) -> tuple[str, ...]:
     return tuple(days_there_are_not(Heard(text).words)) if named else ()
 
 
-def _changed_in(store: Store, days: Dated | Days, projects: Sequence[str] | None) -> list[int]:
-    """The rows of the projects that changed then, latest first; of a day that was quiet there, those of any other."""
+def _changed_in(store: Store, days: Dated | Days, projects: Sequence[str] | None) -> tuple[list[int], int]:
+    """The rows that changed then, latest first, and how many did. Where these are too many to be all, those of the
+    projects."""
     since, until = (to_text(datetime.combine(day, time(), UTC)) for day in (days.start, days.end))
     changed = partial(search.changed_between, store, since, until, limit=NEWEST_ROWS)
-    return changed(projects=projects) or changed(projects=None)
+    found = changed(projects=None)
+    return (found if len(found) < NEWEST_ROWS else changed(projects=projects)), len(found)
 
 
 def hold_to(store: Store, query: Query, terms: Sequence[Term]) -> None:

@@ -8,21 +8,21 @@ from datetime import date
 
 from engram_py.models.explain import Rung, WordNote
 from engram_py.models.observation import Observation
-from engram_py.recall.bm25 import idf
 from engram_py.recall.closeness import label, length, lens, read, shortness
 from engram_py.recall.floor import FLOOR, MOST_ELSEWHERE, Verdict, judge
 from engram_py.recall.irregular import stand_ins
 from engram_py.recall.passages import as_a_row
-from engram_py.recall.query import Query, quote
+from engram_py.recall.query import Query
 from engram_py.recall.score import WHOLE, Neighbours, Scored, Term, lend, settle
-from engram_py.recall.spelling import PREFIX_LONGER_BY, STEM_FROM, meant, slips_allowed
+from engram_py.recall.spelling import slips_allowed
 from engram_py.services.file_terms import weigh_files
 from engram_py.services.in_sight import InSight
 from engram_py.services.planner import hold_to, weigh, weigh_dates
 from engram_py.services.sight import Sight
+from engram_py.services.standing_in import called_otherwise, misspelt
 from engram_py.services.word_scores import MEASURED_ROWS, LookedUp, look_up
 from engram_py.services.written import in_one, in_two
-from engram_py.store import mentions, vocabulary, word_counts
+from engram_py.store import mentions
 from engram_py.store import observations as table
 from engram_py.store.database import Store
 
@@ -42,10 +42,7 @@ READ = 40
 READ_OF_PASTED = 24
 _FIRST_POOL = 400
 _A_FEW = 30
-# What a near spelling is worth of the word itself.
-NEAR_WORTH = 0.6
 _ASKED_ABOUT = 100
-_LARGE = 20_000
 _ENOUGH_KNOWN = 20_000
 _MOST_RESEMBLING = 4
 
@@ -151,9 +148,9 @@ def _resembling(
     for term in missing:
         if term.rows:
             continue
-        if not (_called_otherwise(store, term, found.total) or in_two(store, term, found.total)):
-            _misspelt(store, term, found.total)
-    said += [f"{term.text} as {' or '.join(term.stands_for)}" for term in missing if term.stands_for]
+        if not (called_otherwise(store, term, found.total) or in_two(store, term, found.total)):
+            misspelt(store, term, found.total)
+    said += [f"{term.text} as {' or '.join(term.read_as)}" for term in missing if term.stands_for]
     if not said:
         found.rungs.append(Rung("prefix and near spelling", 0, "nothing resembles the unknown words"))
         return looked_up
@@ -168,52 +165,6 @@ def _again(store: Store, query: Query, in_sight: InSight, found: Found, looked_u
     found.scored = _scored(query, found, _heads(looked_up, in_sight, found), in_sight)
     found.rungs.append(Rung("prefix and near spelling", sum(s.id not in before for s in found.scored), why))
     return looked_up
-
-
-def _misspelt(store: Store, term: Term, total: int) -> None:
-    """Let what begins like an unknown word, or is a slip away from it, stand for it."""
-    if not slips_allowed(term.text):
-        return
-    whole = not term.stems or term.expression.endswith("*")  # no stem of the index, only how the word begins
-    stem = term.text if whole else term.stems[0]
-    if stem.endswith("i") and term.text.endswith("y"):  # as Porter writes it, and no longer word has it
-        stem = stem[:-1]
-    slips = slips_allowed(stem)
-    known = vocabulary.resembling(
-        store,
-        stem[: _surely_right(total)],
-        shortest=min(STEM_FROM, len(stem) - slips),
-        longest=len(stem) + PREFIX_LONGER_BY,
-    )
-    if near := meant(stem, known):
-        spelt, rows = vocabulary.spelt(store, near), dict(known)
-        _stand_for(term, [(other, rows[other], spelt[other]) for other in near], total)
-
-
-def _called_otherwise(store: Store, term: Term, total: int) -> bool:
-    """Let what this memory knows by another name stand for a word that it has never seen."""
-    names = stand_ins(term.text)
-    stems = vocabulary.stems(store, names)
-    rows = word_counts.rows_with(store, [stem for name in names for stem in stems[name]], {}, size=total)
-    known = [(stem, rows[stem], name) for name in names for stem in stems[name] if len(stems[name]) == 1 and rows[stem]]
-    if known:
-        _stand_for(term, known, total)
-    return bool(known)
-
-
-def _stand_for(term: Term, others: Sequence[tuple[str, int, str]], total: int) -> None:
-    """``others`` are terms of the index, how many rows hold each, and a word that the index writes so."""
-    term.stands_for = term.indexed = tuple(dict.fromkeys(stem for stem, _, _ in others))
-    term.worth = NEAR_WORTH
-    term.expression = "(" + " OR ".join(quote(spelt) for _, _, spelt in others) + ")"
-    term.rows = sum({stem: rows for stem, rows, _ in others}.values())
-    term.idf = idf(0, total)
-
-
-def _surely_right(total: int) -> int:
-    """How many first letters of an unknown word are taken as they are: what begins with two is many in a large memory,
-    and each is counted by walking its rows (36 ms among 100,000 rows; three letters: 4)."""
-    return 2 if total < _LARGE else 3
 
 
 def _heads(looked_up: LookedUp, in_sight: InSight, found: Found) -> dict[int, Neighbours]:
@@ -329,7 +280,7 @@ def _only_ranks(term: Term) -> bool:
 
 def _use(term: Term) -> str:
     if term.stands_for:
-        return f"near: {', '.join(term.stands_for)}"
+        return f"near: {', '.join(term.read_as)}"
     if not term.rows:
         return "unknown"
     return "looked up" if term.looked_up else "too common: only ranks"

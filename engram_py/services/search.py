@@ -25,6 +25,7 @@ from engram_py.services.retrieval import Found, retrieve
 from engram_py.services.sight import Sight, sight_of, types_of
 from engram_py.services.silence import silence_of
 from engram_py.services.trail import Trail
+from engram_py.services.unfamiliar import unfamiliar_notes
 from engram_py.services.usage import Usage
 from engram_py.services.vectors import Vectors
 from engram_py.store import observations as table
@@ -106,6 +107,7 @@ class Search:
         silence = None if hits else silence_of(self._store, parsed, found, sight, floor, days=days)
         self._note_use(parsed, sight, ids, silence, narrowed=bool(type or scope))
         notes = [*said, *sight.notes, *place_notes, *_notes(query, parsed), *found.notes]
+        notes += unfamiliar_notes(parsed, found, sight, placed[: len(hits)])
         notes += [day_note(days)] if days is not None else []
         notes += () if hits else self._types_of_nobody(sight, types_of(type, parsed.filters))
         return Results(

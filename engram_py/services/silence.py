@@ -163,7 +163,7 @@ def _families() -> frozenset[str]:
 
 def _telling(found: Found) -> list[str]:
     """The words of a question by which a topic is near."""
-    return [word for term in found.terms if _tells(term, found) for word in (term.text, *term.stands_for)]
+    return [word for term in found.terms if _tells(term, found) for word in (term.text, *term.read_as)]
 
 
 def _tells(term: Term, found: Found) -> bool:

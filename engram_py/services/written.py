@@ -27,6 +27,7 @@ def in_two(store: Store, term: Term, total: int) -> bool:
     if written is None or not found[written]:
         return False
     term.stands_for, term.indexed, term.expression = (halves[written],), (), written
+    term.read_as = term.stands_for
     term.rows = len(found[written])
     term.idf = idf(term.rows, total)
     return True

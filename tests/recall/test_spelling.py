@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.spelling import distance, meant, slips_allowed
+from engram_py.recall.spelling import distance, may_be, meant, slips_allowed
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,29 @@ def test_a_short_word_or_a_number_may_not_slip_and_a_long_word_twice(word: str, 
 def test_beginnings_come_before_slips(word: str, known: list[tuple[str, int]], found: tuple[str, ...]) -> None:
     assert meant(word, known) == found
     assert meant(word, reversed(known)) == found
+
+
+@pytest.mark.parametrize(
+    ("typed", "stem", "term", "spelt", "is_one"),
+    [
+        pytest.param("redis", "redi", "redirect", "redirect", False, id="a-stem-begins-another-word"),
+        pytest.param("redis", "redi", "red", "red", False, id="a-short-stem-is-a-slip-away"),
+        pytest.param("apple", "appl", "applic", "application", False, id="an-e-was-cut"),
+        pytest.param("apple", "appl", "appli", "apply", False, id="another-letter-in-a-short-word"),
+        pytest.param("helm", "helm", "held", "held", False, id="another-letter"),
+        pytest.param("sentry", "sentr", "sent", "sent", False, id="a-y-is-no-ending"),
+        pytest.param("netty", "nett", "next", "next", False, id="a-y-and-a-letter"),
+        pytest.param("cahce", "cahc", "cach", "cache", True, id="two-letters-swapped"),
+        pytest.param("linnk", "linnk", "link", "link", True, id="a-letter-doubled"),
+        pytest.param("quey", "quei", "queri", "query", True, id="a-letter-left-out"),
+        pytest.param("conf", "conf", "config", "config", True, id="a-beginning"),
+        pytest.param("refnuds", "refnud", "refund", "refund", True, id="an-ending-and-a-slip"),
+        pytest.param("databse", "databs", "databas", "database", True, id="as-it-is-written"),
+        pytest.param("delivry", "delivr", "deliveri", "delivery", True, id="a-y"),
+        pytest.param("musicians", "musician", "music", "music", True, id="a-shorter-word"),
+    ],
+)
+def test_a_word_may_be_what_it_resembles_as_it_was_typed(
+    typed: str, stem: str, term: str, spelt: str, is_one: bool
+) -> None:
+    assert may_be(typed, stem, term, spelt) is is_one

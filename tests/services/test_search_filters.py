@@ -332,3 +332,6 @@ def test_a_day_on_which_others_changed_much_finds_what_a_small_project_saved(
     clock.advance(days=1)
     monkeypatch.setattr(planner, "NEWEST_ROWS", 3)
     assert set(ids(app, "what happened yesterday?", project="small")) == {mine, shared}
+    assert app.searches.search("what happened yesterday?", project="third").results[0].id == shared
+    app.observations.delete(shared)
+    assert silence(app, "what happened yesterday?", project="third").reason == "nothing changed here on 2026-03-01"

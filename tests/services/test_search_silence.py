@@ -282,6 +282,43 @@ def test_a_word_that_is_known_is_never_taken_for_another(app: Engram) -> None:
     assert ids(app, "pgbouncery") == [saved]
 
 
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        ("redis", "The redirect is red."),
+        ("helm", "It is held back."),
+        ("apple", "The application is applied."),
+        ("proxy", "A pro wrote it."),
+    ],
+)
+def test_a_short_word_is_not_read_as_what_its_stem_resembles(app: Engram, typed: str, text: str) -> None:
+    fill(app)
+    kept(app, text)
+    assert silence(app, typed).unknown == (typed,)
+
+
+def test_an_answer_says_which_word_it_read_as_another(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, "The pgbouncer pool is full.")
+    note = "pgbuoncer was never seen in this memory; it was read as pgbouncer"
+
+    assert app.searches.search("pgbuoncer pool").warnings == (note,)
+    assert app.searches.search("pgbuoncer tulips -pool").warnings == ("left out: what has pool",)  # not found by it
+    assert app.searches.search(f"#{saved}").warnings == ()
+
+
+def test_an_answer_says_which_words_only_other_projects_know(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, "The pool is full: apply twice.", title="Apply", type="decision")
+    kept(app, "Terraform applies.", project="gadgets")
+    note = "only other projects know terraform; all_projects searches them"
+
+    assert app.searches.search("terraform apply").warnings == (note,)
+    assert app.searches.search("terraform apply", all_projects=True).warnings == ()
+    filtered = app.searches.search("terraform apply type:decision")  # the filter may be what hides it
+    assert ([hit.id for hit in filtered.results], filtered.warnings) == ([saved], ())
+
+
 # --- who sees what ----------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,30 @@
+"""What an answer says of the words that are not here: read as others, or known to other projects alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engram_py.recall.floor import tells_elsewhere
+from engram_py.recall.query import Query
+from engram_py.services.hits import Placed
+from engram_py.services.planner import MOST_WORDS_ASKED
+from engram_py.services.retrieval import Found
+from engram_py.services.sight import Sight
+
+
+def unfamiliar_notes(query: Query, found: Found, sight: Sight, shown: Sequence[Placed]) -> list[str]:
+    """A note for each word that hits were found by although nobody saved it so, and one for what only other projects
+    know. Of a pasted text nobody is told: it is full of words that are nowhere."""
+    if not shown or len(found.terms) > MOST_WORDS_ASKED:
+        return []
+    words = {word for one in shown for word in one.scored.words}
+    notes = [
+        f"{term.text} was never seen in this memory; it was read as {' or '.join(term.read_as)}"
+        for term in found.terms
+        if term.read_as and term.text in words
+    ]
+    # A filter, a phrase or an exclusion hides rows of this project as well.
+    if sight.projects is not None and not (sight.filtered or query.phrases or query.excluded):
+        elsewhere = [term.text for term in found.terms if tells_elsewhere(term)]
+        notes += [f"only other projects know {', '.join(elsewhere)}; all_projects searches them"] if elsewhere else []
+    return notes
