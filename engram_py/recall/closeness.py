@@ -8,6 +8,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from engram_py.recall.folders import is_a_part, only_in_folders
 from engram_py.recall.passages import Found, densest, passage
 from engram_py.recall.score import Term
 from engram_py.recall.segments import WORD, is_unspaced, segments
@@ -65,13 +66,15 @@ class Lens:
 
 
 class Reading(NamedTuple):
-    """The numbers of the terms a text holds, of those that its best passage holds, how close its pairs stand, and what
-    its best place scores (``passages.densest``; 0 of a text that is not long)."""
+    """The numbers of the terms a text holds, of those that its best passage holds, how close its pairs stand, what its
+    best place scores (``passages.densest``; 0 of a text that is not long), and the numbers of the terms that it has in
+    the folders of paths alone."""
 
     seen: Set[int]
     passage: Set[int]
     closeness: float
     place: float = 0.0
+    folders: Set[int] = frozenset()
 
 
 class Label(NamedTuple):
@@ -110,10 +113,14 @@ def read(text: str, lens: Lens, terms: Sequence[Term], *, besides: Set[int] = fr
     Each pair counts once, where it stands closest: the smaller idf of the two, less up to half of it with distance.
     ``besides`` are terms that the title already has: which passage is the best is decided by the others.
     """
-    found = lens.found_in(folded(text[:READ_CHARS]))
+    plain = folded(text[:READ_CHARS])
+    found = lens.found_in(plain)
     others = [one for one in found if one[1] not in besides] if besides else found
     place = densest(found, terms) if len(text) > LONG_CHARS else 0.0
-    return Reading({number for _, number in found}, passage(others, terms), _pairs(found, terms), place)
+    folders = {
+        number for number in only_in_folders(found, plain) if not is_a_part(terms[number].stems, text[:READ_CHARS])
+    }
+    return Reading({number for _, number in found}, passage(others, terms), _pairs(found, terms), place, folders)
 
 
 def label(title: str, besides: str, content: str, lens: Lens, terms: Sequence[Term]) -> Label:

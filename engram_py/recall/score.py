@@ -27,7 +27,7 @@ LENT_COVERAGE = 0.5
 PLACE_SHARE = 1.1
 INSTEAD = 0.6
 # Every word, but for what adding up floats loses.
-WHOLE = 0.999
+WHOLE, _NOTHING = 0.999, 1e-9
 
 
 @dataclass(slots=True)
@@ -94,6 +94,12 @@ class Scored:
     def whole(self) -> bool:
         """Whether it holds every word, and in one passage: over a long text they may be scattered."""
         return min(self.covered, self.share) > WHOLE
+
+    def lose(self, terms: Iterable[Term], whole: float) -> None:
+        """Let these terms cover nothing of the question, whose idf adds up to ``whole``."""
+        lost = sum(term.idf * term.worth for term in terms) / whole
+        self.covered_nearby = max(0.0, self.covered_nearby - lost)
+        self.covered = self.covered - lost if self.covered - lost > _NOTHING else 0.0
 
 
 def own_scores(terms: Sequence[Term], rows: Iterable[int] | None = None) -> dict[int, float]:

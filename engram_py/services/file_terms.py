@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engram_py.recall.bm25 import idf
 from engram_py.recall.file_words import file_words, naming_words
-from engram_py.recall.query import phrase
+from engram_py.recall.query import Query, phrase
 from engram_py.recall.score import Term
 from engram_py.recall.segments import segments
 from engram_py.services.planner import NEWEST_ROWS
@@ -30,6 +30,16 @@ def weigh_files(store: Store, terms: list[Term], text: str, *, size: int, projec
             others = [term for term in terms if term.text not in gone]
             terms = [_file(store, terms, path, about, size=size), *others]
     return terms
+
+
+def apart(query: Query, terms: Sequence[Term]) -> frozenset[int]:
+    """The numbers of the terms of which the folders of a path say nothing: not those that were typed as a part of one,
+    and none where files are asked for by a filter."""
+    if query.filters.files:
+        return frozenset()
+    paths = [word for word in query.asked.split() if "/" in word or "\\" in word]
+    typed = _words(" ".join(paths)) if paths else set()
+    return frozenset(number for number, term in enumerate(terms) if term.text not in typed)
 
 
 def _file(store: Store, terms: Sequence[Term], path: str, about: Sequence[int], *, size: int) -> Term:

@@ -15,7 +15,7 @@ from engram_py.recall.passages import as_a_row
 from engram_py.recall.query import Query
 from engram_py.recall.score import WHOLE, Neighbours, Scored, Term, lend, settle
 from engram_py.recall.spelling import slips_allowed
-from engram_py.services.file_terms import weigh_files
+from engram_py.services.file_terms import apart, weigh_files
 from engram_py.services.in_sight import InSight
 from engram_py.services.planner import hold_to, weigh, weigh_dates
 from engram_py.services.sight import Sight
@@ -59,6 +59,7 @@ class Found:
     total: int = 0
     near: frozenset[int] = frozenset()
     strong: frozenset[int] = frozenset()
+    apart: frozenset[int] = frozenset()
 
     verdict: Verdict = field(default_factory=lambda: Verdict(0.0, 0.0))
     notes: tuple[str, ...] = ()
@@ -96,7 +97,8 @@ def retrieve(
     terms = weigh_dates(store, terms, query.asked, size=totals.rows, projects=sight.projects, today=today)
     terms = weigh_files(store, terms, query.asked, size=totals.rows, projects=sight.projects)
     hold_to(store, query, terms)
-    found = Found(terms=terms, total=totals.rows)
+    only_word = len(terms) == 1 and floor <= FLOOR
+    found = Found(terms=terms, total=totals.rows, apart=frozenset() if only_word else apart(query, terms))
     in_sight = InSight(store, sight)
     looked_up = look_up(store, query, found.terms, totals, best=_FIRST_POOL, within=in_sight.within(totals.rows))
     if not looked_up.terms:
@@ -235,7 +237,8 @@ def _first_in_sight(ranked: list[Scored], in_sight: InSight, found: Found, *, mo
 
 
 def _look_at(found: Found, scored: list[Scored]) -> None:
-    """Read the texts: which words each holds, those not looked up included, and how close they stand."""
+    """Read the texts: which words each holds, those not looked up included, and how close they stand. What a text has
+    in the folders of paths alone ranks it, and covers nothing of the question."""
     glass = lens(found.terms)
     if glass is None:  # nothing but days and files
         for one in scored:
@@ -267,6 +270,9 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
             one.covered_nearby += ranks[number] / whole
         held |= name.seen | body.seen
         somewhere |= held
+        if folders := (body.folders & found.apart) - name.seen:
+            one.lose([found.terms[number] for number in folders & held], whole)
+            held -= folders
         # What the index finds by parts of a word stands in no text; a passage has it too.
         one.passage = frozenset(held - (body.seen - body.passage - name.seen))
         one.words = tuple(texts[number] for number in sorted(held))

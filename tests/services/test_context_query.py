@@ -112,6 +112,16 @@ def test_silence_is_the_empty_text(app: Engram, kept: dict[str, int], prompt: st
     assert text(app, asked(app, prompt)) == ""
 
 
+def test_an_order_does_not_get_what_has_its_word_in_the_folders_of_a_path_alone(app: Engram) -> None:
+    for number in range(5):
+        where = f"backend/src/main/kotlin/shop/Total{number}.kt"
+        app.save(Draft(f"Rounding of total {number}", f"Half up, once. **Where**: {where}", "bugfix"))
+
+    assert text(app, asked(app, "update kotlin to 2.1")) == ""
+    about = app.save(Draft("Kotlin stays at 2.0.21", "Compose breaks with 2.1.", "decision")).id
+    assert shown(asked(app, "update kotlin to 2.1")) == [about]
+
+
 def test_work_gets_what_has_two_of_its_words_and_not_what_has_the_rare_one_alone(app: Engram) -> None:
     for number in range(30):
         app.save(Draft(f"Worker note {number}", f"The worker of batch {number} restarts.", "decision"))
