@@ -10,7 +10,7 @@ from engram_py.capture.normalize import check_text, normalize_topic_key
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProjectError, InvalidTopicKeyError
 from engram_py.models.explain import Explain, Rung, Silence
 from engram_py.models.observation import Results
-from engram_py.recall.days import Days
+from engram_py.recall.days import Days, may_name_days
 from engram_py.recall.floor import FLOOR, Verdict
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query, parse_query
 from engram_py.services.anchors import Anchors
@@ -23,7 +23,7 @@ from engram_py.services.planner import MOST_WORDS_ASKED, day_note, days_meant, d
 from engram_py.services.projects import Projects
 from engram_py.services.retrieval import Found, retrieve
 from engram_py.services.sight import Sight, sight_of, types_of
-from engram_py.services.silence import silence_of
+from engram_py.services.silence import nameless, silence_of
 from engram_py.services.trail import Trail
 from engram_py.services.unfamiliar import unfamiliar_notes
 from engram_py.services.usage import Usage
@@ -108,7 +108,7 @@ class Search:
         self._note_use(parsed, sight, ids, silence, narrowed=bool(type or scope))
         notes = [*said, *sight.notes, *place_notes, *_notes(query, parsed), *found.notes]
         notes += unfamiliar_notes(parsed, found, sight, placed[: len(hits)])
-        notes += [day_note(days)] if days is not None else []
+        notes += [_day_note(days, found)] if days is not None else []
         notes += () if hits else self._types_of_nobody(sight, types_of(type, parsed.filters))
         return Results(
             query=parsed.text,
@@ -121,15 +121,20 @@ class Search:
             if explain
             else None,
             silence=silence,
-            unknown=found.unknown if hits and len(found.terms) <= MOST_WORDS_ASKED else (),
+            unknown=nameless(found.unknown, days) if hits and len(found.terms) <= MOST_WORDS_ASKED else (),
         )
 
     def _days(self, parsed: Query, found: Found) -> Days | None:
-        """The days that were asked for as such: where nothing anywhere changed in them, their words were words."""
-        if len(found.terms) > MOST_WORDS_ASKED or all(term.expression for term in found.terms):
-            return None  # days are not looked up by an expression
+        """The days that were asked for as such: where nothing anywhere changed in them their words were words, which
+        they stay if some memory has these."""
+        dated = not all(term.expression for term in found.terms)  # days are not looked up by an expression
+        if len(found.terms) > MOST_WORDS_ASKED or not (dated or may_name_days(found.unknown)):
+            return None
         days = days_meant(parsed.asked, self._journal.moment().date())
-        return days if days is not None and any(term.text == days.words for term in found.terms) else None
+        if days is None or _is_looked_up(days, found):
+            return days
+        naming = [term for term in found.terms if nameless([term.text], days) == ()]
+        return days if naming and not any(term.rows for term in naming) else None
 
     def _sight(
         self,
@@ -299,6 +304,14 @@ def _floor_rung(verdict: Verdict, floor: float) -> Rung:
 def _rung(found: Found) -> str:
     """The first step that found something."""
     return next((rung.name for rung in found.rungs if rung.found), "none")
+
+
+def _day_note(days: Days, found: Found) -> str:
+    return day_note(days) + ("" if _is_looked_up(days, found) or not found.scored else ", when nothing changed")
+
+
+def _is_looked_up(days: Days, found: Found) -> bool:
+    return any(term.text == days.words and not term.expression for term in found.terms)
 
 
 def _notes(query: str, parsed: Query) -> list[str]:

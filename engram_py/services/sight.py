@@ -45,6 +45,10 @@ class Sight:
         """The same projects without the filters: what was filtered away is seen by it."""
         return replace(self, values=_values(self.projects), said=(), stale=False)
 
+    def everywhere(self) -> Sight:
+        """Every project, without filters."""
+        return replace(self.unfiltered(), projects=None, values=_values(None))
+
 
 def says_where(query: str, scope: str | None) -> bool:
     """Whether a query says itself whose memory it is about: by a filter, or because what is personal has no project."""

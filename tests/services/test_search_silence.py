@@ -108,6 +108,45 @@ def test_the_nearest_is_offered_where_its_title_has_two_telling_words_of_the_que
     assert not silence(app, question.format("version name"), floor=0.9).promising
 
 
+def test_what_has_one_of_the_words_that_are_known_is_not_named_as_the_nearest(app: Engram) -> None:
+    fill(app)
+    kept(app, "It stops at the first.", title="Waitlist stops")
+    kept(app, "The queue drains slowly.", title="Queue")
+    assert silence(app, "background queue stopped").nearest == 0
+    assert silence(app, "background kubernetes stopped", floor=0.9).nearest != 0
+
+
+def test_what_nearly_reaches_the_floor_with_two_words_is_offered(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, "The form is made once: the queue took a double tap for two.", title="Forms")
+    for word in ("bookings", "clerks"):
+        kept(app, f"All {word} there were.", title="Then")
+    question = "double tap of the clerks makes bookings of pastry"
+    needed = app.searches.search(question, floor=0.99).silence
+    assert needed is not None
+    found = silence(app, question, floor=min(1.0, needed.covered / needed.needed * 1.02))
+    assert (found.nearest, found.promising) == (saved, True)
+
+
+def test_beside_a_memory_with_the_same_words_a_summary_is_not_the_nearest(app: Engram) -> None:
+    fill(app)
+    text = "Half of the refund until six hours before the sailing. " + "Bicycles follow the ticket of the person. " * 15
+    saved = kept(app, text, title="What is paid back when somebody cancels a ticket")
+    app.episodes.summarize("## Goal\nRefund, refunds, refunding", session_id="s-1")
+    assert silence(app, "refund percentages kubernetes", floor=0.9).nearest == saved
+
+
+def test_other_projects_are_named_only_where_a_search_of_all_answers(app: Engram) -> None:
+    fill(app)
+    kept(app, "The line endings of the port.")
+    kept(app, "A file is sent each night.", project="other")
+    kept(app, "The authority answers in a day.", project="other")
+    question = "encoding and endings of the file for the harbour authority"
+    assert silence(app, question).elsewhere == ()
+    kept(app, "The encoding of the file for the harbour authority is latin1.", project="other")
+    assert silence(app, question).elsewhere == ("encoding", "file", "harbour", "authority")
+
+
 def test_a_near_spelling_says_nothing_of_what_is_near_where_a_word_is_known(app: Engram) -> None:
     fill(app)
     kept(app, "The staples of the office.")
