@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+_MOST_NAMED = 50  # of the projects there are
+
 
 class EngramError(Exception):
     """The root: a failure with a message that states the fact, and a hint that names the next step."""
@@ -110,7 +112,9 @@ class InvalidArgumentError(InvalidInputError):
         self.argument, self.value, self.expected = argument, value, expected
         shown = repr(value)
         shown = shown if len(shown) <= 80 else shown[:77] + "..."
-        super().__init__(f"{argument} is {shown}", hint=f"{argument} must be {expected}")
+        super().__init__(
+            f"{argument} is {'missing' if value is None else shown}", hint=f"{argument} must be {expected}"
+        )
 
     def details(self) -> dict[str, Any]:
         return super().details() | {"argument": self.argument}
@@ -149,11 +153,10 @@ class InvalidTopicKeyError(InvalidInputError):
 class InvalidProjectError(InvalidInputError):
     code = "invalid_project"
 
-    def __init__(self, name: str, reason: str) -> None:
+    def __init__(self, name: str, reason: str, *, hint: str | None = None) -> None:
         self.name, self.reason = name[:80], reason
-        super().__init__(
-            f"{self.name!r} is not a project name: {reason}", hint="pass a name such as widgets, not a path"
-        )
+        told = f"{self.name!r} is not a project name: {reason}" if hint is None else f"project {self.name!r}: {reason}"
+        super().__init__(told, hint=hint or "pass a name such as widgets, not a path")
 
 
 class AmbiguousProjectError(InvalidInputError):
@@ -230,12 +233,12 @@ class UnknownProjectError(NotFoundError):
     code = "unknown_project"
 
     def __init__(self, name: str, similar: Sequence[str] = (), known: Sequence[str] = ()) -> None:
-        self.name, self.similar, self.known = name[:80], list(similar), list(known)
+        self.name, self.similar, self.known = name[:80], list(similar), list(known)[:_MOST_NAMED]
         near = f"; similar: {', '.join(self.similar)}" if self.similar else ""
         super().__init__(f"no project {self.name!r}{near}", hint="list the projects with `engram projects`")
 
     def details(self) -> dict[str, Any]:
-        return super().details() | {"available_projects": self.similar or self.known}
+        return super().details() | {"available_projects": list(dict.fromkeys((*self.similar, *self.known)))}
 
 
 class TranscriptRefusedError(InvalidInputError):

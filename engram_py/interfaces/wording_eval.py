@@ -130,14 +130,14 @@ def _moved(value: Evaluation) -> Iterator[str]:
 def _line(one: Asked) -> str:
     then = f"{_place(one.before, one.rank_before)} → " if one.before is not None and one.moved else ""
     shown = f", with {_answer(one.shown)}" if one.shown else ""
-    return f'  {one.id} "{one.question}": {then}{_place(one.outcome, one.rank)}{shown}'
+    return f'  {one.id} "{one.question}": {then}{_place(one.outcome, one.rank, empty=one.empty)}{shown}'
 
 
-def _place(outcome: str | None, rank: int | None) -> str:
+def _place(outcome: str | None, rank: int | None, *, empty: bool = False) -> str:
     match outcome:
         case "found":
             return f"rank {rank}"
-        case "missed":
+        case "missed" if not empty:
             return f"not in the first {DEPTH}"
         case "answered":
             return "answered"

@@ -112,7 +112,7 @@ def nothing(value: Results) -> list[str]:
 
 def _why(silence: Silence) -> str:
     # The figures are for a program and `explain`; an agent can do nothing with them.
-    reason = "what is nearest covers too little of the question" if silence.needed else silence.reason
+    reason = "what is nearest covers too little of the question" if silence.short else silence.reason
     why = f"{reason[:1].upper()}{reason[1:]}."
     if silence.filtered:
         together = " together" if len(silence.filters) > 1 else ""

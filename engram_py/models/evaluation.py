@@ -78,7 +78,7 @@ class Asked:
     """What a run made of one question, and what the kept run had made of it (None: it was not asked then).
 
     ``rank`` is the place of the first answer, or None beyond the tenth. ``shown`` is the first hit of a search that
-    should have found nothing.
+    should have found nothing; a question with answers was ``empty`` where nothing at all was found.
     """
 
     id: int
@@ -93,6 +93,7 @@ class Asked:
     ndcg_before: float = 0.0
     answers: tuple[Answer, ...] = ()
     shown: Answer | None = None
+    empty: bool = False
 
     @property
     def moved(self) -> bool:

@@ -64,9 +64,10 @@ class Silence:
     ``nearest`` holds at least a third of what is known of the question (0: nothing does); ``promising`` says that it
     is not far from an answer, ``foreign`` that the question is not in English and no memory is in another language, as
     far as small words tell. Only other projects know what stands in ``elsewhere``. The nearest covers ``covered`` of
-    the question where ``needed`` is the least (both 0 where nothing came near). Phrases or exclusions may be what hides
-    an answer where it is ``marked``; no word says what to look for where it is ``unworded``: it is filters, stop words,
-    or none at all; ``numbered`` says that it is nothing but ids. ``others``: there are memories of other projects."""
+    the question where ``needed`` is the least; it is ``short`` where that is why there is no answer. Phrases or
+    exclusions may be what hides an answer where it is ``marked``; no word says what to look for where it is
+    ``unworded``: it is filters, stop words, or none at all; ``numbered`` says that it is nothing but ids. ``others``:
+    there are memories of other projects."""
 
     unknown: tuple[str, ...]
     topics: tuple[str, ...]
@@ -80,6 +81,7 @@ class Silence:
     elsewhere: tuple[str, ...] = ()
     covered: float = 0.0
     needed: float = 0.0
+    short: bool = False
     marked: bool = False
     unworded: bool = False
     numbered: bool = False

@@ -62,7 +62,8 @@ class Verdict:
     passage; ``told`` the sum of idf of the best passage over that of a word seen once; ``unstemmed`` the share of
     words in a script whose endings the index does not cut; ``others`` whether many rows of other projects are known,
     so that a foreign question would show it; ``pair`` that two words are
-    all that is asked, one of them unknown and the other in no title."""
+    all that is asked, one of them unknown and the other in no title; ``passage`` and ``session`` what the best
+    of each covers."""
 
     coverage: float
     told: float
@@ -71,6 +72,8 @@ class Verdict:
     others: bool = False
     elsewhere: float = 0.0
     pair: bool = False
+    passage: float = 0.0
+    session: float = 0.0
 
     def answers(self, floor: float) -> bool:
         return self.coverage >= floor * self.ease or self.told >= ENOUGH * floor
@@ -146,8 +149,10 @@ def judge(
     best = max(one.share for one in scored[:_LOOKED_AT])
     told = max(sum(terms[number].idf * terms[number].worth for number in one.passage) for one in scored[:_LOOKED_AT])
     unstemmed = sum(bool(_UNSTEMMED.match(term.text)) for term in terms) / len(terms)
-    coverage = min((best + max(map(share, together.values()))) / 2, best * SPREAD)
+    session = max(map(share, together.values()))
+    coverage = min((best + session) / 2, best * SPREAD)
     elsewhere = sum(weight for weight, term in zip(weighed, terms, strict=True) if tells_elsewhere(term)) / whole
     pair = len(terms) == 2 and all(term.indexed for term in terms) and any(map(_is_nowhere, terms))
     pair = pair and not any(one.titled for one in scored[:_LOOKED_AT])
-    return Verdict(coverage, told / idf(0, total), len(terms), unstemmed, elsewhere=elsewhere, pair=pair)
+    told = told / idf(0, total)
+    return Verdict(coverage, told, len(terms), unstemmed, elsewhere=elsewhere, pair=pair, passage=best, session=session)

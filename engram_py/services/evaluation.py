@@ -75,7 +75,7 @@ class Evaluations:
         if not parse_query(text).words:
             raise EmptyQueryError(text)
         if bool(ids) == silent:
-            given = "not given" if not ids else f"{' '.join(f'#{one}' for one in ids)} and --none"
+            given = f"{' '.join(f'#{one}' for one in ids)} and --none" if ids else None
             raise InvalidArgumentError(
                 "answer", given, expected="observation ids, or --none for a question without any, not both"
             )
@@ -221,7 +221,7 @@ class Evaluations:
         active = any(row["lifecycle"] == "active" for one in question.answers for row in standing.get(one.sync_id, ()))
         outcome: QuestionOutcome = "found" if rank else "missed" if active else "lost"
         ndcg = ndcg_at(found, wanted, DEPTH)
-        return replace(asked, outcome=outcome, rank=rank, ndcg=ndcg, answers=question.answers)
+        return replace(asked, outcome=outcome, rank=rank, ndcg=ndcg, answers=question.answers, empty=not hits)
 
     def _hits(self, question: Question) -> tuple[Hit, ...]:
         everywhere = question.project is None

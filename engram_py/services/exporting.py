@@ -104,7 +104,7 @@ class Exporting:
         place = self._projects.for_read(project)
         if not project_table.exists(self._store, place.project):
             known = project_table.names(self._store)
-            raise UnknownProjectError(place.project, similar_projects(place.project, known))
+            raise UnknownProjectError(place.project, similar_projects(place.project, known), known)
         return projects_json(place.reads)
 
     def _table(self, name: str, reads: str | None) -> list[Row]:

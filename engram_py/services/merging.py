@@ -64,7 +64,8 @@ class Merging:
     def _known(self, name: str) -> str:
         project = self._identities.canonical(name)
         if not table.exists(self._store, project):
-            raise UnknownProjectError(name, similar_projects(name, table.names(self._store)))
+            known = table.names(self._store)
+            raise UnknownProjectError(name, similar_projects(name, known), known)
         return project
 
     def _merge_one(self, source: str, target: str) -> tuple[int, int, int, int]:

@@ -17,7 +17,6 @@ from engram_py.store import sessions as session_table
 from engram_py.store.database import Store
 
 NO_PROJECT = "no project here"
-_MOST_NAMED = 50  # names of other projects that a refusal lists
 
 
 class Projects:
@@ -105,7 +104,7 @@ class Projects:
         name = self._identities.canonical(_checked_name(project))
         if not table.exists(self._store, name):
             known = table.names(self._store)
-            raise UnknownProjectError(name, similar_projects(name, known), known[:_MOST_NAMED])
+            raise UnknownProjectError(name, similar_projects(name, known), known)
         return name
 
     def current(self) -> CurrentProject:

@@ -297,7 +297,9 @@ def _unheld(sight: Sight) -> tuple[str, ...]:
 
 def _floor_rung(verdict: Verdict, floor: float) -> Rung:
     answers = verdict.answers(floor)
-    why = f"covers {verdict.coverage:.1%} of the question, the floor is {floor * verdict.ease:.1%}"
+    mixed = f" (the best passage {verdict.passage:.1%}, a session's first hits together {verdict.session:.1%})"
+    mixed = mixed if round(verdict.session - verdict.passage, 3) else ""
+    why = f"covers {verdict.coverage:.1%} of the question{mixed}, the floor is {floor * verdict.ease:.1%}"
     return Rung("floor", 0, why if answers or not verdict.coverage else f"{why}: silent")
 
 

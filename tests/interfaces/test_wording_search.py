@@ -177,6 +177,7 @@ def test_an_empty_answer_names_unknown_words_near_topics_and_the_next_step_in_fo
         reason="the nearest covers 39.0% of the question; 43.0% is needed",
         covered=0.39,
         needed=0.43,
+        short=True,
         promising=True,
     ) == [
         'Nothing found for "does kafka rebalance the login?" in widgets (7 memories visible from there).',

@@ -147,6 +147,25 @@ def test_other_projects_are_named_only_where_a_search_of_all_answers(app: Engram
     assert silence(app, question).elsewhere == ("encoding", "file", "harbour", "authority")
 
 
+def test_what_an_answer_must_cover_is_told_also_where_nothing_came_near(app: Engram) -> None:
+    fill(app)
+    nothing = silence(app, "kubernetes")
+    assert (nothing.needed, nothing.covered, nothing.short) == (0.44, 0.0, False)
+    near = silence(app, "tulips kubernetes ingress")
+    assert (near.needed, near.short) == (0.44, True)
+
+
+def test_the_steps_say_what_the_best_passage_and_the_best_session_cover(app: Engram) -> None:
+    fill(app)
+    kept(app, "The pool is closed on monday.", session="s-1")
+    kept(app, "The lifeguard has a whistle.", session="s-1")
+    explain = app.searches.search("closed pool lifeguard whistle kubernetes", explain=True).explain
+    assert explain is not None
+    said = explain.rungs[-1].why
+    assert "the best passage 39" in said
+    assert "a session's first hits together 7" in said
+
+
 def test_a_near_spelling_says_nothing_of_what_is_near_where_a_word_is_known(app: Engram) -> None:
     fill(app)
     kept(app, "The staples of the office.")

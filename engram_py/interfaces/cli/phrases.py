@@ -15,6 +15,7 @@ _HINTS = {
     "then repeat the call with project=NAME": "then repeat the command with `--project NAME`",
     "pass project=NAME when you save": "give `--project NAME` when you save",
     "read the content with mem_get_observation": "read the content with `engram get`",
+    "find the id with mem_search or mem_context": "find the id with `engram search` or `engram context`",
     "pass the judgment_id that mem_save answered": "pass the judgment_id that `engram save` answered",
 }
 

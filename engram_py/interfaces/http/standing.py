@@ -61,7 +61,9 @@ def selected(app: Engram, query: ProjectQuery) -> Selected:
     """
     if query.all_projects:
         if query.project is not None:
-            raise InvalidProjectError(query.project, "project and all_projects cannot be used together")
+            raise InvalidProjectError(
+                query.project, "all_projects asks for the others too", hint="leave one of them out"
+            )
         return Selected("", True, None)
     if query.project is not None:
         if not query.project.strip():

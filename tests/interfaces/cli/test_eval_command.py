@@ -53,7 +53,7 @@ def test_a_fall_is_shown_question_by_question_and_ends_with_exit_code_1(run: Run
     fell = run("eval")
 
     assert fell.exit_code == 1
-    assert '  1 "access tokens": rank 1 → not in the first 10' in fell.stdout
+    assert '  1 "access tokens": rank 1 → nothing found' in fell.stdout
     assert '  3 "favourite colour": nothing found → answered, with [#3] Favourite colour' in fell.stdout
     assert "worse than the kept run by more than 0.01: hit@5, MRR, false answers" in fell.stdout
     assert run("eval", "--keep").exit_code == 1
@@ -219,9 +219,7 @@ def test_a_search_pays_neither_for_the_tests_nor_for_redaction(here: Path, start
     assert not {"engram_py.services.evaluation", "engram_py.capture.redact"} & set(done.stderr.split())
 
 
-@pytest.mark.parametrize(
-    ("ids", "said"), [((), "answer is 'not given'"), (("1", "--none"), "answer is '#1 and --none'")]
-)
+@pytest.mark.parametrize(("ids", "said"), [((), "answer is missing"), (("1", "--none"), "answer is '#1 and --none'")])
 def test_a_question_without_one_kind_of_answer_is_refused_in_words(run: Run, ids: tuple[str, ...], said: str) -> None:
     run("save", "Who pays", "Billing pays.")
     refused = run("eval", "add", "who pays", *ids)

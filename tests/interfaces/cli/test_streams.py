@@ -38,6 +38,7 @@ def test_wrong_usage_is_exit_code_2_and_a_refusal_1(start: Start) -> None:
     assert (wrong.code, wrong.stdout) == (2, "")
     assert (refused.code, refused.stdout) == (1, "")
     assert refused.stderr.startswith("engram: observation_not_found: ")
+    assert "find the id with `engram search` or `engram context`" in refused.stderr
 
 
 @pytest.mark.parametrize(

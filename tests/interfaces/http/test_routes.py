@@ -342,6 +342,22 @@ def test_a_read_says_which_projects_it_could_have_meant(ask: Asker, path: str) -
             assert "similar" not in refused.value["error"]
 
 
+def test_a_refusal_names_the_next_step_at_this_door(ask: Asker) -> None:
+    saved(ask)
+    both = ask("GET", "/search?q=uv&project=widgets&all_projects=true").value
+    assert (both["error"], both["hint"]) == (
+        "project 'widgets': all_projects asks for the others too",
+        "leave one of them out",
+    )
+    assert ask("GET", "/observations/999").value["hint"] == "find the id with GET /search or GET /context"
+
+
+def test_a_project_that_is_not_there_is_refused_with_all_that_are_the_similar_first(ask: Asker) -> None:
+    for name in ("apples", "widgets"):
+        ask.ok("POST", "/observations", {"title": "Chose uv", "content": "Fast.", "project": name})
+    assert ask("GET", "/search?q=uv&project=wigets").value["available_projects"] == ["widgets", "apples"]
+
+
 def test_relations_are_listed_judged_counted_and_compared(ask: Asker) -> None:
     saved(ask, title="Tokens live one hour", content="One hour.")
     second = ask.ok("POST", "/observations", {"title": "Tokens live two hours", "content": "Two hours."})
