@@ -212,18 +212,17 @@ class _Reader:
         return _bare(placed.path, *_lines(reference), reference.origin, file.reason)
 
     def _read(self, reference: Reference, placed: Placed, file: Content, repository: Repository) -> Values | None:
-        start, end, count = reference.start, reference.end, 0
+        start, end = reference.start, reference.end
         if start is not None and file.binary:
             self._left_out.append(f"the lines of {_shown(reference.path)} (a binary file, anchored as a whole)")
             start = end = None
+        if start is not None and start > len(file.lines):
+            # The text it is about stands somewhere else in the file: nobody can say where, and the file can be watched.
+            lines = f"{len(file.lines)} line{'s' * (len(file.lines) != 1)}"
+            self._read_as.append(f"{_shown(reference.asked or reference.path)} (the whole file, it has {lines})")
+            start = end = None
         if start is not None and end is not None:
-            count = len(file.lines)
-            if start > count:
-                self._left_out.append(f"line {start} of {_shown(reference.path)} (it has {count})")
-                return _bare(
-                    placed.path, *_lines(reference), reference.origin, f"it had {count} line{'s' * (count != 1)}"
-                )
-            mark = mark_span(file.lines, start, end := min(end, count))
+            mark = mark_span(file.lines, start, end := min(end, len(file.lines)))
         else:
             mark = Mark(file.digest if file.binary else file.text_digest)
         return {

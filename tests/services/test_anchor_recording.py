@@ -159,7 +159,6 @@ def make_unreadable(root: Path) -> None:
         pytest.param(None, "a\udc80b.py", "a?b.py (not a path)", id="surrogate"),
         pytest.param(None, "a\u202eb.py", "a?b.py (not a path)", id="right-to-left"),
         pytest.param(None, "x/" * 500_000, "(not a path)", id="megabyte"),
-        pytest.param(None, f"{AUTH}:41", "line 41 of src/auth.py (it has 40)", id="beyond"),
         pytest.param(make_huge, "huge.bin", "huge.bin (larger than 512 KB)", id="two-gigabytes"),
         pytest.param(make_pipe, "pipe", "pipe (not a regular file)", id="pipe"),
         pytest.param(make_loop, "loop", "loop (too many levels of symbolic links)", id="loop"),
@@ -184,12 +183,19 @@ def test_what_cannot_be_anchored_is_said_and_the_memory_kept(
 
 
 def test_a_file_that_could_not_be_read_keeps_its_name_and_is_unknown(here: Engram) -> None:
-    saved = about(here, "src", "src/nothing.py", f"{AUTH}:41")
+    saved = about(here, "src", "src/nothing.py")
     assert [(one.state, one.reason) for one in states(here, saved)] == [
         ("unknown", "a directory when it was saved"),
         ("unknown", "no such file when it was saved"),
-        ("unknown", "it had 40 lines when it was saved"),
     ]
+
+
+def test_lines_behind_the_end_of_a_file_mean_all_of_it(here: Engram, root: Path) -> None:
+    saved = about(here, f"{AUTH}:41-43")
+    assert notes(saved) == (f"taken otherwise: {AUTH}:41-43 (the whole file, it has 40 lines)",)
+    assert (state(here, saved).state, state(here, saved).start) == ("fresh", None)
+    (root / AUTH).write_text("gone\n", encoding="utf-8")
+    assert state(here, saved).state == "changed"
 
 
 def test_a_binary_file_is_anchored_as_a_whole(here: Engram, root: Path) -> None:

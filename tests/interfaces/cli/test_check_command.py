@@ -84,7 +84,7 @@ def test_a_review_lists_stale_memories_until_they_are_confirmed(run: Run, root: 
 def test_a_save_says_which_file_it_could_not_read(run: Run, root: Path) -> None:
     told = run("save", "Typo", "text", "--file", "nothing.py", "--file", "auth.py:99")
     assert told.exit_code == 0
-    assert "note: not anchored: line 99 of auth.py (it has 30)" in told.stderr
+    assert "note: taken otherwise: auth.py:99 (the whole file, it has 30 lines)" in told.stderr
     assert "note: kept by name, their text was not read: nothing.py (no such file)" in told.stderr
 
 
