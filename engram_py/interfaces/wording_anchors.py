@@ -67,6 +67,7 @@ def _checked(value: Checked, now: datetime) -> str:
         lines.append(
             "Read one with `engram get ID`; `engram review ID` says it still holds, `engram update` corrects it."
         )
+    lines += ["Not stale, but not in the history of what is checked out:"] if value.elsewhere else []
     lines += [_stale(line, now, within=value.project) for line in value.elsewhere]
     return "\n".join([*lines, *notes(value.warnings)])
 

@@ -17,6 +17,7 @@ LINE_LIMIT = 9_999_999
 NOT_HERE = "not in the repository of its project"
 SAVED_OUTSIDE = "saved outside of its repository"
 NOT_READ = "it was not read where it was saved"
+NOT_HERE_YET = "not in the history of this HEAD"
 # Before the name of the branch, where HEAD does not have what an observation was made with.
 ONLY_ON = "only on branch "
 
@@ -113,11 +114,18 @@ class AnchorState:
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Whether HEAD's history holds the commit an observation was made at. ``branch`` names where it is instead."""
+    """Whether HEAD's history holds the commit an observation was made at. ``branch`` names where it is instead, or was
+    where that branch is ``deleted``."""
 
     state: VisibilityWord
     branch: str | None = None
     reason: str | None = None
+    deleted: bool = False
+
+    @property
+    def label(self) -> str:
+        """The branch for a reader."""
+        return f"{self.branch or ''}{' (deleted)' if self.deleted else ''}"
 
     @property
     def elsewhere(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engram_py.models.anchor import NOT_HERE, NOT_READ, ONLY_ON, SAVED_OUTSIDE, Anchor, AnchorState
+from engram_py.models.anchor import NOT_HERE, NOT_READ, SAVED_OUTSIDE, Anchor, AnchorState
 from engram_py.project.spans import place_of
 from engram_py.project.worktree import DIRECTORY, Content, Unread, WorkingTree
 
@@ -43,9 +43,8 @@ def moved(anchor: Anchor, path: str, start: int | None) -> AnchorState:
     return AnchorState(anchor.path, anchor.start_line, anchor.end_line, "moved", path, start, end)
 
 
-def only_on(branch: str, states: Sequence[AnchorState]) -> tuple[AnchorState, ...]:
+def never_was(reason: str, states: Sequence[AnchorState]) -> tuple[AnchorState, ...]:
     """The states of an observation that was made on a branch which HEAD does not have: what is not here never was."""
-    reason = f"{ONLY_ON}{branch}"
     return tuple(
         AnchorState(one.path, one.start, one.end, "unknown", one.now_path, reason=reason) if one.stale else one
         for one in states

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from engram_py.models.anchor import Anchor, AnchorState, Visibility
+from engram_py.models.anchor import NOT_HERE_YET, Anchor, AnchorState, Visibility
 from engram_py.models.observation import Observation
 from engram_py.project.ancestry import Ancestry, ancestry, is_commit, is_shallow
 from engram_py.project.gitdir import Repository
@@ -82,6 +82,14 @@ def judge(
 def of_deleted(branch: str) -> Visibility:
     """Where a commit is whose branch was deleted: the branch may have been squashed before, or thrown away."""
     return Visibility("unknown", branch, f"{branch} is gone, merged or not")
+
+
+def of_thrown_away(branch: str, repository: Repository) -> Visibility:
+    """Where a commit is whose branch was deleted and of whose files HEAD's history knows none: a HEAD that is detached
+    may be older than what it was merged into."""
+    if repository.branch is None:
+        return Visibility("unknown", branch, NOT_HERE_YET)
+    return Visibility("elsewhere", branch, deleted=True)
 
 
 def never_here(

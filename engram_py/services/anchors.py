@@ -8,12 +8,12 @@ from functools import cache, partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from engram_py.models.anchor import MOST_ANCHORS, Anchor, AnchorState, Visibility
+from engram_py.models.anchor import MOST_ANCHORS, NOT_HERE_YET, ONLY_ON, Anchor, AnchorState, Visibility
 from engram_py.models.observation import Observation, Outcome
 from engram_py.project.gitprogram import TIMEOUT_SECONDS, Patience
 from engram_py.project.worktree import Unread, place_file, slashed
 from engram_py.services.anchor_places import Here
-from engram_py.services.anchor_states import local_states, only_on
+from engram_py.services.anchor_states import local_states, never_was
 from engram_py.services.git_memory import GitMemory
 from engram_py.services.journal import Journal
 from engram_py.services.projects import Projects
@@ -73,8 +73,9 @@ class Anchors:
         stale = [row for row in rows if any(state.stale for state in found.get(row.id, ()))]
         branched = [row for row in stale if row.git_branch not in (None, here.repository.branch)]
         seen = self._visibility(branched, asking)
-        away = {row: where.branch for row, where in seen.items() if where.elsewhere and where.branch}
-        return found | {row: only_on(branch, found[row]) for row, branch in away.items()}
+        why = {row: f"{ONLY_ON}{where.label}" for row, where in seen.items() if where.elsewhere and where.branch}
+        why |= {row: NOT_HERE_YET for row, where in seen.items() if where.reason == NOT_HERE_YET}
+        return found | {row: never_was(reason, found[row]) for row, reason in why.items()}
 
     def observe(self, files: Sequence[str], content: str) -> Observed | None:
         """Read the files that are listed and those the content's Where line names. To be called before the
@@ -139,7 +140,14 @@ class Anchors:
         if repository is None or not judged:
             return found
         from engram_py.project.ancestry import branch_exists
-        from engram_py.services.anchor_visibility import ancestry_of, commits_to_ask, judge, never_here, of_deleted
+        from engram_py.services.anchor_visibility import (
+            ancestry_of,
+            commits_to_ask,
+            judge,
+            never_here,
+            of_deleted,
+            of_thrown_away,
+        )
 
         known = ancestry_of(repository, commits_to_ask(judged, repository), self._memory, asking)
         is_branch = cache(lambda branch: branch_exists(repository, branch, asking))
@@ -154,7 +162,7 @@ class Anchors:
         about = {one: anchors[one] for one in deleted if one in anchors}
         if about and here.tree is not None:
             away = never_here(about, repository, here.tree, self._memory, asking)
-            found |= {one: Visibility("elsewhere", deleted[one]) for one in away}
+            found |= {one: of_thrown_away(deleted[one], repository) for one in away}
         return found
 
     def of_file(

@@ -102,7 +102,7 @@ class Hits:
             for factor in by.values():
                 place.score *= factor
             if seen is not None and seen.elsewhere:
-                place.branch = seen.branch or ""
+                place.branch = seen.label
             placed.append(place)
         placed.sort(key=lambda place: (not (whole_first and place.scored.whole), -place.score, -place.row.id))
         return _different_first(placed, limit)

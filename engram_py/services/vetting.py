@@ -96,7 +96,7 @@ class Vetting:
         if hits is not None:
             return {row.id: hits[row.id].branch for row in rows if hits[row.id].branch}
         seen = self._anchors.visibility(rows)
-        return {row.id: seen[row.id].branch or "" for row in rows if row.id in seen and seen[row.id].elsewhere}
+        return {row.id: seen[row.id].label for row in rows if row.id in seen and seen[row.id].elsewhere}
 
 
 def _is_current(row: Observation, now: str) -> bool:

@@ -165,12 +165,25 @@ def test_what_was_saved_on_a_branch_that_was_thrown_away_is_labelled_and_not_tol
     if collected:
         collect(git, root)
 
-    assert seen(here, saved) == Visibility("elsewhere", "spike")
-    assert here.search("spike LMDB sessions").results[0].branch == "spike"
+    assert seen(here, saved) == Visibility("elsewhere", "spike", deleted=True)
+    assert here.search("spike LMDB sessions").results[0].branch == "spike (deleted)"
+    assert states(here, saved)[0].reason == "only on branch spike (deleted)"
     assert here.contexts.assemble(unasked=True).recent == ()
 
     monkeypatch.setattr("subprocess.Popen", None)
-    assert seen(here, saved) == seen(open_memory(root), saved) == Visibility("elsewhere", "spike")
+    assert seen(here, saved) == seen(open_memory(root), saved) == Visibility("elsewhere", "spike", deleted=True)
+
+
+def test_on_a_detached_head_a_deleted_branch_may_have_been_merged_later(here: Engram, root: Path, git: Git) -> None:
+    old = git(root, "rev-parse", "HEAD")
+    saved = on_spike(here, root, git)
+    git(root, "merge", "-q", "--squash", "spike")
+    commit(git, root, "the cache")
+    git(root, "branch", "-q", "-D", "spike")
+    git(root, "checkout", "-q", "--detach", old)
+    assert seen(here, saved).state == "unknown"
+    assert here.search("spike LMDB sessions").results[0].branch == ""
+    assert [(one.state, one.reason) for one in states(here, saved)] == [("unknown", "not in the history of this HEAD")]
 
 
 @pytest.mark.parametrize("since", ["deleted", "renamed before"])

@@ -122,5 +122,6 @@ def test_a_check_lists_what_is_only_on_a_branch_apart(run: Run, root: Path) -> N
     assert told.exit_code == 0
     assert told.stdout.splitlines() == [
         "None of 1 observations with files went stale in widgets (files: 1 only on another branch)",
+        "Not stale, but not in the history of what is checked out:",
         "[#1] Lens (manual, now): lens.py only on branch topic",
     ]
