@@ -118,6 +118,9 @@ def _why(silence: Silence) -> str:
         together = " together" if len(silence.filters) > 1 else ""
         why = f"Filtered away by {_named(silence.filters)}{together}: {silence.filtered:,} with words of it."
     unseen = [f"Never seen in this memory: {_named(silence.unknown)}."] if silence.unknown else []
+    for row in dict.fromkeys(one.id for one in silence.earlier):
+        words = _named([one.word for one in silence.earlier if one.id == row])
+        unseen.append(f"Only in an earlier version of [#{row}]: {words}.")
     if silence.elsewhere:
         unseen.append(f"Only other projects know: {_named(silence.elsewhere)}; all_projects searches them.")
     return " ".join([*unseen, why])
@@ -159,9 +162,13 @@ def _next_step(value: Results, silence: Silence) -> str:
         return "Next: search all projects (all_projects, --all), or try other words."
     if silence.promising:
         return f"Next: open [#{silence.nearest}] if that may be it, or ask with fewer or other words."
-    if silence.foreign:
-        return f"Next: ask in the language the memories are written in{_elsewhere(value)}."
-    return f"Next: try other words{_elsewhere(value)}."
+    return f"Next: {_other_words(silence)}{_elsewhere(value)}."
+
+
+def _other_words(silence: Silence) -> str:
+    if silence.earlier:
+        return f"read the history of [#{silence.earlier[0].id}], or try other words"
+    return "ask in the language the memories are written in" if silence.foreign else "try other words"
 
 
 def _marks(query: str) -> str:

@@ -59,6 +59,14 @@ class Explain:
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """A word that no memory has any more: an earlier text of observation ``id`` had it."""
+
+    word: str
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
 class Silence:
     """Why nothing was answered: words this memory never saw, topics that are near, and what the filters took away.
     ``nearest`` holds at least a third of what is known of the question (0: nothing does); ``promising`` says that it
@@ -67,7 +75,7 @@ class Silence:
     the question where ``needed`` is the least; it is ``short`` where that is why there is no answer. Phrases or
     exclusions may be what hides an answer where it is ``marked``; no word says what to look for where it is
     ``unworded``: it is filters, stop words, or none at all; ``numbered`` says that it is nothing but ids. ``others``:
-    there are memories of other projects."""
+    there are memories of other projects. What stood only in a text that was rewritten since is in ``earlier``."""
 
     unknown: tuple[str, ...]
     topics: tuple[str, ...]
@@ -86,3 +94,4 @@ class Silence:
     unworded: bool = False
     numbered: bool = False
     others: bool = True
+    earlier: tuple[Earlier, ...] = ()

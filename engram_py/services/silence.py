@@ -16,6 +16,7 @@ from engram_py.recall.score import Scored, Term
 from engram_py.recall.segments import segments
 from engram_py.recall.stopwords import FOREIGN, is_foreign
 from engram_py.recall.topics import shares_a_word
+from engram_py.services.earlier import said_earlier
 from engram_py.services.hits import goal_of
 from engram_py.services.lookup import handles
 from engram_py.services.planner import MOST_WORDS_ASKED
@@ -62,6 +63,8 @@ def silence_of(
     # What no project answers is not said to be known to others.
     known = _known_at_all(found) >= needed and _answered_elsewhere(store, parsed, found, sight, floor)
     elsewhere = _elsewhere(parsed, found, sight) if known else ()
+    unknown = nameless(found.unknown, days)
+    earlier = said_earlier(store, unknown, sight.projects) if parsed.asks and not parsed.pasted else ()
     quiet = days is not None and not found.filtered_away and not found.scored
     if days is not None and quiet:  # every project has its days: this one's are no word that others know
         elsewhere = tuple(word for word in elsewhere if word != days.words)
@@ -79,7 +82,7 @@ def silence_of(
     reason = f"nothing changed here {_then(days)}" if days is not None and quiet and not elsewhere else reason
     short = reason is None
     return Silence(
-        unknown=nameless(found.unknown, days),
+        unknown=tuple(word for word in unknown if word not in {one.word for one in earlier}),
         topics=tuple(topics)[:_MOST_TOPICS],
         filtered=found.filtered_away,
         filters=sight.said,
@@ -95,6 +98,7 @@ def silence_of(
         marked=_is_marked(parsed, found),
         unworded=not parsed.asks,
         others=sight.projects is not None and table.count_others(store, sight.projects, cap=1) > 0,
+        earlier=earlier,
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 from engram_py import Engram
 from engram_py.interfaces import render
 from engram_py.models.anchor import NOT_HERE, NOT_READ, SAVED_OUTSIDE, AnchorState
-from engram_py.models.explain import Explain, Numbers, Rung, Silence, WordNote
+from engram_py.models.explain import Earlier, Explain, Numbers, Rung, Silence, WordNote
 from engram_py.models.observation import Draft, Hit, RelationNote, Results
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
@@ -48,6 +48,15 @@ def silent(query: str = "timeout", *, memories: int = 7, projects: Any = ("widge
 
 def anchor(word: Any, **more: Any) -> AnchorState:
     return AnchorState("src/auth.py", 10, 20, word, **more)
+
+
+def test_a_word_of_an_earlier_version_is_not_told_as_never_seen() -> None:
+    lines = silent("plc login", unknown=("login",), earlier=(Earlier("plc", 4),))
+    assert lines[1:] == [
+        "Never seen in this memory: login. Only in an earlier version of [#4]: plc. "
+        "No memory here has any of its words.",
+        "Next: read the history of [#4], or try other words, or search all projects (all_projects, --all).",
+    ]
 
 
 # Hits

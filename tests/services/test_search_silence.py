@@ -166,6 +166,22 @@ def test_the_steps_say_what_the_best_passage_and_the_best_session_cover(app: Eng
     assert "a session's first hits together 7" in said
 
 
+def test_a_word_of_an_earlier_version_is_told_as_such(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, "The PLC sends each telegram again.", title="Telegrams", topic_key="bug/telegrams")
+    kept(app, "The gateway repeats each telegram.", title="Telegrams", topic_key="bug/telegrams")
+    theirs = kept(app, "The stevedore waits.", topic_key="bug/lorry", project="other")
+    kept(app, "The car waits.", topic_key="bug/lorry", project="other")
+
+    found = silence(app, "plc kubernetes stevedore")
+    assert [(one.word, one.id) for one in found.earlier] == [("plc", saved)]
+    assert found.unknown == ("kubernetes", "stevedore")
+    assert silence(app, "pl").earlier == ()
+    assert [one.id for one in silence(app, "stevedore plc", all_projects=True).earlier] == [theirs, saved]
+    app.observations.delete(saved)
+    assert silence(app, "plc").earlier == ()
+
+
 def test_a_near_spelling_says_nothing_of_what_is_near_where_a_word_is_known(app: Engram) -> None:
     fill(app)
     kept(app, "The staples of the office.")
