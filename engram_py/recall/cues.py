@@ -39,6 +39,7 @@ por que usamos|por que elegimos|por que decidimos|por que hicimos|por que tenemo
 que decidimos|warum haben wir|warum nutzen wir|warum verwenden wir|wie haben wir|was haben wir entschieden
 pourquoi avons nous|pourquoi on a|pourquoi utilisons nous|comment avons nous|comment on a|qu avons nous decide
 por que escolhemos|por que fizemos|como resolvemos|o que decidimos|perche abbiamo|perche usiamo|come abbiamo
+cosa abbiamo deciso
 почему мы|зачем мы|как мы исправили|как мы решили|что мы решили
 为什么我们|我们为什么|我们怎么|なぜ私たち|どうやって直した|왜 우리
 """
@@ -221,11 +222,14 @@ SPANS = {
     "yesterday": "yesterday|ayer|gestern|hier soir|hier matin|d hier|ontem|ieri|вчера|昨天|昨日|어제",
     "today": "earlier today|this morning|esta manana|heute morgen|ce matin|hoje cedo|сегодня утром|今天早上|今朝",
     "this_week": "this week|esta semana|diese woche|cette semaine|questa settimana|на этой неделе|这周|本周|今週",
-    "last_week": "last week|la semana pasada|letzte woche|letzter woche|la semaine derniere|semana passada"
-    "|settimana scorsa|на прошлой неделе|上周|先週|지난주",
-    "last_month": "last month|el mes pasado|letzten monat|le mois dernier|mes passado|mese scorso|в прошлом месяце"
+    "last_week": "last week|la semana pasada|la semana anterior|letzte woche|letzter woche|vorige woche|voriger woche"
+    "|vergangene woche|vergangener woche|la semaine derniere|la semaine passee|semana passada|settimana scorsa"
+    "|scorsa settimana|на прошлой неделе|上周|先週|지난주",
+    "last_month": "last month|el mes pasado|letzten monat|vorigen monat|vergangenen monat|le mois dernier|le mois passe"
+    "|mes passado|mese scorso|scorso mese|в прошлом месяце"
     "|上个月|先月|지난달",
-    "last_year": "last year|el ano pasado|letztes jahr|l annee derniere|ano passado|anno scorso|в прошлом году"
+    "last_year": "last year|el ano pasado|letztes jahr|voriges jahr|vergangenes jahr|l annee derniere"
+    "|l an dernier|ano passado|anno scorso|в прошлом году"
     "|去年|작년",
 }
 
@@ -238,6 +242,8 @@ WEEKDAYS = (
     "понедельник|вторник|среду|четверг|пятницу|субботу|воскресенье",
 )
 MONTHS = (
+    "before_yesterday": "day before yesterday|anteayer|antes de ayer|vorgestern|avant hier|anteontem|l altro ieri"
+    "|позавчера|前天|一昨日|그저께",
     "january|february|march|april|may|june|july|august|september|october|november|december",
     "enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre",
     "januar|februar|marz|april|mai|juni|juli|august|september|oktober|november|dezember",
@@ -257,7 +263,7 @@ LATELY = "last|past|letzten|vergangenen|ultimos|ultimas|derniers|dernieres|по�
 BEFORE_MONTH = "in|last|en|im|letzten|в"
 
 # Before a day of a month, and between it and its month: "on the 3rd of May", "el 3 de mayo", "Friday the 13th".
-BEFORE_DAY = "on|since|the|am|dem|seit|el|desde|le|depuis|em|dia|der"
+BEFORE_DAY = "on|since|the|am|dem|vom|seit|el|desde|le|depuis|em|dia|der"
 OF_MONTH = "of|in|de|im|du|del|the"
 # Which week of a month; below nought counted from its end.
 ORDINALS = (
@@ -272,6 +278,25 @@ NUMBERS = (
 )
 
 UNITS = {
+decision|decisions|entscheidung|entscheidungen|decisiones|decisao|decisoes|decisione|decisioni|решение|решения
+"""
+# What is done in days: of those that are asked for, it says nothing more.
+DEEDS = """
+decide|decided|decision|decisions|save|saved|stored|recorded|noted|change|changes|changed|happened|happen|make|made|did|do
+done|work|worked|learn|learned|learnt|discuss|discussed|talk|talked|achieve|achieved|accomplish|accomplished|finish
+finished|fix|fixed|solve|solved|agree|agreed|settle|settled|choose|chose|chosen|went
+entschieden|entscheidung|entscheidungen|entschied|beschlossen|beschluss|beschlusse|gespeichert|gemerkt|notiert|geandert
+passiert|geschah|geschehen|gemacht|getan|gearbeitet|gelernt|besprochen|geschafft|erledigt|behoben|gelost|gefixt|vereinbart
+festgelegt|gab|war|los|haben|wir|wurde|wurden|hatten|gewahlt|habt|ihr
+decidimos|decidido|decidio|decision|decisiones|guardamos|guardado|guardo|hicimos|hecho|hizo|paso|pasado|cambiamos|cambio
+cambiado|aprendimos|aprendido|hablamos|trabajamos|arreglamos|arreglado|acordamos|acordado|elegimos|hubo
+decide|decidee|decidees|avons|enregistre|sauvegarde|fait|faite|passe|change|appris|discute|parle|travaille|corrige
+convenu|choisi
+decidiu|decisao|decisoes|salvamos|salvo|fizemos|feito|aconteceu|mudamos|mudou|aprendemos|falamos|corrigimos|combinamos
+escolhemos|houve
+deciso|decisione|decisioni|abbiamo|salvato|fatto|successo|cambiato|imparato|discusso|parlato|lavorato|corretto|scelto
+решили|решил|решила|решено|решение|решения|сохранили|сохранено|делали|сделали|сделано|случилось|произошло|было|изменили
+изменилось|узнали|обсуждали|обсудили|работали|исправили|выбрали|договорились
     "day": "day|days|dia|dias|tag|tagen|jour|jours|день|дня|дней",
     "week": "week|weeks|semana|semanas|woche|wochen|semaine|semaines|неделю|недели|недель",
     "month": "month|months|mes|meses|monat|monaten|mois|месяц|месяца|месяцев",

@@ -10,8 +10,8 @@ from functools import cache
 
 from engram_py.recall import cues
 from engram_py.recall.dates import months
-from engram_py.recall.heard import Heard, listed
-from engram_py.recall.month_days import Said, day_of_month, week_of_month, weekday_of_month
+from engram_py.recall.heard import Heard, listed, plain
+from engram_py.recall.month_days import Said, day_of_month, week_of_month, weekday_of_month, year_at
 
 _DATE = re.compile(r"(?<![0-9])([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])", re.ASCII)
 
@@ -34,8 +34,8 @@ class Days:
 
 
 def may_name_days(words: Iterable[str]) -> bool:
-    """Whether any of the lower-case words names a time: to find out which takes much longer."""
-    return not _time_words().isdisjoint(words)
+    """Whether any of the words names a time: to find out which takes much longer."""
+    return not _time_words().isdisjoint(map(plain, words))
 
 
 @cache
@@ -43,6 +43,11 @@ def _time_words() -> frozenset[str]:
     spans = (phrase for phrases in cues.SPANS.values() for phrase in listed(phrases))
     names = (name for lists in (cues.WEEKDAYS, cues.MONTHS) for names in lists for name in listed(names))
     return frozenset((*(phrase.split()[-1] for phrase in spans), *names, *months(), *_units()))
+
+
+def is_deed(word: str) -> bool:
+    """Whether a word only says that something was done or decided: asked of days, it says nothing of what."""
+    return plain(word) in listed(cues.DEEDS)
 
 
 def days_in(heard: Heard, today: date) -> Days | None:
@@ -100,7 +105,7 @@ def _named(heard: Heard, today: date) -> Days | None:
 
 
 def _weekday(heard: Heard, today: date) -> Days | None:
-    for number, said in _calendar(heard, cues.WEEKDAYS, cues.BEFORE_WEEKDAY):
+    for _, number, said in _calendar(heard, cues.WEEKDAYS, cues.BEFORE_WEEKDAY):
         day = today - timedelta(days=(today.weekday() - number) % 7 or 7)
         opener = said.partition(" ")[0]
         end = _tomorrow(today) if opener in listed(cues.SINCE) else day + timedelta(days=1)
@@ -109,20 +114,25 @@ def _weekday(heard: Heard, today: date) -> Days | None:
 
 
 def _month(heard: Heard, today: date) -> Days | None:
-    for number, said in _calendar(heard, cues.MONTHS, cues.BEFORE_MONTH):
+    for at, number, said in _calendar(heard, cues.MONTHS, cues.BEFORE_MONTH):
+        year, stop = year_at(heard.words, at + 1)
+        if year is not None:
+            heard.cut_words(at + 1, stop)
+            return Days(*_month_of(date(year, number + 1, 1)), f"{said} {year}")
         past = number + 1 > today.month or (number + 1 == today.month and said.startswith("last"))
         return Days(*_month_of(date(today.year - past, number + 1, 1)), said)
     return None
 
 
-def _calendar(heard: Heard, lists: tuple[str, ...], before: str) -> Iterator[tuple[int, str]]:
-    """(0 for Monday or January, how it was said), for each that follows one of the words that may stand before it."""
+def _calendar(heard: Heard, lists: tuple[str, ...], before: str) -> Iterator[tuple[int, int, str]]:
+    """(its place, 0 for Monday or January, how it was said), for each that follows one of the words that may stand
+    before it."""
     numbers, openers = _numbered(lists), listed(before)
     for at, word in enumerate(heard.words):
         number = numbers.get(word)
         if number is not None and at and heard.words[at - 1] in openers:
             heard.cut_words(at - 1, at + 1)
-            yield number, f"{heard.words[at - 1]} {word}"
+            yield at, number, f"{heard.words[at - 1]} {word}"
 
 
 def _lately(heard: Heard, today: date) -> Days | None:
@@ -216,6 +226,7 @@ def _tomorrow(today: date) -> date:
 _DAYS_OF = {"day": 1, "week": 7, "month": 30}
 
 _NAMED: dict[str, Callable[[date], tuple[date, date]]] = {
+    "before_yesterday": lambda today: (today - timedelta(days=2), today - timedelta(days=1)),
     "yesterday": lambda today: (today - timedelta(days=1), today),
     "today": lambda today: (today, _tomorrow(today)),
     "this_week": lambda today: (_week_of(today)[0], _tomorrow(today)),

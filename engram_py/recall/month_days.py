@@ -61,7 +61,7 @@ def week_of_month(words: Sequence[str], today: date) -> Said | None:
         month_at = next((i for i in range(at + 1, min(at + 4, len(words))) if words[i] in months()), None)
         if month_at is None or not listed(cues.OF_MONTH).keys() >= set(words[at + 1 : month_at]):
             continue
-        year, stop = _year_at(words, month_at + 1)
+        year, stop = year_at(words, month_at + 1)
         start, end = _week(year or today.year, months()[words[month_at]], number)
         if year is None and start > today:
             start, end = _week(today.year - 1, months()[words[month_at]], number)
@@ -113,7 +113,7 @@ def _days_named(words: Sequence[str]) -> Iterator[_Named]:
                 continue
         if all(other.isdigit() for other in words[last + 1 : last + 3]) and len(words) > last + 2:
             continue  # the moment of a log's line
-        year, stop = _year_at(words, last + 1)
+        year, stop = year_at(words, last + 1)
         yield _Named(int(match[1]), month, year, first, stop)
 
 
@@ -122,10 +122,10 @@ def _parts(named: _Named) -> tuple[int, int, int]:
     return named.year, named.month, named.day
 
 
-def _year_at(words: Sequence[str], at: int) -> tuple[int | None, int]:
+def year_at(words: Sequence[str], at: int) -> tuple[int | None, int]:
     """The year that stands there, and the place behind it."""
     if at < len(words) and words[at] in listed(cues.OF_MONTH):
-        year, stop = _year_at(words, at + 1)
+        year, stop = year_at(words, at + 1)
         return (year, stop) if year is not None else (None, at)
     found = at < len(words) and _YEAR.fullmatch(words[at]) is not None
     return (int(words[at]), at + 1) if found else (None, at)

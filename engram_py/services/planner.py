@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from engram_py.models.times import to_text
 from engram_py.recall.bm25 import idf
 from engram_py.recall.dates import Dated, dates_in
-from engram_py.recall.days import Days, days_in, may_name_days
+from engram_py.recall.days import Days, days_in, is_deed, may_name_days
 from engram_py.recall.heard import Heard, plain
 from engram_py.recall.month_days import days_there_are_not
 from engram_py.recall.query import Query, Word, quote
@@ -102,7 +102,8 @@ def weigh_dates(
         worth = idf(max(changed, len(rows)), size)
         date = Term(dated.name, expression, worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
         terms = [date, *(term for term in terms if term not in naming)]
-    return terms
+    named = [term for term in terms if term.looked_up and term.scores]
+    return [*named, *_without_deeds([term for term in terms if term not in named])] if named else terms
 
 
 def _weigh_days(
@@ -122,7 +123,13 @@ def _weigh_days(
     rows = dict.fromkeys([*then, *(search.newest(store, " AND ".join(said), limit=NEWEST_ROWS) if said else ())])
     worth = idf(max(changed, len(rows)), size)
     day = Term(days.words, "", worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
-    return [day, *(term for term in terms if term not in naming)]
+    return [day, *_without_deeds([term for term in terms if term not in naming])]
+
+
+def _without_deeds(terms: Sequence[Term]) -> list[Term]:
+    """What is asked of days without what only says that something was done, where nobody wrote it or all are such."""
+    alone = all(is_deed(term.text) for term in terms)
+    return [term for term in terms if not is_deed(term.text) or (term.rows and not alone)]
 
 
 def days_meant(text: str, today: date) -> Days | None:

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from engram_py.recall.days import days_in, may_name_days
+from engram_py.recall.days import days_in, is_deed, may_name_days
 from engram_py.recall.heard import Heard
 from engram_py.recall.segments import segments
 
@@ -47,6 +47,12 @@ def meant(prompt: str, today: date = THURSDAY) -> tuple[str, str] | None:
         pytest.param("from 2026-02-31 to 2026-02-28", "2026-02-28", "2026-03-01", id="a-day-there-is-not"),
         pytest.param("¿qué hicimos ayer?", "2026-03-04", "2026-03-05", id="spanish"),
         pytest.param("letzte Woche", "2026-02-23", "2026-03-05", id="german"),
+        pytest.param("was war vorige Woche?", "2026-02-23", "2026-03-05", id="german-the-week-before"),
+        pytest.param("la semaine passée", "2026-02-23", "2026-03-05", id="french-last-week"),
+        pytest.param("vorgestern", "2026-03-03", "2026-03-04", id="german-day-before-yesterday"),
+        pytest.param("the day before yesterday", "2026-03-03", "2026-03-04", id="day-before-yesterday"),
+        pytest.param("in October 2023", "2023-10-01", "2023-11-01", id="month-of-a-year"),
+        pytest.param("die Entscheidung vom 10. Februar", "2026-02-10", "2026-02-11", id="german-of-a-day"),
         pytest.param("vor 3 Tagen", "2026-03-02", "2026-03-03", id="german-ago"),
         pytest.param("il y a 2 semaines", "2026-02-16", "2026-02-23", id="french-ago"),
         pytest.param("на прошлой неделе", "2026-02-23", "2026-03-05", id="russian"),
@@ -91,6 +97,12 @@ def test_a_weekday_may_be_one_to_come(prompt: str, past: bool) -> None:
     days = days_in(Heard(prompt), THURSDAY)
     assert days is not None
     assert days.past == past
+
+
+@pytest.mark.parametrize("word", ["decided", "Entschieden", "gespeichert", "décidé", "decisión", "решили"])
+def test_what_is_done_in_days_says_nothing_of_what_was_done(word: str) -> None:
+    assert is_deed(word)
+    assert not is_deed("parser")
 
 
 @pytest.mark.parametrize("prompt", ["last week?", "3 Nov", "seit Montag", "3 days ago", "in march", "gestern"])

@@ -76,6 +76,43 @@ def test_days_told_from_today_are_heard(app: Engram, clock: FakeClock, query: st
     assert ids(app, query)[:1] == [made[wanted]]
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "what was decided on 3 March?",
+        "what did we fix on 3 March?",
+        "which decisions were made on 3 March?",
+        "was haben wir am 3. März entschieden?",
+        "was haben wir am Dienstag entschieden?",
+        "was wurde am 3. März gespeichert?",
+        "welche Entscheidungen gab es am 3. März?",
+        "Entscheidung vom 3. März",
+        "qu'avons-nous décidé le 3 mars ?",
+        "¿qué decidimos el 3 de marzo?",
+        "cosa abbiamo deciso in March 2026?",
+        "что мы решили в марте?",
+    ],
+)
+def test_a_question_that_asks_only_what_was_done_then_gets_the_days(app: Engram, clock: FakeClock, query: str) -> None:
+    kept(app, "The pump was replaced after the outage of the winter.", session="old")
+    clock.advance(days=2)
+    wanted = {kept(app, "The belt of hall two goes east.", session="t"), kept(app, "Disks are of glass.", session="t")}
+    clock.advance(days=4)
+
+    found = app.searches.search(query)
+
+    assert wanted <= {hit.id for hit in found.results}
+    assert found.unknown == ()
+
+
+def test_what_else_is_asked_of_the_days_still_counts(app: Engram, clock: FakeClock) -> None:
+    kept(app, "The disks are of glass.")
+    belt = kept(app, "The belt of hall two goes east.")
+    clock.advance(days=1)
+
+    assert ids(app, "was haben wir gestern zum belt entschieden?")[0] == belt
+
+
 def test_days_on_which_nothing_changed_are_words(app: Engram, clock: FakeClock) -> None:
     saying = kept(app, "The invoices of last week are sent on Monday.")
     clock.advance(days=90)
