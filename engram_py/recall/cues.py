@@ -193,16 +193,36 @@ ne marche plus|ne fonctionne plus|plante|nao funciona|deixou de funcionar|non fu
 できなくなった|동작하지 않|작동하지 않|오류가 발생
 """
 # Who begins so asks for knowledge of the world or for words, whatever these words say.
-ASKS_FOR_WORDS = """
-what|who|whom|whose|which|where|when|how|translate|explain|define|describe|summarize|summarise|tell|give|write|compose|say
-spell|rephrase|paraphrase|proofread|compare|calculate|compute|ubersetze|ubersetz|traduce|traduis|traduisez|traduza|traduci
-переведи
+WANTS_WORDS = """
+translate|explain|define|describe|summarize|summarise|tell|give|write|compose|say|spell|rephrase|paraphrase|proofread
+compare|calculate|compute|ubersetze|ubersetz|traduce|traduis|traduisez|traduza|traduci|переведи
 """
+ASKS_FOR_WORDS = f"what|who|whom|whose|which|where|when|how\n{WANTS_WORDS.strip()}"
 
 # In scripts without blanks no word is the first.
 ASKS_FOR_WORDS_ANYWHERE = (
     "翻译|翻譯|翻成|解释一下|解釋|翻訳|説明して|写一|写首|帮我写|書いて|번역|什么意思|是什么|とは何"
 )
+
+# How a question begins, where no mark ends it.
+ASKS = """
+what|who|whom|whose|which|where|when|why|how|was|wer|wem|wen|wo|wann|warum|wieso|weshalb|wie|welche|welcher|welches
+welchen|welchem|wieviel|que|quien|quienes|cual|cuales|donde|cuando|como|cuanto|cuanta|cuantos|cuantas|quel|quelle|quels
+quelles|qui|quand|ou|pourquoi|comment|combien|qual|quais|quem|onde|quando|quanto|quale|quali|chi|dove|come|perche|wat|waar
+wanneer|waarom|hoe|welke|welk|что|кто|где|когда|почему|зачем|как|какой|какая|какие|сколько
+"""
+# What somebody asks who wants to know what a word means, whatever project he works on.
+WHAT_IT_IS = """
+^ what is a|^ what is an|^ what s a|^ what s an|difference between|mean|means|stand for|^ was ist ein|^ was ist eine
+^ was sind|unterschied zwischen|bedeutet|^ qu est ce qu un|^ qu est ce qu une|^ c est quoi|difference entre|^ que es un
+^ que es una|que significa|diferencia entre|^ o que e um|^ o que e uma|^ cos e un|^ cos e una|что такое|что значит
+"""
+# So is asked how things are done or work anywhere.
+OF_THE_WORLD = """
+how do|how does|how to|how can|how should|how would|how is|how are|what does|what do|what are|can i|can you|could i
+should i|is it possible|wie funktioniert|wie kann|wie geht|wie mache|wie benutzt|wie sortiert|wie ich|kann ich|kann man
+comment|est ce que je peux|peut on|como|se puede|puedo|come|posso|hoe|kan ik|как|можно ли
+"""
 
 # What is done with the thing that is asked about: nobody means the memory that holds this word.
 FILLERS = """
@@ -219,6 +239,8 @@ POSSESSIVE = (
 
 # Words that name a span of days, by what they mean.
 SPANS = {
+    "before_yesterday": "day before yesterday|anteayer|antes de ayer|vorgestern|avant hier|anteontem|l altro ieri"
+    "|позавчера|前天|一昨日|그저께",
     "yesterday": "yesterday|ayer|gestern|hier soir|hier matin|d hier|ontem|ieri|вчера|昨天|昨日|어제",
     "today": "earlier today|this morning|esta manana|heute morgen|ce matin|hoje cedo|сегодня утром|今天早上|今朝",
     "this_week": "this week|esta semana|diese woche|cette semaine|questa settimana|на этой неделе|这周|本周|今週",
@@ -242,8 +264,6 @@ WEEKDAYS = (
     "понедельник|вторник|среду|четверг|пятницу|субботу|воскресенье",
 )
 MONTHS = (
-    "before_yesterday": "day before yesterday|anteayer|antes de ayer|vorgestern|avant hier|anteontem|l altro ieri"
-    "|позавчера|前天|一昨日|그저께",
     "january|february|march|april|may|june|july|august|september|october|november|december",
     "enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre",
     "januar|februar|marz|april|mai|juni|juli|august|september|oktober|november|dezember",
@@ -258,6 +278,25 @@ SINCE = "since|seit|desde|depuis"
 OF_THE_PAST = """
 what|which|who|when|why|how|did|was|were|had|happened|worked|ended|stopped|que|quien|hicimos|hiciste|paso|was|wer|wann|warum
 haben|hatten|wurde|wurden|passiert|gemacht|qu|quoi|qui|avons|fait|etait|aconteceu|fizemos|cosa|chi|abbiamo|что|кто|было|делали
+decision|decisions|entscheidung|entscheidungen|decisiones|decisao|decisoes|decisione|decisioni|решение|решения
+"""
+# What is done in days: of those that are asked for, it says nothing more.
+DEEDS = """
+decide|decided|decision|decisions|save|saved|stored|recorded|noted|change|changes|changed|happened|happen|make|made|did|do
+done|work|worked|learn|learned|learnt|discuss|discussed|talk|talked|achieve|achieved|accomplish|accomplished|finish
+finished|fix|fixed|solve|solved|agree|agreed|settle|settled|choose|chose|chosen|went
+entschieden|entscheidung|entscheidungen|entschied|beschlossen|beschluss|beschlusse|gespeichert|gemerkt|notiert|geandert
+passiert|geschah|geschehen|gemacht|getan|gearbeitet|gelernt|besprochen|geschafft|erledigt|behoben|gelost|gefixt|vereinbart
+festgelegt|gab|war|los|haben|wir|wurde|wurden|hatten|gewahlt|habt|ihr
+decidimos|decidido|decidio|decision|decisiones|guardamos|guardado|guardo|hicimos|hecho|hizo|paso|pasado|cambiamos|cambio
+cambiado|aprendimos|aprendido|hablamos|trabajamos|arreglamos|arreglado|acordamos|acordado|elegimos|hubo
+decide|decidee|decidees|avons|enregistre|sauvegarde|fait|faite|passe|change|appris|discute|parle|travaille|corrige
+convenu|choisi
+decidiu|decisao|decisoes|salvamos|salvo|fizemos|feito|aconteceu|mudamos|mudou|aprendemos|falamos|corrigimos|combinamos
+escolhemos|houve
+deciso|decisione|decisioni|abbiamo|salvato|fatto|successo|cambiato|imparato|discusso|parlato|lavorato|corretto|scelto
+решили|решил|решила|решено|решение|решения|сохранили|сохранено|делали|сделали|сделано|случилось|произошло|было|изменили
+изменилось|узнали|обсуждали|обсудили|работали|исправили|выбрали|договорились
 """
 LATELY = "last|past|letzten|vergangenen|ultimos|ultimas|derniers|dernieres|последние|последних"
 BEFORE_MONTH = "in|last|en|im|letzten|в"
@@ -278,25 +317,6 @@ NUMBERS = (
 )
 
 UNITS = {
-decision|decisions|entscheidung|entscheidungen|decisiones|decisao|decisoes|decisione|decisioni|решение|решения
-"""
-# What is done in days: of those that are asked for, it says nothing more.
-DEEDS = """
-decide|decided|decision|decisions|save|saved|stored|recorded|noted|change|changes|changed|happened|happen|make|made|did|do
-done|work|worked|learn|learned|learnt|discuss|discussed|talk|talked|achieve|achieved|accomplish|accomplished|finish
-finished|fix|fixed|solve|solved|agree|agreed|settle|settled|choose|chose|chosen|went
-entschieden|entscheidung|entscheidungen|entschied|beschlossen|beschluss|beschlusse|gespeichert|gemerkt|notiert|geandert
-passiert|geschah|geschehen|gemacht|getan|gearbeitet|gelernt|besprochen|geschafft|erledigt|behoben|gelost|gefixt|vereinbart
-festgelegt|gab|war|los|haben|wir|wurde|wurden|hatten|gewahlt|habt|ihr
-decidimos|decidido|decidio|decision|decisiones|guardamos|guardado|guardo|hicimos|hecho|hizo|paso|pasado|cambiamos|cambio
-cambiado|aprendimos|aprendido|hablamos|trabajamos|arreglamos|arreglado|acordamos|acordado|elegimos|hubo
-decide|decidee|decidees|avons|enregistre|sauvegarde|fait|faite|passe|change|appris|discute|parle|travaille|corrige
-convenu|choisi
-decidiu|decisao|decisoes|salvamos|salvo|fizemos|feito|aconteceu|mudamos|mudou|aprendemos|falamos|corrigimos|combinamos
-escolhemos|houve
-deciso|decisione|decisioni|abbiamo|salvato|fatto|successo|cambiato|imparato|discusso|parlato|lavorato|corretto|scelto
-решили|решил|решила|решено|решение|решения|сохранили|сохранено|делали|сделали|сделано|случилось|произошло|было|изменили
-изменилось|узнали|обсуждали|обсудили|работали|исправили|выбрали|договорились
     "day": "day|days|dia|dias|tag|tagen|jour|jours|день|дня|дней",
     "week": "week|weeks|semana|semanas|woche|wochen|semaine|semaines|неделю|недели|недель",
     "month": "month|months|mes|meses|monat|monaten|mois|месяц|месяца|месяцев",

@@ -31,7 +31,7 @@ def words_of(prompt: str) -> dict[str, int]:
     first = next((word for word in heard.words if word not in polite), "")
     if first in asking or heard.first(listed(cues.ASKS_FOR_WORDS_ANYWHERE)):
         return {}
-    told = _telling(heard.words)
+    told = telling(heard.words)
     if not _LEAST_SHARED <= len(told) <= _MOST_WORDS:
         return {}
     names = {word for at, word in enumerate(heard.words) if heard.is_capitals(at)}
@@ -49,7 +49,7 @@ def shared(words: dict[str, int], title: str, *more: str | None) -> float:
 
     ``more`` is what else it goes by: its topic key, its aliases.
     """
-    named = _telling([plain(one) for one in segments(title)])
+    named = telling([plain(one) for one in segments(title)])
     others = " ".join(filter(None, more))
     found = {word for word in words if shares_a_word(f"{title} {others}", [word], families=())}
     if len(found) < _LEAST_SHARED:
@@ -61,7 +61,8 @@ def shared(words: dict[str, int], title: str, *more: str | None) -> float:
     return share if share >= _OF_THE_PROMPT else 0.0
 
 
-def _telling(words: Sequence[str]) -> list[str]:
+def telling(words: Sequence[str]) -> list[str]:
+    """The words that say what a text is about, each once."""
     nothing: tuple[Set[str], ...] = (_of(cues.EVERYWHERE), _of(cues.FILLERS), _of(cues.POLITE), _PLAIN_STOP_WORDS)
     told = (word for word in words if len(word) > 1 and not word[0].isdigit() and word[0] < UNSPACED_FROM)
     return list(dict.fromkeys(word for word in told if not any(word in one for one in nothing)))

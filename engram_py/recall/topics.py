@@ -32,12 +32,16 @@ def is_form(word: str, name: str) -> bool:
 
 def share_held(text: str, words: Sequence[str]) -> float:
     """How many of the words a text holds in one form or another, 0..1."""
-    if not words:
-        return 0.0
+    return len(words_held(text, words)) / len(words) if words else 0.0
+
+
+def words_held(text: str, words: Sequence[str]) -> list[str]:
+    """Those of the words that a text holds in one form or another."""
     begins = tuple(folded(word)[:_LEAST_ALIKE] for word in words if not is_unspaced(word))
     spaced = " ".join({part for part in segments(folded(text)) if part.startswith(begins)})
-    held = (word in text if is_unspaced(word) else shares_a_word(spaced, [word], families=()) for word in words)
-    return sum(held) / len(words)
+    return [
+        word for word in words if (word in text if is_unspaced(word) else shares_a_word(spaced, [word], families=()))
+    ]
 
 
 def _alike(word: str, part: str) -> bool:

@@ -8,11 +8,13 @@ from engram_py.capture.topics import FAMILY_OF_TYPE
 from engram_py.models.context import Section
 from engram_py.models.observation import TYPES, Observation
 from engram_py.models.session import SessionLine
+from engram_py.recall.days import is_deed
 from engram_py.recall.floor import UNASKED_FLOOR
 from engram_py.recall.gate import Cue, gate, mentions, name_key
 from engram_py.recall.names import keyed_names, names_of
 from engram_py.recall.opening import opening
 from engram_py.recall.query import parse_query, quote
+from engram_py.recall.stopwords import without_foreign
 from engram_py.recall.topics import shares_a_word
 from engram_py.services.context_session import table_rows
 from engram_py.services.providers import (
@@ -131,13 +133,15 @@ class QueryOrder:
         return Section("episodes")
 
     def _episodes_of_days(self, draw: Draw, cue: Cue, limit: int) -> Section:
-        """The sessions of those days; where none left a summary, what they saved; to a question, else the latest."""
+        """The sessions of those days; where none left a summary, what they saved; else, to a question about nothing
+        but the days, the latest."""
         assert cue.days is not None
         sessions = self._providers.sessions_of(draw, cue.days, limit=limit)
         if sessions:
             return _episodes(sessions)
         rows = self._providers.of_days(draw, cue.days, limit=limit)
-        if rows or not _is_question(draw.ask.query):
+        words = " ".join(word for word in plain_words(cue.rest).split() if not is_deed(word))
+        if rows or asks_something(words) or not _is_question(draw.ask.query):
             return Section("episodes", tuple(rows))
         latest = self._providers.last_sessions(draw, limit=_LATEST)
         return _episodes(latest, note=f"none of “{cue.days.words}”; the latest")
@@ -152,7 +156,8 @@ class QueryOrder:
         if not asks_something(cue.rest):
             rows = self._providers.of_days(draw, cue.days, limit=5) if cue.days and cue.kind == "reason" else []
             return [Found(row, 0.0, "") for row in rows]
-        found = self._providers.lasting(draw, cue.rest, floor=UNASKED_FLOOR, days=cue.days)
+        words = without_foreign(cue.rest, draw.ask.query)
+        found = self._providers.lasting(draw, words, floor=UNASKED_FLOOR, days=cue.days)
         if cue.kind == "thing":
             return _called(found, cue.rest)
         return _of_the_work(found, cue.rest) if cue.kind in ("order", "report") else found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from engram_py.models.observation import Observation
 from engram_py.models.session import SessionLine
@@ -104,7 +105,7 @@ limit :limit
 """
 
 NAMED_BY = f"""
-select id, title, topic_key, aliases
+select id, title, topic_key, aliases, substr(content, 1, :chars) as content
 from observations
 where id in (select rowid from observations_fts where observations_fts match :match order by rowid desc limit :pool)
   and {_LIVE} and +type <> 'session_summary' and {VISIBLE}
@@ -112,6 +113,15 @@ order by id desc
 limit :limit
 """
 _NAMED_POOL = 500
+
+
+class Named(NamedTuple):
+    id: int
+    title: str
+    topic_key: str | None
+    aliases: str | None
+    content: str
+
 
 MENTIONED = "select 1 from observations_fts where observations_fts match :match limit 1"
 
@@ -182,12 +192,10 @@ def saved_last(store: Store, session: SessionLine, *, limit: int) -> list[Observ
     return [Observation.from_row(row) for row in rows]
 
 
-def named_by(
-    store: Store, match: str, *, projects: Sequence[str] | None, limit: int
-) -> list[tuple[int, str, str | None, str | None]]:
-    """The id, title, topic key and aliases of what matches, the newest first."""
-    rows = store.rows(NAMED_BY, match=match, projects=projects_json(projects), pool=_NAMED_POOL, limit=limit)
-    return [(row["id"], row["title"], row["topic_key"], row["aliases"]) for row in rows]
+def named_by(store: Store, match: str, *, projects: Sequence[str] | None, limit: int, chars: int = 0) -> list[Named]:
+    """What names each row that matches, and how its content begins; the newest first."""
+    values = {"match": match, "projects": projects_json(projects), "pool": _NAMED_POOL, "limit": limit, "chars": chars}
+    return [Named(*row) for row in store.rows(NAMED_BY, **values)]
 
 
 def mentioned(store: Store, match: str) -> bool:

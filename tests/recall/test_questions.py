@@ -1,0 +1,82 @@
+"""Which prompts are questions to this memory, and whether a memory holds enough of one."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram_py.recall.questions import match_question, question_in, words_answered
+
+
+@pytest.mark.parametrize(
+    ("prompt", "words", "needed"),
+    [
+        ("which port does the MQTT broker listen on?", ["port", "mqtt", "broker", "listen"], 3),
+        ("when do signing keys rotate", ["signing", "keys", "rotate"], 2),
+        ("wie groß darf der DB-Pool sein?", ["groß", "db", "pool"], 2),
+        ("quelle est la taille du pool de connexions", ["taille", "pool", "connexions"], 2),
+        ("please, how many retries does the mailer make?", ["retries", "mailer"], 2),
+        ("how do I unlock the terraform state?", ["unlock", "terraform", "state"], 3),
+        ("kann ich den Import parallel starten?", ["parallel", "starten"], 2),
+    ],
+)
+def test_a_question_is_the_words_that_say_what_is_asked(prompt: str, words: list[str], needed: int) -> None:
+    question = question_in(prompt)
+
+    assert question is not None
+    assert (question.words, question.needed) == (words, needed)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "",
+        "rotate the signing keys",
+        "what is a boarding pass?",
+        "was ist ein Datenbank Index?",
+        "what is the difference between a pool and a queue?",
+        "what does exit code 137 mean in docker?",
+        "translate 'where is the broker port?' into German",
+        "what is this?",
+        "why?",
+        "which of these nine words " + " ".join(f"word{letter}" for letter in "abcdefghi") + " is right?",
+    ],
+)
+def test_an_order_a_definition_and_a_question_of_one_word_or_of_many_are_none(prompt: str) -> None:
+    assert question_in(prompt) is None
+
+
+@pytest.mark.parametrize(
+    ("prompt", "title", "content", "held"),
+    [
+        ("which port does the MQTT broker listen on?", "Broker certificate", "mill-mqtt, port 8883.", 3),
+        ("what does the CSV export write?", "CsvManifestExport", "Writes semicolons.", 3),
+        ("who reviews baseline ruler changes?", "Baseline ruler is frozen since 11 November", "Ask Maren.", 2),
+        (
+            "who reviews baseline ruler changes?",
+            "Baseline of the ruler blocks every western gatehouse window",
+            "Ask Maren.",
+            0,
+        ),
+        ("which port does the MQTT broker listen on?", "Certificates", "mill-mqtt broker, port 8883.", 0),
+        ("how do vacuum pumps work?", "Vacuum pump stalls under two cups", "The inverter trips.", 0),
+        ("how is the vacuum pump cleaned?", "Vacuum pump", "Is cleaned with soap.", 3),
+    ],
+)
+def test_a_memory_answers_that_holds_nearly_all_of_it_and_goes_by_one_of_the_words(
+    prompt: str, title: str, content: str, held: int
+) -> None:
+    question = question_in(prompt)
+
+    assert question is not None
+    assert len(words_answered(question, title, content)) == held
+
+
+def test_words_are_looked_for_together_with_a_rare_one_and_never_as_syntax() -> None:
+    question = question_in("which port or pump near?")
+
+    assert question is not None
+    groups = '(("port" AND "pump") OR ("pump" AND "near"))'
+    names = "title topic_key aliases"
+    assert match_question(question, ["pump"]) == (
+        f'({{{names} terms}} : ("port" OR "pump" OR "near") AND {groups}) OR ({{{names}}} : {groups})'
+    )
