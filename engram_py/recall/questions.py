@@ -1,8 +1,8 @@
 """Questions about what a memory knows well: "which port does the broker listen on?". Words only.
 
-A question is answered where one memory holds nearly all of its words, one of them in its title. How something is done
-or works is asked of the world more often than of a project: there all words are needed. What a thing is in general
-("what is a closure?") no project says.
+A question is answered where one memory holds nearly all of its words, one of them in its title; so is an order without
+its verb. How something is done or works is asked of the world more often than of a project: there all words are needed,
+as in what neither asks nor orders. What a thing is in general ("what is a closure?") no project says.
 """
 
 from __future__ import annotations
@@ -23,9 +23,14 @@ from engram_py.recall.query import Word, parse_query, quote
 from engram_py.recall.score import Term
 from engram_py.recall.titles import telling
 from engram_py.recall.topics import words_held
+from engram_py.recall.verbs import NOTHING
+from engram_py.recall.work import after_verb
 
 # Of more words every so many would be too many groups to look for; such a prompt says what is meant by other means.
 _LEAST, _MOST = 2, 8
+# What neither asks nor orders has to have so many.
+_LEAST_SAID = 3
+_MOST_THINGS = 2
 # Which share of a question a memory has to hold; less where its title is about two of the words, and little else.
 _NEARLY, _BY_TITLE = 2 / 3, 0.5
 # And which share of what its words tell: of "which port does postgres use by default?" port and default are little,
@@ -53,19 +58,44 @@ class Question:
 
 
 def question_in(prompt: str) -> Question | None:
-    """None of a prompt that asks nothing, or not this project: for a text, for what a word means."""
+    """None of a prompt that wants a text, or to know what a word means, and of one that says too little or too much."""
     heard = Heard(prompt)
     polite = listed(cues.POLITE)
     first = next((word for word in heard.words if word not in polite), "")
-    asks = first in listed(cues.ASKS) or any(mark in heard.text for mark in _QUESTION_MARKS)
-    if not asks or first in listed(cues.WANTS_WORDS) or heard.first(listed(cues.ASKS_FOR_WORDS_ANYWHERE)):
+    if heard.first(listed(cues.ASKS_FOR_WORDS_ANYWHERE)) or (
+        first in listed(cues.WANTS_WORDS) and not after_verb(heard.words)
+    ):
         return None
-    if heard.first(listed(cues.WHAT_IT_IS)):
+    if first in listed(cues.ASKS) or any(mark in heard.text for mark in _QUESTION_MARKS):
+        if heard.first(listed(cues.WHAT_IT_IS)):
+            return None
+        return _question(heard.text, whole=heard.first(listed(cues.OF_THE_WORLD)) is not None)
+    ordered = order_in(heard)
+    if ordered is not None:
+        return _question(ordered, whole=False)
+    return _question(heard.text, whole=True, least=_LEAST_SAID)
+
+
+def things_ordered(prompt: str) -> list[str]:
+    """The one or two things that an order names."""
+    ordered = order_in(Heard(prompt))
+    question = _question(ordered, whole=False, least=1) if ordered else None
+    return question.words if question is not None and len(question.asked) <= _MOST_THINGS else []
+
+
+def order_in(heard: Heard) -> str | None:
+    """What an order is about: its text behind the verb, None where no verb of work begins it."""
+    end = after_verb(heard.words)
+    if not end:
         return None
-    words = tuple(word for word in parse_query(heard.text).content_words if telling([plain(word.text)]))
-    if not _LEAST <= len(words) <= _MOST:
-        return None
-    return Question(words, whole=heard.first(listed(cues.OF_THE_WORLD)) is not None)
+    heard.cut_words(0, end)
+    return heard.rest
+
+
+def _question(text: str, *, whole: bool, least: int = _LEAST) -> Question | None:
+    content = parse_query(text).content_words
+    words = tuple(word for word in content if telling([plain(word.text)]) and plain(word.text) not in listed(NOTHING))
+    return Question(words, whole) if least <= len(words) <= _MOST else None
 
 
 def tells(words: Collection[str], terms: Sequence[Term], total: int) -> bool:

@@ -11,6 +11,11 @@ from engram_py.recall.stopwords import STOP_WORDS
 # Two words are forms of one where they begin alike, and at most so many letters of either follow.
 _LEAST_ALIKE, _MOST_ENDING = 4, 3
 _LEAST_LONG = 7
+# Subjects of topic keys that a prompt may hold without meaning them.
+_GENERIC_WORDS = (
+    "app bug bugs build code data docs error errors file files list main name notes test tests todo type user"
+)
+GENERIC = frozenset(_GENERIC_WORDS.split())
 
 
 def shares_a_word(topic_key: str, words: Iterable[str], *, families: Collection[str]) -> bool:
@@ -22,6 +27,12 @@ def shares_a_word(topic_key: str, words: Iterable[str], *, families: Collection[
     key = subject if slash and family in families else topic_key
     parts = segments(folded(key))
     return any(_alike(folded(word), part) for word in words for part in parts)
+
+
+def begins_topic(words: Iterable[str], topic_key: str) -> bool:
+    """Whether the subject of a topic key begins with one of the words: `decision/scan-timeout` with "scan"."""
+    first = next(iter(segments(folded(topic_key.rpartition("/")[2]))), "")
+    return len(first) >= _LEAST_ALIKE and first not in GENERIC and any(_alike(folded(word), first) for word in words)
 
 
 def is_form(word: str, name: str) -> bool:
@@ -51,7 +62,15 @@ def _alike(word: str, part: str) -> bool:
         return word == part
     shared = _begin_alike(word, part)
     longest, shortest = max(len(word), len(part)), min(len(word), len(part))
-    return shared >= _LEAST_ALIKE and (shared == shortest or longest - shared <= _MOST_ENDING)
+    if shared < _LEAST_ALIKE or _doubles(word, part, shared) or _doubles(part, word, shared):
+        return False
+    return shared == shortest or longest - shared <= _MOST_ENDING
+
+
+def _doubles(word: str, part: str, shared: int) -> bool:
+    """Whether only one of them doubles its last letter: `stripped` is no form of `stripe`, though `written` of `write`
+    is."""
+    return word[shared:] == "e" and part[shared : shared + 1] == word[shared - 1] and not part.endswith("en")
 
 
 def _begin_alike(word: str, part: str) -> int:

@@ -14,12 +14,14 @@ from engram_py.recall import cues
 from engram_py.recall.heard import UNSPACED_FROM, Heard, listed
 from engram_py.recall.stopwords import ENGLISH
 from engram_py.recall.tasks import task
+from engram_py.recall.verbs import ENGLISH as ENGLISH_VERBS
 
 # An order names the thing in its first words, a report who reports and what goes wrong; a pasted log comes after.
 _NAMED_WITHIN, _REPORTS_WITHIN, _WRONG_WITHIN = 14, 10, 30
 _MOST_POLITE = 8
 # How many words of it have to tell something: with an article, and without one.
 _NAMED, _BARE = 2, 3
+_TESTS, _TEST_WITHIN = frozenset(("test", "tests")), 6
 # Between one order and the next.
 _AND = re.compile(r"[;,]?\s+(?:and then|and|then|und dann|und|y luego|y|et puis|et)\s+|[;,]\s+|[.!]\s+", re.IGNORECASE)
 _MOST_PARTS, _LONGEST = 4, 300
@@ -32,6 +34,15 @@ def work(heard: Heard) -> tuple[str, str] | None:
     """
     begins = _after_politeness(heard.words)
     return _order(heard, begins) or _report(heard, begins) or task(heard)
+
+
+def after_verb(words: Sequence[str]) -> int:
+    """Where an order goes on behind its verb, 0 where none begins it. To write a test is work, a poem is not."""
+    begins = _after_politeness(words)
+    if words[begins : begins + 1] == ["write"] and not _TESTS.isdisjoint(words[begins : begins + _TEST_WITHIN]):
+        return begins + 1
+    verb = _begins_with(words, begins, f"{ENGLISH_VERBS.changes.strip()}|{cues.MAKES}")
+    return begins + len(verb.split()) if verb else 0
 
 
 def orders_in(text: str) -> list[str]:

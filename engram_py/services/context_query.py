@@ -8,14 +8,18 @@ from engram_py.capture.topics import FAMILY_OF_TYPE
 from engram_py.models.context import Section
 from engram_py.models.observation import TYPES, Observation
 from engram_py.models.session import SessionLine
+from engram_py.recall import cues
 from engram_py.recall.days import is_deed
 from engram_py.recall.floor import UNASKED_FLOOR
 from engram_py.recall.gate import Cue, gate, mentions, name_key
+from engram_py.recall.heard import Heard, listed
 from engram_py.recall.names import keyed_names, names_of
 from engram_py.recall.opening import opening
 from engram_py.recall.query import parse_query, quote
+from engram_py.recall.questions import order_in
 from engram_py.recall.stopwords import without_foreign
-from engram_py.recall.topics import shares_a_word
+from engram_py.recall.titles import telling
+from engram_py.recall.topics import GENERIC, share_held, shares_a_word
 from engram_py.services.context_session import table_rows
 from engram_py.services.providers import (
     ENTITY,
@@ -27,6 +31,7 @@ from engram_py.services.providers import (
     asks_something,
     covers,
     plain_words,
+    whole,
 )
 from engram_py.services.titled import titled
 from engram_py.store import context as table
@@ -38,11 +43,6 @@ GATES = ("off", "heuristic", "llm")
 _NAMED_BY = 100
 _LATEST = 2
 _FAMILIES = frozenset({*TYPES, *FAMILY_OF_TYPE, *FAMILY_OF_TYPE.values(), ENTITY, "session", "identity", "project"})
-# Subjects of topic keys that a prompt may hold without meaning them.
-_GENERIC_WORDS = (
-    "app bug bugs build code data docs error errors file files list main name notes test tests todo type user"
-)
-_GENERIC = frozenset(_GENERIC_WORDS.split())
 _MOST_NAMED = 5
 _MOST_CALLED = 3
 _WORDS_OF_WORK, _SHARE_OF_WORK = 2, 0.25
@@ -76,15 +76,15 @@ class QueryOrder:
             section = self._ungated(draw)
             return (overrides, section), section.name, None
         known = {**names, **{name: [] for name in self._mentioned(draw.ask.query)}}
-        cues = gate(draw.ask.query, known, today=draw.ask.today)
-        for cue in cues:
+        heard = gate(draw.ask.query, known, today=draw.ask.today)
+        for cue in heard:
             section = self._answer(draw, cue, known)
             if section.items:
                 return (overrides, section), section.name, cue.heard
         about = [Found(row, 1.0, "") for row in self._titled(draw)]
         if about:
-            return (overrides, self._memories(draw, about)), "memories", cues[0].heard if cues else "a title"
-        return (overrides,), cues[0].section if cues else None, cues[0].heard if cues else None
+            return (overrides, self._memories(draw, about)), "memories", heard[0].heard if heard else "a title"
+        return (overrides,), heard[0].section if heard else None, heard[0].heard if heard else None
 
     def _titled(self, draw: Draw) -> list[Observation]:
         """What has the words of the prompt in its title, the closest first."""
@@ -158,18 +158,19 @@ class QueryOrder:
             return [Found(row, 0.0, "") for row in rows]
         words = without_foreign(cue.rest, draw.ask.query)
         found = self._providers.lasting(draw, words, floor=UNASKED_FLOOR, days=cue.days)
-        if cue.kind == "thing":
+        if cue.kind == "thing" or (cue.kind == "order" and len(telling(name_key(words).split())) == 1):
             return _called(found, cue.rest)
         return _of_the_work(found, cue.rest) if cue.kind in ("order", "report") else found
 
     def _named(self, draw: Draw, cue: Cue, known: dict[str, list[int]]) -> list[Found]:
         """What a name of the prompt was given to on purpose, and what is about its symbols and paths, or about it."""
-        keyed = [row_id for name in cue.names if name not in _GENERIC for row_id in known[name]]
+        keyed = [row_id for name in cue.names if name not in GENERIC for row_id in known[name]]
         found = [Found(row, 1.0, "") for row in self._providers.by_ids(draw, keyed)[:_MOST_NAMED]]
         spelt = {name_key(name): name for name in mentions(draw.ask.query)}
         symbols = [spelt[name] for name in cue.names if name in spelt]
-        words = " ".join(symbols[:_MOST_NAMED]) or cue.rest
-        found += self._providers.lasting(draw, words, floor=UNASKED_FLOOR, days=cue.days)
+        words = " ".join(symbols[:_MOST_NAMED]) or _about_what(cue.rest)
+        others = self._providers.lasting(draw, words, floor=UNASKED_FLOOR, days=cue.days)
+        found += [one for one in others if any(share_held(whole(one.row), name.split()) for name in cue.names)]
         unique: dict[int, Found] = {}
         for one in found:
             unique.setdefault(one.row.id, one)
@@ -198,6 +199,14 @@ def _of_the_work(found: Sequence[Found], words: str) -> list[Found]:
     texts = [word.text for word in parse_query(plain_words(words)).content_words]
     share = min(1.0, max(_SHARE_OF_WORK, _WORDS_OF_WORK / max(1, len(texts))))
     return [one for one in found if covers(f"{one.row.title} {one.row.aliases} {one.row.content}", texts, share)]
+
+
+def _about_what(text: str) -> str:
+    """A text without its verb and what code has everywhere, unless that is all it holds: "write a stripe test" is
+    about stripe."""
+    text = order_in(Heard(text)) or text
+    words = [word for word in text.split() if not set(name_key(word).split()) <= listed(cues.EVERYWHERE).keys()]
+    return " ".join(words) if asks_something(" ".join(words)) else text
 
 
 def _called(found: Sequence[Found], word: str) -> list[Found]:

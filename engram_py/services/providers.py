@@ -220,7 +220,7 @@ class Providers:
             # A digest took the answer over the floor, and is not shown: the rest is held to the floor without it.
             texts = [word.text for word in parse_query(plain).content_words]
             held = [hit for hit in results.results if hit.id in rows and hit.type not in NOT_LASTING]
-            hits = _as_close([hit for hit in held if share_held(_whole(rows[hit.id]), texts) >= floor], close)
+            hits = _as_close([hit for hit in held if share_held(whole(rows[hit.id]), texts) >= floor], close)
         kept = self._vetting.vetted(
             [rows[row_id] for row_id in hits], draw.findings, unasked=draw.unasked, unmerged=draw.unmerged, hits=hits
         )
@@ -246,7 +246,8 @@ def _as_close(hits: Sequence[Hit], share: float) -> dict[int, Hit]:
     return {hit.id: hit for hit in hits if hit.coverage >= least}
 
 
-def _whole(row: Observation) -> str:
+def whole(row: Observation) -> str:
+    """All that says what a row is about, as one text."""
     return f"{row.title} {row.topic_key or ''} {row.aliases} {row.content[:READ_CHARS]}"
 
 

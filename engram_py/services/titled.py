@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.recall.closeness import READ_CHARS
-from engram_py.recall.questions import match_question, question_in, tells, words_answered
+from engram_py.recall.query import quote
+from engram_py.recall.questions import match_question, question_in, tells, things_ordered, words_answered
 from engram_py.recall.titles import match_titles, shared, words_of
+from engram_py.recall.topics import begins_topic, words_held
 from engram_py.services.planner import ROW_BUDGET, weigh
 from engram_py.store import context as table
 from engram_py.store import mentions
@@ -27,7 +29,7 @@ def titled(store: Store, prompt: str, projects: Sequence[str] | None) -> list[in
         about = [row_id for row_id, share in shares.items() if share]
         if about:
             return sorted(about, key=lambda row_id: shares[row_id], reverse=True)[:MOST_TITLED]
-    return _answering(store, prompt, projects)
+    return _answering(store, prompt, projects) or _by_topic(store, prompt, projects)
 
 
 def _answering(store: Store, prompt: str, projects: Sequence[str] | None) -> list[int]:
@@ -47,3 +49,16 @@ def _answering(store: Store, prompt: str, projects: Sequence[str] | None) -> lis
     told = {row_id: len(words) for row_id, words in held.items() if words and tells(words, terms, total)}
     most = max(told.values(), default=0)
     return [row_id for row_id, count in told.items() if count == most][:MOST_TITLED]
+
+
+def _by_topic(store: Store, prompt: str, projects: Sequence[str] | None) -> list[int]:
+    """Those whose topic begins with the thing that an order names, where this is half of what it names: `scan-timeout`
+    of "update the scan screen"."""
+    things = things_ordered(prompt)
+    if not things:
+        return []
+    match = f"{{topic_key}} : ({' OR '.join(map(quote, things))})"
+    found = table.named_by(store, match, projects=projects, limit=_LOOKED_AT, chars=READ_CHARS)
+    about = [row for row in found if row.topic_key and begins_topic(things, row.topic_key)]
+    held = {row.id: words_held(f"{row.title} {row.topic_key} {row.content}", things) for row in about}
+    return sorted(held, key=lambda row_id: len(held[row_id]), reverse=True)[:MOST_TITLED]

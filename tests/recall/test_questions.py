@@ -1,4 +1,4 @@
-"""Which prompts are questions to this memory, and whether a memory holds enough of one."""
+"""Which words of a question or an order say what is wanted, and whether a memory holds enough of them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from engram_py.recall.questions import match_question, question_in, words_answer
         ("quelle est la taille du pool de connexions", ["taille", "pool", "connexions"], 2),
         ("please, how many retries does the mailer make?", ["retries", "mailer"], 2),
         ("how do I unlock the terraform state?", ["unlock", "terraform", "state"], 3),
+        ("rotate the signing keys", ["signing", "keys"], 2),
+        ("please write a test for the retry of the mailer", ["retry", "mailer"], 2),
+        ("the pier scanners miss codes when it rains", ["pier", "scanners", "miss", "codes", "rains"], 5),
         ("kann ich den Import parallel starten?", ["parallel", "starten"], 2),
     ],
 )
-def test_a_question_is_the_words_that_say_what_is_asked(prompt: str, words: list[str], needed: int) -> None:
+def test_a_question_and_an_order_are_the_words_that_say_what_it_is(prompt: str, words: list[str], needed: int) -> None:
     question = question_in(prompt)
 
     assert question is not None
@@ -30,7 +33,9 @@ def test_a_question_is_the_words_that_say_what_is_asked(prompt: str, words: list
     "prompt",
     [
         "",
-        "rotate the signing keys",
+        "rotate the keys",
+        "write a poem about boarding passes",
+        "two words",
         "what is a boarding pass?",
         "was ist ein Datenbank Index?",
         "what is the difference between a pool and a queue?",
@@ -41,7 +46,7 @@ def test_a_question_is_the_words_that_say_what_is_asked(prompt: str, words: list
         "which of these nine words " + " ".join(f"word{letter}" for letter in "abcdefghi") + " is right?",
     ],
 )
-def test_an_order_a_definition_and_a_question_of_one_word_or_of_many_are_none(prompt: str) -> None:
+def test_a_definition_and_what_has_one_word_or_many_is_not_looked_for(prompt: str) -> None:
     assert question_in(prompt) is None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py.recall.topics import share_held, shares_a_word
+from engram_py.recall.topics import begins_topic, share_held, shares_a_word
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,8 @@ from engram_py.recall.topics import share_held, shares_a_word
         pytest.param("auth/ttl", "ttl", id="short"),
         pytest.param("config/ci-cache", "ci", id="a-stop-word-elsewhere"),
         pytest.param("test/pruflaufe", "Prüfläufe", id="accents"),
+        pytest.param("rule/written-down", "write", id="irregular"),
+        pytest.param("bug/stopped-clock", "stop", id="doubled"),
         pytest.param("db/数据库连接", "数据", id="unspaced"),
     ],
 )
@@ -32,6 +34,7 @@ def test_a_key_is_near_that_holds_a_word_or_a_form_of_it(key: str, word: str) ->
         pytest.param("pool/transport", "transfer", id="alike-at-the-beginning"),
         pytest.param("pool/size", "side", id="three-letters"),
         pytest.param("pool/", "size", id="no-subject"),
+        pytest.param("bug/stripped-serializers", "stripe", id="a-word-that-doubles-its-last-letter"),
     ],
 )
 def test_another_key_is_not(key: str, word: str) -> None:
@@ -49,3 +52,10 @@ def test_another_key_is_not(key: str, word: str) -> None:
 )
 def test_a_text_holds_words_in_their_other_forms(words: list[str], share: float) -> None:
     assert share_held("Blur: frames are not classified, with exponential backoff of the 网关", words) == share
+
+
+def test_a_topic_begins_with_the_thing_it_is_about() -> None:
+    assert begins_topic(["scans"], "decision/scan-timeout")
+    assert not begins_topic(["timeout"], "decision/scan-timeout")
+    assert not begins_topic(["scan"], "decision")
+    assert not begins_topic(["test"], "bug/test-clock")
