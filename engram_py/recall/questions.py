@@ -70,17 +70,38 @@ def question_in(prompt: str) -> Question | None:
         if heard.first(listed(cues.WHAT_IT_IS)):
             return None
         return _question(heard.text, whole=heard.first(listed(cues.OF_THE_WORLD)) is not None)
-    ordered = order_in(heard)
-    if ordered is not None:
-        return _question(ordered, whole=False)
+    order = order_in(heard)
+    if order is not None:
+        return _question(order, whole=False)
     return _question(heard.text, whole=True, least=_LEAST_SAID)
 
 
 def things_ordered(prompt: str) -> list[str]:
     """The one or two things that an order names."""
-    ordered = order_in(Heard(prompt))
-    question = _question(ordered, whole=False, least=1) if ordered else None
-    return question.words if question is not None and len(question.asked) <= _MOST_THINGS else []
+    order = ordered(prompt)
+    return order[1] if order is not None and len(order[1]) <= _MOST_THINGS else []
+
+
+def is_step_of(order: tuple[str, list[str]], step: str) -> bool:
+    """Whether an order is to do what a session left to be done: one has all words of the other, two at least; or the
+    one word of the order stands in it, and both begin with the same verb, or with two that tell a version."""
+    verb, words = order
+    held = words_held(step, words)
+    step_words = Heard(step).words
+    end = after_verb(step_words)
+    if len(held) >= _LEAST:
+        own = telling([word for word in step_words[end:] if word not in listed(NOTHING)])
+        return len(held) == len(words) or len(words_held(" ".join(words), own)) == len(own)
+    verbs = {verb, step_words[end - 1]} if end else set()
+    return len(held) == len(words) and bool(verbs) and (len(verbs) == 1 or verbs <= listed(cues.VERSIONS).keys())
+
+
+def ordered(prompt: str) -> tuple[str, list[str]] | None:
+    """The verb of an order and the words that say what it is about; None of what orders nothing."""
+    heard = Heard(prompt)
+    end = after_verb(heard.words)
+    words = _telling_words(order_in(heard) or "")
+    return (heard.words[end - 1], [word.text for word in words]) if end and words else None
 
 
 def order_in(heard: Heard) -> str | None:
@@ -92,9 +113,13 @@ def order_in(heard: Heard) -> str | None:
     return heard.rest
 
 
-def _question(text: str, *, whole: bool, least: int = _LEAST) -> Question | None:
+def _telling_words(text: str) -> tuple[Word, ...]:
     content = parse_query(text).content_words
-    words = tuple(word for word in content if telling([plain(word.text)]) and plain(word.text) not in listed(NOTHING))
+    return tuple(word for word in content if telling([plain(word.text)]) and plain(word.text) not in listed(NOTHING))
+
+
+def _question(text: str, *, whole: bool, least: int = _LEAST) -> Question | None:
+    words = _telling_words(text)
     return Question(words, whole) if least <= len(words) <= _MOST else None
 
 

@@ -19,10 +19,10 @@ _DONE = ("[x]", "[X]", "~~", "✅", "✔", "☑")
 _BULLETS = ("-", "*", "+", "•")
 
 
-def open_steps(summary: str) -> tuple[str, ...]:
+def open_steps(summary: str, *, most: int | None = MOST_STEPS) -> tuple[str, ...]:
     """The first items under a heading such as ``## Next Steps`` that are not ticked off, each on one line."""
     items = (item for heading, item in _items(summary) if heading in _HEADINGS and not item.startswith(_DONE))
-    return tuple(item.removeprefix("[ ]").strip() for item in items)[:MOST_STEPS]
+    return tuple(item.removeprefix("[ ]").strip() for item in items)[:most]
 
 
 def goal(summary: str) -> str:

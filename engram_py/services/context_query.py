@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from engram_py.capture.topics import FAMILY_OF_TYPE
 from engram_py.models.context import Section
@@ -21,6 +22,7 @@ from engram_py.recall.stopwords import without_foreign
 from engram_py.recall.titles import telling
 from engram_py.recall.topics import GENERIC, share_held, shares_a_word
 from engram_py.services.context_session import table_rows
+from engram_py.services.next_steps import steps_ordered
 from engram_py.services.providers import (
     ENTITY,
     MOST_ENTITIES,
@@ -77,13 +79,17 @@ class QueryOrder:
             return (overrides, section), section.name, None
         known = {**names, **{name: [] for name in self._mentioned(draw.ask.query)}}
         heard = gate(draw.ask.query, known, today=draw.ask.today)
+        steps = self._steps(draw)
         for cue in heard:
             section = self._answer(draw, cue, known)
             if section.items:
-                return (overrides, section), section.name, cue.heard
+                more = steps if section.name == "memories" else []
+                return (overrides, _with(more, section)), section.name, cue.heard
         about = [Found(row, 1.0, "") for row in self._titled(draw)]
-        if about:
-            return (overrides, self._memories(draw, about)), "memories", heard[0].heard if heard else "a title"
+        if about or steps:
+            section = _with(steps, self._memories(draw, about))
+            unheard = "a title" if about else "a next step"
+            return (overrides, section), section.name, heard[0].heard if heard else unheard
         return (overrides,), heard[0].section if heard else None, heard[0].heard if heard else None
 
     def _titled(self, draw: Draw) -> list[Observation]:
@@ -91,6 +97,14 @@ class QueryOrder:
         ids = titled(self._store, draw.ask.query, draw.ask.reads)
         rows = [row for row in self._providers.by_ids(draw, ids) if draw.ask.scope in (None, row.scope)]
         return sorted((row for row in rows if row.type not in NOT_LASTING), key=lambda row: ids.index(row.id))
+
+    def _steps(self, draw: Draw) -> list[Observation]:
+        """The summaries of sessions that left to be done what the prompt orders, each told by this step."""
+        found = steps_ordered(self._store, draw.ask.query, draw.ask.reads)
+        rows = self._providers.vetted(draw, [row for row, _ in found if draw.ask.scope in (None, row.scope)])
+        steps = {row.id: step for row, step in found}
+        draw.findings.remarks.excerpts.update({row.id: f"Next step: {steps[row.id]}" for row in rows})
+        return rows
 
     def _mentioned(self, prompt: str) -> list[str]:
         """The symbols and paths of a prompt that occur anywhere in the memory."""
@@ -192,6 +206,10 @@ class QueryOrder:
         draw.findings.remarks.excerpts.update(told)
         rows: list[Observation] = [one.row for one in found]
         return Section("memories", tuple(rows))
+
+
+def _with(first: Sequence[Observation], section: Section) -> Section:
+    return replace(section, items=(*first, *section.items)) if first else section
 
 
 def _of_the_work(found: Sequence[Found], words: str) -> list[Found]:

@@ -8,6 +8,7 @@ from datetime import date
 from engram_py.recall.gate import gate, mentions, name_key
 from engram_py.recall.names import names_of
 from engram_py.recall.query import quote
+from engram_py.services.next_steps import steps_ordered
 from engram_py.services.titled import titled
 from engram_py.store import context as table
 from engram_py.store import observations as observation_table
@@ -18,12 +19,14 @@ _NAMED_BY, _MOST_ENTITIES, _ENTITY, _SUMMARY = 100, 500, "entity", "session_summ
 
 
 def surely_nothing(store: Store, prompt: str, projects: Sequence[str] | None, today: date) -> bool:
-    """Whether the relevance gate hears no cue in ``prompt``, whatever this memory holds, and no title has its words;
-    False when it may."""
+    """Whether the relevance gate hears no cue in ``prompt``, whatever this memory holds, no title has its words and no
+    session left to be done what it orders; False when it may."""
     known = _names(store, projects)
     spelt = {name: name_key(name) for name in mentions(prompt)}
     known |= {key for name, key in spelt.items() if key and table.mentioned(store, quote(name))}
-    return not gate(prompt, known, today=today) and not titled(store, prompt, projects)
+    if gate(prompt, known, today=today):
+        return False
+    return not titled(store, prompt, projects) and not steps_ordered(store, prompt, projects)
 
 
 def _names(store: Store, projects: Sequence[str] | None) -> set[str]:

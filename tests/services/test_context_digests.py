@@ -1,4 +1,5 @@
-"""A digest that has all words of a prompt is not shown for one, and does not keep out what is."""
+"""A digest that has all words of a prompt is not shown for one and does not keep out what is, unless the prompt orders
+a step that it left open."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def calendar(app: Engram) -> Engram:
     ("prompt", "found"),
     [
         ("add Easter to the TARGET2 calendar", ["Debits bounced on bank holidays"]),
-        ("please make the classifier skip blurry frames", ["Blur limit 60"]),
+        ("please make the classifier skip blurry frames", ["Session summary: widgets", "Blur limit 60"]),
         ("I'd like to improve the export of invoices", []),
         ("please make the classifier skip frames of whales", []),
     ],
