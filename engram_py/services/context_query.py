@@ -129,7 +129,11 @@ class QueryOrder:
             case "episodes":
                 return self._episodes(draw, cue)
             case "memories":
-                return self._memories(draw, self._about(draw, cue, known)[: _most(draw, 60, 3, 15)])
+                section = self._memories(draw, self._about(draw, cue, known)[: _most(draw, 60, 3, 15)])
+                if cue.days is None or not section.items or asks_something(cue.rest):
+                    return section
+                shown = [item.id for item in section.items if isinstance(item, Observation)]
+                return replace(section, note=self._providers.more_of(draw, cue.days, shown))
 
     # --- episodes --------------------------------------------------------------------------------------
 
@@ -152,11 +156,14 @@ class QueryOrder:
         assert cue.days is not None
         sessions = self._providers.sessions_of(draw, cue.days, limit=limit)
         if sessions:
-            return _episodes(sessions)
+            summaries = draw.findings.remarks.summaries
+            shown = [summaries[line.id] for line in sessions if line.id in summaries]
+            return _episodes(sessions, note=self._providers.more_of(draw, cue.days, shown))
         rows = self._providers.of_days(draw, cue.days, limit=limit)
         words = " ".join(word for word in plain_words(cue.rest).split() if not is_deed(word))
         if rows or asks_something(words) or not _is_question(draw.ask.query):
-            return Section("episodes", tuple(rows))
+            more = self._providers.more_of(draw, cue.days, [row.id for row in rows]) if rows else ""
+            return Section("episodes", tuple(rows), note=more)
         latest = self._providers.last_sessions(draw, limit=_LATEST)
         return _episodes(latest, note=f"none of “{cue.days.words}”; the latest")
 

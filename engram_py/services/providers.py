@@ -38,6 +38,8 @@ TRANSCRIPT_DAYS = 365
 # A type that is rare is looked for in this many of a project's latest observations.
 LOOKED_THROUGH = 200
 _SEARCHED = 20
+# Days that begin so are those of UTC, as the filters of a search read them.
+_MIDNIGHT = "T00:00:00.000Z"
 # Most sessions of an agent save nothing; of those that left no summary, so many titles are told.
 _SESSIONS_READ, _TITLES = 50, 3
 # Which share of what the best hit covers of the words another has to cover: unasked, and asked for.
@@ -169,6 +171,18 @@ class Providers:
         rows = self.vetted(draw, [row for row in rows if row.type not in NOT_LASTING])
         rows.sort(key=lambda row: row.type != "decision")
         return in_order(rows, limit=limit)
+
+    def more_of(self, draw: Draw, days: Days, shown: Sequence[int]) -> str:
+        """How many more were saved or revised on ``days`` than are shown, and what lists them; "" where none were."""
+        start, end = draw.ask.moments(days)
+        rows = table.between(self._store, projects=draw.ask.reads, start=start, end=end, limit=LOOKED_THROUGH)
+        more = sum(row.id not in shown for row in rows)
+        if not more:
+            return ""
+        whole = start.endswith(_MIDNIGHT) and end.endswith(_MIDNIGHT)
+        span = f"since:{days.start} until:{days.last}" if whole else f"since:{start} until:{end}"
+        count = f"{more} or more" if len(rows) == LOOKED_THROUGH else f"{more}"
+        return f'{count} more saved then: mem_search("{span}")'
 
     def of_kind(self, draw: Draw, kind: str, *, limit: int) -> list[Observation]:
         """The latest of one type among those that changed last."""
