@@ -12,11 +12,11 @@ from engram_py.services.within import ANYWHERE, Within
 from engram_py.store import search as index
 from engram_py.store import usage
 from engram_py.store.database import Store
+from engram_py.store.usage import SMALL
 
-# To look at a row takes three microseconds and more; what a project of so many rows has is read at once, in less time
-# than to look at a thousand.
+# To look at a row takes three microseconds and more; what a small project has is read at once, in less time than to
+# look at a thousand.
 _MANY = 200
-SMALL = 10_000
 
 
 class InSight:

@@ -30,7 +30,7 @@ class Within:
     @cached_property
     def span(self) -> Span:
         """Where they are: what is not between the first and the last of them is not walked."""
-        return Span(min(self.rows, default=0), max(self.rows, default=0)) if self.rows is not None else EVERYWHERE
+        return EVERYWHERE if self.rows is None else Span.around(self.rows)
 
     def of(self, scores: Mapping[int, float]) -> Mapping[int, float]:
         """Those of the scores that are of these rows."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from engram_py.models.observation import Observation
 from engram_py.models.session import SessionLine
 from engram_py.store.database import Row, Store
+from engram_py.store.mentions import Span
 from engram_py.store.observations import COLUMNS, VISIBLE, projects_json
+from engram_py.store.search import newest
+from engram_py.store.usage import SMALL, ids_visible
 
 _LIVE = "deleted_at is null and lifecycle = 'active'"
 
@@ -107,12 +111,11 @@ limit :limit
 NAMED_BY = f"""
 select id, title, topic_key, aliases, substr(content, 1, :chars) as content
 from observations
-where id in (select rowid from observations_fts where observations_fts match :match order by rowid desc limit :pool)
-  and {_LIVE} and +type <> 'session_summary' and {VISIBLE}
+where id in (select value from json_each(:ids)) and {_LIVE} and +type <> 'session_summary' and {VISIBLE}
 order by id desc
 limit :limit
 """
-_NAMED_POOL = 500
+_NAMED_POOL, _MOST_WALKED = 500, 20_000
 
 
 class Named(NamedTuple):
@@ -193,8 +196,17 @@ def saved_last(store: Store, session: SessionLine, *, limit: int) -> list[Observ
 
 
 def named_by(store: Store, match: str, *, projects: Sequence[str] | None, limit: int, chars: int = 0) -> list[Named]:
-    """What names each row that matches, and how its content begins; the newest first."""
-    values = {"match": match, "projects": projects_json(projects), "pool": _NAMED_POOL, "limit": limit, "chars": chars}
+    """What names each row that matches, and how its content begins; the newest first.
+
+    Of what hundreds of other projects' rows match, only a small project's own are sure to be looked at.
+    """
+    own = ids_visible(store, projects, most=SMALL) if projects is not None else None
+    if own is None:
+        ids = newest(store, match, limit=_NAMED_POOL)
+    else:
+        matching = newest(store, match, limit=_MOST_WALKED, span=Span.around(own))
+        ids = [row for row in matching if row in own][:_NAMED_POOL]
+    values = {"ids": json.dumps(ids), "projects": projects_json(projects), "limit": limit, "chars": chars}
     return [Named(*row) for row in store.rows(NAMED_BY, **values)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from engram_py.store.database import Store
@@ -48,6 +48,10 @@ class Span(NamedTuple):
 
     first: int
     last: int
+
+    @classmethod
+    def around(cls, rows: Collection[int]) -> Span:
+        return cls(min(rows, default=0), max(rows, default=0))
 
 
 EVERYWHERE = Span(0, (1 << 63) - 1)

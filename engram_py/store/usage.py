@@ -10,6 +10,7 @@ from engram_py.store.database import Store
 from engram_py.store.observations import count_live, live_ids, projects_json
 
 T = TypeVar("T")
+SMALL = 10_000  # a project with fewer rows is small: what it has can be known by heart
 
 # Counters alone: no trigger of the search index fires for them, and what other machines hear about stays as it was.
 COUNT = """

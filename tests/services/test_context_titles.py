@@ -9,6 +9,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.models.observation import Observation
 from engram_py.services.hook_gate import surely_nothing
+from engram_py.store import context as table
 
 TITLES = [
     ("Vacuum pump stalls under two cups", "The inverter trips at 12 A.", "bugfix"),
@@ -75,3 +76,12 @@ def test_a_title_of_another_project_or_of_what_was_deleted_is_not_given(app: Eng
     app.save(Draft("Vacuum pump stalls", "Elsewhere.", "bugfix"), project="gadgets")
 
     assert given(app, "vacuum pump stalls when two cups are attached") == []
+
+
+def test_a_title_of_a_small_project_is_found_among_many_like_it_of_others(
+    app: Engram, ids: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        app.save(Draft(f"Vacuum pump {number} stalls under two cups", "The inverter trips."), project="elsewhere")
+    monkeypatch.setattr(table, "_NAMED_POOL", 3)
+    assert given(app, ASKED[0][0])[:1] == [ids[0]]
