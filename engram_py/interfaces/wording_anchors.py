@@ -20,7 +20,7 @@ def phrase(state: AnchorState, *, with_path: bool = True) -> str:
     path = place(state.path, state.start, state.end) if with_path else ""
     match state.state:
         case "moved":
-            said = f"moved to {place(state.now_path or state.path, state.now_start, state.now_end)}"
+            said = f"moved to {_now(state)}"
         case "changed":
             where = f", now in {state.now_path}" if state.now_path else ""
             said = f"changed{_when(state)}{where}"
@@ -40,6 +40,15 @@ def place(path: str, start: int | None, end: int | None) -> str:
     if start is None:
         return path
     return f"{path}:{start}" if end in (None, start) else f"{path}:{start}-{end}"
+
+
+def _now(state: AnchorState) -> str:
+    """Where the text stands now: within its file the lines alone."""
+    if state.now_path not in (None, state.path) or state.now_start is None:
+        return place(state.now_path or state.path, state.now_start, state.now_end)
+    if state.now_end in (None, state.now_start):
+        return f"line {state.now_start}"
+    return f"lines {state.now_start}-{state.now_end}"
 
 
 def _when(state: AnchorState) -> str:

@@ -15,6 +15,14 @@ _YEAR = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 # With a time of day behind it, it is the moment of a log's line; nobody asks for that.
 _ISO = re.compile(r"(?<![0-9])([0-9]{4})-([0-9]{1,2})(?:-([0-9]{1,2}))?(?![0-9-]|[T ][0-9]{2}:[0-9]{2})")
 _MOST = 4
+# "Before 1 November" is everything until then: from here on.
+EARLIEST = date(1970, 1, 1)
+BEFORE = frozenset(["before", "vor", "avant", "antes", "prima", "voor", "до"])
+ARTICLES = frozenset(["the", "dem", "le", "del", "de", "el", "do", "il", "den", "to"])
+_SAID_BEFORE = re.compile(
+    rf"(?<!\w)(?:{'|'.join(sorted(BEFORE))})\s+(?:(?:{'|'.join(sorted(ARTICLES))})\s+)?\Z", re.IGNORECASE
+)
+_LOOKED_BACK = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,7 @@ def _iso(text: str) -> Iterator[Dated]:
         day = int(match[3]) if match[3] else None
         dated = _days(int(match[1]), int(match[2]), day, tuple(part for part in match.groups() if part))
         if dated is not None:
-            yield dated
+            yield _until(dated, text, match.start())
 
 
 def _spelt(text: str) -> Iterator[Dated]:
@@ -57,7 +65,13 @@ def _spelt(text: str) -> Iterator[Dated]:
         number = months()[plain(month)]
         dated = _days(int(year), number, int(day) if day else None, words)
         if dated is not None:
-            yield dated
+            yield _until(dated, text, match.start())
+
+
+def _until(dated: Dated, text: str, at: int) -> Dated:
+    if not _SAID_BEFORE.search(text, max(0, at - _LOOKED_BACK), at):
+        return dated
+    return Dated(EARLIEST, dated.start, dated.words)
 
 
 def _days(year: int, month: int, day: int | None, words: tuple[str, ...]) -> Dated | None:

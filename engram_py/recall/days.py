@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from functools import cache
 
 from engram_py.recall import cues
-from engram_py.recall.dates import months
+from engram_py.recall.dates import ARTICLES, BEFORE, EARLIEST, months
 from engram_py.recall.heard import Heard, listed, plain
 from engram_py.recall.month_days import Said, day_of_month, week_of_month, weekday_of_month, year_at
 
@@ -26,6 +26,11 @@ class Days:
     words: str
     past: bool = True
     dated: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether everything before a day is meant."""
+        return self.start == EARLIEST
 
     @property
     def last(self) -> date:
@@ -76,7 +81,13 @@ def _dated(heard: Heard, today: date) -> Days | None:
 
 
 def _day_of_month(heard: Heard, today: date) -> Days | None:
-    return _cut(heard, day_of_month(heard.words, today), dated=True)
+    said = day_of_month(heard.words, today)
+    if said is None:
+        return None
+    at = said.first - 2 if said.first > 1 and heard.words[said.first - 1] in ARTICLES else said.first - 1
+    if at < 0 or heard.words[at] not in BEFORE:
+        return _cut(heard, said, dated=True)
+    return _cut(heard, said._replace(start=EARLIEST, end=said.start, first=at))
 
 
 def _week_of_month(heard: Heard, today: date) -> Days | None:

@@ -22,6 +22,7 @@ MAX_QUERY_CHARS = 8_000
 PASTED_WORDS = 30
 _MAX_WORD_CHARS = 80
 _MAX_PHRASES = 8
+_EDGE = 3  # words at either end of a pasted text
 
 _ITS_OWN = f"in a text of more than {PASTED_WORDS} words, quotes, -words and filters behind its beginning are words"
 _HEAD = re.compile(rf"(?:\s*(?:{'|'.join(KEYS)}):(?:\"[^\"]*\"|\S+))*", re.IGNORECASE)
@@ -129,9 +130,13 @@ def parse_query(text: str, *, filters: bool = False) -> Query:
 
 
 def _its_own(pasted: str) -> tuple[str, ...]:
-    """The note on what would mean something in a question."""
-    filters, rest, _ = cut_filters(pasted)
-    return (_ITS_OWN,) if filters or any(_marked(rest)[:2]) else ()
+    """The note on what somebody typed to be obeyed: quotes or a minus where the text begins, a filter there or at its
+    end. What stands in between is the log's own."""
+    text = pasted.strip()
+    words = text.split(maxsplit=_EDGE)
+    edges = " ".join([*words[:_EDGE], *text.rsplit(maxsplit=_EDGE)[-_EDGE:]])
+    typed = _QUOTED.match(text) or _EXCLUDED.match(text) or cut_filters(edges)[0]
+    return (_ITS_OWN,) if typed else ()
 
 
 def match_all(words: Sequence[Word]) -> str:

@@ -309,7 +309,8 @@ def _rung(found: Found) -> str:
 
 
 def _day_note(days: Days, found: Found) -> str:
-    return day_note(days) + ("" if _is_looked_up(days, found) or not found.scored else ", when nothing changed")
+    said = f"{days.words}: until {days.last}" if days.open else day_note(days)
+    return said + ("" if _is_looked_up(days, found) or not found.scored else ", when nothing changed")
 
 
 def _is_looked_up(days: Days, found: Found) -> bool:

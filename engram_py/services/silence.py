@@ -109,6 +109,8 @@ def nameless(words: Sequence[str], days: Days | None) -> tuple[str, ...]:
 
 
 def _then(days: Days) -> str:
+    if days.open:
+        return f"until {days.last}"
     return f"on {days.start}" if days.last == days.start else f"from {days.start} to {days.last}"
 
 

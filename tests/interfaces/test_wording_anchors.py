@@ -52,6 +52,8 @@ def state(word: Any, **more: Any) -> AnchorState:
         ),
         pytest.param(AnchorState("a.py", 3, 3, "fresh"), "a.py:3 fresh", id="one-line"),
         pytest.param(AnchorState("a.py", None, None, "moved", "b.py"), "a.py moved to b.py", id="whole"),
+        pytest.param(AnchorState("a.py", 4, 8, "moved", "a.py", 7, 11), "a.py:4-8 moved to lines 7-11", id="lines"),
+        pytest.param(AnchorState("a.py", 4, 4, "moved", "a.py", 7, 7), "a.py:4 moved to line 7", id="line"),
     ],
 )
 def test_a_state_is_one_short_phrase(found: AnchorState, said: str) -> None:

@@ -225,6 +225,11 @@ def test_what_was_pasted_has_quotes_dashes_and_colons_of_its_own() -> None:
         "in a text of more than 30 words, quotes, -words and filters behind its beginning are words",
     )
 
+    inside = parse_query(f'the linker said "no" -lz {log} and then it ended there', filters=True)
+    assert (inside.pasted, inside.notes) == (True, ())
+    for begun in ('"no such file" from the linker', "-pipe was given"):
+        assert parse_query(f"{begun} {log}", filters=True).notes == query.notes
+
     plain = parse_query(re.sub(r'["-]|file:', "", log), filters=True)
     assert (plain.pasted, plain.notes) == (True, ())
 

@@ -245,3 +245,19 @@ def test_a_day_on_which_nothing_changed_anywhere_is_no_word_that_was_never_seen(
     found = app.searches.search("the belt of hall two yesterday")
     assert ([hit.id for hit in found.results], found.unknown) == ([saved], ())
     assert found.warnings == ("yesterday: 2026-05-29, when nothing changed",)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["before 1 May the pump", "pump vor dem 1. Mai", "pump before the 1st of May", "pump before 2026-05-01"],
+)
+def test_before_a_day_means_everything_until_then(app: Engram, clock: FakeClock, query: str) -> None:
+    early = kept(app, "The pump was replaced.", title="First pump", session="march")
+    clock.advance(days=61)
+    kept(app, "The pump was painted.", title="Second pump", session="may")
+    clock.advance(days=20)
+    found = app.searches.search(query)
+    assert found.results[0].id == early
+    assert [hit.id for hit in app.searches.search("before 1 May").results] == [early]
+    if "2026" not in query:
+        assert [said.partition(": ")[2] for said in found.warnings] == ["until 2026-04-30"]

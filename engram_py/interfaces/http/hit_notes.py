@@ -38,7 +38,9 @@ def _said(hit: Hit) -> Iterator[str]:
 def _file(state: AnchorState) -> str:
     from engram_py.interfaces.wording_anchors import phrase
 
-    return f"{PurePosixPath(state.path).name[:_NAME_CHARS]} {phrase(state, with_path=False)}"
+    elsewhere = state.now_path not in (None, state.path)  # then it is named whole, and so is what it was
+    name = state.path if elsewhere else PurePosixPath(state.path).name[:_NAME_CHARS]
+    return f"{name} {phrase(state, with_path=False)}"
 
 
 def _shortened(said: list[str]) -> list[str]:

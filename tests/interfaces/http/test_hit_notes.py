@@ -38,6 +38,11 @@ def test_a_hit_says_in_short_what_became_of_its_files(app: Engram) -> None:
         f"#{number}: session.ts changed, not committed yet",
     ]
     assert hit_notes([replace(hit, anchors=(fresh,))]) == []
+    within = AnchorState("src/auth/session.ts", 3, 9, "moved", "src/auth/session.ts", 5, 11)
+    away = AnchorState("src/auth/login.ts", None, None, "moved", "src/login/form.ts")
+    assert hit_notes([replace(hit, anchors=(within, away))]) == [
+        f"#{number}: session.ts moved to lines 5-11; src/auth/login.ts moved to src/login/form.ts",
+    ]
 
 
 def test_a_hit_of_which_there_is_nothing_to_know_has_no_note(ask: Asker, app: Engram) -> None:
