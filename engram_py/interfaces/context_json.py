@@ -26,6 +26,8 @@ def context_values(context: Context) -> dict[str, Any]:
     if context.mode == "query":
         values |= {"section": context.section, "cue": context.cue}
         values |= {"unmerged": list(context.unmerged)} if context.unmerged else {}
+        notes = [section.note for section in context.sections if section.note]
+        values |= {"note": notes[0]} if notes else {}
     if context.today:
         values["date"] = context.today
     values |= {section.name: [] for section in context.sections}

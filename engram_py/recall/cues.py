@@ -217,9 +217,12 @@ WHAT_IT_IS = """
 ^ was sind|unterschied zwischen|bedeutet|^ qu est ce qu un|^ qu est ce qu une|^ c est quoi|difference entre|^ que es un
 ^ que es una|que significa|diferencia entre|^ o que e um|^ o que e uma|^ cos e un|^ cos e una|что такое|что значит
 """
-# So is asked how things are done or work anywhere.
-OF_THE_WORLD = """
-how do|how does|how to|how can|how should|how would|how is|how are|what does|what do|what are|can i|can you|could i
+# So is asked how things are done or work anywhere; but so how they are, of things that are there.
+AS_IT_IS = (
+    "how is|how are|what are the|what does the|what do the|wie ist|wie sind|was macht der|was macht die|was macht das"
+)
+OF_THE_WORLD = f"""
+{AS_IT_IS}|how do|how does|how to|how can|how should|how would|what does|what do|what are|can i|can you|could i
 should i|is it possible|wie funktioniert|wie kann|wie geht|wie mache|wie benutzt|wie sortiert|wie ich|kann ich|kann man
 comment|est ce que je peux|peut on|como|se puede|puedo|come|posso|hoe|kan ik|как|можно ли
 """

@@ -18,19 +18,18 @@ from engram_py.recall.bm25 import idf
 from engram_py.recall.dates import months
 from engram_py.recall.derive import derived_terms
 from engram_py.recall.floor import BACKGROUND
-from engram_py.recall.heard import Heard, listed, plain
-from engram_py.recall.query import Word, parse_query, quote
+from engram_py.recall.heard import Heard, listed
+from engram_py.recall.ordered import order_in
+from engram_py.recall.query import Word, quote
 from engram_py.recall.score import Term
-from engram_py.recall.titles import telling
+from engram_py.recall.titles import telling, telling_words
 from engram_py.recall.topics import words_held
-from engram_py.recall.verbs import NOTHING
 from engram_py.recall.work import after_verb
 
 # Of more words every so many would be too many groups to look for; such a prompt says what is meant by other means.
 _LEAST, _MOST = 2, 8
-# What neither asks nor orders has to have so many.
+# What neither asks nor orders has to have so many, and what may be asked anywhere.
 _LEAST_SAID = 3
-_MOST_THINGS = 2
 # Which share of a question a memory has to hold; less where its title is about two of the words, and little else.
 _NEARLY, _BY_TITLE = 2 / 3, 0.5
 # And which share of what its words tell: of "which port does postgres use by default?" port and default are little,
@@ -69,57 +68,17 @@ def question_in(prompt: str) -> Question | None:
     if first in listed(cues.ASKS) or any(mark in heard.text for mark in _QUESTION_MARKS):
         if heard.first(listed(cues.WHAT_IT_IS)):
             return None
-        return _question(heard.text, whole=heard.first(listed(cues.OF_THE_WORLD)) is not None)
+        world = heard.first(listed(cues.OF_THE_WORLD))
+        certain = world is None or heard.first(listed(cues.AS_IT_IS)) is not None
+        return _question(heard.text, whole=world is not None, least=_LEAST if certain else _LEAST_SAID)
     order = order_in(heard)
     if order is not None:
         return _question(order, whole=False)
     return _question(heard.text, whole=True, least=_LEAST_SAID)
 
 
-def things_ordered(prompt: str) -> list[str]:
-    """The one or two things that an order names."""
-    order = ordered(prompt)
-    return order[1] if order is not None and len(order[1]) <= _MOST_THINGS else []
-
-
-def is_step_of(order: tuple[str, list[str]], step: str) -> bool:
-    """Whether an order is to do what a session left to be done: one has all words of the other, two at least; or the
-    one word of the order stands in it, and both begin with the same verb, or with two that tell a version."""
-    verb, words = order
-    held = words_held(step, words)
-    step_words = Heard(step).words
-    end = after_verb(step_words)
-    if len(held) >= _LEAST:
-        own = telling([word for word in step_words[end:] if word not in listed(NOTHING)])
-        return len(held) == len(words) or len(words_held(" ".join(words), own)) == len(own)
-    verbs = {verb, step_words[end - 1]} if end else set()
-    return len(held) == len(words) and bool(verbs) and (len(verbs) == 1 or verbs <= listed(cues.VERSIONS).keys())
-
-
-def ordered(prompt: str) -> tuple[str, list[str]] | None:
-    """The verb of an order and the words that say what it is about; None of what orders nothing."""
-    heard = Heard(prompt)
-    end = after_verb(heard.words)
-    words = _telling_words(order_in(heard) or "")
-    return (heard.words[end - 1], [word.text for word in words]) if end and words else None
-
-
-def order_in(heard: Heard) -> str | None:
-    """What an order is about: its text behind the verb, None where no verb of work begins it."""
-    end = after_verb(heard.words)
-    if not end:
-        return None
-    heard.cut_words(0, end)
-    return heard.rest
-
-
-def _telling_words(text: str) -> tuple[Word, ...]:
-    content = parse_query(text).content_words
-    return tuple(word for word in content if telling([plain(word.text)]) and plain(word.text) not in listed(NOTHING))
-
-
 def _question(text: str, *, whole: bool, least: int = _LEAST) -> Question | None:
-    words = _telling_words(text)
+    words = telling_words(text)
     return Question(words, whole) if least <= len(words) <= _MOST else None
 
 

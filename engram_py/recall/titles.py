@@ -11,10 +11,11 @@ from itertools import combinations
 
 from engram_py.recall import cues
 from engram_py.recall.heard import UNSPACED_FROM, Heard, listed, plain
-from engram_py.recall.query import quote
+from engram_py.recall.query import Word, parse_query, quote
 from engram_py.recall.segments import segments
 from engram_py.recall.stopwords import STOP_WORDS
 from engram_py.recall.topics import shares_a_word
+from engram_py.recall.verbs import NOTHING
 
 # A longer prompt says what is meant by other means; of more words every two would be too many pairs to look for.
 _MOST_WORDS, _PAIRED = 12, 8
@@ -66,6 +67,12 @@ def telling(words: Sequence[str]) -> list[str]:
     nothing: tuple[Set[str], ...] = (_of(cues.EVERYWHERE), _of(cues.FILLERS), _of(cues.POLITE), _PLAIN_STOP_WORDS)
     told = (word for word in words if len(word) > 1 and not word[0].isdigit() and word[0] < UNSPACED_FROM)
     return list(dict.fromkeys(word for word in told if not any(word in one for one in nothing)))
+
+
+def telling_words(text: str) -> tuple[Word, ...]:
+    """The same as the words of a query, without what no memory goes by."""
+    content = parse_query(text).content_words
+    return tuple(word for word in content if telling([plain(word.text)]) and plain(word.text) not in listed(NOTHING))
 
 
 def _of(text: str) -> Set[str]:

@@ -16,8 +16,8 @@ from engram_py.recall.gate import Cue, gate, mentions, name_key
 from engram_py.recall.heard import Heard, listed
 from engram_py.recall.names import keyed_names, names_of
 from engram_py.recall.opening import opening
+from engram_py.recall.ordered import order_in
 from engram_py.recall.query import parse_query, quote
-from engram_py.recall.questions import order_in
 from engram_py.recall.stopwords import without_foreign
 from engram_py.recall.titles import telling
 from engram_py.recall.topics import GENERIC, share_held, shares_a_word

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.models.observation import Observation
-from engram_py.recall.questions import is_step_of, ordered
+from engram_py.recall.ordered import is_step_of, ordered
 from engram_py.recall.steps import open_steps
 from engram_py.store import context as table
 from engram_py.store.database import Store

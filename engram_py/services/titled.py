@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.recall.closeness import READ_CHARS
+from engram_py.recall.ordered import things_ordered
 from engram_py.recall.query import quote
-from engram_py.recall.questions import match_question, question_in, tells, things_ordered, words_answered
+from engram_py.recall.questions import match_question, question_in, tells, words_answered
 from engram_py.recall.titles import match_titles, shared, words_of
 from engram_py.recall.topics import begins_topic, words_held
 from engram_py.services.planner import ROW_BUDGET, weigh

@@ -42,6 +42,7 @@ def test_days_of_a_summary_say_how_many_more_were_saved_and_what_lists_them(week
     assert found is not None
     assert found[1] == "5"
     assert len(week.searches.search(found[2]).results) == 6
+    assert render.to_json(week.contexts.assemble(query=prompt))["note"] == found[0][1:-1]
 
 
 def test_a_reason_asked_of_days_says_so_too_and_one_that_is_whole_does_not(week: Engram, clock: FakeClock) -> None:
