@@ -9,7 +9,7 @@ from engram_py.recall.topics import words_held
 from engram_py.recall.verbs import NOTHING
 from engram_py.recall.work import after_verb
 
-_MOST_THINGS, _LEAST = 2, 2
+_MOST_THINGS, _LEAST, _LEAST_SAID = 2, 2, 3
 
 
 def things_ordered(prompt: str) -> list[str]:
@@ -33,11 +33,20 @@ def is_step_of(order: tuple[str, list[str]], step: str) -> bool:
 
 
 def ordered(prompt: str) -> tuple[str, list[str]] | None:
-    """The verb of an order and the words that say what it is about; None of what orders nothing."""
+    """The verb of an order and the words that say what it is about; None of what orders nothing.
+
+    Where no verb of work begins it, the first word of three that tell something may be one: "replay the gap of May".
+    """
     heard = Heard(prompt)
     end = after_verb(heard.words)
-    words = telling_words(order_in(heard) or "")
-    return (heard.words[end - 1], [word.text for word in words]) if end and words else None
+    words = [word.text for word in telling_words(order_in(heard) or "")]
+    if end:
+        return (heard.words[end - 1], words) if words else None
+    polite, others = listed(cues.POLITE), (listed(cues.ASKS), listed(cues.WANTS_WORDS))
+    first = next((word for word in heard.words if word not in polite), "")
+    words = [word.text for word in telling_words(heard.text)]
+    asks = "?" in heard.text or any(first in one for one in others)
+    return None if asks or len(words) < _LEAST_SAID else (first, words)
 
 
 def order_in(heard: Heard) -> str | None:

@@ -19,7 +19,14 @@ Faster CI.
 - Merge the branch of late arrivals
 - Upgrade Airflow to 2.11 after the inventory week
 """
-REFUNDS = "## Accomplished\n- Klarna for refunds\n\n## Next Steps\n- Load test of the hold\n- Refund mail in Danish\n"
+REFUNDS = """## Accomplished
+- Klarna for refunds
+
+## Next Steps
+- Load test of the hold
+- Refund mail in Danish
+- Replay the gap from the historian
+"""
 
 
 @pytest.fixture
@@ -51,6 +58,7 @@ def nothing(app: Engram, prompt: str) -> bool:
         ("add a Danish translation to the refund mail", ["s-refunds"]),
         ("put the danish refund mail template in place", ["s-refunds"]),
         ("prepare the load test of the hold", ["s-refunds"]),
+        ("replay the gap from the historian", ["s-refunds"]),
     ],
 )
 def test_an_order_gets_the_summary_whose_open_step_it_is(
