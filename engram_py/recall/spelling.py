@@ -44,7 +44,8 @@ def may_be(typed: str, stem: str, term: str, spelt: str) -> bool:
     while a slip of the hand leaves one out, doubles it or swaps two.
     """
     core = typed[:-1] if typed.endswith("s") and len(typed) > _SHORT else typed
-    if term.startswith(core) or (len(term) >= STEM_FROM and typed.startswith(term)):
+    long = len(stem) > _SHORT and typed.startswith(stem)  # `Mitglied` of `Mitglieder` begins `Mitgliedskarten`
+    if term.startswith((core, stem) if long else core) or (len(term) >= STEM_FROM and typed.startswith(term)):
         return True
     if _slipped(typed, spelt, typed) or _slipped(typed, term, typed):
         return True

@@ -79,6 +79,9 @@ def test_beginnings_come_before_slips(word: str, known: list[tuple[str, int]], f
         pytest.param("refnuds", "refnud", "refund", "refund", True, id="an-ending-and-a-slip"),
         pytest.param("databse", "databs", "databas", "database", True, id="as-it-is-written"),
         pytest.param("delivry", "delivr", "deliveri", "delivery", True, id="a-y"),
+        pytest.param(
+            "mitglieder", "mitglied", "mitgliedskarten", "mitgliedskarten", True, id="a-long-stem-of-a-compound"
+        ),
         pytest.param("musicians", "musician", "music", "music", True, id="a-shorter-word"),
     ],
 )
