@@ -385,7 +385,7 @@ def test_an_answer_says_which_words_only_other_projects_know(app: Engram) -> Non
     fill(app)
     saved = kept(app, "The pool is full: apply twice.", title="Apply", type="decision")
     kept(app, "Terraform applies.", project="gadgets")
-    note = "only other projects know terraform; all_projects searches them"
+    note = "only other projects know terraform; all_projects (--all) searches them"
 
     assert app.searches.search("terraform apply").warnings == (note,)
     assert app.searches.search("terraform apply", all_projects=True).warnings == ()
