@@ -36,8 +36,8 @@ def meant(word: str, known: Iterable[tuple[str, int]], *, most: int = MOST) -> t
     return tuple(term for _, _, term in sorted(marked)[:most])
 
 
-def may_be(typed: str, stem: str, term: str, spelt: str) -> bool:
-    """Whether a word as it was typed may be a known term (``spelt`` as a word), and not only their stems.
+def may_be(typed: str, stem: str, term: str) -> bool:
+    """Whether a word as it was typed may be a known term of the index, and not only their stems.
 
     Porter makes `appl` of `apple`, `redi` of `redis` and `prox` of `proxy`, which `application`, `redirect` and `pro`
     begin with or are a slip from. And in a word of up to five letters another letter is another word (`helm`, `held`),
@@ -47,10 +47,22 @@ def may_be(typed: str, stem: str, term: str, spelt: str) -> bool:
     long = len(stem) > _SHORT and typed.startswith(stem)  # `Mitglied` of `Mitglieder` begins `Mitgliedskarten`
     if term.startswith((core, stem) if long else core) or (len(term) >= STEM_FROM and typed.startswith(term)):
         return True
-    if _slipped(typed, spelt, typed) or _slipped(typed, term, typed):
+    if any(_slipped(typed, spelling, typed) for spelling in _spellings(term)):
         return True
     cut = typed.startswith(stem) and not typed.endswith("y")  # of `sentry` more than an ending is gone
     return cut and len(stem) >= _SHORT and _slipped(stem, term, typed)
+
+
+def nearest_spelling(typed: str, term: str) -> str:
+    """How a term of the index is written, as near to what was typed as it may be."""
+    return min(_spellings(term), key=lambda one: distance(typed, one, len(typed)))
+
+
+def _spellings(term: str) -> tuple[str, ...]:
+    """Porter cuts the last `e` of a longer word, and writes a last `y` as `i`."""
+    if term.endswith("i"):
+        return (f"{term[:-1]}y", term)
+    return (term, f"{term}e") if len(term) >= SHORTEST else (term,)
 
 
 def _slipped(one: str, other: str, typed: str) -> bool:

@@ -28,7 +28,7 @@ def weigh_files(store: Store, terms: list[Term], text: str, *, size: int, projec
         if about:
             gone = _words(typed) - _words(text.replace(typed, " "))
             others = [term for term in terms if term.text not in gone]
-            terms = [_file(store, terms, path, about, size=size), *others]
+            terms = [_file(store, terms, path, about, size=size, projects=projects), *others]
     return terms
 
 
@@ -42,8 +42,10 @@ def apart(query: Query, terms: Sequence[Term]) -> frozenset[int]:
     return frozenset(number for number, term in enumerate(terms) if term.text not in typed)
 
 
-def _file(store: Store, terms: Sequence[Term], path: str, about: Sequence[int], *, size: int) -> Term:
-    named = search.newest(store, f"{{title content}} : {phrase(path)}", limit=NEWEST_ROWS)
+def _file(
+    store: Store, terms: Sequence[Term], path: str, about: Sequence[int], *, size: int, projects: Sequence[str] | None
+) -> Term:
+    named = search.newest_seen(store, f"{{title content}} : {phrase(path)}", projects=projects, limit=NEWEST_ROWS)
     held = len({*about, *named})
     worth = idf(held, size)
     scores = dict.fromkeys(_worded(store, terms, path), _WORDED * worth)

@@ -97,8 +97,7 @@ def weigh_dates(
         then, changed = _changed_in(store, dated, projects)
         said = [term.expression for term in naming if not _is_year(term.text)]
         expression = " AND ".join(said) if said else ""
-        saying = search.newest(store, expression, limit=NEWEST_ROWS) if said else []
-        rows = dict.fromkeys([*then, *saying])
+        rows = dict.fromkeys([*then, *_saying(store, said, projects)])
         worth = idf(max(changed, len(rows)), size)
         date = Term(dated.name, expression, worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
         terms = [date, *(term for term in terms if term not in naming)]
@@ -120,7 +119,7 @@ def _weigh_days(
     words = set(days.words.split())
     naming = [term for term in terms if plain(term.text) in words]
     said = [term.expression for term in naming] if days.dated and all(term.rows for term in naming) else []
-    rows = dict.fromkeys([*then, *(search.newest(store, " AND ".join(said), limit=NEWEST_ROWS) if said else ())])
+    rows = dict.fromkeys([*then, *_saying(store, said, projects)])
     worth = idf(max(changed, len(rows)), size)
     day = Term(days.words, "", worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
     return [day, *_without_deeds([term for term in terms if term not in naming])]
@@ -149,13 +148,19 @@ def days_not_there(text: str) -> tuple[str, ...]:
     return tuple(days_there_are_not(Heard(text).words)) if named else ()
 
 
+def _saying(store: Store, words: Sequence[str], projects: Sequence[str] | None) -> list[int]:
+    """The newest rows that have all of these expressions."""
+    return search.newest_seen(store, " AND ".join(words), projects=projects, limit=NEWEST_ROWS) if words else []
+
+
 def _changed_in(store: Store, days: Dated | Days, projects: Sequence[str] | None) -> tuple[list[int], int]:
     """The rows that changed then, latest first, and how many did. Where these are too many to be all, those of the
-    projects."""
+    projects, if any did."""
     since, until = (to_text(datetime.combine(day, time(), UTC)) for day in (days.start, days.end))
     changed = partial(search.changed_between, store, since, until, limit=NEWEST_ROWS)
     found = changed(projects=None)
-    return (found if len(found) < NEWEST_ROWS else changed(projects=projects)), len(found)
+    own = changed(projects=projects) if len(found) >= NEWEST_ROWS else ()
+    return list(own or found), len(found)
 
 
 def hold_to(store: Store, query: Query, terms: Sequence[Term]) -> None:

@@ -9,7 +9,7 @@ from engram_py.recall.heard import plain
 from engram_py.recall.irregular import stand_ins
 from engram_py.recall.query import quote
 from engram_py.recall.score import Term
-from engram_py.recall.spelling import MOST, PREFIX_LONGER_BY, STEM_FROM, may_be, meant, slips_allowed
+from engram_py.recall.spelling import MOST, PREFIX_LONGER_BY, STEM_FROM, may_be, meant, nearest_spelling, slips_allowed
 from engram_py.store import vocabulary, word_counts
 from engram_py.store.database import Store
 
@@ -35,10 +35,11 @@ def misspelt(store: Store, term: Term, total: int) -> None:
         longest=len(stem) + PREFIX_LONGER_BY,
     )
     typed = plain(term.text)
-    near = meant(stem, known, most=_LOOKED_AT)
-    spelt, rows = vocabulary.spelt(store, near) if near else {}, dict(known)
-    if near := tuple(other for other in near if may_be(typed, stem, other, spelt[other]))[:MOST]:
+    near = [other for other in meant(stem, known, most=_LOOKED_AT) if may_be(typed, stem, other)][:MOST]
+    if near:
+        spelt, rows = vocabulary.spelt(store, near), dict(known)
         _stand_for(term, [(other, rows[other], spelt[other]) for other in near], total)
+        term.read_as = tuple(nearest_spelling(typed, other) for other in near)
 
 
 def called_otherwise(store: Store, term: Term, total: int) -> bool:

@@ -25,6 +25,8 @@ def unfamiliar_notes(query: Query, found: Found, sight: Sight, shown: Sequence[P
     ]
     # A filter, a phrase or an exclusion hides rows of this project as well.
     if sight.projects is not None and not (sight.filtered or query.phrases or query.excluded):
-        elsewhere = [term.text for term in found.terms if tells_elsewhere(term)]
-        notes += [f"only other projects know {', '.join(elsewhere)}; all_projects (--all) searches them"] if elsewhere else []
+        words = {term.text for term in found.terms if term.stems}  # no days, which every project has, and no files
+        elsewhere = [term.text for term in found.terms if tells_elsewhere(term) and term.text in words]
+        said = f"only other projects know {', '.join(elsewhere)}; all_projects (--all) searches them"
+        notes += [said] if elsewhere else []
     return notes

@@ -19,6 +19,8 @@ from engram_py.store.database import Store
 # Where words meet is found by walking the rows of each, and among a million five common words have a million of them
 # (40 ms): the two rarest meet, and as many more as have so many rows (2 to 5 ms).
 MET_ROWS = 60_000
+# Of what is everywhere, so many of the newest rows are looked through for those of a small project.
+PASSED_ROWS = 20_000
 # Of a word with fewer rows FTS5's own score costs no more than to read where it stands.
 FEW_ROWS = 50
 # To look up the length of a row costs more than its mentions: for the best, a third more than a search goes on with.
@@ -172,7 +174,7 @@ def look_up(
     known.sort(key=lambda term: term.rows)
     # What is found by other words than before is looked up anew.
     read: list[_Read] = [one for one in before.read if one[0].scores] if before is not None else []
-    affordable = known[: within.affordable(known)]
+    affordable = known[: within.affordable(known, scored=lambda term: _by_fts5(query, term))]
     # A day has no expression that a common word could meet.
     beside = [] if any(not term.expression for term in used) else [*used, *affordable]
     for term in affordable:
@@ -185,9 +187,11 @@ def look_up(
             _lift(term, totals.rows)
         term.looked_up = True
         used.append(term)
-    if known and not used:
-        _newest(store, query, known, within)
-        used.append(known[0])
+    others = [term for term in known if not term.looked_up]
+    # What could be looked up may be in none of the rows that are asked for.
+    if others and not (used if within.rows is None else any(term.scores for term in used)):
+        _newest(store, query, others, within)
+        used.append(others[0])
     return LookedUp(store, used, read, totals, best=best, within=within)
 
 
@@ -195,7 +199,7 @@ def _found(
     store: Store, query: Query, term: Term, beside: Sequence[Term], rows: int, within: Within
 ) -> Sequence[_Mentioned | _Common]:
     """Where the term stands; nothing where FTS5 itself scores it sooner or finds it by more than single words."""
-    if not term.indexed or term.rows <= FEW_ROWS or query.phrases or query.excluded:
+    if term.rows <= FEW_ROWS or _by_fts5(query, term):
         return []
     if term.rows > COUNTED_ROWS:
         few = within.expected(term.rows) <= COUNTED_ROWS
@@ -207,6 +211,10 @@ def _found(
             return []
         found.append(_Mentioned(within.of(often), _known(len(often), rows)))
     return found
+
+
+def _by_fts5(query: Query, term: Term) -> bool:
+    return not term.indexed or bool(query.phrases or query.excluded)
 
 
 def _common(store: Store, term: Term, others: Sequence[Term], rows: int, within: Within) -> _Common:
@@ -277,7 +285,7 @@ def _newest(store: Store, query: Query, terms: Sequence[Term], within: Within) -
     ):
         if not expression:
             continue
-        most = planner.NEWEST_ROWS if within.rows is None else planner.ALL_ROWS
+        most = planner.NEWEST_ROWS if within.rows is None else PASSED_ROWS
         found = search.newest(store, query.restricted(expression), limit=most, span=within.span)
         for row in within.these(dict.fromkeys(found).keys()):
             first.scores.setdefault(row, worth * first.idf)

@@ -34,15 +34,19 @@ select json_group_array(rowid) from (
 )
 """
 
-NEWEST_SEEN = f"""
+_SEEN_OF = """
 select id from observations
-where id in (
-    select rowid from observations_fts where observations_fts match :match order by rowid desc limit {_MOST_SEEN}
-)
-  and deleted_at is null and {VISIBLE}
+where id in ({ids}) and deleted_at is null and {visible}
 order by id desc
 limit :limit
 """
+VISIBLE_OF = _SEEN_OF.format(ids="select value from json_each(:ids)", visible=VISIBLE)
+NEWEST_SEEN = _SEEN_OF.format(
+    ids=f"""
+    select rowid from observations_fts where observations_fts match :match order by rowid desc limit {_MOST_SEEN}
+    """,
+    visible=VISIBLE,
+)
 
 # The filters of a query. Each is left out by binding null.
 _PASSES = f"""
@@ -144,9 +148,15 @@ def newest(store: Store, match: str, *, limit: int, span: Span = EVERYWHERE) -> 
 
 
 def newest_seen(store: Store, match: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
-    """The same of those that the projects see, among the newest 20,000."""
-    rows = store.tuples(NEWEST_SEEN, match=match, projects=projects_json(projects), limit=limit)
-    return [row for [row] in rows]
+    """The same of those that the projects see: of the newest 20,000, where most of the first are of others."""
+    found = newest(store, match, limit=limit)
+    if projects is None or len(found) < limit:
+        return found
+    visible = {"projects": projects_json(projects), "limit": limit}
+    own = [row for [row] in store.tuples(VISIBLE_OF, ids=json.dumps(found), **visible)]
+    if 2 * len(own) >= limit:
+        return own
+    return [row for [row] in store.tuples(NEWEST_SEEN, match=match, **visible)]
 
 
 def passing(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> set[int]:

@@ -10,6 +10,7 @@ from engram_py.store.database import Store
 from engram_py.store.observations import count_live, live_ids, projects_json
 
 T = TypeVar("T")
+_MOST_KEPT = 8  # of 10,000 ids each a megabyte
 SMALL = 10_000  # a project with fewer rows is small: what it has can be known by heart
 
 # Counters alone: no trigger of the search index fires for them, and what other machines hear about stays as it was.
@@ -68,6 +69,8 @@ def _until_written(store: Store, key: Hashable, look: Callable[[], T]) -> T:
     if since != now:
         store.visible = (now, seen := {})
     if key not in seen:
+        if len(seen) >= _MOST_KEPT:
+            seen.clear()
         seen[key] = look()
     found: T = seen[key]
     return found
