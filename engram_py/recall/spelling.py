@@ -50,7 +50,8 @@ def may_be(typed: str, stem: str, term: str) -> bool:
     if any(_slipped(typed, spelling, typed) for spelling in _spellings(term)):
         return True
     cut = typed.startswith(stem) and not typed.endswith("y")  # of `sentry` more than an ending is gone
-    return cut and len(stem) >= _SHORT and _slipped(stem, term, typed)
+    swapped = sorted(stem) == sorted(term)  # `laek` of `laeks`; a letter more or less makes `red` of `redi`
+    return cut and (swapped or len(stem) >= _SHORT) and _slipped(stem, term, typed)
 
 
 def nearest_spelling(typed: str, term: str) -> str:

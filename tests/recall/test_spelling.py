@@ -77,6 +77,7 @@ def test_beginnings_come_before_slips(word: str, known: list[tuple[str, int]], f
         pytest.param("linnk", "linnk", "link", True, id="a-letter-doubled"),
         pytest.param("quey", "quei", "queri", True, id="a-letter-left-out"),
         pytest.param("conf", "conf", "config", True, id="a-beginning"),
+        pytest.param("cahcing", "cahc", "cach", True, id="a-short-stem-with-two-letters-swapped"),
         pytest.param("refnuds", "refnud", "refund", True, id="an-ending-and-a-slip"),
         pytest.param("databse", "databs", "databas", True, id="as-it-is-written"),
         pytest.param("delivry", "delivr", "deliveri", True, id="a-y"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -139,3 +140,51 @@ def test_the_rows_of_a_project_are_read_again_only_after_a_write(app: Engram, mo
 
 def _sight(project: str) -> Sight:
     return Sight((project,), {})
+
+
+class _Undone(Exception):
+    """Takes back what was saved."""
+
+
+def test_what_is_rolled_back_is_not_remembered(app: Engram) -> None:
+    mine = _beside_a_large_one(app)
+    assert set(ids(app, "pump", project="small")) == set(mine)
+    with contextlib.suppress(_Undone), app.store.transaction():
+        new = kept(app, "A pump that never was.", project="small")
+        assert set(ids(app, "pump", project="small")) == {*mine, new}
+        raise _Undone
+    assert set(ids(app, "pump", project="small")) == set(mine)
+
+
+def test_only_a_few_projects_are_known_by_heart(app: Engram) -> None:
+    _beside_a_large_one(app)
+    for number in range(30):
+        ids(app, "pump", project=f"project-{number}")
+    assert len(app.store.visible[1]) <= 8
+
+
+def test_a_second_look_with_other_words_is_held_to_the_small_project_too(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = _words_of_everybody(app)
+    monkeypatch.setattr(planner, "ROW_BUDGET", 5)
+    monkeypatch.setattr(planner, "NEWEST_ROWS", 5)
+    assert ids(app, "pumpp leakks", project="small") == [mine]
+
+
+def test_a_word_that_others_have_does_not_keep_the_common_ones_from_being_looked_up(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = _words_of_everybody(app)
+    kept(app, "Another pump.", project="small")
+    kept(app, "The barn leaks.", project="large")
+    monkeypatch.setattr(within, "WALKED_ROWS", 5)
+    monkeypatch.setattr(planner, "NEWEST_ROWS", 5)
+    assert ids(app, "pump leaks barn", project="small", floor=0.0)[0] == mine
+
+
+def test_words_that_fts5_scores_by_itself_cost_every_row_they_have() -> None:
+    term = Term("getUserName", '("getusername" OR ("get" AND "user" AND "name"))', 1.0, 4_001)
+    small = Within(frozenset({5, 90_000}), 100_000)
+    assert small.affordable([term], scored=lambda _: True) == 0
+    assert small.affordable([term]) == 1

@@ -8,6 +8,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.services import planner, sight
+from engram_py.store import search as index
 from engram_py.store import usage
 from tests.services.anchored import commit, lines, write
 from tests.services.conftest import FakeClock, Git, Opener, RepoMaker
@@ -334,4 +335,7 @@ def test_a_day_on_which_others_changed_much_finds_what_a_small_project_saved(
     assert set(ids(app, "what happened yesterday?", project="small")) == {mine, shared}
     assert app.searches.search("what happened yesterday?", project="third").results[0].id == shared
     app.observations.delete(shared)
-    assert silence(app, "what happened yesterday?", project="third").reason == "nothing changed here on 2026-03-01"
+    none = silence(app, "what happened yesterday?", project="third")
+    assert (none.reason, none.unknown) == ("nothing changed here on 2026-03-01", ())
+    changed = index.changed_between(app.store, "2026-03-01", "2026-03-02", projects=["large"], limit=2)
+    assert changed == [shared + 5, shared + 4]  # the latest first

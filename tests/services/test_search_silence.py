@@ -11,6 +11,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.recall.floor import ELSEWHERE_EASE
+from tests.services.conftest import FakeClock
 from tests.services.searching import fill, ids, kept, silence
 
 QUEUE = "The retry queue drains on restart because consumers acknowledge too early."
@@ -381,6 +382,15 @@ def test_an_answer_says_which_word_it_read_as_another(app: Engram) -> None:
     assert app.searches.search(f"#{saved}").warnings == ()
 
 
+def test_a_day_on_which_only_others_changed_is_no_word_that_they_know(app: Engram, clock: FakeClock) -> None:
+    fill(app)
+    kept(app, "The pump was sealed yesterday.", project="gadgets")
+    clock.advance(days=3)
+    kept(app, "Terraform applies.")
+    clock.advance(days=1)
+    assert app.searches.search("pump yesterday", project="gadgets", floor=0.0).warnings == ("yesterday: 2026-03-04",)
+
+
 def test_an_answer_says_which_words_only_other_projects_know(app: Engram) -> None:
     fill(app)
     saved = kept(app, "The pool is full: apply twice.", title="Apply", type="decision")
@@ -389,6 +399,9 @@ def test_an_answer_says_which_words_only_other_projects_know(app: Engram) -> Non
 
     assert app.searches.search("terraform apply").warnings == (note,)
     assert app.searches.search("terraform apply", all_projects=True).warnings == ()
+    assert note not in app.searches.search('terraform apply "is full"').warnings  # so may the quotes
+    pasted = " ".join(f"qu{letter}rk" for letter in "abcdefghijklmn")
+    assert note not in app.searches.search(f"terraform apply twice pool full {pasted}", floor=0.0).warnings
     filtered = app.searches.search("terraform apply type:decision")  # the filter may be what hides it
     assert ([hit.id for hit in filtered.results], filtered.warnings) == ([saved], ())
 
