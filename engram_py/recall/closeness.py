@@ -107,19 +107,21 @@ def lens(terms: Sequence[Term]) -> Lens | None:
     return Lens(stems, re.compile("|".join(branches)), owners)
 
 
-def read(text: str, lens: Lens, terms: Sequence[Term], *, besides: Set[int] = frozenset()) -> Reading:
+def read(
+    text: str, lens: Lens, terms: Sequence[Term], *, besides: Set[int] = frozenset(), apart: Set[int] = frozenset()
+) -> Reading:
     """What the first 8,000 characters of ``text`` say of the terms.
 
     Each pair counts once, where it stands closest: the smaller idf of the two, less up to half of it with distance.
     ``besides`` are terms that the title already has: which passage is the best is decided by the others.
+    ``apart`` are the terms of which the folders of paths say nothing.
     """
     plain = folded(text[:READ_CHARS])
     found = lens.found_in(plain)
     others = [one for one in found if one[1] not in besides] if besides else found
     place = densest(found, terms) if len(text) > LONG_CHARS else 0.0
-    folders = {
-        number for number in only_in_folders(found, plain) if not is_a_part(terms[number].stems, text[:READ_CHARS])
-    }
+    kept = only_in_folders(found, plain, apart - besides)
+    folders = {number for number in kept if not is_a_part(terms[number].stems, text[:READ_CHARS])}
     return Reading({number for _, number in found}, passage(others, terms), _pairs(found, terms), place, folders)
 
 

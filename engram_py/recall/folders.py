@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Sequence, Set
 
 from engram_py.recall.derive import camel_parts
 from engram_py.recall.passages import Found
@@ -17,21 +18,27 @@ _TO_A_SLASH = re.compile(rf"{_ON}(?![\w.@+*{{}}:<>$\\/-])")
 _FROM_A_ROOT = re.compile(r"(?<![\w.@+*}>\\/-])[/\\][\w.@+*/\\-]{0,200}\Z")
 _OF_AN_ADDRESS = re.compile(r"://[\w.@+~:/-]{0,200}\Z")
 _REACH = 210
+# Of a log in which a word stands in hundreds of paths, so many places tell.
+_LOOKED_AT = 8
 
 
-def only_in_folders(found: Found, folded: str) -> set[int]:
-    """The numbers of those terms that stand nowhere else; ``found`` is where each stands in the folded text.
+def only_in_folders(found: Found, folded: str, asked: Set[int]) -> set[int]:
+    """Which of the ``asked`` terms stand nowhere else; ``found`` is where each stands in the folded text.
 
     Where the name of the file has a word of the query too, both name the file.
     """
-    if "/" not in folded and "\\" not in folded:
+    if not asked or ("/" not in folded and "\\" not in folded):
         return set()
-    inside: set[int] = set()
+    inside: Counter[int] = Counter()
     outside: set[int] = set()
     for at, number in found:
-        if number not in outside:
-            (inside if _in_a_folder(folded, at, found) else outside).add(number)
-    return inside - outside
+        if number not in asked or number in outside or inside[number] >= _LOOKED_AT:
+            continue
+        if _in_a_folder(folded, at, found):
+            inside[number] += 1
+        else:
+            outside.add(number)
+    return {number for number, seen in inside.items() if seen} - outside
 
 
 def is_a_part(stems: Sequence[str], text: str) -> bool:

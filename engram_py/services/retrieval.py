@@ -259,7 +259,7 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
             continue
         besides = f"{row.topic_key or ''} {row.aliases}".strip()
         name = label(row.title, besides, row.content, glass, found.terms)
-        body = read(row.content, glass, found.terms, besides=name.seen)
+        body = read(row.content, glass, found.terms, besides=name.seen, apart=found.apart)
         one.closeness = name.closeness + body.closeness * shortness(row.content)
         one.place, one.length = body.place * place_share, length(row.content)
         one.unasked, one.titled = name.unasked, bool(name.seen)
@@ -270,7 +270,7 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
             one.covered_nearby += ranks[number] / whole
         held |= name.seen | body.seen
         somewhere |= held
-        if folders := (body.folders & found.apart) - name.seen:
+        if folders := body.folders:
             one.lose([found.terms[number] for number in folders & held], whole)
             held -= folders
         # What the index finds by parts of a word stands in no text; a passage has it too.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from engram_py.recall import folders as recall_folders
 from engram_py.recall.closeness import lens, read
+from engram_py.recall.passages import Found
 from engram_py.recall.score import Term
 from tests.recall.test_closeness import term
 
@@ -12,7 +14,7 @@ from tests.recall.test_closeness import term
 def folders(text: str, *terms: Term) -> set[int]:
     glass = lens(terms)
     assert glass is not None
-    return set(read(text, glass, terms).folders)
+    return set(read(text, glass, terms, apart=frozenset(range(len(terms)))).folders)
 
 
 @pytest.mark.parametrize(
@@ -50,3 +52,15 @@ def test_a_folder_counts_where_the_name_of_the_file_is_asked_for_too() -> None:
     asked = (term("auth"), term("store"))
     assert folders("src/auth/token_store.py", *asked) == set()
     assert folders("src/auth/token.py, and the store", *asked) == {0}
+
+
+def test_of_a_log_full_of_paths_a_few_places_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+
+    def looked(text: str, at: int, found: Found) -> bool:
+        looks.append(at)
+        return True
+
+    monkeypatch.setattr(recall_folders, "_in_a_folder", looked)
+    assert folders("at src/main/kotlin/Cart.kt\n" * 200, term("kotlin"), term("main")) == {0, 1}
+    assert len(looks) < 20
