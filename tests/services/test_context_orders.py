@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.models.observation import Observation
-from engram_py.services.hook_gate import surely_nothing
+from tests.services.prompting import given, nothing
 
 KEPT = {
     "webhook": Draft("Fixed double mail after Stripe retried", "Twice.", "bugfix", topic_key="bug/stripe-retries"),
@@ -48,18 +45,9 @@ def ids(app: Engram) -> dict[str, int]:
     return {name: app.save(one).id for name, one in KEPT.items()}
 
 
-def given(app: Engram, prompt: str) -> set[int]:
-    sections = app.contexts.assemble(query=prompt).sections
-    return {item.id for section in sections for item in section.items if isinstance(item, Observation)}
-
-
-def nothing(app: Engram, prompt: str) -> bool:
-    return surely_nothing(app.store, prompt, ["widgets"], datetime(2026, 3, 5, tzinfo=UTC).date())
-
-
 @pytest.mark.parametrize(("prompt", "names"), ORDERED)
 def test_an_order_gets_what_its_words_name(app: Engram, ids: dict[str, int], prompt: str, names: set[str]) -> None:
-    assert given(app, prompt) == {ids[name] for name in names}
+    assert set(given(app, prompt)) == {ids[name] for name in names}
     assert not nothing(app, prompt)
 
 
@@ -67,7 +55,7 @@ def test_an_order_gets_what_its_words_name(app: Engram, ids: dict[str, int], pro
 def test_an_order_of_which_one_word_stands_somewhere_gets_nothing(
     app: Engram, ids: dict[str, int], prompt: str
 ) -> None:
-    assert given(app, prompt) == set()
+    assert set(given(app, prompt)) == set()
 
 
 def test_of_many_about_a_thing_an_order_gets_those_with_most_of_its_words(app: Engram) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.models.observation import Observation
-from engram_py.services.hook_gate import surely_nothing
+from tests.services.prompting import given, nothing
 
 KEPT = [
     Draft("Monthly credit quota is 450", "The monitor suspends at 100 %. Finance wants a mail at 80 %.", "config"),
@@ -51,15 +48,6 @@ NOTHING = [
 @pytest.fixture
 def ids(app: Engram) -> list[int]:
     return [app.save(one).id for one in KEPT]
-
-
-def given(app: Engram, prompt: str) -> list[int]:
-    sections = app.contexts.assemble(query=prompt).sections
-    return [item.id for section in sections for item in section.items if isinstance(item, Observation)]
-
-
-def nothing(app: Engram, prompt: str) -> bool:
-    return surely_nothing(app.store, prompt, ["widgets"], datetime(2026, 3, 5, tzinfo=UTC).date())
 
 
 @pytest.mark.parametrize(("prompt", "place"), ASKED)

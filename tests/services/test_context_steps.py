@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from engram_py import Draft, Engram
 from engram_py.interfaces import render
-from engram_py.models.observation import Observation
-from engram_py.services.hook_gate import surely_nothing
+from tests.services.prompting import given, nothing
 
 FASTER = """## Goal
 Faster CI.
@@ -38,15 +35,6 @@ def left(app: Engram) -> dict[str, int]:
     for row in app.store.rows("select id, session_id from observations where type = 'session_summary'"):
         found[row["session_id"]] = row["id"]
     return found
-
-
-def given(app: Engram, prompt: str) -> list[int]:
-    sections = app.contexts.assemble(query=prompt).sections
-    return [item.id for section in sections for item in section.items if isinstance(item, Observation)]
-
-
-def nothing(app: Engram, prompt: str) -> bool:
-    return surely_nothing(app.store, prompt, ["widgets"], datetime(2026, 3, 5, tzinfo=UTC).date())
 
 
 @pytest.mark.parametrize(
