@@ -29,6 +29,7 @@ class SessionIn(_Lenient):
 
 
 class ObservationIn(_Lenient):
+    id: object = None
     sync_id: str | None = None
     session_id: str | None = None
     type: str | None = None
@@ -49,6 +50,7 @@ class ObservationIn(_Lenient):
 
 
 class PromptIn(_Lenient):
+    id: object = None
     sync_id: str | None = None
     session_id: str | None = None
     content: str | None = None

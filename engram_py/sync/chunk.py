@@ -96,7 +96,8 @@ def decompose(document: dict[str, Any], *, project: str) -> Contents:
     explicit = [*_list(document, "mutations"), *(_list(block, "mutations") if block else ())]
     rows = list(_listed(document, project))
     if block is None:  # Engram writes a row and its mutation; the mutation is what it applies itself
-        said = {_name(one) for one in explicit if isinstance(one, dict)} - {None}
+        told = [one for one in explicit if isinstance(one, dict) and one.get("op") == "upsert"]
+        said = {_name(one) for one in told} - {None}
         rows = [(place, one) for place, one in rows if _name(one) not in said]
     offered = [*rows, *((f"mutations[{index}]", _with_project(one, project)) for index, one in enumerate(explicit))]
     mutations: list[Mutation] = []
