@@ -142,7 +142,8 @@ def import_relation(ledger: Ledger, row: RelationIn) -> None:
     known = relation_table.by_sync_id(ledger.store, row.sync_id)
     updated = moment_of(row.updated_at) or moment_of(row.created_at) or ledger.now
     whole = all(_is_end(ledger, end) for end in (row.source_id, row.target_id))
-    status = row.judgment_status if whole else "orphaned"
+    own = ledger.own.relations.get(row.sync_id)
+    status = (own or row).judgment_status if whole else "orphaned"
     # Engram keeps whole seconds. Whatever its age, one that was without an end here and has both now is told again.
     stale = known is not None and updated[:_WHOLE_SECOND] <= known.updated_at[:_WHOLE_SECOND]
     if known is not None and known.judgment_status == "orphaned" and status != "orphaned":

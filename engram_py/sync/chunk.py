@@ -130,7 +130,10 @@ def _is_row(mutation: Mutation) -> bool:
 
 def _is_engrams(mutation: Mutation) -> bool:
     if mutation.entity == "relation":
-        return mutation.op == "upsert"
+        # One of an entity, or of what was destroyed, would wait there for an observation that never comes.
+        ends = (str(mutation.payload.get(name)) for name in ("source_id", "target_id"))
+        lost = mutation.payload.get("judgment_status") == "orphaned" or any(end.startswith("entity:") for end in ends)
+        return mutation.op == "upsert" and not lost
     return mutation.op == "delete" and mutation.entity in _ENGRAM_DELETES
 
 
