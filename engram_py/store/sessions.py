@@ -18,6 +18,7 @@ MADE_UP = "(recovered-missing-session)"
 SUMMARY = """coalesce(nullif(sessions.summary, ''), (
     select content from observations indexed by observations_summaries
     where session_id = sessions.id and type = 'session_summary' and deleted_at is null
+      and project = sessions.project and scope <> 'personal' and lifecycle = 'active'
     order by observations.id desc limit 1
 ))"""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.errors import InvalidSourceError
 from engram_py.interfaces import render
 from engram_py.models.health import Counts, Imported
 from engram_py.models.observation import Change
@@ -145,6 +146,19 @@ def test_the_answer_to_a_sync_accounts_for_every_row_of_the_folder(here: Engram,
     assert read is not None
     assert (read.chunks, read.rows, read.applied.applied) == (2, 25, 22)
     assert (len(read.unreadable), read.left_out, read.applied.unchanged, read.waiting) == (2, {"gizmos": 1}, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "step"), [("export.json", "`engram import FILE`"), (".engram", "`engram sync --import`")]
+)
+def test_another_file_of_engram_is_refused_with_the_command_that_reads_it(
+    here: Engram, root: Path, name: str, step: str
+) -> None:
+    unpack(root)
+    (root / "export.json").write_bytes((FILES / "export.json").read_bytes())
+
+    with pytest.raises(InvalidSourceError, match=step):
+        here.adopting.adopt("engram", root / name)
 
 
 # --- what the July file does not have, and later ones do ----------------------------------------------------
@@ -321,6 +335,17 @@ def test_a_personal_row_of_a_folder_is_kept_and_neither_sent_nor_shown_unasked(h
     from_folder(here, root)
     assert here.get(11).observation.content == "Personal: tabs, eight wide."
     assert key not in {one.entity_key for one in here.replica.changes().mutations}
+
+
+def test_a_summary_of_another_project_or_of_a_person_is_not_told_as_the_sessions(here: Engram, root: Path) -> None:
+    from_database(here, root)
+    here.save(Draft("Session summary", "Of gizmos.", "session_summary"), project="gizmos", session_id="s-3")
+    here.save(
+        Draft("Session summary", "Mine.", "session_summary", scope="personal"), project="widgets", session_id="s-3"
+    )
+
+    [line] = [one for one in session_table.recent(here.store, projects=None, limit=9) if one.id == "s-3"]
+    assert "Write the migration" in (line.summary or "")
 
 
 def test_a_summary_of_a_row_that_was_deleted_is_told_no_more(here: Engram, root: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -39,6 +40,11 @@ def read_claude_mem(source: Source) -> None:
 
 def read_engram(source: Source) -> None:
     """The database of Engram itself, ``~/.engram/engram.db``; it goes on being used."""
+    if (source.path / "manifest.json").is_file():
+        raise InvalidSourceError(str(source.path), source.kind, "it is a sync folder: `engram sync --import` reads it")
+    with suppress(OSError), source.path.open("rb") as file:
+        if file.read(1) == b"{":
+            raise InvalidSourceError(str(source.path), source.kind, "it is an export: `engram import FILE` reads it")
     _read(source, {"sessions", "observations", "user_prompts"}, _engram)
 
 
