@@ -213,7 +213,10 @@ CHECKS = {
         "Each table and its full-text index hold the same rows, with terms of this version; no rebuild is unfinished.",
         "rebuilds the index; the rest is for `engram reindex`",
     ),
-    "orphans": ("Every row has the session or observation it depends on.", "recreates sessions, marks relations"),
+    "orphans": (
+        "Every row has the session or observation it depends on, but for relations to what was destroyed here.",
+        "recreates sessions, marks relations",
+    ),
     "projects": ("Every project with rows is in the list of projects.", "adds it"),
     "permissions": ("Directory and files are readable by their owner alone.", "tightens them"),
     "free_disk": ("There is room for the next save.", ""),

@@ -432,10 +432,15 @@ class StoreForeignError(StoreError):
     code = "store_foreign"
 
     def __init__(self, path: str, tables: Sequence[str]) -> None:
+        from shlex import quote  # only who meets such a file pays for it
+
         self.path, self.tables = path, list(tables)
+        engrams = {"sessions", "observations"} <= set(tables)
+        then = f"; `engram import --from engram {quote(path)}` then brings over all of it" if engrams else ""
         super().__init__(
-            f"{path} is a database of another program (tables {', '.join(tables)}); it was left untouched",
-            hint="set ENGRAM_DATA_DIR to another directory; Engram's export can be read with `engram import`",
+            f"{path} is a database of {'Engram' if engrams else 'another program'} (tables {', '.join(tables[:5])}); "
+            "it was left untouched",
+            hint=f"set ENGRAM_DATA_DIR to another directory{then}",
         )
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from engram_py.models.health import Backup, Check, Counts, Exported, Imported, Report, Restored
 
+_MOST_REASONS = 5
+
 
 def _report(value: Report, now: datetime) -> str:
     count = value.summary
@@ -42,13 +44,16 @@ def _imported(value: Imported, now: datetime) -> str:
     kinds = ("observations", "sessions", "prompts", "relations")
     lines = [f"Imported {value.path} (format {value.version})"]
     lines += [_counts(kind, getattr(value, kind)) for kind in kinds]
+    lines += [_counts(kind, found) for kind in ("versions", "tombstones") if (found := getattr(value, kind)).read]
     lines += [f"redacted {value.redacted} secret or private part(s)"] if value.redacted else []
     return "\n".join([*lines, *(f"note: {warning}" for warning in value.warnings)])
 
 
 def _counts(kind: str, counts: Counts) -> str:
     invalid = f", {counts.invalid} invalid" if counts.invalid else ""
-    return f"{kind}: {counts.new} new, {counts.newer} newer, {counts.skipped} skipped{invalid}"
+    why = "; ".join(f"{reason}: {rows}" for reason, rows in list(counts.reasons.items())[:_MOST_REASONS])
+    said = f"{kind}: {counts.read} read, {counts.new} new, {counts.newer} newer, {counts.skipped} skipped{invalid}"
+    return f"{said} ({why})" if why else said
 
 
 WORDS: dict[type, Callable[[Any, datetime], str]] = {

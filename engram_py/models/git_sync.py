@@ -19,11 +19,13 @@ class ChunkRefusal:
 class ChunksRead:
     """What an import did.
 
+    ``rows`` counts what the chunks hold: applied, known already, deferred, unreadable and left out add up to it.
     ``left_out`` counts rows of projects that are not this repository's, by project. ``refused`` are chunks that were
     looked at now; ``still_refused`` counts those of earlier times. ``waiting`` rows lack what they depend on.
     """
 
     chunks: int = 0
+    rows: int = 0
     applied: Applied = field(default_factory=Applied)
     refused: tuple[ChunkRefusal, ...] = ()
     still_refused: int = 0

@@ -29,6 +29,7 @@ class SessionIn(_Lenient):
 
 
 class ObservationIn(_Lenient):
+    id: object = None
     sync_id: str | None = None
     session_id: str | None = None
     type: str | None = None
@@ -49,6 +50,7 @@ class ObservationIn(_Lenient):
 
 
 class PromptIn(_Lenient):
+    id: object = None
     sync_id: str | None = None
     session_id: str | None = None
     content: str | None = None
@@ -108,6 +110,12 @@ class OwnSession(_Lenient):
     updated_at: str | None = None
 
 
+class OwnRelation(_Lenient):
+    """What a relation is judged, where the row itself calls it orphaned for one of its ends is not in the file."""
+
+    judgment_status: Literal["pending", "judged", "orphaned", "ignored"]
+
+
 class OwnVersion(_Lenient):
     sync_id: str
     version: Count = 0
@@ -142,11 +150,12 @@ class OwnTombstone(_Lenient):
 
 
 class OwnBlock(_Lenient):
-    """Ours: observations, sessions and anchors by their keys, versions, aliases and tombstones."""
+    """Ours: observations, sessions, relations and anchors by their keys, versions, aliases and tombstones."""
 
     device: str = ""
     observations: dict[str, OwnObservation] = Field(default_factory=dict)
     sessions: dict[str, OwnSession] = Field(default_factory=dict)
+    relations: dict[str, OwnRelation] = Field(default_factory=dict)
     versions: list[OwnVersion] = Field(default_factory=list)
     anchors: dict[str, list[OwnAnchor]] = Field(default_factory=dict)
     aliases: dict[str, str] = Field(default_factory=dict)

@@ -60,7 +60,8 @@ class Adopting:
     ) -> Imported:
         """Import all of a source, or nothing. ``project`` files all of it there; otherwise each row says where it was.
 
-        A text that a project has already is skipped, wherever it came from. ``dry_run`` counts and writes nothing.
+        A text that a project has already is skipped, wherever it came from; a row of a memory that names its rows as
+        this one does is known by its name alone. ``dry_run`` counts and writes nothing.
 
         Raises InvalidArgumentError, InvalidProjectError, InvalidSourceError.
         """
@@ -73,8 +74,9 @@ class Adopting:
         started = time.monotonic()
         try:
             with self._store.transaction():
-                known = self._without_known(document)
-                known_prompts = self._without_known_prompts(document)
+                known = (0, 0)
+                if not source.identified:
+                    known = self._without_known(document), self._without_known_prompts(document)
                 ledger = run_import(self._store, self._journal, document, progress)
                 if dry_run:
                     raise _DryRunEnded
@@ -82,8 +84,12 @@ class Adopting:
             warnings.insert(0, "dry run: nothing was written")
         else:
             compacted(self._store, seconds=IMPORT_SHARE * (time.monotonic() - started))
-        ledger.counts["observations"].skipped += known
-        ledger.counts["prompts"].skipped += known_prompts
+        for name, rows in zip(("observations", "prompts"), known, strict=True):
+            ledger.counts[name].read += rows
+            ledger.counts[name].skip("the same text is here", rows=rows)
+        for (name, reason), rows in source.left_out.items():
+            ledger.counts[name].read += rows
+            ledger.counts[name].reject(reason, rows=rows)
         return Imported(
             str(path), kind, **ledger.counts, redacted=ledger.redacted, warnings=(*warnings, *ledger.warnings)
         )

@@ -110,9 +110,12 @@ class Doctor:
                 values = {"id": row["session_id"], "project": row["project"], "directory": "(recovered)"}
                 self._store.insert("sessions", values | {"started_at": now, "updated_at": now, "clock": clock})
                 self._journal.changed("session", row["session_id"], project=row["project"], clock=clock)
-        for row in self._store.rows(health.LOOSE_RELATIONS):
+        states = [(row, "orphaned") for row in self._store.rows(health.LOOSE_RELATIONS)]
+        for row in self._store.rows(health.WHOLE_AGAIN_RELATIONS):
+            states.append((row, "pending" if row["relation"] == "pending" else "judged"))
+        for row, state in states:
             clock = self._journal.stamp()
-            values = {"judgment_status": "orphaned", "updated_at": now, "clock": clock}
+            values = {"judgment_status": state, "updated_at": now, "clock": clock}
             self._store.update("memory_relations", {"id": row["id"]}, values)
             self._journal.changed("relation", row["sync_id"], project=row["project"], clock=clock)
 
@@ -153,12 +156,28 @@ class Doctor:
     def _orphans(self) -> Check:
         observations = self._store.rows(health.ORPHANED_OBSERVATIONS)
         relations = self._store.rows(health.LOOSE_RELATIONS)
-        if not observations and not relations:
+        whole = self._store.rows(health.WHOLE_AGAIN_RELATIONS)
+        orphaned = self._store.rows(health.ORPHANED_RELATIONS)
+        said = {
+            "observation(s) without a session": observations,
+            "relation(s) without an end": relations,
+            "orphaned relation(s) whose ends are both here": whole,
+            "orphaned relation(s) to a memory that never arrived": orphaned,
+        }
+        message = ", ".join(f"{len(rows)} {what}" for what, rows in said.items() if rows)
+        if not message:
             return Check("orphans", "ok", "every row has what it depends on")
-        message = f"{len(observations)} observation(s) without a session, {len(relations)} relation(s) without an end"
         evidence = {"observations": [row["id"] for row in observations[:20]], "relations": len(relations)}
-        step = "run `engram doctor --fix`: sessions are made again, such relations marked orphaned"
-        return Check("orphans", "warning", message, evidence, step, fixable=True)
+        evidence |= {"whole_again": len(whole), "orphaned": [row["sync_id"] for row in orphaned[:20]]}
+        fixable = bool(observations or relations or whole)
+        steps = [
+            "run `engram doctor --fix`: sessions are made again, relations get the state their ends have"
+        ] * fixable
+        if orphaned:
+            steps.append(
+                "import the memory they came from again (`engram import --from engram`, `engram sync --import`)"
+            )
+        return Check("orphans", "warning", message, evidence, "\n".join(steps), fixable=fixable)
 
     def _projects(self) -> Check:
         unlisted = [row[0] for row in self._store.rows(health.UNLISTED_PROJECTS)]

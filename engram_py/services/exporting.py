@@ -18,6 +18,7 @@ from engram_py.store import anchors as anchor_table
 from engram_py.store import projects as project_table
 from engram_py.store.database import Row, Store
 from engram_py.store.observations import projects_json
+from engram_py.store.sessions import MADE_UP
 
 ExportVersion = Literal["0.1.0", "0.2.0"]
 
@@ -90,14 +91,20 @@ class Exporting:
             document: dict[str, Any] = {
                 "version": version,
                 "exported_at": self._journal.now(),
-                "sessions": [_session(row, version) for row in sessions],
+                "sessions": [
+                    *(_session(row, version) for row in sessions),
+                    *_stand_ins(sessions, observations, prompts),
+                ],
                 "observations": [_observation(row, version) for row in observations],
                 "prompts": [_prompt(row, version) for row in prompts],
             }
             if version == "0.2.0":
-                document["relations"] = [_pick(row, _RELATION) for row in relations]
+                ends = {row["sync_id"] for row in observations}
+                document["relations"] = [_relation(row, ends) for row in relations]
                 document["prompt_tombstones"] = self._prompt_tombstones(reads)
-                document["engram_py"] = self._own_block(observations, sessions, reads)
+                document["engram_py"] = self._own_block(observations, sessions, reads) | {
+                    "relations": {row["sync_id"]: {"judgment_status": row["judgment_status"]} for row in relations}
+                }
         return document
 
     def _reads(self, project: str) -> str | None:
@@ -160,6 +167,22 @@ def _pick(row: Row, names: tuple[str, ...]) -> dict[str, Any]:
 def _session(row: Row, version: str) -> dict[str, Any]:
     names = ("id", "project", "directory", "started_at", "ended_at", "summary")
     return _pick(row, names if version == "0.1.0" else (*names, "ownership_mode"))
+
+
+def _stand_ins(sessions: list[Row], *children: list[Row]) -> Iterator[dict[str, Any]]:
+    """Sessions of other projects that rows of this file belong to: Engram reads no file that lacks one."""
+    there = {row["id"] for row in sessions}
+    wanted = {row["session_id"]: row["project"] for rows in children for row in rows if row["session_id"] not in there}
+    for session_id, project in sorted(wanted.items()):
+        names = {"id": session_id, "project": project, "directory": MADE_UP}
+        yield names | {"started_at": "1970-01-01 00:00:00", "ended_at": None, "summary": None}
+
+
+def _relation(row: Row, ends: set[str]) -> dict[str, Any]:
+    """A relation. Engram refuses a file with one whose ends are not both in it, unless it is orphaned."""
+    values = _pick(row, _RELATION)
+    whole = row["source_id"] in ends and row["target_id"] in ends
+    return values if whole else values | {"judgment_status": "orphaned"}
 
 
 def _observation(row: Row, version: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,9 @@ from engram_py.store.database import Store
 if TYPE_CHECKING:
     from engram_py.models.interchange import ExportIn
 
-KINDS = ("sessions", "observations", "prompts", "relations")
+HERE_ALREADY = "here already, as new or newer"
+DESTROYED = "destroyed, here or where it comes from"
+_MOST_KEPT_ID = 10**9
 RECOVERED_SESSION = session_table.MADE_UP
 EPOCH = "1970-01-01T00:00:00.000Z"
 _UNKNOWN_PROJECT = "unknown"
@@ -36,7 +39,16 @@ class Ledger:
         self.journal = journal
         self.document = document
         self.own = document.engram_py
-        self.counts = {kind: Counts() for kind in KINDS}
+        self.counts = {
+            "sessions": Counts(len(document.sessions)),
+            "observations": Counts(len(document.observations)),
+            "prompts": Counts(len(document.prompts)),
+            "relations": Counts(len(document.relations)),
+            "versions": Counts(len(self.own.versions)),
+            "tombstones": Counts(len(document.prompt_tombstones) + len(self.own.tombstones)),
+        }
+        self.observation_ids = LocalIds(store, "observations", (row.id for row in document.observations))
+        self.prompt_ids = LocalIds(store, "user_prompts", (row.id for row in document.prompts))
         self.redacted = 0
         # Only what this very memory exported may say where a row came from.
         self.trusted = bool(self.own.device) and self.own.device == journal.device()
@@ -119,6 +131,29 @@ class Ledger:
         row = {"id": session_id, "project": project, "updated_at": self.now, "clock": self.clock}
         self.store.insert("sessions", row | values)
         self.changed("session", session_id, project)
+
+
+class LocalIds:
+    """Gives rows that had a number elsewhere the same one here, where no row has or ever had it."""
+
+    def __init__(self, store: Store, table: str, offered: Iterable[object]) -> None:
+        """``offered`` are the numbers that will be asked for: a row whose own is taken gets one beyond all of them."""
+        self._used = int(store.value("select coalesce(max(seq), 0) from sqlite_sequence where name = :t", t=table))
+        self._last = max([self._used, *(number for one in offered if (number := _id_of(one)))])
+        self._given: set[int] = set()
+
+    def of(self, offered: object) -> int:
+        number = _id_of(offered)
+        if number <= self._used or number in self._given:
+            number = self._last = self._last + 1
+        self._given.add(number)
+        return number
+
+
+def _id_of(offered: object) -> int:
+    """A number as an id that may be kept; 0 for what is none."""
+    usable = isinstance(offered, int) and not isinstance(offered, bool) and 0 < offered <= _MOST_KEPT_ID
+    return offered if usable else 0  # type: ignore[return-value]
 
 
 def session_key(session_id: str | None) -> str:

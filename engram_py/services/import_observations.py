@@ -13,7 +13,7 @@ from engram_py.models.observation import REVIEW_MONTHS, SCOPES, TITLE_LIMIT_CHAR
 from engram_py.models.times import add_months, parse_time, to_text
 from engram_py.services.import_anchors import import_anchors
 from engram_py.services.import_file import moment_of
-from engram_py.services.import_ledger import EPOCH, Ledger, derived_id, without_nul
+from engram_py.services.import_ledger import DESTROYED, EPOCH, HERE_ALREADY, Ledger, derived_id, without_nul
 from engram_py.services.intake import Prepared, clean_content, clean_line, prepare
 from engram_py.services.merging import fold_topic
 from engram_py.store import observations as table
@@ -29,18 +29,18 @@ _OWN_COLUMNS = ("lifecycle", "salience", "access_count", "last_accessed_at", "ex
 
 def import_observation(ledger: Ledger, row: ObservationIn) -> None:
     counts = ledger.counts["observations"]
-    sync_id = row.sync_id or derived_id("obs", row.session_id, row.created_at, row.title, row.content)
+    sync_id = sync_id_of(row)
     if ledger.buried("observation", sync_id):
-        counts.skipped += 1
+        counts.skip(DESTROYED)
         return
     known = table.by_sync_id(ledger.store, sync_id)
     if known is not None and (_time(ledger, row, "updated_at") or EPOCH) <= known.updated_at:
-        counts.skipped += 1
+        counts.skip(HERE_ALREADY)
         return
     try:
         new = _prepared(ledger, row)
     except EngramError as exc:
-        counts.invalid += 1
+        counts.reject(exc.message)
         ledger.warn(f"observation {(row.sync_id or row.title or '')[:80]!r} left out: {exc.message}")
         return
     ledger.redacted += new.redacted
@@ -52,6 +52,11 @@ def import_observation(ledger: Ledger, row: ObservationIn) -> None:
         counts.newer += 1
 
 
+def sync_id_of(row: ObservationIn) -> str:
+    """The identity of a row; of one that came without, the same one each time."""
+    return row.sync_id or derived_id("obs", row.session_id, row.created_at, row.title, row.content)
+
+
 def import_versions(ledger: Ledger) -> None:
     """Older texts from our own block, put among those that are here in the order they were written."""
     versions = sorted(ledger.own.versions, key=lambda one: (one.sync_id, one.version))
@@ -59,15 +64,20 @@ def import_versions(ledger: Ledger) -> None:
         known = table.by_sync_id(ledger.store, sync_id)
         if known is not None:
             _merge_versions(ledger, known, [*_cleaned(ledger, known, older)])
+        else:
+            ledger.counts["versions"].skip("their memory is not here", rows=len([*older]))
 
 
 def _cleaned(ledger: Ledger, known: Observation, versions: Iterator[OwnVersion]) -> Iterator[tuple[str, str, str]]:
     for version in versions:
-        with contextlib.suppress(EngramError):
+        try:
             title, hidden = clean_line("title", without_nul(version.title), limit=TITLE_LIMIT_CHARS)
             content, _, more = clean_content(without_nul(version.content))
-            ledger.redacted += hidden + more
-            yield moment_of(version.created_at) or known.created_at, title, content
+        except EngramError as exc:
+            ledger.counts["versions"].reject(exc.message)
+            continue
+        ledger.redacted += hidden + more
+        yield moment_of(version.created_at) or known.created_at, title, content
 
 
 def _merge_versions(ledger: Ledger, known: Observation, offered: list[tuple[str, str, str]]) -> None:
@@ -76,6 +86,8 @@ def _merge_versions(ledger: Ledger, known: Observation, offered: list[tuple[str,
     )
     present = {(row["created_at"], row["title"], row["content"]): row["clock"] for row in rows}
     missing = {key: ledger.clock for key in offered if key not in present}
+    ledger.counts["versions"].new += len(missing)
+    ledger.counts["versions"].skip(HERE_ALREADY, rows=len(offered) - len(missing))
     if not missing:
         return
     # A stable sort: of one moment, what was here comes first and each side keeps its order.
@@ -110,6 +122,7 @@ def _insert(ledger: Ledger, sync_id: str, row: ObservationIn, new: Prepared) -> 
     columns = _columns(ledger, row, new)
     rival = _rival(ledger, new, columns, project)
     columns |= {"sync_id": sync_id, "session_id": ledger.parent(row.session_id, project), "project": project}
+    columns["id"] = ledger.observation_ids.of(row.id)
     row_id = ledger.store.insert("observations", columns)
     import_anchors(ledger, row_id, sync_id)
     ledger.changed("observation", sync_id, project)
@@ -140,7 +153,9 @@ def _rival(ledger: Ledger, new: Prepared, columns: dict[str, Any], project: str)
 def _fold(ledger: Ledger, rival: Observation, row_id: int) -> None:
     imported = table.by_id(ledger.store, row_id)
     assert imported is not None
-    fold_topic(ledger.store, ledger.journal, rival, imported)
+    live = fold_topic(ledger.store, ledger.journal, rival, imported)
+    gone = rival if live.id == imported.id else imported
+    ledger.warn(f"topic {live.topic_key}: [#{live.id}] is later than [#{gone.id}], whose text is its version now")
 
 
 def _columns(ledger: Ledger, row: ObservationIn, new: Prepared) -> dict[str, Any]:

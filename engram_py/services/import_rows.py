@@ -9,7 +9,7 @@ from engram_py.models.relation import VERBS
 from engram_py.project.names import normalize_project
 from engram_py.recall.derive import derived_terms
 from engram_py.services.import_file import moment_of
-from engram_py.services.import_ledger import RECOVERED_SESSION, Ledger, derived_id, session_key
+from engram_py.services.import_ledger import DESTROYED, HERE_ALREADY, RECOVERED_SESSION, Ledger, derived_id, session_key
 from engram_py.store import journal as journal_table
 from engram_py.store import observations as observation_table
 from engram_py.store import projects as project_table
@@ -46,8 +46,14 @@ def import_tombstones(ledger: Ledger) -> None:
 
 
 def _bury(ledger: Ledger, entity: str, key: str, stone: PromptTombstoneIn | OwnTombstone) -> None:
-    if ledger.buried(entity, key) or ledger.store.row(_LIVE[entity], key=key):
+    counts = ledger.counts["tombstones"]
+    if ledger.buried(entity, key):
+        counts.skip("known already")
         return
+    if ledger.store.row(_LIVE[entity], key=key):
+        counts.skip("what they name is here, and an import destroys nothing")
+        return
+    counts.new += 1
     ledger.bury(entity, key)
     project, deleted_at = stone.project or "", moment_of(stone.deleted_at) or ledger.now
     journal_table.bury(
@@ -69,8 +75,11 @@ def import_session(ledger: Ledger, row: SessionIn) -> None:
     key = session_key(row.id)
     known = session_table.by_id(ledger.store, key)
     nothing_new = known is not None and (known.directory != RECOVERED_SESSION or row.directory == RECOVERED_SESSION)
-    if not key or nothing_new or ledger.buried("session", key):
-        counts.skipped += 1
+    if not key:
+        counts.reject("no id")
+        return
+    if nothing_new or ledger.buried("session", key):
+        counts.skip(HERE_ALREADY if nothing_new else DESTROYED)
         return
     values = _session_values(ledger, row)
     if known is None:
@@ -99,15 +108,17 @@ def _session_values(ledger: Ledger, row: SessionIn) -> dict[str, str | None]:
 def import_prompt(ledger: Ledger, row: PromptIn) -> None:
     counts = ledger.counts["prompts"]
     sync_id = row.sync_id or derived_id("prompt", row.session_id, row.created_at, row.content)
-    if ledger.buried("prompt", sync_id) or ledger.store.row(_LIVE["prompt"], key=sync_id):
-        counts.skipped += 1
+    buried = ledger.buried("prompt", sync_id)
+    if buried or ledger.store.row(_LIVE["prompt"], key=sync_id):
+        counts.skip(DESTROYED if buried else HERE_ALREADY)
         return
     text = ledger.clean(row.content)
     if text is None:
-        counts.skipped += 1
+        counts.skip("empty")
         return
     project = ledger.project(row.project)
     values = {
+        "id": ledger.prompt_ids.of(row.id),
         "sync_id": sync_id,
         "session_id": ledger.parent(row.session_id, project),
         "project": project,
@@ -125,17 +136,23 @@ def import_relation(ledger: Ledger, row: RelationIn) -> None:
     """A relation that is new or newer; without one of its ends it is kept as orphaned."""
     counts = ledger.counts["relations"]
     if row.relation not in _RELATION_VERBS:
-        counts.invalid += 1
+        counts.reject("no verdict")
         ledger.warn(f"relation {row.sync_id[:80]!r} left out: {row.relation[:80]!r} is no verdict")
         return
     known = relation_table.by_sync_id(ledger.store, row.sync_id)
     updated = moment_of(row.updated_at) or moment_of(row.created_at) or ledger.now
-    # Engram keeps whole seconds.
+    whole = all(_is_end(ledger, end) for end in (row.source_id, row.target_id))
+    own = ledger.own.relations.get(row.sync_id)
+    status = (own or row).judgment_status if whole else "orphaned"
+    # Engram keeps whole seconds. Whatever its age, one that was without an end here and has both now is told again.
     stale = known is not None and updated[:_WHOLE_SECOND] <= known.updated_at[:_WHOLE_SECOND]
-    if stale or ledger.buried("relation", row.sync_id):
-        counts.skipped += 1
+    if known is not None and known.judgment_status == "orphaned" and status != "orphaned":
+        stale = False
+    buried = ledger.buried("relation", row.sync_id)
+    if stale or buried:
+        counts.skip(DESTROYED if buried else HERE_ALREADY)
         return
-    values = _relation_values(ledger, row, updated)
+    values = _relation_values(ledger, row, status=status, updated=updated)
     if known is None:
         ledger.store.insert("memory_relations", values)
         counts.new += 1
@@ -145,15 +162,14 @@ def import_relation(ledger: Ledger, row: RelationIn) -> None:
     ledger.changed("relation", row.sync_id, values["project"])
 
 
-def _relation_values(ledger: Ledger, row: RelationIn, updated: str) -> dict[str, Any]:
-    source = observation_table.by_sync_id(ledger.store, row.source_id)
-    whole = all(_is_end(ledger, end) for end in (row.source_id, row.target_id))
+def _relation_values(ledger: Ledger, row: RelationIn, *, status: str, updated: str) -> dict[str, Any]:
+    ends = [observation_table.by_sync_id(ledger.store, end) for end in (row.source_id, row.target_id)]
     said = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model")
     return {
         **row.model_dump(include={"sync_id", "source_id", "target_id", "relation", "confidence", "session_id"}),
         **{name: ledger.clean(getattr(row, name)) for name in said},
-        "judgment_status": row.judgment_status if whole else "orphaned",
-        "project": source.project if source else "",
+        "judgment_status": status,
+        "project": next((end.project for end in ends if end), ""),
         "superseded_at": moment_of(row.superseded_at),
         "created_at": moment_of(row.created_at) or updated,
         "updated_at": updated,

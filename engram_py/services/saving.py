@@ -11,6 +11,7 @@ from datetime import timedelta
 from engram_py.capture.normalize import check_text
 from engram_py.capture.topics import suggest_topic_key
 from engram_py.errors import OperationConflictError, TextTooLongError
+from engram_py.models.context import Suggestion
 from engram_py.models.observation import (
     DEDUPE_WINDOW_MINUTES,
     REVIEW_MONTHS,
@@ -29,7 +30,6 @@ from engram_py.services.anchors import Anchors
 from engram_py.services.candidates import Candidates
 from engram_py.services.intake import NAME_LIMIT_CHARS, Prepared, prepare
 from engram_py.services.journal import Journal, new_sync_id
-from engram_py.services.lookup import same_title
 from engram_py.services.projects import Projects
 from engram_py.services.sessions import Sessions
 from engram_py.services.topic_keys import near_topic
@@ -94,18 +94,10 @@ class Saving:
         return self._add(draft, new, place, session_id, scope)
 
     def _holder(self, new: Prepared, *, project: str, scope: str) -> Observation | None:
-        """What the topic is now: the row that has its key, else one that was saved without a key under this title.
-
-        The answer to a save without a key suggests one; a later save that takes the suggestion means that row.
-        """
+        """The row that has the topic key; while none has it, the keyless row of the save whose answer suggested it."""
         assert new.topic_key is not None
-        held = table.live_topic(self._store, topic_key=new.topic_key, project=project, scope=scope)
-        if held is not None:
-            return held
-        for row in same_title(self._store, new.title, project=project, scope=scope):
-            if row["topic_key"] is None and row["type"] == new.type:
-                return table.by_id(self._store, row["id"])
-        return None
+        key = {"topic_key": new.topic_key, "project": project, "scope": scope}
+        return table.live_topic(self._store, **key) or table.suggested(self._store, **key)
 
     def _says_the_same(self, old: Observation, new: Prepared) -> bool:
         old_facts = (old.title, old.type, old.topic_key, old.content)
@@ -113,6 +105,7 @@ class Saving:
 
     def _add(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str) -> Saved:
         now, clock, sync_id = self._journal.now(), self._journal.stamp(), new_sync_id("obs")
+        suggestion = self._suggestion(new, place.project, scope)
         row_id = self._store.insert(
             "observations",
             new.columns
@@ -129,10 +122,21 @@ class Saving:
                 "created_at": now,
                 "updated_at": now,
                 "clock": clock,
+                "suggested_key": suggestion.topic_key if suggestion and not suggestion.existing_id else None,
             },
         )
         self._journal.changed("observation", sync_id, project=place.project, clock=clock)
-        return self._answer("added", row_id, new, place, clock)
+        saved = self._answer("added", row_id, new, place, clock)
+        if suggestion is None:
+            return saved
+        return replace(saved, suggested_topic_key=suggestion.topic_key, topic_holder=suggestion.existing_id)
+
+    def _suggestion(self, new: Prepared, project: str, scope: str) -> Suggestion | None:
+        """The topic key to revise a new keyless row by: that of a near topic, else one made from the row."""
+        if new.topic_key or new.type in ("session_summary", "passive"):
+            return None
+        key = suggest_topic_key(type=new.type, title=new.title, content=new.content)
+        return near_topic(self._store, key, project=project, scope=scope) or Suggestion(key, None, None)
 
     def _revise(self, old: Observation, new: Prepared, place: Place, session_id: str) -> Saved:
         now, clock = self._journal.now(), self._journal.stamp()
@@ -172,12 +176,6 @@ class Saving:
         """``changed``: the clock of a text that is new, which older ones may contradict."""
         kept = table.by_id(self._store, row_id)
         assert kept is not None
-        suggestion, holder = None, None
-        if not kept.topic_key and outcome == "added" and kept.type not in ("session_summary", "passive"):
-            suggestion = suggest_topic_key(type=kept.type, title=kept.title, content=kept.content)
-            near = near_topic(self._store, suggestion, project=kept.project, scope=kept.scope)
-            if near is not None:
-                suggestion, holder = near.topic_key, near.existing_id
         return Saved(
             outcome=outcome,
             id=kept.id,
@@ -194,8 +192,6 @@ class Saving:
             duplicate_count=kept.duplicate_count,
             state=kept.state(self._journal.moment()),
             review_after=kept.review_after,
-            suggested_topic_key=suggestion,
-            topic_holder=holder,
             truncation=new.truncation,
             redacted=new.redacted,
             candidates=self._candidates.find(kept, clock=changed) if changed else (),

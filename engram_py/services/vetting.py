@@ -31,8 +31,8 @@ class Vetting:
 
     Gone are rows that are not current: deleted, historical, archived, expired, or replaced (a pinned one stays and
     says by what). Text that was imported or came from another machine, and reads like an order, is withheld. A row of
-    a branch that is not in the history of HEAD sinks behind the others and is labelled; ``unasked``, it and what was
-    replaced are left out.
+    a branch that is not in the history of HEAD sinks behind the others and is labelled; ``unasked``, it, what was
+    replaced and what came as personal from elsewhere are left out.
     """
 
     def __init__(self, store: Store, journal: Journal, anchors: Anchors) -> None:
@@ -57,6 +57,8 @@ class Vetting:
         now = self._journal.now()
         current = [row for row in rows if _is_current(row, now)]
         foreign = table.made_elsewhere(self._store, [row.id for row in current])
+        if unasked:  # what somebody else's folder keeps as personal is not known to be this user's
+            current = [row for row in current if row.scope != "personal" or row.id not in foreign]
         brought = [row for row in current if row.origin == "import" or row.id in foreign]
         harmful = {row.id for row in brought if reads_like_an_order(row.title, row.content)}
         findings.withheld |= harmful

@@ -12,6 +12,7 @@ from engram_py.store.database import Row, Store
 from engram_py.store.mentions import Span
 from engram_py.store.observations import COLUMNS, VISIBLE, projects_json
 from engram_py.store.search import newest
+from engram_py.store.sessions import SUMMARY
 from engram_py.store.usage import SMALL, ids_visible
 
 _LIVE = "deleted_at is null and lifecycle = 'active'"
@@ -77,13 +78,13 @@ OF_TYPES_IN_PROJECT = _OF_TYPES.format(where="project = :project")
 OF_TYPES_SHARED = _OF_TYPES.format(where="scope <> 'project'")
 OF_TYPES_ANYWHERE = _OF_TYPES.format(where="true")
 
-_LINES = """
-select id, project, agent, started_at, ended_at, summary,
+_LINES = f"""
+select id, project, agent, started_at, ended_at, {SUMMARY} as summary,
     (select count(*) from observations where session_id = sessions.id and deleted_at is null) as observations
 from sessions
 """
 _SESSIONS = f"""{_LINES}
-where {{where}} and summary is not null and started_at < :end and max(coalesce(ended_at, ''), updated_at) >= :start
+where {{where}} and {SUMMARY} is not null and started_at < :end and max(coalesce(ended_at, ''), updated_at) >= :start
 order by started_at desc, id
 limit :limit
 """

@@ -48,6 +48,17 @@ where judgment_status in ('pending', 'judged')
 order by id
 """
 
+# Kept without an end that nobody here destroyed: it never arrived, or came after them.
+_KNOWN_END = "({end} like 'entity:%' or exists (select 1 from observations where sync_id = r.{end}))"
+_DESTROYED_END = "exists (select 1 from tombstones where entity = 'observation' and entity_key = r.{end})"
+_WHOLE = " and ".join(_KNOWN_END.format(end=end) for end in ("source_id", "target_id"))
+_EXPLAINED = " and ".join(
+    f"({_KNOWN_END.format(end=end)} or {_DESTROYED_END.format(end=end)})" for end in ("source_id", "target_id")
+)
+_ORPHANED = "select id, sync_id, project, relation from memory_relations as r where judgment_status = 'orphaned'"
+ORPHANED_RELATIONS = f"{_ORPHANED} and not ({_EXPLAINED}) order by id"
+WHOLE_AGAIN_RELATIONS = f"{_ORPHANED} and {_WHOLE} order by id"
+
 UNLISTED_PROJECTS = """
 select distinct project from (
     select project from observations union select project from sessions union select project from user_prompts

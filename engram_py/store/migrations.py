@@ -52,7 +52,7 @@ def check_origin(connection: sqlite3.Connection, path: Path) -> list[str]:
     """
     with _one_snapshot(connection):
         done = applied(connection)
-        tables = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table' limit 5")]
+        tables = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table' limit 50")]
     unknown = [name for name in done if name not in names()]
     if unknown:
         raise StoreTooNewError(str(path), unknown)

@@ -31,6 +31,16 @@ order by +updated_at desc, +id desc
 limit 1
 """
 
+# The newest row without a key whose save suggested this one.
+SUGGESTED = f"""
+select {COLUMNS}
+from observations indexed by observations_suggested
+where suggested_key = :topic_key and topic_key is null and deleted_at is null
+  and project = :project and scope = :scope
+order by id desc
+limit 1
+"""
+
 # Read from the index of topics alone: each beginning is one step into it.
 TOPICS_BEGINNING = """
 select topic_key
@@ -159,6 +169,11 @@ def topics_beginning(store: Store, beginnings: Sequence[str], *, project: str, s
 
 def live_topic(store: Store, *, topic_key: str, project: str, scope: str) -> Observation | None:
     row = store.row(LIVE_TOPIC, topic_key=topic_key, project=project, scope=scope)
+    return None if row is None else Observation.from_row(row)
+
+
+def suggested(store: Store, *, topic_key: str, project: str, scope: str) -> Observation | None:
+    row = store.row(SUGGESTED, topic_key=topic_key, project=project, scope=scope)
     return None if row is None else Observation.from_row(row)
 
 

@@ -13,28 +13,38 @@ _POOL = 50
 # The directory of a session that nobody ran: an import made it up for rows whose own session is not known.
 MADE_UP = "(recovered-missing-session)"
 
+# What a session says of itself, else the last summary that was saved in it: Engram, and whoever has its rows, keeps
+# summaries as observations alone.
+SUMMARY = """coalesce(nullif(sessions.summary, ''), (
+    select content from observations indexed by observations_summaries
+    where session_id = sessions.id and type = 'session_summary' and deleted_at is null
+      and project = sessions.project and scope <> 'personal' and lifecycle = 'active'
+    order by observations.id desc limit 1
+))"""
+
 # The latest sessions are among those started last and those of the observations changed last: looking at these
 # alone keeps the cost at the limit, not at the size of the memory.
-RECENT = """
+RECENT = f"""
 with candidates (id) as (
-    select id from (select id from sessions where {sessions} order by started_at desc limit :pool)
+    select id from (select id from sessions where {{sessions}} order by started_at desc limit :pool)
     union
     select session_id from (
-        select session_id from observations where {observations} and deleted_at is null
+        select session_id from observations where {{observations}} and deleted_at is null
         order by updated_at desc limit :pool
     )
 )
 select
-    id, project, agent, started_at, ended_at, summary,
+    id, project, agent, started_at, ended_at, {SUMMARY} as summary,
     (select count(*) from observations where session_id = sessions.id and deleted_at is null) as observations,
+    (select max(id) from observations where session_id = sessions.id and deleted_at is null) as newest,
     max(started_at, coalesce((
         select created_at from observations where session_id = sessions.id and deleted_at is null
         order by observations.id desc limit 1
     ), started_at)) as last_activity_at
 from sessions
-where id in (select id from candidates) and {sessions}
-  and (directory is not :without or summary is not null)
-order by last_activity_at desc, id
+where id in (select id from candidates) and {{sessions}}
+  and (directory is not :without or {SUMMARY} is not null)
+order by last_activity_at desc, newest desc, id
 limit :limit
 """
 RECENT_IN_PROJECT = RECENT.format(sessions="project = :project", observations="project = :project")
@@ -88,7 +98,8 @@ def recent(store: Store, *, projects: Sequence[str] | None, limit: int, made_up:
     values = {"limit": limit, "pool": limit + _POOL, "without": None if made_up else MADE_UP}
     rows = _per_project(store, projects, RECENT_ANYWHERE, RECENT_IN_PROJECT, values)
     rows.sort(key=lambda row: row["id"])
-    rows.sort(key=lambda row: str(row["last_activity_at"]), reverse=True)
+    # Engram keeps whole seconds: of sessions of one second the one that saved last was the last.
+    rows.sort(key=lambda row: (str(row["last_activity_at"]), row["newest"] or 0), reverse=True)
     names = ("id", "project", "agent", "started_at", "ended_at", "summary", "observations", "last_activity_at")
     return [SessionLine(**{name: row[name] for name in names}) for row in rows[:limit]]
 

@@ -96,7 +96,8 @@ def decompose(document: dict[str, Any], *, project: str) -> Contents:
     explicit = [*_list(document, "mutations"), *(_list(block, "mutations") if block else ())]
     rows = list(_listed(document, project))
     if block is None:  # Engram writes a row and its mutation; the mutation is what it applies itself
-        said = {_name(one) for one in explicit if isinstance(one, dict)} - {None}
+        told = [one for one in explicit if isinstance(one, dict) and one.get("op") == "upsert"]
+        said = {_name(one) for one in told} - {None}
         rows = [(place, one) for place, one in rows if _name(one) not in said]
     offered = [*rows, *((f"mutations[{index}]", _with_project(one, project)) for index, one in enumerate(explicit))]
     mutations: list[Mutation] = []
@@ -129,7 +130,10 @@ def _is_row(mutation: Mutation) -> bool:
 
 def _is_engrams(mutation: Mutation) -> bool:
     if mutation.entity == "relation":
-        return mutation.op == "upsert"
+        # One of an entity, or of what was destroyed, would wait there for an observation that never comes.
+        ends = (str(mutation.payload.get(name)) for name in ("source_id", "target_id"))
+        lost = mutation.payload.get("judgment_status") == "orphaned" or any(end.startswith("entity:") for end in ends)
+        return mutation.op == "upsert" and not lost
     return mutation.op == "delete" and mutation.entity in _ENGRAM_DELETES
 
 

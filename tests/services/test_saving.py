@@ -8,6 +8,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.errors import TextTooLongError
+from engram_py.models.observation import Change
 from engram_py.store import observations as table
 from tests.services.conftest import FakeClock, Opener, draft, rows_of, whole
 
@@ -253,6 +254,50 @@ def test_a_save_that_takes_the_suggested_topic_revises_what_it_was_suggested_for
 
     assert (second.outcome, second.id, second.topic_key) == ("updated", first.id, first.suggested_topic_key)
     assert [version.content for version in app.get(first.id, history=True).versions] == ["A sleep of one second."]
+
+
+def test_a_suggested_topic_is_of_the_row_it_was_suggested_for_whatever_its_title_became(app: Engram) -> None:
+    first = app.save(Draft("Fixed flaky login test", "A sleep of one second.", "bugfix"))
+    app.save(Draft("Something else", "In between.", "bugfix"))
+    app.observations.update(first.id, Change(title="Login test"))
+
+    second = app.save(Draft("The login test waits", "For the event.", topic_key=first.suggested_topic_key))
+
+    assert (second.outcome, second.id) == ("updated", first.id)
+
+
+def test_a_topic_nobody_suggested_takes_no_row_of_the_same_title(app: Engram) -> None:
+    first = app.save(Draft("Fixed flaky login test", "A sleep of one second.", "bugfix"))
+
+    second = app.save(Draft("Fixed flaky login test", "It waits for the event.", "bugfix", topic_key="tests/login"))
+
+    assert (second.outcome, app.get(first.id).observation.content) == ("added", "A sleep of one second.")
+
+
+@pytest.mark.parametrize(
+    "away",
+    [
+        pytest.param({"project": "gizmos"}, id="project"),
+        pytest.param({"scope": "personal"}, id="scope"),
+    ],
+)
+def test_a_suggested_topic_is_one_of_its_project_and_scope(app: Engram, away: dict[str, str]) -> None:
+    first = app.save(Draft("Fixed flaky login test", "A sleep of one second.", "bugfix"))
+    scope = away.get("scope")
+
+    taken = Draft("Fixed flaky login test", "It waits.", "bugfix", scope=scope, topic_key=first.suggested_topic_key)
+
+    assert app.save(taken, project=away.get("project")).outcome == "added"
+
+
+def test_a_row_that_was_deleted_or_has_a_topic_by_now_is_not_revised_by_the_suggested_one(app: Engram) -> None:
+    gone = app.save(Draft("Fixed flaky login test", "A sleep of one second.", "bugfix"))
+    app.observations.delete(gone.id)
+    moved = app.save(Draft("Rotate the keys", "Monthly.", "decision"))
+    app.observations.update(moved.id, Change(topic_key="security/keys"))
+
+    for first in (gone, moved):
+        assert app.save(Draft("Again", "Another text.", topic_key=first.suggested_topic_key)).outcome == "added"
 
 
 def test_a_topic_saved_again_with_other_case_or_indentation_is_revised(app: Engram) -> None:

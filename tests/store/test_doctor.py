@@ -120,7 +120,6 @@ def loosen_permissions(app: Engram) -> None:
         ("search_index", "error", index_a_deleted_row),
         ("search_index", "error", drop_the_index),
         ("orphans", "warning", lose_a_session),
-        ("orphans", "warning", lose_one_end_of_a_relation),
         ("projects", "warning", unlist_the_project),
         ("permissions", "warning", loosen_permissions),
     ],
@@ -145,6 +144,17 @@ def test_a_defect_is_found_repaired_after_a_backup_and_not_found_again(
     assert check_backup(Path(report.backup)) == live
     again = memory.doctor.examine(fix=True)
     assert (again.status, again.backup) == ("ok", None)
+
+
+def test_a_relation_that_lost_an_end_is_marked_orphaned_and_reported_from_then_on(memory: Engram) -> None:
+    lose_one_end_of_a_relation(memory)
+    assert "1 relation(s) without an end" in finding(memory, "orphans").message
+
+    memory.doctor.examine(fix=True)
+
+    [state] = memory.store.rows("select judgment_status from memory_relations")
+    assert tuple(state) == ("orphaned",)
+    assert "1 orphaned relation(s) to a memory that never arrived" in finding(memory, "orphans").message
 
 
 def test_what_was_saved_without_a_trigger_is_found_after_the_repair(memory: Engram) -> None:

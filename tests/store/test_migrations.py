@@ -109,8 +109,21 @@ def test_the_database_of_engram_itself_is_refused_and_not_a_byte_changed(data_di
         Store.open(data_dir)
 
     assert "observations" in refused.value.tables
+    assert f"`engram import --from engram {data_dir / 'engram.db'}`" in (refused.value.hint or "")
     assert (data_dir / "engram.db").read_bytes() == before
     assert [file.name for file in data_dir.iterdir()] == ["engram.db"]
+
+
+def test_a_file_of_another_program_is_not_said_to_be_engrams(data_dir: Path) -> None:
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with closing(sqlite3.connect(data_dir / "engram.db")) as connection:
+        connection.execute("create table recipes (id integer primary key)")
+
+    with pytest.raises(StoreForeignError) as refused:
+        Store.open(data_dir)
+
+    assert "another program" in refused.value.message
+    assert "import" not in (refused.value.hint or "")
 
 
 def test_a_file_that_another_process_is_migrating_is_never_taken_for_a_foreign_one(tmp_path: Path) -> None:

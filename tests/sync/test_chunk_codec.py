@@ -159,10 +159,11 @@ def test_a_chunk_that_engram_wrote_is_read_and_dated_by_its_rows() -> None:
 
     found = {(one.entity, one.entity_key, one.op): one for one in contents.mutations}
     assert contents.unreadable == ()
-    # The row and its deletion are one change there; the deletion is what Engram itself applies.
+    # The deleted row comes with its text: the deletion alone would wait for it, and the relation too.
     assert set(found) == {
         ("session", "s-9", "upsert"),
         ("observation", "obs-abc", "upsert"),
+        ("observation", "obs-gone", "upsert"),
         ("observation", "obs-gone", "delete"),
         ("relation", "rel-7", "upsert"),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from io import BytesIO
 from typing import Any, Literal
 
@@ -64,10 +65,14 @@ class DoctorOut(Answer):
 
 
 class CountsOut(Answer):
+    """`read` is the sum of the four after it; `reasons` says why rows were skipped or invalid."""
+
+    read: int
     new: int
     newer: int
     skipped: int
     invalid: int
+    reasons: dict[str, int]
 
 
 class ImportedOut(Answer):
@@ -141,13 +146,14 @@ def import_export(app: Engram, body: bytes) -> ImportedOut:
     done = app.transfer.import_file(BytesIO(body))
     parts = {"sessions": done.sessions, "observations": done.observations, "prompts": done.prompts}
     parts["relations"] = done.relations
+    rest = {"versions": done.versions, "tombstones": done.tombstones}
     taken = {f"{name}_imported": one.new + one.newer for name, one in parts.items()}
     return ImportedOut(
         **taken,
         skipped_stale=done.observations.skipped,
         version=done.version,
         redacted=done.redacted,
-        counts={name: _counts(one) for name, one in parts.items()},
+        counts={name: _counts(one) for name, one in (parts | rest).items()},
         warnings=list(done.warnings),
     )
 
@@ -161,4 +167,4 @@ def openapi(app: Engram) -> dict[str, Any]:
 
 
 def _counts(one: Counts) -> CountsOut:
-    return CountsOut(new=one.new, newer=one.newer, skipped=one.skipped, invalid=one.invalid)
+    return CountsOut(**asdict(one))

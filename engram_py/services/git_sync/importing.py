@@ -34,6 +34,7 @@ class _Tally:
     names: frozenset[str] | None
     applied: Applied = field(default_factory=Applied)
     read: set[str] = field(default_factory=set)
+    rows: dict[str, int] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     problems: dict[str, list[str]] = field(default_factory=dict)
     left_out: dict[str, Counter[str]] = field(default_factory=dict)
@@ -70,6 +71,7 @@ class Importing:
         still = [name for name in listing if name not in looked and name in rows and _is_refused(rows[name])]
         return ChunksRead(
             chunks=len(tally.read),
+            rows=sum(tally.rows.values()),
             applied=tally.applied,
             refused=tuple(ChunkRefusal(name, why) for name, why in tally.refused.items()),
             still_refused=len(still),
@@ -105,6 +107,7 @@ class Importing:
         applied, refusals = self._apply(job, choice.taken)
         problems = [*contents.unreadable, *choice.problems, *refusals]
         tally.read.add(chunk.name)
+        tally.rows[chunk.name] = len(contents.mutations) + len(contents.unreadable)
         tally.names = choice.names
         tally.applied += applied
         tally.problems[chunk.name] = problems

@@ -5,12 +5,22 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from engram_py.errors import InvalidSourceError
-from engram_py.models.interchange import ObservationIn, PromptIn, RelationIn, SessionIn
+from engram_py.models.interchange import (
+    ObservationIn,
+    OwnTombstone,
+    OwnVersion,
+    PromptIn,
+    PromptTombstoneIn,
+    RelationIn,
+    SessionIn,
+)
+from engram_py.services.import_observations import sync_id_of
 from engram_py.services.import_sources.draft import Source, joined, moment, text_of
 from engram_py.store.foreign import ForeignDatabase, open_foreign
 
@@ -30,6 +40,11 @@ def read_claude_mem(source: Source) -> None:
 
 def read_engram(source: Source) -> None:
     """The database of Engram itself, ``~/.engram/engram.db``; it goes on being used."""
+    if (source.path / "manifest.json").is_file():
+        raise InvalidSourceError(str(source.path), source.kind, "it is a sync folder: `engram sync --import` reads it")
+    with suppress(OSError), source.path.open("rb") as file:
+        if file.read(1) == b"{":
+            raise InvalidSourceError(str(source.path), source.kind, "it is an export: `engram import FILE` reads it")
     _read(source, {"sessions", "observations", "user_prompts"}, _engram)
 
 
@@ -109,29 +124,74 @@ def _list(value: object) -> list[str]:
 
 
 def _engram(source: Source, db: ForeignDatabase) -> None:
-    for row in db.rows("sessions", tuple(SessionIn.model_fields)):
-        if (one := _valid(source, SessionIn, row)) is not None:
-            source.sessions[one.id] = one
-    for row in db.rows("observations", tuple(ObservationIn.model_fields)):
-        row["pinned"] = bool(row.get("pinned"))
-        if (found := _valid(source, ObservationIn, row)) is not None:
-            source.observations.append(found)
-    for row in db.rows("user_prompts", tuple(PromptIn.model_fields)):
-        if (prompt := _valid(source, PromptIn, row)) is not None:
-            source.prompts.append(prompt)
-    for row in db.rows("memory_relations", tuple(RelationIn.model_fields)):
-        if (relation := _valid(source, RelationIn, row)) is not None:
-            source.relations.append(relation)
+    source.identified = True
+    reader = _Engram(source, db)
+    source.sessions = {one.id: one for one in reader.rows("sessions", SessionIn)}
+    source.observations = reader.rows("observations", ObservationIn)
+    source.prompts = reader.rows("prompts", PromptIn, table="user_prompts")
+    source.relations = reader.relations()
+    source.versions = reader.versions()
+    source.prompt_tombstones = reader.rows("tombstones", PromptTombstoneIn, table="prompt_tombstones")
+    source.tombstones = reader.destroyed()
     if source.project:
         rows: list[Any] = [*source.sessions.values(), *source.observations, *source.prompts]
-        for changed in rows:
+        for changed in (*rows, *source.prompt_tombstones, *source.tombstones):
             changed.project = source.project
 
 
-def _valid(source: Source, model: Any, row: dict[str, Any]) -> Any:
-    try:
-        return model.model_validate(row)
-    except ValidationError as exc:
-        first = exc.errors(include_url=False, include_input=False)[0]
-        source.note(f"a row was left out: {'.'.join(map(str, first['loc']))}: {first['msg']}")
-        return None
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class _Engram:
+    """Reads the tables of Engram's file. A row that is none of its kind is counted with its reason."""
+
+    def __init__(self, source: Source, db: ForeignDatabase) -> None:
+        self._source = source
+        self._db = db
+
+    def rows(self, kind: str, model: type[_Model], *, table: str | None = None) -> list[_Model]:
+        wanted = tuple(model.model_fields)
+        return [one for row in self._db.rows(table or kind, wanted) if (one := self._valid(kind, model, row))]
+
+    def relations(self) -> list[RelationIn]:
+        wanted = ("id", "superseded_by_relation_id", *RelationIn.model_fields)
+        rows = list(self._db.rows("memory_relations", wanted))
+        names = {row["id"]: row["sync_id"] for row in rows}
+        for row in rows:
+            row["superseded_by_relation_sync_id"] = names.get(row.get("superseded_by_relation_id"))
+        return [one for row in rows if (one := self._valid("relations", RelationIn, row))]
+
+    def versions(self) -> list[OwnVersion]:
+        """The older texts, each named by its observation as the import names that one."""
+        names = {one.id: sync_id_of(one) for one in self._source.observations}
+        found = []
+        for row in self._db.rows("observation_versions", ("observation_id", *OwnVersion.model_fields)):
+            row["sync_id"] = names.get(row["observation_id"])
+            if row["sync_id"] is None:
+                self._leave_out("versions", "their memory is not in the file")
+            elif (one := self._valid("versions", OwnVersion, row)) is not None:
+                found.append(one)
+        return found
+
+    def destroyed(self) -> list[OwnTombstone]:
+        """What was deleted for good; of what was only hidden, its own row says so."""
+        wanted = ("hard_delete", "active", *OwnTombstone.model_fields)
+        rows = [
+            row
+            for row in self._db.rows("sync_delete_tombstones", wanted)
+            if row.get("hard_delete") and row.get("active", 1)
+        ]
+        return [one for row in rows if (one := self._valid("tombstones", OwnTombstone, row))]
+
+    def _valid(self, kind: str, model: type[_Model], row: dict[str, Any]) -> _Model | None:
+        # What a column does not say is what the model says of it; but a review date that is none is said.
+        said = {name: value for name, value in row.items() if value is not None or name == "review_after"}
+        try:
+            return model.model_validate(said)
+        except ValidationError as exc:
+            first = exc.errors(include_url=False, include_input=False)[0]
+            self._leave_out(kind, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+            return None
+
+    def _leave_out(self, kind: str, reason: str) -> None:
+        self._source.left_out[kind, reason] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,7 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.errors import InvalidSourceError
-from engram_py.models.interchange import ExportIn, ObservationIn, PromptIn, RelationIn, SessionIn
+from engram_py.models.interchange import (
+    ExportIn,
+    ObservationIn,
+    OwnBlock,
+    OwnTombstone,
+    OwnVersion,
+    PromptIn,
+    PromptTombstoneIn,
+    RelationIn,
+    SessionIn,
+)
 from engram_py.models.times import canonical, to_text
 from engram_py.project.files import read_bounded, real_path, reason
 from engram_py.project.locate import Locator
@@ -34,6 +45,13 @@ class Source:
     observations: list[ObservationIn] = field(default_factory=list)
     prompts: list[PromptIn] = field(default_factory=list)
     relations: list[RelationIn] = field(default_factory=list)
+    prompt_tombstones: list[PromptTombstoneIn] = field(default_factory=list)
+    versions: list[OwnVersion] = field(default_factory=list)
+    tombstones: list[OwnTombstone] = field(default_factory=list)
+    # Whether its rows came with the identities that this memory knows them by.
+    identified: bool = False
+    # Rows that could not be read, by kind and reason.
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     _locator: Locator = field(default_factory=Locator)
 
@@ -76,6 +94,8 @@ class Source:
             observations=self.observations,
             prompts=self.prompts,
             relations=self.relations,
+            prompt_tombstones=self.prompt_tombstones,
+            engram_py=OwnBlock(versions=self.versions, tombstones=self.tombstones),
         )
 
     def note(self, text: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engram_py.models.mutation import Mutation
-from engram_py.services.import_ledger import EPOCH, RECOVERED_SESSION
+from engram_py.services.import_ledger import EPOCH, RECOVERED_SESSION, LocalIds
 from engram_py.services.journal import Journal
 from engram_py.store import journal as journal_table
 from engram_py.store import projects as project_table
@@ -33,6 +33,9 @@ class Batch:
     ahead: int = 0
     destroyed: bool = False
     aliased: bool = False
+    # The numbers that rows of Engram have where they come from, by table: they keep them while they are free.
+    offered: dict[str, list[object]] = field(default_factory=dict)
+    _ids: dict[str, LocalIds] = field(default_factory=dict)
     _now: str = ""
     _projects: set[str] = field(default_factory=set)
     _sessions: dict[str, str] = field(default_factory=dict)
@@ -75,6 +78,14 @@ class Batch:
         elif known["clock"] == table.MADE_UP and project < known["project"]:
             self.store.update("sessions", {"id": session_id}, {"project": project})
         self._sessions[session_id] = project
+
+    def numbered(self, name: str, number: object) -> dict[str, int]:
+        """The id of a new row of a table, where any row of the batch has a number; else the table gives it."""
+        if name not in self.offered:
+            return {}
+        if name not in self._ids:
+            self._ids[name] = LocalIds(self.store, name, self.offered[name])
+        return {"id": self._ids[name].of(number)}
 
     # --- what became of it -------------------------------------------------------------------------------
 

@@ -111,7 +111,7 @@ def _take_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
     name, column = table.TABLES[entity]
     values = {**read.columns, **read.derived, "project": project, "clock": mutation.clock}
     if here is None:
-        batch.store.insert(name, {column: key, **values})
+        batch.store.insert(name, {column: key, **values, **batch.numbered(name, read.number)})
     else:
         batch.store.update(name, {column: key}, values)
     batch.took(mutation, project=project, given=read.project)

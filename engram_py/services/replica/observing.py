@@ -9,7 +9,7 @@ from typing import Any
 from engram_py.models.mutation import OWN_BLOCK, Mutation
 from engram_py.services.replica.batch import Batch
 from engram_py.services.replica.older_texts import add_version
-from engram_py.services.replica.reading import Read, deletion_time
+from engram_py.services.replica.reading import Read, UnreadableError, deletion_time
 from engram_py.store import anchors as anchor_table
 from engram_py.store import replica as table
 from engram_py.store.database import Row
@@ -22,13 +22,20 @@ _OURS = ("pinned", "aliases", "origin", "lifecycle", "salience", "expires_at", "
 
 
 def take_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
-    """Take over an observation that is new or later; whether anything changed. The text that loses is kept."""
-    key = mutation.entity_key
+    """Take over an observation that is new or later; whether anything changed. The text that loses is kept.
+
+    Engram writes personal rows into its folder. They are kept as personal: never sent on, never shown unasked.
+
+    Raises UnreadableError: a personal row that came any other way.
+    """
+    key, personal = mutation.entity_key, read.columns["scope"] == "personal"
+    if personal and (read.own or not batch.source.startswith("git:")):
+        raise UnreadableError("payload.scope: a personal row of another machine does not belong here")
     stone = batch.stone("observation", key)
     if stone is not None and (stone["final"] or stone["clock"] >= mutation.clock):
         return False
     here = batch.row("observation", key)
-    if here is not None and here["scope"] == "personal":
+    if here is not None and here["scope"] == "personal" and not personal:
         _keep_text(batch, here["id"], key, read.columns, mutation.clock, live=here)
         return _stay_personal(batch, mutation, here)
     project = batch.project(read.project)
@@ -53,7 +60,8 @@ def take_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
 def _insert(batch: Batch, mutation: Mutation, read: Read, project: str) -> None:
     batch.session(read.columns["session_id"], project)
     values = {"sync_id": mutation.entity_key, "project": project, "clock": mutation.clock}
-    row_id = batch.store.insert("observations", {**read.columns, **read.derived, **values})
+    number = batch.numbered("observations", read.number)
+    row_id = batch.store.insert("observations", {**read.columns, **read.derived, **values, **number})
     if read.anchors:
         anchor_table.replace(batch.store, row_id, read.anchors)
     _settled(batch, mutation, read, project)

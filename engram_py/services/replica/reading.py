@@ -50,11 +50,13 @@ class UnreadableError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Read:
     """A row that arrived. ``columns`` are those replicas agree on, ``project`` the one it was given; ``own`` is False
-    for a row of Engram itself, which knows fewer columns. ``derived`` follows from the columns."""
+    for a row of Engram itself, which knows fewer columns. ``derived`` follows from the columns. ``number`` is the id it
+    has where it comes from, which only Engram tells."""
 
     project: str
     columns: dict[str, Any]
     derived: dict[str, Any] = field(default_factory=dict)
+    number: object = None
     anchors: tuple[dict[str, Any], ...] = ()
     own: bool = True
 
@@ -89,9 +91,7 @@ def read_observation(mutation: Mutation) -> Read:
         "git_branch": _text(own.git_branch),
         "git_commit": _text(own.git_commit),
     }
-    if columns["scope"] == "personal":
-        raise UnreadableError("payload.scope: a personal row of another machine does not belong here")
-    return Read(_project(mutation, row.project), columns, derived, _anchors(block, updated), own=block is not None)
+    return Read(_project(mutation, row.project), columns, derived, row.id, _anchors(block, updated), block is not None)
 
 
 def read_session(mutation: Mutation) -> Read:
@@ -122,7 +122,7 @@ def read_prompt(mutation: Mutation) -> Read:
         "content": content,
         "created_at": _moment(block.get("created_at"), row.created_at) or _clock_time(mutation),
     }
-    return Read(_project(mutation, row.project), columns, {"terms": derived_terms(content)})
+    return Read(_project(mutation, row.project), columns, {"terms": derived_terms(content)}, row.id)
 
 
 # What a verdict says in somebody's words.

@@ -83,6 +83,9 @@ class Replica:
         with self._store.transaction():
             self._journal.device()  # made by now, or nothing here could be told from what others wrote
             batch = self._prepare(source)
+            for mutation, read in zip(mutations, said, strict=True):
+                if (number := getattr(read, "number", None)) is not None:
+                    batch.offered.setdefault(table.TABLES[mutation.entity][0], []).append(number)
             total = Applied()
             for index, mutation in numbered:
                 total += self._take(batch, index, mutation, said[index])

@@ -163,7 +163,8 @@ def test_an_export_is_imported_by_name_and_through_a_pipe(run: Run, saved: int, 
     streamed = answer(run("--data-dir", str(tmp_path / "three"), "import", "-", "--json", stdin=piped))
 
     assert written["observations"] == 1
-    assert named["observations"] == streamed["observations"] == {"new": 1, "newer": 0, "skipped": 0, "invalid": 0}
+    taken = {"read": 1, "new": 1, "newer": 0, "skipped": 0, "invalid": 0, "reasons": {}}
+    assert named["observations"] == streamed["observations"] == taken
     assert (named["path"], streamed["path"]) == (str(file), "-")
 
 

@@ -27,9 +27,12 @@ def test_a_source_is_tried_imported_and_found(run: Run, tmp_path: Path) -> None:
     assert answer(run("search", "tea", "--json"))["count"] == 0
 
     done = run("import", "--from", "server-memory", str(path), "--project", "widgets")
-    assert (done.exit_code, "observations: 1 new" in done.stdout) == (0, True)
+    assert (done.exit_code, "observations: 1 read, 1 new" in done.stdout) == (0, True)
     assert answer(run("search", "tea", "--json"))["count"] == 1
-    assert "observations: 0 new" in run("import", "--from", "server-memory", str(path), "--project", "widgets").stdout
+    assert (
+        "observations: 1 read, 0 new"
+        in run("import", "--from", "server-memory", str(path), "--project", "widgets").stdout
+    )
 
 
 def test_a_source_is_looked_for_where_its_program_keeps_it(

@@ -116,4 +116,4 @@ def test_an_import_in_a_terminal_says_what_was_done(furnished: None, run: Run, h
 
     shown = plain(in_terminal(80, "import", "out.json"))
 
-    assert "observations: 0 new, 0 newer, 4 skipped" in shown
+    assert "observations: 4 read, 0 new, 0 newer, 4 skipped" in shown

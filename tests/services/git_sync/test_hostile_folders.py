@@ -153,7 +153,12 @@ def test_a_linked_file_is_not_written_through(name: str, ada: Member, tmp_path: 
 
 
 def test_rows_that_are_none_are_named_and_the_rows_beside_them_arrive(ada: Member) -> None:
-    bad = [row("obs-bad", content=""), row("obs-worse", title=5), "text", row("obs-odd", scope="personal")]
+    bad = [
+        row("obs-bad", content=""),
+        row("obs-worse", title=5),
+        "text",
+        row("obs-odd", scope="personal", **{OWN_BLOCK: {}}),
+    ]
     put_chunk(ada.root, {"observations": [*bad, row("obs-good")], "mutations": [{"entity": "observation"}]})
 
     read = ada.imported()

@@ -66,6 +66,16 @@ def test_a_memory_arrives_with_its_history_its_files_and_its_verdicts(desk: net.
     assert laptop.app.replica.digest() == desk.app.replica.digest()
 
 
+def test_a_topic_suggested_on_one_machine_takes_no_row_on_another(desk: net.Machine, laptop: net.Machine) -> None:
+    first = laptop.app.save(Draft("Use WAL", "because", "decision"))
+    pass_on(laptop, desk)
+    [here] = desk.ids()
+
+    saved = desk.app.save(Draft("Use WAL", "for other reasons", "decision", topic_key=first.suggested_topic_key))
+
+    assert (saved.outcome, desk.app.get(here).observation.content) == ("added", "because")
+
+
 def test_nothing_personal_leaves(desk: net.Machine, laptop: net.Machine) -> None:
     private = desk.app.save(Draft("My salary", "is a secret", scope="personal"))
     public = desk.app.save(Draft("Use WAL", "because"))
