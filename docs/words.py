@@ -15,6 +15,8 @@ TABLES = {
     "project_identities": "Which repository is which project: git directories of this machine and remotes without "
     "credentials. Local, never meant to be synced.",
     "sessions": "Runs of an agent in a project, from start to end, with the summary each left.",
+    "session_hosts": "Below which processes a session's hook ran, so that the server of the same agent joins the "
+    "session. Of this machine alone.",
     "observations": "What is kept: one row per observation, soft-deleted ones included (`deleted_at`).",
     "observation_versions": "The texts an observation had before it was revised or corrected.",
     "save_operations": "What saves with an `operation_id` answered, kept 30 days, so that a repeated call answers "

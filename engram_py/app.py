@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -61,6 +62,7 @@ class Engram(Shelf):
         settings: Settings | None = None,
         session_mode: SessionMode = "manual",
         agent: str = "",
+        hosts: Sequence[str] = (),
     ) -> None:
         if settings is None:
             settings = load_settings(data_dir=Path(data_dir) if data_dir else None)
@@ -78,7 +80,7 @@ class Engram(Shelf):
             self.store, self.journal, self._locator, directory=self._where, override=self._override
         )
         self._session_mode: SessionMode = session_mode
-        self._agent = agent
+        self._agent, self._hosts = agent, hosts
         if session_mode == "process":
             drain_after_writes(self.store, lambda: self.spool)
             self.compaction.start()
@@ -107,7 +109,7 @@ class Engram(Shelf):
         other.projects = Projects(
             self.store, self.journal, self._locator, directory=other._where, override=other._override
         )
-        other._session_mode, other._agent = session_mode, agent
+        other._session_mode, other._agent, other._hosts = session_mode, agent, ()
         return other
 
     # Each service is imported when it is first asked for: a command or a hook pays for what it uses.
@@ -117,7 +119,9 @@ class Engram(Shelf):
         """Start, end and list sessions."""
         from engram_py.services.sessions import Sessions
 
-        return Sessions(self.store, self.journal, self.projects, mode=self._session_mode, agent=self._agent)
+        return Sessions(
+            self.store, self.journal, self.projects, mode=self._session_mode, agent=self._agent, hosts=self._hosts
+        )
 
     @cached_property
     def observations(self) -> Observations:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engram_py.capture.compiled import compiled
+from engram_py.capture.memory_blocks import without_memory_blocks
 
 TITLE_LIMIT_CHARS = 60
 
@@ -37,9 +38,10 @@ def parse_learnings(text: str) -> list[str]:
     """The items of the last section of learnings that has any; without such a section, none.
 
     A section is a heading such as ``## Key Learnings`` or ``**Erkenntnisse:**`` and the list below it, numbered
-    or else bulleted. An item is kept when it says something: 20 bytes and 4 words, or 8 characters of CJK.
+    or else bulleted. An item is kept when it says something: 20 bytes and 4 words, or 8 characters of CJK. What stands
+    in a memory block was learned before.
     """
-    for lines in reversed(list(_sections(text))):
+    for lines in reversed(list(_sections(without_memory_blocks(text)))):
         items = _items(lines, _NUMBERED) or _items(lines, _BULLET)
         if items:
             return items

@@ -47,6 +47,10 @@ class Citations:
         """The ids that one of the surfaces made visible since the session's context window began."""
         return table.visible(self._store, session_id, surfaces=surfaces)
 
+    def last_given(self, session_id: str, *surfaces: Surface) -> str | None:
+        """When one of the surfaces last gave the session anything; None if it never did."""
+        return table.last_given(self._store, session_id, surfaces=surfaces)
+
     def new_window(self, session_id: str) -> None:
         """The session's context window begins anew: what was shown in the last one may be shown again."""
         with self._store.transaction():

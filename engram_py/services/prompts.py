@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from engram_py.capture.memory_blocks import without_memory_blocks
 from engram_py.capture.normalize import TOPIC_KEY_LIMIT_CHARS, check_text, content_hash, normalize_topic_key
 from engram_py.capture.passive import learning_title, parse_learnings
 from engram_py.errors import EmptyQueryError, PromptNotFoundError
@@ -42,7 +43,7 @@ class Prompts:
 
     def save(self, content: str, *, project: str | None = None, session_id: str | None = None) -> PromptSaved:
         """Store a prompt, redacted; the same words in the same session are stored once."""
-        text, truncation, redacted = clean_content(content)
+        text, truncation, redacted = clean_content(without_memory_blocks(content).strip() or content)
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id)
             session = self._sessions.ensure(session_id, place)

@@ -97,8 +97,10 @@ class Providers:
 
     def last_sessions(self, draw: Draw, *, limit: int) -> list[SessionLine]:
         """The sessions that left anything, the last active first, and the latest with a summary if none of them has."""
-        read = session_table.recent(self._store, projects=draw.ask.reads, limit=_SESSIONS_READ, made_up=False)
-        told = self.told(draw, [line for line in read if line.summary or line.observations])
+        read = session_table.recent(
+            self._store, projects=draw.ask.reads, limit=_SESSIONS_READ, made_up=False, told=True
+        )
+        told = self.told(draw, read)
         told.sort(key=lambda line: (line.last_activity_at, bool(line.summary)), reverse=True)
         self._remark_what_was_saved(draw, [line for line in told[: 2 * limit] if not line.summary])
         if draw.ask.mode == "query":  # of so few, a session of which nothing may be said takes no place

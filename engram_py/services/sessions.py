@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -15,6 +16,7 @@ from engram_py.services.intake import clean_content, clean_session_id, intake_no
 from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp
 from engram_py.services.projects import Projects
+from engram_py.services.session_hosts import hosted, keep
 from engram_py.store import sessions as table
 from engram_py.store.database import Store
 
@@ -30,18 +32,27 @@ OWN_PREFIX = "mcp-"  # sessions that a server process opened by itself
 class Sessions:
     """Starts, continues, ends and lists sessions.
 
-    A call that names no session belongs to the one this process started; a server makes one of its own for
-    each project on its first write (``process``), a command line files under ``manual-save-<project>``.
+    A call that names no session belongs to the one this process started. A server (``process``) joins the session
+    that a hook of the same agent started, which ``hosts``, the processes above it, tell; without one it makes a
+    session of its own for each project on its first write. A command line files under ``manual-save-<project>``.
     """
 
     def __init__(
-        self, store: Store, journal: Journal, projects: Projects, *, mode: SessionMode = "manual", agent: str = ""
+        self,
+        store: Store,
+        journal: Journal,
+        projects: Projects,
+        *,
+        mode: SessionMode = "manual",
+        agent: str = "",
+        hosts: Sequence[str] = (),
     ) -> None:
         self._store = store
         self._journal = journal
         self._projects = projects
         self._mode = mode
         self.agent = agent
+        self._hosts = hosts
         self._started: dict[str, str] = {}  # project → the session this process is in
         self._entered: str | None = None  # the session that decides the project of calls which name none
 
@@ -74,6 +85,11 @@ class Sessions:
         self._projects.enter(place.project)
         return replace(state, warnings=place.warnings)
 
+    def keep_hosts(self, session_id: str, hosts: Sequence[str]) -> None:
+        """Remember below which processes the hook of a session runs: the agent's server is below one of them."""
+        with self._store.transaction():
+            keep(self._store, session_id, hosts, self._journal.now())
+
     def end(self, session_id: str, *, summary: str | None = None, at: str | None = None) -> SessionState:
         """Close a session, keeping ``summary`` when there is one; ``at`` is when it was over, unless just now.
 
@@ -102,10 +118,13 @@ class Sessions:
 
     def current_id(self, project: str) -> str:
         """The session of this process for a project; its id only, nothing is written."""
-        if project in self._started:
-            return self._started[project]
+        known = self._started.get(project)
+        if known is not None and not known.startswith(OWN_PREFIX):
+            return known
         if self._mode == "manual":
             return f"manual-save-{project}"
+        if self._hosts and (session_id := hosted(self._store, project, self._hosts)):
+            return session_id
         return self._started.setdefault(project, OWN_PREFIX + os.urandom(8).hex())
 
     def end_own(self) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
+from engram_py.capture.memory_blocks import without_memory_blocks
 from engram_py.capture.redact import CUT_MARGIN_CHARS, redact_head
 from engram_py.capture.transcripts import TURN_LIMIT_CHARS, cited_ids, spoken, turn_of, turns_of_document
 from engram_py.errors import TranscriptMissingError, TranscriptRefusedError
@@ -117,7 +118,8 @@ class Transcripts:
         """Buffer turns that are new, and count the citations in those of the agent: (added, cited)."""
         # Redaction takes its time, and other processes should not wait for it.
         known = table.known(self._store, session_id, (turn.key for turn in turns)) if turns else set()
-        clean = [(turn, _stored(turn.content)) for turn in turns if turn.key not in known]
+        said = [(turn, without_memory_blocks(turn.content).strip()) for turn in turns if turn.key not in known]
+        clean = [(turn, _stored(own)) for turn, own in said if own]
         added, cited = 0, list[int]()
         with self._store.transaction():
             now = self._journal.now()

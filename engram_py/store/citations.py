@@ -25,6 +25,12 @@ where session_id = :session_id and visible = 1 and surface in (select value from
 order by observation_id
 """
 
+LAST_GIVEN = """
+select max(injected_at)
+from injections
+where session_id = :session_id and surface in (select value from json_each(:surfaces))
+"""
+
 HIDE = "update injections set visible = 0 where session_id = :session_id and visible = 1"
 
 # An id that names nothing, or what was destroyed, is no citation.
@@ -64,6 +70,11 @@ def inject(
 def visible(store: Store, session_id: str, *, surfaces: Sequence[str]) -> set[int]:
     """The ids that one of the surfaces made visible since the session's context window began."""
     return {row[0] for row in store.rows(VISIBLE, session_id=session_id, surfaces=json.dumps(surfaces))}
+
+
+def last_given(store: Store, session_id: str, *, surfaces: Sequence[str]) -> str | None:
+    found: str | None = store.value(LAST_GIVEN, session_id=session_id, surfaces=json.dumps(surfaces))
+    return found
 
 
 def hide(store: Store, session_id: str) -> None:

@@ -26,7 +26,10 @@ SUMMARY = """coalesce(nullif(sessions.summary, ''), (
 # alone keeps the cost at the limit, not at the size of the memory.
 RECENT = f"""
 with candidates (id) as (
-    select id from (select id from sessions where {{sessions}} order by started_at desc limit :pool)
+    select id from (
+        select id from sessions where {{sessions}} and (not :told or {SUMMARY} is not null)
+        order by started_at desc limit :pool
+    )
     union
     select session_id from (
         select session_id from observations where {{observations}} and deleted_at is null
@@ -44,6 +47,8 @@ select
 from sessions
 where id in (select id from candidates) and {{sessions}}
   and (directory is not :without or {SUMMARY} is not null)
+  and (not :told or {SUMMARY} is not null
+       or exists (select 1 from observations where session_id = sessions.id and deleted_at is null))
 order by last_activity_at desc, newest desc, id
 limit :limit
 """
@@ -72,6 +77,19 @@ from sessions
 where id = :id
 """
 
+KEEP_HOSTS = """
+insert into session_hosts (session_id, hosts, started_at) values (:session_id, :hosts, :now)
+on conflict (session_id) do update set hosts = excluded.hosts, started_at = excluded.started_at
+"""
+HOSTED = """
+select session_id, hosts
+from session_hosts
+join sessions on sessions.id = session_id
+where project = :project and ended_at is null
+order by session_hosts.started_at desc, session_id
+limit 20
+"""
+
 SEARCH_PROMPTS = """
 select user_prompts.id, sync_id, session_id, project, user_prompts.content, created_at
 from prompts_fts
@@ -93,9 +111,21 @@ def last_active(store: Store, session_id: str) -> str:
     return str(store.value(LAST_ACTIVE, id=session_id) or "")
 
 
-def recent(store: Store, *, projects: Sequence[str] | None, limit: int, made_up: bool = True) -> list[SessionLine]:
-    """The sessions of the projects, the most recently active first; ``made_up``: also those that nobody ran."""
-    values = {"limit": limit, "pool": limit + _POOL, "without": None if made_up else MADE_UP}
+def keep_hosts(store: Store, session_id: str, hosts_json: str, now: str) -> None:
+    store.execute(KEEP_HOSTS, session_id=session_id, hosts=hosts_json, now=now)
+
+
+def hosted(store: Store, project: str) -> list[tuple[str, str]]:
+    """The latest live sessions of a project that a hook started, and the processes (JSON) above each hook."""
+    return [(row[0], row[1]) for row in store.tuples(HOSTED, project=project)]
+
+
+def recent(
+    store: Store, *, projects: Sequence[str] | None, limit: int, made_up: bool = True, told: bool = False
+) -> list[SessionLine]:
+    """The sessions of the projects, the most recently active first; ``made_up``: also those that nobody ran; ``told``:
+    only those that left a summary or an observation."""
+    values = {"limit": limit, "pool": limit + _POOL, "without": None if made_up else MADE_UP, "told": told}
     rows = _per_project(store, projects, RECENT_ANYWHERE, RECENT_IN_PROJECT, values)
     rows.sort(key=lambda row: row["id"])
     # Engram keeps whole seconds: of sessions of one second the one that saved last was the last.

@@ -152,3 +152,16 @@ def test_a_suggestion_names_the_topic_that_has_this_title(app: Engram) -> None:
     suggestion = app.contexts.suggest_topic(type="config", title="Deploys go through Argo CD")
 
     assert (suggestion.topic_key, suggestion.existing_id) == ("config/deploy", kept.id)
+
+
+def test_sessions_that_saved_nothing_do_not_hide_the_last_one_that_did(app: Engram, clock: FakeClock) -> None:
+    app.sessions.start("worked")
+    app.episodes.summarize("## Goal\nMove the orders.\n\n## Next Steps\n- Write the migration", session_id="worked")
+    for number in range(120):
+        clock.advance(minutes=1)
+        app.sessions.start(f"empty-{number}")
+
+    context = app.contexts.assemble()
+
+    assert [line.id for line in context.sessions] == ["worked"]
+    assert context.remarks.next_steps["worked"] == ("Write the migration",)

@@ -23,10 +23,12 @@ from engram_py.interfaces.hook.answers import listens
 from engram_py.interfaces.hook.events import Event
 from engram_py.interfaces.hook.request import BadInput, Request
 from engram_py.models.observation import Observation
+from engram_py.models.session import SessionLine
 from engram_py.services.intake import clean_session_id
+from engram_py.services.session_hosts import ancestors
 
 if TYPE_CHECKING:
-    from engram_py.models.context import Context
+    from engram_py.models.context import Context, Item
     from engram_py.services.citations import Surface
 
 SUBAGENT_TOKENS = 400
@@ -106,14 +108,35 @@ def _session_start(call: Call) -> str:
         return f"{_own_memory(call)}\n\n{RECOVERY}".strip()
     if not app.projects.for_read(session_id=session_id).project:
         return ""
-    return _shown(call, app.contexts.assemble(session_id=session_id, unasked=True), "session")
+    context = app.contexts.assemble(session_id=session_id, unasked=True)
+    if call.request.source == "resume" and (since := app.citations.last_given(session_id, "session", "compact")):
+        context = _new_since(context, since, session_id)
+        if not any(section.items for section in context.sections):
+            return ""
+    return _shown(call, context, "session")
 
 
 def _begin(call: Call) -> None:
     app, session_id = call.app, call.request.session_id
     with app.store.transaction():
         app.sessions.start(session_id, directory=str(call.request.directory))
-        app.citations.new_window(session_id)
+        app.sessions.keep_hosts(session_id, ancestors())
+        if call.request.source != "resume":  # a resumed conversation still has what it was given
+            app.citations.new_window(session_id)
+
+
+def _new_since(context: Context, since: str, session_id: str) -> Context:
+    """What other sessions did after ``since``: the resumed conversation has the rest."""
+
+    def is_new(item: Item) -> bool:
+        if isinstance(item, SessionLine):
+            return item.id != session_id and item.last_activity_at > since
+        return isinstance(item, Observation) and item.session_id != session_id and item.updated_at > since
+
+    sections = [
+        replace(section, items=tuple(item for item in section.items if is_new(item))) for section in context.sections
+    ]
+    return replace(context, sections=tuple(sections))
 
 
 def _own_memory(call: Call) -> str:

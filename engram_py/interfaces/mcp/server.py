@@ -179,8 +179,16 @@ def _open(settings: Settings, project: str | None, failure: EngramError | None, 
     if failure is not None:
         raise failure
     from engram_py.app import Engram
+    from engram_py.services.session_hosts import ancestors
 
-    app = Engram(settings=settings, directory=Path.cwd(), project=project, session_mode="process", agent=agent)
+    app = Engram(
+        settings=settings,
+        directory=Path.cwd(),
+        project=project,
+        session_mode="process",
+        agent=agent,
+        hosts=ancestors(),
+    )
     app.autosync.start()
     return app
 

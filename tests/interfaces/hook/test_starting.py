@@ -162,3 +162,23 @@ def test_other_agents_get_the_same_in_their_form(hook: Hook, agent: str, key: st
 
     text = json.loads(printed)[key] if key else printed
     assert "mem_save" in text
+
+
+def test_a_resumed_session_is_given_only_what_other_sessions_did_since(hook: Hook, memory: Engram) -> None:
+    memory.save(draft("Tokens live fifteen minutes.", type="decision"))
+    assert "Token lifetime" in hook("session-start", source="startup").context
+
+    assert hook("session-start", source="resume").context == ""
+    memory.save(draft("Pages are cached for a day.", title="Page cache", type="decision"), session_id="s2")
+    resumed = hook("session-start", source="resume").context
+    assert "Page cache" in resumed
+    assert "Token lifetime" not in resumed
+
+    assert hook("session-start", source="resume").context == ""
+    assert "Token lifetime" in hook("session-start", source="clear").context
+
+
+def test_a_session_resumed_where_nothing_was_given_starts_like_a_new_one(hook: Hook, memory: Engram) -> None:
+    memory.save(draft("Tokens live fifteen minutes.", type="decision"))
+
+    assert "Token lifetime" in hook("session-start", source="resume").context
