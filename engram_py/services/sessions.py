@@ -163,13 +163,32 @@ class Sessions:
             if held:
                 raise SessionInUseError(session_id, held)
             for prompt in table.prompts_of(self._store, session_id):
-                self._store.execute("delete from user_prompts where id = :id", id=prompt.id)
-                clock = self._journal.stamp()
-                self._journal.removed(
-                    "prompt", prompt.sync_id, project=prompt.project, clock=clock, session_id=session_id
-                )
-            self._store.execute("delete from sessions where id = :id", id=session_id)
-            self._journal.removed("session", session_id, project=session.project, clock=self._journal.stamp())
+                self.remove_prompt(prompt.id)
+            self.close_or_remove(session_id)
+
+    def remove_prompt(self, prompt_id: int) -> None:
+        """Remove a prompt for good, if it is there, leaving a tombstone. Call inside a transaction."""
+        prompt = table.prompt_by_id(self._store, prompt_id)
+        if prompt is not None:
+            self._store.execute("delete from user_prompts where id = :id", id=prompt_id)
+            clock = self._journal.stamp()
+            self._journal.removed(
+                "prompt", prompt.sync_id, project=prompt.project, clock=clock, session_id=prompt.session_id
+            )
+
+    def close_or_remove(self, session_id: str) -> bool:
+        """End a session and forget its summary and turns; where no row names it, remove it, leaving a tombstone.
+
+        Whether it was removed. Call inside a transaction.
+        """
+        session = self.get(session_id)
+        self._store.execute("delete from turns where session_id = :id", id=session_id)
+        if table.observations_in(self._store, session_id) or table.prompts_of(self._store, session_id):
+            self._write(replace(session, ended_at=session.ended_at or self._journal.now(), summary=None))
+            return False
+        self._store.execute("delete from sessions where id = :id", id=session_id)
+        self._journal.removed("session", session_id, project=session.project, clock=self._journal.stamp())
+        return True
 
     def _ensure_row(
         self, session_id: str, place: Place, directory: str, ownership_mode: str = "shared"
