@@ -79,7 +79,7 @@ def live_lines(store: Store, column: str, value: str) -> list[ObservationLine]:
 
 
 def _line(row: Row) -> ObservationLine:
-    return ObservationLine(*row[:6], bool(row["pinned"]), row["updated_at"], row["deleted_at"])
+    return ObservationLine(**{**dict(row), "pinned": bool(row["pinned"])})
 
 
 def prompts_and_sessions(store: Store, project: str) -> tuple[tuple[int, ...], tuple[str, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from engram_py import Engram
@@ -38,8 +40,8 @@ def test_a_relation_that_is_not_there_is_refused(rivals: Run, name: str) -> None
     assert "judgment_not_found" in refused.stderr
 
 
-def test_a_scan_says_what_it_would_keep_and_keeps_it_when_told(rivals: Run, data_dir: object, here: object) -> None:
-    with Engram(str(data_dir)) as app, app.store.transaction():
+def test_a_scan_says_what_it_would_keep_and_keeps_it_when_told(rivals: Run, data_dir: Path) -> None:
+    with Engram(data_dir) as app, app.store.transaction():
         app.store.execute("delete from memory_relations")
 
     first = rivals("conflicts", "scan")
@@ -54,15 +56,18 @@ def test_a_scan_out_of_its_bounds_is_refused(rivals: Run) -> None:
     assert "invalid_argument" in rivals("conflicts", "scan", "--limit", "0").stderr
 
 
-def test_what_sync_could_not_apply_is_listed(rivals: Run, data_dir: object) -> None:
+def test_what_sync_could_not_apply_is_listed(rivals: Run, data_dir: Path) -> None:
     assert rivals("conflicts", "deferred").stdout == "Nothing waits to be applied\n"
-    with Engram(str(data_dir)) as app, app.store.transaction():
-        names = "target_key, remote_seq, entity, entity_key, op, project, payload, clock, occurred_at, reason_code"
-        columns = {row[1] for row in app.store.rows("pragma table_info(sync_apply_deferred)")}
-        assert {"entity", "entity_key", "apply_status"} <= columns
-        assert names
-    assert answer(rivals("conflicts", "deferred", "--json")) == {"total": 0, "rows": []}
-    assert answer(rivals("conflicts", "deferred", "--replay", "--json"))["retried"] == 0
+    with Engram(data_dir) as app, app.store.transaction():
+        values = {"entity": "observation", "entity_key": "obs-1", "op": "upsert", "payload": "{}", "project": "widgets"}
+        values |= {"target_key": "cloud", "reason_code": "unreadable", "apply_status": "dead"}
+        app.store.insert("sync_apply_deferred", values | {"first_seen_at": "2026-01-01T00:00:00.000Z"})
+
+    found = answer(rivals("conflicts", "deferred", "--status", "dead", "--json"))
+    assert (found["total"], found["rows"][0]["entity_key"]) == (1, "obs-1")
+    assert rivals("conflicts", "deferred").stdout == "1 observation obs-1 of widgets: dead, unreadable\n"
+    assert answer(rivals("conflicts", "deferred", "--status", "deferred", "--json"))["total"] == 0
+    assert answer(rivals("conflicts", "deferred", "--replay", "--json"))["dead"] == 1
 
 
 def test_an_unknown_status_is_wrong_usage(rivals: Run) -> None:

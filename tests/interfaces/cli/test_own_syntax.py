@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import pytest
+
+from engram_py import Engram
 from tests.interfaces.cli.conftest import Run
 
 
@@ -30,3 +36,20 @@ def test_a_long_history_names_the_command_that_goes_on(run: Run) -> None:
     assert last.startswith("older versions: `engram history 1 --cursor ")
     shown = run(*last.removeprefix("older versions: `engram ").removesuffix("`").split()).stdout
     assert "--- version 1, of " in shown
+
+
+@pytest.mark.parametrize("words", [["stats"], ["doctor", "--check", "sync_queue"]])
+def test_who_does_not_sync_is_told_nothing_of_it(run: Run, data_dir: Path, words: list[str]) -> None:
+    run("save", "Uses tabs", "In Go.")
+    counts = re.compile(r"[0-9]+ (change|row)")
+    assert not counts.search(run(*words).stdout)
+
+    with Engram(data_dir) as app, app.store.transaction():
+        values = {
+            "server": "https://memory.example.org",
+            "principal": "ada",
+            "kept_in": "file",
+            "logged_in_at": "2026-01-01T00:00:00.000Z",
+        }
+        app.store.insert("cloud_logins", {"id": 1, **values})
+    assert counts.search(run(*words).stdout)
