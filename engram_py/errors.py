@@ -147,7 +147,9 @@ class NotConfirmedError(InvalidInputError):
 
     def __init__(self, what: str) -> None:
         self.what = what
-        super().__init__(f"nothing was changed: nobody confirmed to {what}", hint="pass --yes to do it without asking")
+        super().__init__(
+            f"nothing was changed; it was not confirmed: {what}", hint="pass --yes to do it without asking"
+        )
 
 
 class NothingReplacedError(InvalidInputError):

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from engram_py.doors import call
 from engram_py.interfaces.wording import age, notes, relation
-from engram_py.models.explain import Silence
+from engram_py.models.explain import NO_WORD, Silence
 from engram_py.models.observation import HIT_LINE_CHARS, Hit, Results, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40
@@ -117,6 +117,8 @@ def _why(silence: Silence) -> str:
         unseen.append(f"Only in an earlier version of [#{row}]: {words}.")
     if silence.elsewhere:
         unseen.append(f"Only other projects know: {_named(silence.elsewhere)}; {call('everywhere')} searches them.")
+    if silence.unknown and silence.reason == NO_WORD and not silence.filtered:
+        return " ".join(unseen)
     return " ".join([*unseen, why])
 
 

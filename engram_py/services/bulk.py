@@ -20,6 +20,7 @@ from engram_py.services.sight import Sight, sight_of
 from engram_py.store import browsing as table
 from engram_py.store import search as index
 from engram_py.store import sessions as session_table
+from engram_py.store.erasing import erase
 
 MOST_LISTED = 500
 _ALL = -1  # SQLite's word for no limit
@@ -106,6 +107,8 @@ class Bulk(Editing):
             for prompt_id in selection.prompts:
                 self._sessions.remove_prompt(prompt_id)
             removed = sum(self._sessions.close_or_remove(session_id) for session_id in selection.sessions)
+        if selection.prompts:
+            erase(self._store, "prompts_fts")
         return BulkDone(
             "deleted", selection.what, live, len(selection.ids) - len(live), len(selection.prompts), removed
         )

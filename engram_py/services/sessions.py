@@ -145,10 +145,16 @@ class Sessions:
     def recent(
         self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
     ) -> tuple[SessionLine, ...]:
-        """The latest sessions of a project, the most recently active first."""
+        """The latest sessions of a project, the most recently active first, without those that were emptied."""
         limit, _ = clamp("limit", limit, 1, SESSIONS_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        return tuple(table.recent(self._store, projects=place.reads, limit=limit))
+        lines = table.recent(self._store, projects=place.reads, limit=limit)
+        return tuple(line for line in lines if not self._is_emptied(line))
+
+    def _is_emptied(self, line: SessionLine) -> bool:
+        """Whether everything a session holds was deleted, and it is there only because that can be brought back."""
+        nothing = line.ended_at is not None and line.summary is None and not line.observations
+        return nothing and table.observations_in(self._store, line.id) > 0
 
     def delete(self, session_id: str) -> None:
         """Remove a session that holds no observations, and its prompts, leaving tombstones.

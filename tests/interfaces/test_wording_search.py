@@ -55,7 +55,7 @@ def anchor(word: Any, **more: Any) -> AnchorState:
 def test_a_word_of_an_earlier_version_is_not_told_as_in_no_memory() -> None:
     lines = silent("plc login", unknown=("login",), earlier=(Earlier("plc", 4),))
     assert lines[1:] == [
-        "No memory contains: login. Only in an earlier version of [#4]: plc. No memory here has any of its words.",
+        "No memory contains: login. Only in an earlier version of [#4]: plc.",
         "Next: read the history of [#4], or try other words, or search all projects (all_projects=true).",
     ]
 
@@ -199,8 +199,7 @@ def test_an_empty_answer_names_unknown_words_near_topics_and_the_next_step_in_fo
 
 def test_an_empty_answer_names_the_words_that_only_other_projects_know() -> None:
     assert silent("kafka login", unknown=("zebra",), elsewhere=("kafka",), nearest=3)[1:] == [
-        "No memory contains: zebra. Only other projects know: kafka; all_projects=true searches them. "
-        "No memory here has any of its words.",
+        "No memory contains: zebra. Only other projects know: kafka; all_projects=true searches them.",
         "Nearest: [#3].",
         "Next: search all projects (all_projects=true), or try other words.",
     ]

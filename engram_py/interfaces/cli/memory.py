@@ -99,6 +99,8 @@ def search_command(
     engram search 'timeout -redis "connection reset" type:bugfix since:30d'. A -word also goes after --, as in:
     engram search timeout -- -redis
     """
+    if not (query or kind or scope):
+        raise click.UsageError("give words, or --type or --scope to list what has these")
     with memory() as app:
         found = app.searches.search(
             text_argument(" ".join(query)),
