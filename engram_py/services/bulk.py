@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engram_py.errors import BulkFilterError
+from engram_py.errors import AmbiguousProjectError, BulkFilterError
 from engram_py.models.bulk import MOST_TITLES, BulkDone, ObservationLine, Selection
 from engram_py.models.listing import Listing
 from engram_py.models.observation import Change
@@ -66,9 +66,13 @@ class Bulk(Editing):
     ) -> Selection:
         """What of the project the filters let through; unlike a search nothing that other projects share with it.
 
-        Raises BulkFilterError for words, for a filter that is not understood, and where there is none.
+        Raises:
+            BulkFilterError: words, a filter that is not understood, or none.
+            AmbiguousProjectError: nothing names one project, nor all of them.
         """
         place, sight = self._sight(filters, project, all_projects, type, scope)
+        if not (place.project or all_projects):  # a read covers every candidate; a change must be told which
+            raise AmbiguousProjectError(place.path, place.reads or (), *(place.warnings or ("no project here",)))
         if sight.notes or not sight.said:  # what is left out of a search must not widen a deletion
             raise BulkFilterError(filters, *sight.notes)
         rows = table.lines(self._store, index.latest(self._store, sight.values, limit=_ALL))

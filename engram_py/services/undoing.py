@@ -1,4 +1,4 @@
-"""Take back the last change of an observation: its text as it was before, or its deletion."""
+"""Bring back what an observation said before its text was changed, or before it was deleted."""
 
 from __future__ import annotations
 

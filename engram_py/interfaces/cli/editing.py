@@ -58,7 +58,7 @@ def edit_command(observation_id: int, as_json: bool) -> None:
 @json_option
 @refusing
 def undo_command(observation_id: int, as_json: bool) -> None:
-    """Bring back a deleted observation; else give it the text it had before. Undoing twice is redoing."""
+    """Bring back a deleted observation, or the title and text it had before. Undoing twice is redoing."""
     with memory() as app:
         show(app.observations.undo(observation_id), app, as_json=as_json)
 

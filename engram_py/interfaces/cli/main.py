@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "timeline": ("memory", "Print what was saved around an observation."),
     "update": ("memory", "Correct an observation."),
     "edit": ("editing", "Edit an observation in your editor."),
-    "undo": ("editing", "Take back the last change of an observation, or its deletion."),
+    "undo": ("editing", "Bring back a deleted observation, or the text it had before."),
     "revert": ("editing", "Bring back an earlier text of an observation."),
     "retag": ("bulk", "Give several observations another type or scope."),
     "delete": ("bulk", "Hide observations, or destroy them with --hard; delete a session or a project."),

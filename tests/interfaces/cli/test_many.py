@@ -170,6 +170,20 @@ def test_a_filter_of_one_project_leaves_what_others_share_with_it(four: Run) -> 
     assert "Likes tea" in four("search", "tea").stdout
 
 
+def test_where_no_project_is_meant_a_change_of_many_has_to_be_told_which(
+    four: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    refused = four("delete", "--where", "type:note", "--yes")
+
+    assert refused.exit_code == 1
+    assert "ambiguous_project" in refused.stderr
+    assert "repeat it with `--project NAME`" in refused.stderr
+    assert ids(four, "--all") == [4, 3, 2, 1]
+    assert answer(four("delete", "--where", "type:note", "--project", "gizmos", "--yes", "--json"))["ids"] == [4]
+    assert answer(four("delete", "--where", "type:note", "--all", "--yes", "--json"))["ids"] == [2, 1]
+
+
 def test_a_filter_that_nothing_passes_is_no_failure(four: Run) -> None:
     done = four("delete", "--where", "type:policy")
     assert (done.exit_code, done.stdout) == (0, "Nothing to change in type:policy in widgets.\n")
