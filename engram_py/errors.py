@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from engram_py.doors import call
+
 _MOST_NAMED = 50  # of the projects there are
 
 
@@ -125,7 +127,29 @@ class EmptyQueryError(InvalidInputError):
 
     def __init__(self, text: str) -> None:
         self.text = text[:80]
-        super().__init__(f"nothing to search for in {self.text!r}", hint="give at least one word, number or #id")
+        super().__init__(f"nothing to search for in {self.text!r}", hint="give at least one word, number, #id or type")
+
+
+class BulkFilterError(InvalidInputError):
+    code = "bulk_filter"
+
+    def __init__(self, text: str, *notes: str) -> None:
+        self.text = text[:80]
+        reason = "; ".join(notes) or "it does not hold filters alone"
+        super().__init__(
+            f"{self.text!r} does not say which memories are meant: {reason}",
+            hint="give filters such as type:note until:2026-01; of words a search gives the ids. Nothing was changed",
+        )
+
+
+class NotConfirmedError(InvalidInputError):
+    code = "not_confirmed"
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(
+            f"nothing was changed; it was not confirmed: {what}", hint="pass --yes to do it without asking"
+        )
 
 
 class NothingReplacedError(InvalidInputError):
@@ -135,7 +159,7 @@ class NothingReplacedError(InvalidInputError):
         self.observation_id, self.find = observation_id, find[:80]
         super().__init__(
             f"{self.find!r} does not occur in observation #{observation_id}",
-            hint="find is literal and case-sensitive; read the content with mem_get_observation and copy from it",
+            hint=f"find is literal and case-sensitive; copy it from the content: {call('get', id=observation_id)}",
         )
 
 
@@ -167,7 +191,7 @@ class AmbiguousProjectError(InvalidInputError):
         choices = ", ".join(self.candidates) or "none known yet"
         super().__init__(
             f"{'; '.join([f'{reason}: {directory}', *more])} (candidates: {choices})",
-            hint="ask the user which project this belongs to, then repeat the call with project=NAME",
+            hint=f"ask the user which project this belongs to, then repeat it with {call('project')}",
         )
 
     def details(self) -> dict[str, Any]:
@@ -183,7 +207,8 @@ class ObservationNotFoundError(NotFoundError):
     def __init__(self, observation_id: int, *, deleted_at: str | None = None) -> None:
         self.observation_id, self.deleted_at = observation_id, deleted_at
         state = f"was deleted at {deleted_at}" if deleted_at else "does not exist"
-        super().__init__(f"observation #{observation_id} {state}", hint="find the id with mem_search or mem_context")
+        hint = f"find the id with {call('search')} or {call('context')}"
+        super().__init__(f"observation #{observation_id} {state}", hint=hint)
 
 
 class SessionNotFoundError(NotFoundError):
@@ -191,7 +216,7 @@ class SessionNotFoundError(NotFoundError):
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id[:80]
-        super().__init__(f"no session {self.session_id!r}", hint="list them with `engram sessions`")
+        super().__init__(f"no session {self.session_id!r}", hint=f"list them with {call('sessions')}")
 
 
 class PromptNotFoundError(NotFoundError):
@@ -199,7 +224,7 @@ class PromptNotFoundError(NotFoundError):
 
     def __init__(self, prompt_id: int) -> None:
         self.prompt_id = prompt_id
-        super().__init__(f"no prompt {prompt_id}", hint="list them with `engram prompts`")
+        super().__init__(f"no prompt {prompt_id}", hint=f"list them with {call('prompts')}")
 
 
 class JudgmentNotFoundError(NotFoundError):
@@ -209,7 +234,7 @@ class JudgmentNotFoundError(NotFoundError):
         self.judgment_id = judgment_id[:80]
         super().__init__(
             f"no relation {self.judgment_id!r}",
-            hint="pass the judgment_id that mem_save answered; `engram judge` lists those without a verdict",
+            hint=f"give the judgment_id that a save answered; {call('unjudged')} lists those without a verdict",
         )
 
 
@@ -218,7 +243,8 @@ class RelationNotFoundError(NotFoundError):
 
     def __init__(self, relation_id: int) -> None:
         self.relation_id = relation_id
-        super().__init__(f"no relation {relation_id}", hint="list those that wait for a verdict with `engram judge`")
+        hint = f"list those that wait for a verdict with {call('unjudged')}"
+        super().__init__(f"no relation {relation_id}", hint=hint)
 
 
 class QuestionNotFoundError(NotFoundError):
@@ -235,7 +261,7 @@ class UnknownProjectError(NotFoundError):
     def __init__(self, name: str, similar: Sequence[str] = (), known: Sequence[str] = ()) -> None:
         self.name, self.similar, self.known = name[:80], list(similar), list(known)[:_MOST_NAMED]
         near = f"; similar: {', '.join(self.similar)}" if self.similar else ""
-        super().__init__(f"no project {self.name!r}{near}", hint="list the projects with `engram projects`")
+        super().__init__(f"no project {self.name!r}{near}", hint=f"list the projects with {call('projects')}")
 
     def details(self) -> dict[str, Any]:
         return super().details() | {"available_projects": list(dict.fromkeys((*self.similar, *self.known)))}
@@ -289,6 +315,29 @@ class TopicTakenError(ConflictError):
         super().__init__(
             f"topic {topic_key!r} is already observation #{observation_id}",
             hint=f"update #{observation_id} instead, or choose another topic_key",
+        )
+
+
+class ChangedMeanwhileError(ConflictError):
+    code = "changed_meanwhile"
+
+    def __init__(self, observation_id: int) -> None:
+        self.observation_id = observation_id
+        super().__init__(
+            f"observation #{observation_id} was changed meanwhile; it stays as it is now",
+            hint=f"read it again: {call('get', id=observation_id)}",
+        )
+
+
+class NoEarlierVersionError(NotFoundError):
+    code = "no_earlier_version"
+
+    def __init__(self, observation_id: int, version: int | None) -> None:
+        self.observation_id, self.version = observation_id, version
+        wanted = "no earlier version" if version is None else f"no version {version}"
+        super().__init__(
+            f"observation #{observation_id} has {wanted}",
+            hint=f"list its versions: {call('history', id=observation_id)}",
         )
 
 

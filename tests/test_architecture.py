@@ -11,7 +11,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "engram_py"
 
 # A room may import the rooms named here, and itself. `config` and `app` are modules that count as rooms.
 MAY_IMPORT = {
-    "errors": set[str](),
+    "doors": set[str](),
+    "errors": {"doors"},
     "version": set[str](),
     "lean": set[str](),
     "models": {"errors"},
@@ -21,12 +22,12 @@ MAY_IMPORT = {
     "embed": {"models", "errors"},
     "project": {"models", "errors"},
     "sync": {"models", "errors"},
-    "services": {"store", "recall", "capture", "embed", "project", "sync", "models", "errors"},
+    "services": {"store", "recall", "capture", "embed", "project", "sync", "models", "errors", "doors"},
     # The team's server: a composition root of its own over PostgreSQL, which knows nothing of the SQLite memory.
     "cloud": {"sync", "models", "errors", "version"},
     "config": {"models", "errors"},
     "app": {"config", "services", "store", "project", "models", "errors"},
-    "interfaces": {"app", "cloud", "config", "services", "project", "models", "errors", "version"},
+    "interfaces": {"app", "cloud", "config", "services", "project", "models", "errors", "doors", "version"},
     "__main__": {"interfaces", "lean"},
     "__init__": {"app", "models", "errors", "version"},
 }

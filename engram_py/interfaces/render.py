@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any
 
+from engram_py.doors import call
 from engram_py.errors import EngramError
 from engram_py.interfaces import wording, wording_search
 from engram_py.models.listing import Listing
@@ -36,7 +37,7 @@ def why_empty(value: object) -> str:
     from engram_py.models.context import Context
 
     said = not_merged(value) if isinstance(value, Context) else ""
-    return f"Nothing here for this prompt: {said}; mem_search finds it." if said else ""
+    return f"Nothing here for this prompt: {said}; {call('search')} finds it." if said else ""
 
 
 def to_json(value: Any) -> Any:

@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import singledispatch
 from importlib import import_module
 
+from engram_py.doors import call
 from engram_py.models.amounts import amount
 from engram_py.models.observation import (
     Deleted,
@@ -30,7 +31,7 @@ _RELATED = {"related": "related to", "compatible": "compatible with", "conflicts
 def text(value: object, now: datetime) -> str:
     """The words of a result; registered for each kind of observation below, for the rest in the modules beside."""
     # What a search never shows costs it nothing.
-    for name in ("work", "care", "eval", "anchors", "vectors", "cost", "cloud"):
+    for name in ("work", "bulk", "care", "eval", "anchors", "vectors", "cost", "cloud"):
         words = import_module(f"engram_py.interfaces.wording_{name}").WORDS.get(type(value))
         if words is not None:
             return str(words(value, now))
@@ -67,12 +68,13 @@ def _saved(value: Saved, now: datetime) -> str:
     lines = [f'{verb[value.outcome]} [#{value.id}] "{value.title}" ({value.type}) in {value.project}']
     if value.scope != "project":
         lines[0] += f", {value.scope}"
+    topic = call("topic", key=value.suggested_topic_key)
     if value.topic_holder is not None:
-        lines.append(f"Near [#{value.topic_holder}]: topic_key {value.suggested_topic_key} revises that one instead.")
+        lines.append(f"Near [#{value.topic_holder}]: {topic} revises that one instead.")
     elif value.suggested_topic_key:
-        lines.append(f"topic_key to revise it later: {value.suggested_topic_key}")
+        lines.append(f"{topic} revises it later.")
     if value.candidates:
-        lines.append("May agree or conflict with older memory; give each a verdict with mem_judge:")
+        lines.append(f"May agree or conflict with older memory; give each a verdict with {call('judge')}:")
         lines += [f'- judgment_id={one.judgment_id} [#{one.id}] "{one.title}" ({one.type})' for one in value.candidates]
     return "\n".join([*lines, *notes(value.warnings)])
 
@@ -104,7 +106,7 @@ def _detail(value: Detail, now: datetime) -> str:
     lines += [relation(note) for note in value.relations]
     lines += ["", row.content]
     if value.version_total and not value.versions:
-        lines += ["", f"earlier versions: {value.version_total}; include_history=true shows them"]
+        lines += ["", f"{amount(value.version_total, 'earlier version')}; {call('history', id=row.id)} shows all."]
     for version in value.versions:
         lines += [
             "",
@@ -112,7 +114,7 @@ def _detail(value: Detail, now: datetime) -> str:
             version.content,
         ]
     if value.next_cursor is not None:
-        lines += ["", f"older versions: history_cursor={value.next_cursor}"]
+        lines += ["", f"older versions: {call('older', id=row.id, cursor=value.next_cursor)}"]
     return "\n".join([*lines, *notes(value.warnings)])
 
 
@@ -121,7 +123,7 @@ def _deleted(value: Deleted, now: datetime) -> str:
     if value.hard:
         rest = f"; {amount(value.relations_orphaned, 'relation')} orphaned" if value.relations_orphaned else ""
         return f'Destroyed [#{value.id}] "{value.title}" and its versions; this cannot be undone{rest}'
-    return f'Deleted [#{value.id}] "{value.title}"; it is hidden, hard_delete=true would destroy it'
+    return f'Deleted [#{value.id}] "{value.title}"; it is hidden, {call("destroy")} would destroy it'
 
 
 @text.register

@@ -40,7 +40,7 @@ def sections(value: Results) -> list[Section]:
 
 def head(value: Results) -> list[str]:
     """What was found, in a line, or why there is nothing."""
-    return [counted_in_order(value, value.rung)] if value.results else nothing(value)
+    return [f"{counted_in_order(value)}."] if value.results else nothing(value)
 
 
 def foot(explain: Explain) -> str:

@@ -7,14 +7,14 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from engram_py.doors import call
 from engram_py.interfaces.wording import age, notes, relation
-from engram_py.models.explain import Silence
+from engram_py.models.explain import NO_WORD, Silence
 from engram_py.models.observation import HIT_LINE_CHARS, Hit, Results, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40
 _MOST_NAMED = 8
 _TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
-_WHOLE = 0.999
 _WORD = re.compile(r"\w+")
 _QUOTE, _MINUS = re.compile(r"""["“”„«»]"""), re.compile(r"(?<!\S)-\S")
 _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
@@ -24,29 +24,23 @@ def results(value: Results, *, now: datetime, full: bool = False) -> str:
     """Hits, best first: handle, type, title, age, one line of the text. Without any, why, and what to do next."""
     if not value.results:
         return "\n".join([*nothing(value), *notes(value.warnings)])
-    head = f"{counted_in_order(value, _rung(value))} mem_get_observation(id) opens one."
+    shown = call("get", id=value.results[0].id if len(value.results) == 1 else "ID")
+    head = f"{counted_in_order(value)}. {shown} shows {'it' if len(value.results) == 1 else 'one'}."
     lines = [head, *unseen(value), *(line for hit in value.results for line in _hit(hit, value, now, full))]
     return "\n".join([*lines, *notes(value.warnings)])
 
 
-def counted_in_order(value: Results, rung: str) -> str:
-    """How many hits there are, by which step, and in which order they stand."""
-    count = len(value.results)
-    if value.rung == "named":
-        return f"{count} found as named."
-    return f"{count} found ({rung}), {'latest change' if value.rung == 'filters' else 'best'} first."
+def counted_in_order(value: Results) -> str:
+    """How many hits there are, and in which order they stand: ``3 matches, best first``."""
+    if len(value.results) == 1:
+        return "1 match"
+    orders = {"named": "as named", "filters": "latest change first", "exact": "the exact one first"}
+    return f"{len(value.results)} matches, {orders.get(value.rung, 'best first')}"
 
 
 def unseen(value: Results) -> list[str]:
     """The words of a question with hits that no memory has, in a sentence."""
-    return [f"Never seen in this memory: {_named(value.unknown)}."] if value.unknown else []
-
-
-def _rung(value: Results) -> str:
-    whole = sum(hit.coverage > _WHOLE for hit in value.results)
-    if value.rung == "exact" and len(value.results) > 1:
-        return "an exact one first"
-    return value.rung if value.rung != "all words" or whole == len(value.results) else f"all words in {whole}"
+    return [f"No memory contains: {_named(value.unknown)}."] if value.unknown else []
 
 
 def marks(hit: Hit) -> list[str]:
@@ -117,12 +111,14 @@ def _why(silence: Silence) -> str:
     if silence.filtered:
         together = " together" if len(silence.filters) > 1 else ""
         why = f"Filtered away by {_named(silence.filters)}{together}: {silence.filtered:,} with words of it."
-    unseen = [f"Never seen in this memory: {_named(silence.unknown)}."] if silence.unknown else []
+    unseen = [f"No memory contains: {_named(silence.unknown)}."] if silence.unknown else []
     for row in dict.fromkeys(one.id for one in silence.earlier):
         words = _named([one.word for one in silence.earlier if one.id == row])
         unseen.append(f"Only in an earlier version of [#{row}]: {words}.")
     if silence.elsewhere:
-        unseen.append(f"Only other projects know: {_named(silence.elsewhere)}; all_projects searches them.")
+        unseen.append(f"Only other projects know: {_named(silence.elsewhere)}; {call('everywhere')} searches them.")
+    if silence.unknown and silence.reason == NO_WORD and not silence.filtered:
+        return " ".join(unseen)
     return " ".join([*unseen, why])
 
 
@@ -159,7 +155,7 @@ def _next_step(value: Results, silence: Silence) -> str:
     if silence.marked:
         return f"Next: search without {_marks(value.query)}."
     if silence.elsewhere and not silence.promising:
-        return "Next: search all projects (all_projects, --all), or try other words."
+        return f"Next: search all projects ({call('everywhere')}), or try other words."
     if silence.promising:
         return f"Next: open [#{silence.nearest}] if that may be it, or ask with fewer or other words."
     return f"Next: {_other_words(silence)}{_elsewhere(value)}."
@@ -178,7 +174,7 @@ def _marks(query: str) -> str:
 
 def _elsewhere(value: Results) -> str:
     there = value.silence is not None and value.silence.others and value.projects is not None
-    return ", or search all projects (all_projects, --all)" if there else ""
+    return f", or search all projects ({call('everywhere')})" if there else ""
 
 
 def still(words: str, limit: int) -> str:

@@ -10,14 +10,20 @@ from typing import Any
 from engram_py.interfaces.context_text import context_text, last_active
 from engram_py.interfaces.wording import age, clock, notes, text
 from engram_py.models.amounts import amount
+from engram_py.models.browsing import RelationLine, RelationPage, RelationStats, Scanned
 from engram_py.models.context import Context, Stats, Suggestion
 from engram_py.models.listing import Listing
 from engram_py.models.observation import ReviewLine
-from engram_py.models.project import CurrentProject, Merged, ProjectLine
+from engram_py.models.project import Alike, CurrentProject, Merged, ProjectLine, Pruned, Renamed
 from engram_py.models.relation import Judged
 from engram_py.models.session import Captured, Prompt, PromptSaved, SessionLine, SessionState
 
-_EMPTY = {"due": "Nothing is due for review", "pending": "No relation waits for a verdict"}
+_EMPTY = {
+    "due": "Nothing is due for review",
+    "pending": "No relation waits for a verdict",
+    "alike": "No two projects have names alike",
+    "merged": "Nothing was merged",
+}
 
 
 def _session_state(value: SessionState, now: datetime) -> str:
@@ -67,10 +73,63 @@ def _current(value: CurrentProject, now: datetime) -> str:
 
 
 def _merged(value: Merged, now: datetime) -> str:
-    moved = f"{value.observations} observations, {value.sessions} sessions, {value.prompts} prompts"
+    moved = _counted(value.observations, value.sessions, value.prompts)
     line = f"Merged {', '.join(value.merged)} into {value.into}: {moved}; the old names go on working"
     lines = [line] + ([f"{value.folded_topics} topic(s) held by both keep both texts"] if value.folded_topics else [])
     return "\n".join([*lines, *notes(value.warnings)])
+
+
+def _counted(observations: int, sessions: int, prompts: int) -> str:
+    return f"{amount(observations, 'observation')}, {amount(sessions, 'session')}, {amount(prompts, 'prompt')}"
+
+
+def _renamed(value: Renamed, now: datetime) -> str:
+    return f"{value.project} is called {value.name} now; the old name goes on working"
+
+
+def _alike(value: Alike, now: datetime) -> str:
+    return f"{', '.join(value.names)} may be {value.into}"
+
+
+def _pruned(value: Pruned, now: datetime) -> str:
+    if not value.names:
+        return "No project is empty."
+    verb = "Would remove" if value.dry_run else "Removed"
+    return f"{verb} {amount(len(value.names), 'empty project')}: {', '.join(value.names)}"
+
+
+def _relations(value: RelationPage, now: datetime) -> str:
+    if not value.relations:
+        return "No relations"
+    lines = [_relation(one) for one in value.relations]
+    more = value.total - value.offset - len(lines)
+    return "\n".join([*lines, *([f"and {more:,} more"] if more > 0 else [])])
+
+
+def _relation(one: RelationLine) -> str:
+    verb = "may relate to" if one.judgment_status == "pending" else one.relation
+    ends = [
+        f"[#{row}] {title}" if row is not None else "a destroyed observation"
+        for row, title in ((one.source_observation, one.source_title), (one.target_observation, one.target_title))
+    ]
+    return f"{one.id} {one.sync_id} ({one.judgment_status}): {ends[0]} {verb} {ends[1]}"
+
+
+def _relation_stats(value: RelationStats, now: datetime) -> str:
+    found = {"by verdict": value.by_relation, "by state": value.by_judgment_status}
+    lines = [f"{name}: {', '.join(f'{key} {n}' for key, n in one.items()) or 'none'}" for name, one in found.items()]
+    return "\n".join(lines)
+
+
+def _scanned(value: Scanned, now: datetime) -> str:
+    new = value.candidates_found - value.already_related
+    line = f"Compared {amount(value.inspected, 'observation')}: "
+    line += f"{amount(value.candidates_found, 'pair')} alike, {new} new"
+    lines = [line + (f"; {value.inserted} kept for a verdict" if not value.dry_run else "")]
+    lines += ["Nothing was written; --apply keeps the new ones for a verdict."] if value.dry_run and new else []
+    lines += ["There were more pairs than may be kept at once; run it again."] if value.capped else []
+    lines += [f"next page: --cursor {value.next_cursor}"] if value.next_cursor is not None else []
+    return "\n".join(lines)
 
 
 def _stats(value: Stats, now: datetime) -> str:
@@ -79,10 +138,10 @@ def _stats(value: Stats, now: datetime) -> str:
     types = ", ".join(f"{name} {count}" for name, count in list(value.types.items())[:10])
     return "\n".join(
         [
-            f"{value.total_observations} observations, {value.total_sessions} sessions, {value.total_prompts} prompts, "
-            f"{value.total_relations} relations",
-            f"{amount(value.versions, 'earlier version')}, {value.deleted_observations} soft-deleted, "
-            f"{value.queued_mutations} changes queued for sync",
+            f"{_counted(value.total_observations, value.total_sessions, value.total_prompts)}, "
+            f"{amount(value.total_relations, 'relation')}",
+            f"{amount(value.versions, 'earlier version')}, {value.deleted_observations} soft-deleted"
+            + (f", {amount(value.queued_mutations, 'change')} recorded for sync" if value.syncs else ""),
             f"types: {types or 'none'}",
             f"projects: {', '.join(most) or 'none'}{more}",
             f"{value.database_path}: {value.database_bytes / 1024:,.0f} KB",
@@ -129,7 +188,7 @@ def _review_line(item: ReviewLine, now: datetime) -> str:
 def _project_line(item: ProjectLine, now: datetime) -> str:
     also = f" (also {', '.join(item.aliases)})" if item.aliases else ""
     active = f", last active: {age(item.last_activity_at, now)}" if item.last_activity_at else ""
-    return f"{item.name}: {item.observations} observations, {item.sessions} sessions{active}{also}"
+    return f"{item.name}: {amount(item.observations, 'observation')}, {amount(item.sessions, 'session')}{active}{also}"
 
 
 WORDS: dict[type, Callable[[Any, datetime], str]] = {
@@ -140,6 +199,12 @@ WORDS: dict[type, Callable[[Any, datetime], str]] = {
     Suggestion: _suggestion,
     CurrentProject: _current,
     Merged: _merged,
+    Renamed: _renamed,
+    Alike: _alike,
+    Pruned: _pruned,
+    RelationPage: _relations,
+    RelationStats: _relation_stats,
+    Scanned: _scanned,
     Stats: _stats,
     Context: _context,
     Listing: _listing,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RelationLine:
-    """A relation in a list; an end that was destroyed has no title."""
+    """A relation in a list; an end that was destroyed has no title and no id."""
 
     id: int
     sync_id: str
@@ -19,6 +19,8 @@ class RelationLine:
     target_title: str | None
     created_at: str
     updated_at: str
+    source_observation: int | None
+    target_observation: int | None
 
 
 @dataclass(frozen=True, slots=True)

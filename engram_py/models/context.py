@@ -100,7 +100,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Counts of live rows; ``projects`` the most recently active first."""
+    """Counts of live rows; ``projects`` the most recently active first; ``syncs``: whether anything syncs with it."""
 
     total_sessions: int
     total_observations: int
@@ -113,6 +113,7 @@ class Stats:
     database_path: str
     types: dict[str, int]
     projects: tuple[str, ...]
+    syncs: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,9 @@ class Earlier:
     id: int
 
 
+NO_WORD = "no memory here has any of its words"  # a reason that says nothing new where the words are named
+
+
 @dataclass(frozen=True, slots=True)
 class Silence:
     """Why nothing was answered: words this memory never saw, topics that are near, and what the filters took away.

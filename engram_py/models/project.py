@@ -51,6 +51,30 @@ class ProjectLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Alike:
+    """Projects whose names are alike: ``into`` holds the most observations, ``names`` are the others."""
+
+    into: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """The projects that were removed because nothing is kept of them; with ``dry_run``, that would be."""
+
+    names: tuple[str, ...]
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """A project's old name, which goes on working, and its new one."""
+
+    project: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Merged:
     """What moved when projects became one; the old names go on working as aliases."""
 

@@ -15,6 +15,7 @@ too under until up us ve very was we were what when where which while who whom w
 your yours
 actually already anyway basically currently even ever exactly happen happened happens maybe normally perhaps please
 probably properly really simply somehow still usually
+anybody anyone anything everybody everyone everything nobody nothing somebody someone something
 """
 
 # Spanish, German, French, Portuguese, Italian, Russian, Hindi, and then more of some, Dutch and Swedish.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from datetime import tzinfo
 
+from engram_py import doors
 from engram_py.errors import InvalidArgumentError
 from engram_py.models.context import MODES, Context, Item, Mode, Section
 from engram_py.models.observation import Observation
@@ -108,7 +109,7 @@ class Contexts(Overview):
         )
         place = ask.place
         wanted = (ask.mode, place.project, place.reads, place.source, ask.query[:SAME_PROMPT_CHARS], ask.max_bytes)
-        key = (*wanted, ask.scope, compact, unasked, place.commit, place.branch)
+        key = (*wanted, ask.scope, compact, unasked, place.commit, place.branch, doors.here())
         state = self._state()
         context = self._answers.get(key, state=state, now=ask.now)
         if context is None:

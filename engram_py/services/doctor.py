@@ -21,6 +21,7 @@ from engram_py.services.vectors import Vectors
 from engram_py.store import filesystem, health
 from engram_py.store import journal as journal_table
 from engram_py.store.database import Store
+from engram_py.store.sync_state import is_used
 from engram_py.sync.clock import parse_stamp
 
 LOW_DISK_BYTES = 100 * 1024 * 1024
@@ -221,7 +222,8 @@ class Doctor:
 
     def _sync_queue(self) -> Check:
         size = journal_table.queue_size(self._store)
-        return Check("sync_queue", "ok", f"{size} row(s) would be told to a new machine", {"mutations": size})
+        shared = f"{size} row(s) would be told to a new machine" if is_used(self._store) else "nothing syncs"
+        return Check("sync_queue", "ok", shared, {"mutations": size})
 
     def _clock_check(self) -> Check:
         mark = journal_table.get_meta(self._store, "clock")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engram_py.capture.normalize import check_text, content_hash
 from engram_py.errors import (
+    ChangedMeanwhileError,
     InvalidArgumentError,
     NothingReplacedError,
     ObservationNotFoundError,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from engram_py.services.anchor_recording import Observed
 
 _CHANGEABLE = "title, content, find and replace, type, scope, topic_key"
+_EDITED = ("title", "content", "type", "scope", "topic_key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +64,14 @@ class Editing:
     _sessions: Sessions
     _anchors: Anchors
 
-    def update(self, observation_id: int, change: Change) -> Updated:
+    def update(self, observation_id: int, change: Change, *, base: Observation | None = None) -> Updated:
         """Change the given fields of an observation; the text it had becomes a version.
 
         ``find``/``replace`` replaces every literal occurrence in the content. The project never changes.
+        ``base`` is the observation as the caller read it: the change is refused where it is not like that any more.
 
         Raises:
+            ChangedMeanwhileError: it is not what ``base`` says.
             ObservationNotFoundError: there is no such live observation.
             InvalidArgumentError: nothing to change, or ``find`` and ``replace`` do not come as a pair.
             NothingReplacedError: ``find`` does not occur.
@@ -76,6 +80,8 @@ class Editing:
         observed = self._observed(observation_id, change)
         with self._store.transaction():
             old = live_observation(self._store, observation_id)
+            if base is not None and any(getattr(old, name) != getattr(base, name) for name in _EDITED):
+                raise ChangedMeanwhileError(old.id)
             edit = self._edit(old, change)
             changed = {name: value for name, value in edit.columns.items() if getattr(old, name) != value}
             if changed:
@@ -201,13 +207,18 @@ class Editing:
         A soft-deleted one leaves search and lists, and can still be hard-deleted.
         """
         with self._store.transaction():
-            found = table.by_id(self._store, check_id(observation_id))
-            if found is None or (found.deleted_at and not hard):
-                raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at if found else None)
+            found = self.deletable(observation_id, hard=hard)
             deleted = self._destroy(found) if hard else self._hide(found)
         if hard:
             erase(self._store, "observations_fts")
         return deleted
+
+    def deletable(self, observation_id: int, *, hard: bool) -> Observation:
+        """The observation, unless there is none to delete. Raises ObservationNotFoundError, InvalidArgumentError."""
+        found = table.by_id(self._store, check_id(observation_id))
+        if found is None or (found.deleted_at and not hard):
+            raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at if found else None)
+        return found
 
     def undelete(self, observation_id: int) -> Undeleted:
         """Bring back an observation that was deleted, but not destroyed; one that is live stays as it is.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engram_py.errors import InvalidArgumentError, UnknownProjectError
 from engram_py.models.observation import Observation
-from engram_py.models.project import Merged
+from engram_py.models.project import Alike, Merged, Pruned, Renamed
 from engram_py.project.names import normalize_project, similar_projects
 from engram_py.services.identities import Identities
 from engram_py.services.journal import Journal
@@ -49,6 +49,61 @@ class Merging:
         warnings = (f'created project "{target}"',) if created else ()
         return Merged(target, tuple(sources), observations, sessions, prompts, folded, warnings)
 
+    def rename(self, project: str, name: str) -> Renamed:
+        """Give a project another name; the old one goes on working.
+
+        Raises:
+            UnknownProjectError: there is no such project.
+            InvalidArgumentError: another project has the name, or it is the same.
+        """
+        target = normalize_project(name)
+        with self._store.transaction():
+            source = self._known(normalize_project(project))
+            if table.exists(self._store, target) or self._identities.canonical(target) not in (target, source):
+                raise InvalidArgumentError(
+                    "name", name, expected="a name that no project has (`engram projects merge` joins two)"
+                )
+            if table.target_of_alias(self._store, target) is not None:  # it was called so before
+                self._drop_alias(target)
+            self.merge([source], target)
+        return Renamed(source, target)
+
+    def alike(self, name: str | None = None) -> tuple[Alike, ...]:
+        """Groups of projects with names so alike that they may be one; with ``name``, the group it is in.
+
+        Projects of different remotes are different repositories, however alike their names are.
+        """
+        lines = sorted(table.lines(self._store), key=lambda line: (-line.observations, line.name))
+        wanted = self._known(normalize_project(name)) if name else None
+        groups: list[Alike] = []
+        taken: set[str] = set()
+        for line in lines:
+            if line.name in taken:
+                continue
+            others = [one.name for one in lines if one.name not in taken | {line.name}]
+            near = similar_projects(line.name, others, limit=len(others))
+            near = [one for one in near if not self._are_apart(line.name, one)]
+            if near and wanted in (None, line.name, *near):
+                taken |= {line.name, *near}
+                groups.append(Alike(line.name, tuple(near)))
+        return tuple(groups)
+
+    def prune(self, *, dry_run: bool = False) -> Pruned:
+        """Remove the projects of which nothing is kept, and their empty sessions.
+
+        A deleted observation that can be brought back is something.
+        """
+        with self._store.transaction():
+            names = table.empty(self._store)
+            for name in () if dry_run else names:
+                for row in self._store.rows("select id from sessions where project = :name", name=name):
+                    self._store.execute("delete from sessions where id = :id", id=row["id"])
+                    self._journal.removed("session", row["id"], project=name, clock=self._journal.stamp())
+                for alias in table.aliases_of(self._store, name):
+                    self._drop_alias(alias)
+                self._remove(name)
+        return Pruned(tuple(names), dry_run)
+
     def alias(self, alias: str, project: str) -> tuple[str, str]:
         """Make ``alias`` another name of ``project``. Raises when the alias is a project with memories of its own."""
         alias, project = normalize_project(alias), normalize_project(project)
@@ -90,9 +145,21 @@ class Merging:
         self._store.execute(sql, into=target, source=source)
         for alias in table.aliases_of(self._store, source):
             self._set_alias(alias, target)
-        self._store.execute("delete from projects where name = :name", name=source)
-        self._journal.removed("project", source, project=source, clock=self._journal.stamp())
+        self._remove(source)
         self._set_alias(source, target)
+
+    def _remove(self, project: str) -> None:
+        self._store.execute("delete from projects where name = :name", name=project)
+        self._journal.removed("project", project, project=project, clock=self._journal.stamp())
+
+    def _are_apart(self, one: str, other: str) -> bool:
+        ours, theirs = table.remotes_of(self._store, one), table.remotes_of(self._store, other)
+        return bool(ours and theirs) and not {*ours} & {*theirs}
+
+    def _drop_alias(self, alias: str) -> None:
+        for name in ("project_aliases", "sync_aliases"):
+            self._store.execute(f"delete from {name} where alias = :alias", alias=alias)
+        self._journal.removed("alias", alias, project=alias, clock=self._journal.stamp())
 
     def _set_alias(self, alias: str, project: str) -> None:
         clock = self._journal.stamp()

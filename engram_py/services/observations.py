@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from engram_py.services.anchors import Anchors
+from engram_py.services.bulk import Bulk
 from engram_py.services.candidates import Candidates
-from engram_py.services.editing import Editing
 from engram_py.services.journal import Journal
 from engram_py.services.projects import Projects
 from engram_py.services.reading import Reading
 from engram_py.services.saving import Saving
 from engram_py.services.sessions import Sessions
 from engram_py.services.trail import Trail
+from engram_py.services.undoing import Undoing
 from engram_py.services.usage import Usage
 from engram_py.store.database import Store
 
 
-class Observations(Saving, Reading, Editing):
+class Observations(Saving, Reading, Bulk, Undoing):
     """Save, read, correct and delete observations."""
 
     def __init__(

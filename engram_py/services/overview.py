@@ -11,6 +11,7 @@ from engram_py.services.projects import Projects
 from engram_py.services.topic_keys import near_topic
 from engram_py.store import journal as journal_table
 from engram_py.store import projects as project_table
+from engram_py.store import sync_state
 from engram_py.store.database import Store
 
 
@@ -63,4 +64,5 @@ class Overview:
             database_path=str(self._store.path),
             types={row["type"]: row["n"] for row in types},
             projects=tuple(line.name for line in project_table.lines(self._store)),
+            syncs=sync_state.is_used(self._store),
         )

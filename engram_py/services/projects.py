@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from engram_py.doors import call
 from engram_py.errors import AmbiguousProjectError, InvalidProjectError, UnknownProjectError
 from engram_py.models.project import CurrentProject, Place, ProjectLine
 from engram_py.project.locate import Location, Locator
@@ -121,7 +122,7 @@ class Projects:
             remote=repository.remote if repository else None,
             branch=repository.branch if repository else None,
             known=bool(place.project) and table.exists(self._store, place.project),
-            hint="pass project=NAME when you save" if ambiguous else None,
+            hint=f"give {call('project')} when you save" if ambiguous else None,
             warnings=place.warnings,
         )
 

@@ -88,11 +88,7 @@ class Prompts:
             prompt = table.prompt_by_id(self._store, prompt_id)
             if prompt is None:
                 raise PromptNotFoundError(prompt_id)
-            self._store.execute("delete from user_prompts where id = :id", id=prompt_id)
-            clock = self._journal.stamp()
-            self._journal.removed(
-                "prompt", prompt.sync_id, project=prompt.project, clock=clock, session_id=prompt.session_id
-            )
+            self._sessions.remove_prompt(prompt_id)
         erase(self._store, "prompts_fts")
         return prompt
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from engram_py.capture.orders import reads_like_an_order
+from engram_py.doors import call
 from engram_py.errors import EmptyQueryError
 from engram_py.models.observation import Hit, Observation
 from engram_py.models.session import Prompt, SessionLine
@@ -184,7 +185,7 @@ class Providers:
         whole = start.endswith(_MIDNIGHT) and end.endswith(_MIDNIGHT)
         span = f"since:{days.start} until:{days.last}" if whole else f"since:{start} until:{end}"
         count = f"{more} or more" if len(rows) == LOOKED_THROUGH else f"{more}"
-        return f'{count} more saved then: mem_search("{span}")'
+        return f"{count} more saved then: {call('search for', query=span)}"
 
     def of_kind(self, draw: Draw, kind: str, *, limit: int) -> list[Observation]:
         """The latest of one type among those that changed last."""

@@ -12,8 +12,9 @@ from engram_py.services.candidates import pair_id
 from engram_py.services.intake import clean_session_id
 from engram_py.services.journal import Journal
 from engram_py.services.limits import clamp
-from engram_py.services.lookup import live_observation
+from engram_py.services.lookup import MAX_ID, live_observation
 from engram_py.services.projects import Projects
+from engram_py.store import browsing
 from engram_py.store import observations as observation_table
 from engram_py.store import relations as table
 from engram_py.store.database import Store
@@ -84,6 +85,20 @@ class Relations:
             # The verdict may read the other way round than the candidate was stored.
             verdict |= {"source_id": source.sync_id, "target_id": target.sync_id}
             return self._judged(self._record(found, verdict))
+
+    def show(self, relation: str) -> Judged:
+        """One relation with its verdict and the reason for it, by number or by judgment id.
+
+        Raises JudgmentNotFoundError.
+        """
+        key = relation.strip()
+        if key.isascii() and key.isdecimal():
+            row = browsing.relation(self._store, min(int(key[:20]), MAX_ID))
+            key = row["sync_id"] if row is not None else key
+        found = table.by_sync_id(self._store, key)
+        if found is None:
+            raise JudgmentNotFoundError(relation)
+        return self._judged(found)
 
     def pending(self, project: str | None = None, *, all_projects: bool = False, limit: int = 20) -> tuple[Judged, ...]:
         """Relations that wait for a verdict, newest first."""

@@ -86,7 +86,8 @@ class Search:
         (0..1, by idf) is no answer: then ``silence`` says why there is none. The query may hold ``"phrases"``,
         ``-word`` and filters (``recall/filters.py``). A personal search that names no project reads every project.
 
-        Raises EmptyQueryError when the query is blank, InvalidArgumentError for an unknown argument.
+        Raises EmptyQueryError when the query is blank and neither type nor scope is given, InvalidArgumentError for an
+        unknown argument.
         """
         started = time.perf_counter()
         if limit is None:
@@ -94,7 +95,7 @@ class Search:
         limit, said = clamp("limit", limit, 1, MOST)
         if match_mode not in MATCH_MODES:
             raise InvalidArgumentError("match_mode", match_mode, expected=f"one of {', '.join(MATCH_MODES)}")
-        if not query.strip():
+        if not (query.strip() or (type or "").strip() or (scope or "").strip()):
             raise EmptyQueryError(query)
         parsed = parse_query(query, filters=True)
         floor = FLOOR if floor is None else max(0.0, min(1.0, floor))

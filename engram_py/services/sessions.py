@@ -164,10 +164,16 @@ class Sessions:
     def recent(
         self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
     ) -> tuple[SessionLine, ...]:
-        """The latest sessions of a project, the most recently active first."""
+        """The latest sessions of a project, the most recently active first, without those that were emptied."""
         limit, _ = clamp("limit", limit, 1, SESSIONS_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        return tuple(table.recent(self._store, projects=place.reads, limit=limit))
+        lines = table.recent(self._store, projects=place.reads, limit=limit)
+        return tuple(line for line in lines if not self._is_emptied(line))
+
+    def _is_emptied(self, line: SessionLine) -> bool:
+        """Whether everything a session holds was deleted, and it is there only because that can be brought back."""
+        nothing = line.ended_at is not None and line.summary is None and not line.observations
+        return nothing and table.observations_in(self._store, line.id) > 0
 
     def delete(self, session_id: str) -> None:
         """Remove a session that holds no observations, and its prompts, leaving tombstones.
@@ -182,13 +188,32 @@ class Sessions:
             if held:
                 raise SessionInUseError(session_id, held)
             for prompt in table.prompts_of(self._store, session_id):
-                self._store.execute("delete from user_prompts where id = :id", id=prompt.id)
-                clock = self._journal.stamp()
-                self._journal.removed(
-                    "prompt", prompt.sync_id, project=prompt.project, clock=clock, session_id=session_id
-                )
-            self._store.execute("delete from sessions where id = :id", id=session_id)
-            self._journal.removed("session", session_id, project=session.project, clock=self._journal.stamp())
+                self.remove_prompt(prompt.id)
+            self.close_or_remove(session_id)
+
+    def remove_prompt(self, prompt_id: int) -> None:
+        """Remove a prompt for good, if it is there, leaving a tombstone. Call inside a transaction."""
+        prompt = table.prompt_by_id(self._store, prompt_id)
+        if prompt is not None:
+            self._store.execute("delete from user_prompts where id = :id", id=prompt_id)
+            clock = self._journal.stamp()
+            self._journal.removed(
+                "prompt", prompt.sync_id, project=prompt.project, clock=clock, session_id=prompt.session_id
+            )
+
+    def close_or_remove(self, session_id: str) -> bool:
+        """End a session and forget its summary and turns; where no row names it, remove it, leaving a tombstone.
+
+        Whether it was removed. Call inside a transaction.
+        """
+        session = self.get(session_id)
+        self._store.execute("delete from turns where session_id = :id", id=session_id)
+        if table.observations_in(self._store, session_id) or table.prompts_of(self._store, session_id):
+            self._write(replace(session, ended_at=session.ended_at or self._journal.now(), summary=None))
+            return False
+        self._store.execute("delete from sessions where id = :id", id=session_id)
+        self._journal.removed("session", session_id, project=session.project, clock=self._journal.stamp())
+        return True
 
     def _ensure_row(
         self, session_id: str, place: Place, directory: str, ownership_mode: str = "shared"

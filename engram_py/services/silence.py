@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from engram_py.models.explain import Silence
+from engram_py.doors import call
+from engram_py.models.explain import NO_WORD, Silence
 from engram_py.recall.bm25 import idf
 from engram_py.recall.closeness import label, lens
 from engram_py.recall.days import Days
@@ -149,8 +150,8 @@ def _reason(
     if elsewhere:
         return "no memory seen from here has any of its words"
     if known and not sight.filtered and sight.projects is not None:
-        return "only other projects know its words; all_projects searches them"
-    return "no memory here has any of its words"
+        return f"only other projects know its words; {call('everywhere')} searches them"
+    return NO_WORD
 
 
 def _elsewhere(parsed: Query, found: Found, sight: Sight) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engram_py.doors import call
 from engram_py.recall.floor import tells_elsewhere
 from engram_py.recall.query import Query
 from engram_py.services.hits import Placed
@@ -19,7 +20,7 @@ def unfamiliar_notes(query: Query, found: Found, sight: Sight, shown: Sequence[P
         return []
     words = {word for one in shown for word in one.scored.words}
     notes = [
-        f"{term.text} was never seen in this memory; it was read as {' or '.join(term.read_as)}"
+        f"no memory contains {term.text}; it was read as {' or '.join(term.read_as)}"
         for term in found.terms
         if term.read_as and term.text in words
     ]
@@ -27,6 +28,6 @@ def unfamiliar_notes(query: Query, found: Found, sight: Sight, shown: Sequence[P
     if sight.projects is not None and not (sight.filtered or query.phrases or query.excluded):
         words = {term.text for term in found.terms if term.stems}  # no days, which every project has, and no files
         elsewhere = [term.text for term in found.terms if tells_elsewhere(term) and term.text in words]
-        said = f"only other projects know {', '.join(elsewhere)}; all_projects (--all) searches them"
+        said = f"only other projects know {', '.join(elsewhere)}; {call('everywhere')} searches them"
         notes += [said] if elsewhere else []
     return notes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from engram_py.models.bulk import ObservationLine
 from engram_py.store.database import Row, Store
 from engram_py.store.observations import COLUMNS
 
@@ -20,7 +21,8 @@ select
     memory_relations.id, memory_relations.sync_id, memory_relations.relation, memory_relations.judgment_status,
     memory_relations.source_id, source.title as source_title,
     memory_relations.target_id, target.title as target_title,
-    memory_relations.created_at, memory_relations.updated_at
+    memory_relations.created_at, memory_relations.updated_at,
+    source.id as source_observation, target.id as target_observation
 from memory_relations
 left join observations as source on source.sync_id = memory_relations.source_id
 left join observations as target on target.sync_id = memory_relations.target_id
@@ -58,6 +60,33 @@ where id > :cursor and deleted_at is null
 order by id
 limit :limit
 """
+
+
+_LINE = "select id, title, type, project, scope, topic_key, pinned, updated_at, deleted_at from observations"
+LINES = f"{_LINE} where id in (select value from json_each(:ids))"
+LIVE_LINES = f"{_LINE} where {{column}} = :value and deleted_at is null order by updated_at desc, id desc"
+
+
+def lines(store: Store, ids: Sequence[int]) -> list[ObservationLine]:
+    """The observations of these ids that exist, in the order of ``ids``."""
+    found = {row["id"]: _line(row) for row in store.rows(LINES, ids=json.dumps(list(ids)))}
+    return [found[one] for one in ids if one in found]
+
+
+def live_lines(store: Store, column: str, value: str) -> list[ObservationLine]:
+    """Live observations by one column, which is a name of this program's own, latest change first."""
+    return [_line(row) for row in store.rows(LIVE_LINES.format(column=column), value=value)]
+
+
+def _line(row: Row) -> ObservationLine:
+    return ObservationLine(**{**dict(row), "pinned": bool(row["pinned"])})
+
+
+def prompts_and_sessions(store: Store, project: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The ids of a project's prompts and of its sessions."""
+    prompts = store.rows("select id from user_prompts where project = :project order by id", project=project)
+    sessions = store.rows("select id from sessions where project = :project order by id", project=project)
+    return tuple(row[0] for row in prompts), tuple(row[0] for row in sessions)
 
 
 def owners(store: Store, kind: str, ids: Sequence[object]) -> dict[object, str]:

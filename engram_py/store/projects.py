@@ -80,6 +80,28 @@ def lines(store: Store) -> list[ProjectLine]:
     ]
 
 
+# What a project must not have to be empty: a hidden observation can be brought back, so it is something.
+EMPTY = """
+select name from projects
+where not exists (select 1 from observations where project = projects.name)
+  and not exists (select 1 from user_prompts where project = projects.name)
+  and not exists (select 1 from memory_relations where project = projects.name)
+  and not exists (
+      select 1 from sessions
+      where project = projects.name
+        and (summary is not null or exists (select 1 from observations where session_id = sessions.id)
+            or exists (select 1 from user_prompts where session_id = sessions.id)
+            or exists (select 1 from turns where session_id = sessions.id))
+  )
+order by name
+"""
+
+
+def empty(store: Store) -> list[str]:
+    """The projects of which nothing is kept."""
+    return [row[0] for row in store.rows(EMPTY)]
+
+
 def move_rows(store: Store, table: str, *, project: str, into: str) -> list[Any]:
     """Give a project's rows of one table to another project; the sync keys of those that moved."""
     key = "id" if table == "sessions" else "sync_id"

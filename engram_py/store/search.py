@@ -89,6 +89,15 @@ order by updated_at desc, id desc
 limit :limit
 """
 
+# What was deleted and can be brought back, the latest deletion first.
+LATEST_DELETED = f"""
+select id
+from observations
+where {_PASSES.replace("deleted_at is null", "deleted_at is not null", 1)}
+order by deleted_at desc, id desc
+limit :limit
+"""
+
 # Each is read in the order of an index, and no further than :limit.
 _CHANGED = """
 select updated_at, id from observations indexed by {index}
@@ -184,6 +193,11 @@ def changed_between(store: Store, since: str, until: str, *, projects: Sequence[
 def latest(store: Store, sight: Mapping[str, object], *, unwanted: str | None = None, limit: int) -> list[int]:
     """The ids of what the sight lets through and ``unwanted`` does not match, latest change first."""
     return [row[0] for row in store.rows(LATEST, unwanted=unwanted, limit=limit, **sight)]
+
+
+def latest_deleted(store: Store, sight: Mapping[str, object], *, limit: int) -> list[int]:
+    """The ids of what was deleted and the sight would let through, the latest deletion first."""
+    return [row[0] for row in store.rows(LATEST_DELETED, limit=limit, **sight)]
 
 
 def beside(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> list[tuple[Any, ...]]:

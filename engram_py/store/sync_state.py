@@ -9,6 +9,10 @@ from engram_py.store.database import Row, Store
 
 LOGIN = "select * from cloud_logins where id = 1"
 
+USED = """
+select exists (select 1 from cloud_logins) or exists (select 1 from sync_chunks) or exists (select 1 from sync_exports)
+"""
+
 STATE = "select * from sync_state where target_key = :target"
 
 PROJECTS = "select * from cloud_projects where server = :server order by project"
@@ -120,6 +124,11 @@ order by cloud_projects.project
 
 
 # --- the login --------------------------------------------------------------------------------------------
+
+
+def is_used(store: Store) -> bool:
+    """Whether this memory was ever shared: through a server, or through a repository's folder."""
+    return bool(store.value(USED))
 
 
 def login(store: Store) -> Row | None:

@@ -127,7 +127,7 @@ def test_overrides_are_never_cut_and_leave_half_of_the_budget(rows: list[Observa
     text = render.text(given_context, now=NOW)
 
     assert all(f"- [#{row.id}]" in text for row in rows)
-    section = text.partition("## What is known\n")[2].rpartition("\nmem_get_observation")[0]
+    section = text.partition("## What is known\n")[2].rpartition("\nget(ID)")[0]
     assert section.startswith("- [#10000] The answer (decision, 1h): ")
     assert len(text.encode()) <= 800 or len(section.encode()) <= 400
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
+from engram_py.doors import through
 from engram_py.interfaces import render
 from engram_py.models.anchor import NOT_HERE, NOT_READ, SAVED_OUTSIDE, AnchorState
 from engram_py.models.explain import Earlier, Explain, Numbers, Rung, Silence, WordNote
@@ -34,7 +35,8 @@ def found(*hits: Hit, query: str = "timeout", **more: Any) -> Results:
 
 
 def said(value: Results, *, full: bool = False) -> list[str]:
-    return render.text(value, now=NOW, full=full).splitlines()
+    with through("mcp"):
+        return render.text(value, now=NOW, full=full).splitlines()
 
 
 def silent(query: str = "timeout", *, memories: int = 7, projects: Any = ("widgets",), **more: Any) -> list[str]:
@@ -50,12 +52,11 @@ def anchor(word: Any, **more: Any) -> AnchorState:
     return AnchorState("src/auth.py", 10, 20, word, **more)
 
 
-def test_a_word_of_an_earlier_version_is_not_told_as_never_seen() -> None:
+def test_a_word_of_an_earlier_version_is_not_told_as_in_no_memory() -> None:
     lines = silent("plc login", unknown=("login",), earlier=(Earlier("plc", 4),))
     assert lines[1:] == [
-        "Never seen in this memory: login. Only in an earlier version of [#4]: plc. "
-        "No memory here has any of its words.",
-        "Next: read the history of [#4], or try other words, or search all projects (all_projects, --all).",
+        "No memory contains: login. Only in an earlier version of [#4]: plc.",
+        "Next: read the history of [#4], or try other words, or search all projects (all_projects=true).",
     ]
 
 
@@ -64,7 +65,7 @@ def test_a_word_of_an_earlier_version_is_not_told_as_never_seen() -> None:
 
 def test_a_hit_is_its_handle_title_type_age_and_a_line() -> None:
     assert said(found(hit())) == [
-        "1 found (all words), best first. mem_get_observation(id) opens one.",
+        "1 match. mem_get_observation(id=12) shows it.",
         "[#12] Raised the timeout (bugfix, 3d)",
         "  From 5 to 30 seconds.",
     ]
@@ -163,15 +164,15 @@ def test_a_summary_whose_title_says_its_goal_is_not_named_by_it_twice(app: Engra
 @pytest.mark.parametrize(
     ("rung", "said_of_it"),
     [
-        ("filters", "2 found (filters), latest change first."),
-        ("named", "2 found as named."),
-        ("exact", "2 found (an exact one first), best first."),
-        ("any word", "2 found (any word), best first."),
+        ("filters", "2 matches, latest change first."),
+        ("named", "2 matches, as named."),
+        ("exact", "2 matches, the exact one first."),
+        ("any word", "2 matches, best first."),
     ],
 )
 def test_hits_are_said_to_stand_in_the_order_they_have(rung: str, said_of_it: str) -> None:
     value = found(hit(), hit(13), rung=rung)
-    assert said(value)[0] == f"{said_of_it} mem_get_observation(id) opens one."
+    assert said(value)[0] == f"{said_of_it} mem_get_observation(id=ID) shows one."
 
 
 # Nothing
@@ -190,7 +191,7 @@ def test_an_empty_answer_names_unknown_words_near_topics_and_the_next_step_in_fo
         promising=True,
     ) == [
         'Nothing found for "does kafka rebalance the login?" in widgets (7 memories visible from there).',
-        "Never seen in this memory: kafka, rebalance. What is nearest covers too little of the question.",
+        "No memory contains: kafka, rebalance. What is nearest covers too little of the question.",
         "Nearest: [#3]. Nearest topics: auth/login, auth/ttl.",
         "Next: open [#3] if that may be it, or ask with fewer or other words.",
     ]
@@ -198,10 +199,9 @@ def test_an_empty_answer_names_unknown_words_near_topics_and_the_next_step_in_fo
 
 def test_an_empty_answer_names_the_words_that_only_other_projects_know() -> None:
     assert silent("kafka login", unknown=("zebra",), elsewhere=("kafka",), nearest=3)[1:] == [
-        "Never seen in this memory: zebra. Only other projects know: kafka; all_projects searches them. "
-        "No memory here has any of its words.",
+        "No memory contains: zebra. Only other projects know: kafka; all_projects=true searches them.",
         "Nearest: [#3].",
-        "Next: search all projects (all_projects, --all), or try other words.",
+        "Next: search all projects (all_projects=true), or try other words.",
     ]
 
 
@@ -240,10 +240,10 @@ def test_a_filter_is_not_blamed_for_words_that_nobody_ever_saw() -> None:
 @pytest.mark.parametrize(
     ("query", "more", "step"),
     [
-        pytest.param("zebra", {}, "try other words, or search all projects (all_projects, --all)", id="words"),
+        pytest.param("zebra", {}, "try other words, or search all projects (all_projects=true)", id="words"),
         pytest.param("zebra", {"projects": None}, "try other words", id="everywhere-already"),
         pytest.param(
-            "zebra", {"nearest": 3}, "try other words, or search all projects (all_projects, --all)", id="far-away"
+            "zebra", {"nearest": 3}, "try other words, or search all projects (all_projects=true)", id="far-away"
         ),
         pytest.param(
             '"access token"',
@@ -270,9 +270,9 @@ def test_a_filter_is_not_blamed_for_words_that_nobody_ever_saw() -> None:
             id="operators",
         ),
         pytest.param(
-            'zebra ""', {}, "try other words, or search all projects (all_projects, --all)", id="quotes-of-nothing"
+            'zebra ""', {}, "try other words, or search all projects (all_projects=true)", id="quotes-of-nothing"
         ),
-        pytest.param("re-try", {}, "try other words, or search all projects (all_projects, --all)", id="hyphen"),
+        pytest.param("re-try", {}, "try other words, or search all projects (all_projects=true)", id="hyphen"),
         pytest.param(
             "who is it",
             {"unworded": True},
@@ -283,7 +283,7 @@ def test_a_filter_is_not_blamed_for_words_that_nobody_ever_saw() -> None:
         pytest.param(
             "zebra",
             {"memories": 0},
-            "save something, nothing is kept here yet, or search all projects (all_projects, --all)",
+            "save something, nothing is kept here yet, or search all projects (all_projects=true)",
             id="empty-memory",
         ),
     ],
@@ -313,7 +313,7 @@ def test_a_real_empty_answer_names_the_words_it_never_saw(app: Engram) -> None:
     lines = said(app.searches.search("kubernetes ingress"))
 
     assert len(lines) <= 4
-    assert "Never seen in this memory: kubernetes, ingress." in lines[1]
+    assert "No memory contains: kubernetes, ingress." in lines[1]
 
 
 # How it went
@@ -333,7 +333,7 @@ def explained(title: str = "Raised the timeout", **more: Any) -> Results:
 
 def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_them() -> None:
     assert said(explained()) == [
-        "1 found (all words), best first.",
+        "1 match.",
         "",
         "Hits: score = ((own words + lent by neighbours, less where little is covered, + close together, less for the"
         " words of its title that go beyond the question) + session) x factors.",
@@ -355,7 +355,8 @@ def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_t
 
 
 def test_an_explained_list_is_said_to_stand_in_the_order_it_has() -> None:
-    assert said(replace(explained(), rung="filters"))[0] == "1 found (filters), latest change first."
+    value = replace(explained(), rung="filters", results=(hit(), hit(13)))
+    assert said(value)[0] == "2 matches, latest change first."
 
 
 def test_what_was_named_is_said_not_to_be_ranked() -> None:

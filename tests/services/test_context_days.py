@@ -14,7 +14,7 @@ from engram_py.config import Settings
 from engram_py.interfaces import render
 from tests.services.conftest import FakeClock
 
-MORE = re.compile(r'\((\d+(?: or more)?) more saved then: mem_search\("([^"]*)"\)\)')
+MORE = re.compile(r'\((\d+(?: or more)?) more saved then: search\("([^"]*)"\)\)')
 
 
 def told(app: Engram, prompt: str, **arguments: Any) -> str:

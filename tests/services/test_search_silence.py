@@ -375,7 +375,7 @@ def test_a_short_word_is_not_read_as_what_its_stem_resembles(app: Engram, typed:
 def test_an_answer_says_which_word_it_read_as_another(app: Engram) -> None:
     fill(app)
     saved = kept(app, "The pgbouncer pool is full.")
-    note = "pgbuoncer was never seen in this memory; it was read as pgbouncer"
+    note = "no memory contains pgbuoncer; it was read as pgbouncer"
 
     assert app.searches.search("pgbuoncer pool").warnings == (note,)
     assert app.searches.search("pgbuoncer tulips -pool").warnings == ("left out: what has pool",)  # not found by it
@@ -395,7 +395,7 @@ def test_an_answer_says_which_words_only_other_projects_know(app: Engram) -> Non
     fill(app)
     saved = kept(app, "The pool is full: apply twice.", title="Apply", type="decision")
     kept(app, "Terraform applies.", project="gadgets")
-    note = "only other projects know terraform; all_projects (--all) searches them"
+    note = "only other projects know terraform; all_projects=True searches them"
 
     assert app.searches.search("terraform apply").warnings == (note,)
     assert app.searches.search("terraform apply", all_projects=True).warnings == ()

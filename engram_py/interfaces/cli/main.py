@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from engram_py.doors import through
 from engram_py.interfaces.cli.lazy import LazyGroup
 from engram_py.version import __version__
 
@@ -20,12 +21,18 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("project", "Write .engram.json: which project this folder is."),
     "save": ("memory", "Save an observation."),
     "search": ("memory", "Search by words, a question, a topic key or #id."),
+    "list": ("bulk", "List observations, latest change first."),
+    "recent": ("bulk", "The same as list."),
     "get": ("memory", "Print an observation whole."),
     "context": ("memory", "Print what a new session would be given."),
     "timeline": ("memory", "Print what was saved around an observation."),
     "update": ("memory", "Correct an observation."),
-    "delete": ("memory", "Hide an observation, or destroy it with --hard."),
-    "undelete": ("memory", "Bring back what was deleted without --hard."),
+    "edit": ("editing", "Edit an observation in your editor."),
+    "undo": ("editing", "Bring back a deleted observation, or the text it had before."),
+    "revert": ("editing", "Bring back an earlier text of an observation."),
+    "retag": ("bulk", "Give several observations another type or scope."),
+    "delete": ("bulk", "Hide observations, or destroy them with --hard; delete a session or a project."),
+    "undelete": ("bulk", "Bring back what was deleted without --hard."),
     "pin": ("memory", "Keep an observation on top of the context."),
     "unpin": ("memory", "Stop keeping an observation on top."),
     "history": ("memory", "Print an observation's earlier versions."),
@@ -34,7 +41,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "review": ("work", "List what is due for review, or confirm one."),
     "check": ("check", "List observations whose files changed under them."),
     "judge": ("work", "List relations without a verdict, or give one."),
-    "projects": ("project", "List, merge and alias projects."),
+    "conflicts": ("conflicts", "List relations, count them, and look for pairs nobody compared."),
+    "why": ("why", "Say what a prompt is given unasked, and why."),
+    "projects": ("project", "List, merge, rename and prune projects."),
     "stats": ("care", "Count what is kept."),
     "cost": ("cost", "Show what the memory takes of agents' context."),
     "eval": ("eval", "Run your own retrieval tests; add, list, remove them."),
@@ -49,6 +58,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cloud": ("cloud", "Share memory through a server, or run one for a team."),
     "setup": ("setup", "Put engram into coding agents: server, hooks, instructions."),
     "unsetup": ("setup", "Take engram out of a coding agent, byte for byte."),
+    "completion": ("completion", "Print the completion script of a shell."),
     "version": ("care", "Print the version."),
 }
 
@@ -74,6 +84,7 @@ def cli(ctx: click.Context, data_dir: str | None) -> None:
     Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 refused, 2 wrong usage.
     """
     ctx.obj = data_dir
+    ctx.with_resource(through("cli"))
 
 
 def run() -> int:

@@ -65,7 +65,9 @@ def save_command(
 
 @click.command("search")
 @click.argument(
-    "query", nargs=-1, required=True, help="Words, a question, a topic key, #id, and filters; - reads standard input."
+    "query",
+    nargs=-1,
+    help="Words, a question, a topic key, #id, filters; none with --type; - reads standard input.",
 )
 @click.option("--type", "kind", help="Only this type.")
 @click.option("--match", type=click.Choice(["all", "any"]), default="all", help="Start with all words, or any.")
@@ -87,7 +89,7 @@ def search_command(
     explain: bool,
     as_json: bool,
 ) -> None:
-    """Find what earlier sessions kept, best match first.
+    """Find what earlier sessions kept, best match first; --type or --scope without words lists those.
 
     A query may hold a "phrase" in quotes, -word for what must not be there, and filters: type: topic: project:
     scope: file: branch: since: until: is:pinned, is:stale or is:superseded. Dates are 2026-03-14, 2026-03, 7d or
@@ -97,6 +99,8 @@ def search_command(
     engram search 'timeout -redis "connection reset" type:bugfix since:30d'. A -word also goes after --, as in:
     engram search timeout -- -redis
     """
+    if not (query or kind or scope):
+        raise click.UsageError("give words, or --type or --scope to list what has these")
     with memory() as app:
         found = app.searches.search(
             text_argument(" ".join(query)),
@@ -220,27 +224,6 @@ def update_command(
     with memory() as app:
         updated = app.observations.update(observation_id, Change(title, text, kind, scope, topic, find, replace))
         show(updated, app, as_json=as_json)
-
-
-@click.command("delete")
-@id_argument
-@click.option("--hard", is_flag=True, help="Destroy it and its history.")
-@json_option
-@refusing
-def delete_command(observation_id: int, hard: bool, as_json: bool) -> None:
-    """Hide an observation, or destroy it with --hard."""
-    with memory() as app:
-        show(app.observations.delete(observation_id, hard=hard), app, as_json=as_json)
-
-
-@click.command("undelete")
-@id_argument
-@json_option
-@refusing
-def undelete_command(observation_id: int, as_json: bool) -> None:
-    """Bring back an observation that was deleted without --hard."""
-    with memory() as app:
-        show(app.observations.undelete(observation_id), app, as_json=as_json)
 
 
 @click.command("pin")

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import click
 
-from engram_py.interfaces.cli.support import here, json_option, memory, pass_json_on, refusing, show
+from engram_py.interfaces.cli.support import (
+    agreed,
+    confirm,
+    dry_run_option,
+    here,
+    json_option,
+    memory,
+    pass_json_on,
+    refusing,
+    show,
+    yes_option,
+)
 
 
 @click.command("init")
@@ -38,7 +49,7 @@ def init_command(name: str | None, force: bool, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def projects_command(ctx: click.Context, as_json: bool) -> None:
-    """List, merge and alias projects; alone it lists them."""
+    """List, merge, rename and prune projects; alone it lists them."""
     if not pass_json_on(ctx, as_json=as_json):
         ctx.invoke(list_command, as_json=as_json)
 
@@ -72,6 +83,57 @@ def merge_command(names: tuple[str, ...], into: str, as_json: bool) -> None:
     """Join projects that are really one; the old names go on working."""
     with memory() as app:
         show(app.merging.merge(names, into), app, as_json=as_json)
+
+
+@projects_command.command("rename")
+@click.argument("project", help="The project.")
+@click.argument("name", help="Its new name, which no project has.")
+@json_option
+@refusing
+def rename_command(project: str, name: str, as_json: bool) -> None:
+    """Give a project another name; the old one goes on working."""
+    with memory() as app:
+        show(app.merging.rename(project, name), app, as_json=as_json)
+
+
+@projects_command.command("consolidate")
+@click.argument("name", required=False, help="Only the projects like this one.")
+@yes_option
+@dry_run_option
+@json_option
+@refusing
+def consolidate_command(name: str | None, yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Find projects whose names are alike, and merge each group after asking.
+
+    Projects of different remotes are never put together. Without a terminal and --yes, nothing is merged.
+    """
+    from engram_py.models.listing import Listing
+
+    with memory() as app:
+        groups = app.merging.alike(name)
+        if dry_run or not groups:
+            show(Listing("alike", groups), app, as_json=as_json)
+            return
+        done = []
+        for group in groups:
+            if agreed(f"merge {', '.join(group.names)} into {group.into}", yes=yes):
+                done.append(app.merging.merge(group.names, group.into))
+        show(Listing("merged", tuple(done)), app, as_json=as_json)
+
+
+@projects_command.command("prune")
+@yes_option
+@dry_run_option
+@json_option
+@refusing
+def prune_command(yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Remove projects of which nothing is kept, after asking; a deleted memory that can come back is something."""
+    with memory() as app:
+        found = app.merging.prune(dry_run=True)
+        if found.names and not dry_run:
+            confirm(f"remove {', '.join(found.names)}", yes=yes)
+            found = app.merging.prune()
+        show(found, app, as_json=as_json)
 
 
 @projects_command.command("alias")

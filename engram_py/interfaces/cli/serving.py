@@ -13,6 +13,7 @@ from engram_py.interfaces.cli.support import here, refusing, settings
 
 @click.command("serve")
 @click.argument("port", required=False, type=click.IntRange(0, 65_535), help="Default: ENGRAM_PORT, else 7437.")
+@click.option("--port", "port_option", type=click.IntRange(0, 65_535), help="The same as the argument PORT.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Elsewhere than on loopback it needs a token.")
 @click.option("--socket", "path", type=click.Path(path_type=Path), help="A unix socket instead of a port.")
 @click.option("--project", help="The project of every request that names none.")
@@ -20,13 +21,22 @@ from engram_py.interfaces.cli.support import here, refusing, settings
 @click.option("--unit", type=click.Choice(["systemd", "launchd"]), help="Print a unit file that starts it, and end.")
 @refusing
 def serve_command(
-    port: int | None, host: str, path: Path | None, project: str | None, tools: str | None, unit: str | None
+    port: int | None,
+    port_option: int | None,
+    host: str,
+    path: Path | None,
+    project: str | None,
+    tools: str | None,
+    unit: str | None,
 ) -> None:
     """Serve the memory over HTTP, on this machine only: Engram's routes, /openapi.json, and MCP at /mcp.
 
     ENGRAM_HTTP_TOKEN makes every route but /health ask for it as a bearer token. SIGTERM and Ctrl-C end the server
     after the requests it is working on.
     """
+    if port is not None and port_option is not None and port != port_option:
+        raise click.UsageError(f"two ports: {port} and --port {port_option}; give one")
+    port = port_option if port is None else port
     if path is not None and port is not None:
         raise click.UsageError("a socket and a port exclude each other")
     loaded = settings()

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import click
 
 from engram_py.config import Settings, load_settings
-from engram_py.errors import DataDirError, EngramError
-from engram_py.interfaces.cli.phrases import in_commands, result_in_commands
+from engram_py.errors import DataDirError, EngramError, NotConfirmedError
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -30,6 +29,9 @@ _ID = re.compile(r"\[?#?(-?[0-9]{1,30})\]?")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 project_option = click.option("--project", help="Whose memory; default: the project of this folder.")
 all_option = click.option("--all", "all_projects", is_flag=True, help="Every project.")
+yes_option = click.option("--yes", is_flag=True, help="Do it without asking.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be changed, and change nothing.")
+where_option = click.option("--where", metavar="FILTERS", help="Those that filters let through: 'type:note until:7d'.")
 scope_option = click.option("--scope", help="project, personal or global.")
 
 
@@ -62,11 +64,11 @@ def settings() -> Settings:
 
 
 @contextmanager
-def memory() -> Iterator[Engram]:
-    """The open memory, for the project of the working directory."""
+def memory(**changes: Any) -> Iterator[Engram]:
+    """The open memory, for the project of the working directory; ``changes`` are settings of this call."""
     from engram_py.app import Engram
 
-    with Engram(settings=replace(settings(), warnings=()), directory=here(), agent="cli") as app:
+    with Engram(settings=replace(settings(), warnings=(), **changes), directory=here(), agent="cli") as app:
         yield app
 
 
@@ -99,7 +101,7 @@ def refusing(function: Callable[P, None]) -> Callable[P, None]:
                 import json
 
                 click.echo(json.dumps(exc.details(), ensure_ascii=False))
-            click.echo(f"engram: {in_commands(error_text(exc))}", err=True)
+            click.echo(f"engram: {error_text(exc)}", err=True)
             sys.exit(1)
 
     return run
@@ -119,12 +121,12 @@ def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False
     if notes and is_dataclass(value) and not isinstance(value, type):
         value = replace(value, warnings=())
     if not _on_terminal():
-        said = result_in_commands(render.text(value, now=now, full=full), value)
+        said = render.text(value, now=now, full=full)
         click.echo(said, nl=bool(said))
     elif not _print_table(value, now):
-        click.echo(printable(result_in_commands(render.text(value, now=now, full=full), value)))
+        click.echo(printable(render.text(value, now=now, full=full)))
     for note in notes:
-        click.echo(f"note: {printable(in_commands(note))}", err=True)
+        click.echo(f"note: {printable(note)}", err=True)
 
 
 def printable(text: str) -> str:
@@ -167,6 +169,25 @@ def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
             bar.update(task, completed=done, total=total)
 
         yield report
+
+
+def agreed(what: str, *, yes: bool) -> bool:
+    """Whether to do ``what``: asked on the terminal unless ``yes``. Raises NotConfirmedError when nobody is there."""
+    if yes:
+        return True
+    try:
+        return click.confirm(f"{what[:1].upper()}{what[1:]}?", err=True)
+    except click.Abort:
+        if sys.stdin is not None and sys.stdin.isatty():  # Ctrl-C
+            raise
+        click.echo(err=True)
+        raise NotConfirmedError(what) from None
+
+
+def confirm(what: str, *, yes: bool) -> None:
+    """The same for the one thing a command does. Raises NotConfirmedError for a no as well."""
+    if not agreed(what, yes=yes):
+        raise NotConfirmedError(what)
 
 
 def text_argument(value: str) -> str:

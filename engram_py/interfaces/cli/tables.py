@@ -13,7 +13,8 @@ from rich.text import Text
 
 from engram_py.interfaces.cli.support import printable
 from engram_py.interfaces.wording import age, clock, relation
-from engram_py.interfaces.wording_search import marks, named, places
+from engram_py.interfaces.wording_search import counted_in_order, marks, named, places
+from engram_py.models.bulk import ObservationLine
 from engram_py.models.context import Stats
 from engram_py.models.health import Report
 from engram_py.models.listing import Listing
@@ -52,6 +53,8 @@ def _table(value: object, now: datetime) -> RenderableType | None:
             return _explained(value)
         case Results() if value.results:
             return _results(value, now)
+        case Listing(items=(ObservationLine(), *_)):
+            return _observations(value, now)
         case Listing() if value.items:
             return _listing(value, now)
         case Stats():
@@ -80,7 +83,7 @@ def _new(title: str, *columns: str, spaced: bool = False) -> Table:
 def _results(value: Results, now: datetime) -> Table:
     several = value.projects is None or any(hit.project not in value.projects[:1] for hit in value.results)
     columns = ("id", "type", "age", *(("project",) if several else ()), "memory")
-    table = _new(f"{len(value.results)} found ({value.rung})", *columns, spaced=True)
+    table = _new(counted_in_order(value), *columns, spaced=True)
     for hit in value.results:
         lines = [f"[bold]{_cell(named(hit, hit.snippet))}[/bold]{_marks(hit)}", _cell(hit.snippet)]
         more = [places(hit, full=True), *(relation(note) for note in hit.relations)]
@@ -159,6 +162,15 @@ def _listing(value: Listing, now: datetime) -> Table | None:
     return table
 
 
+def _observations(value: Listing, now: datetime) -> Table:
+    table = _new("Observations", "id", "type", "age", "project", "memory")
+    for row in value.items:
+        when = age(row.deleted_at or row.updated_at, now)
+        marks = " [dim](pinned)[/dim]" if row.pinned else ""
+        table.add_row(f"#{row.id}", _cell(row.type[:16]), when, _cell(row.project), _cell(row.title) + marks)
+    return table
+
+
 def _session(row: SessionLine) -> str:
     agent = f" [dim]({_cell(row.agent)})[/dim]" if row.agent else ""
     summary = _cell(" ".join((row.summary or "").split())[:_SUMMARY_CHARS])
@@ -171,8 +183,9 @@ def _end(observation: int | None, title: str) -> str:
 
 def _stats(value: Stats) -> Table:
     table = _new(value.database_path, "what", "count")
-    for name in ("total_observations", "total_sessions", "total_prompts", "total_relations", "versions",
-                 "deleted_observations", "queued_mutations", "database_bytes"):  # fmt: skip
+    counts = ["total_observations", "total_sessions", "total_prompts", "total_relations", "versions"]
+    counts += ["deleted_observations", *(["queued_mutations"] if value.syncs else []), "database_bytes"]
+    for name in counts:
         table.add_row(name.removeprefix("total_").replace("_", " "), f"{getattr(value, name):,}")
     table.add_row("projects", f"{len(value.projects):,}")
     for name, count in value.types.items():

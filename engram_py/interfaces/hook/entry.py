@@ -133,6 +133,7 @@ class Run:
 
     def _handled(self, settings: Settings, request: Request) -> str:
         from engram_py.app import Engram
+        from engram_py.doors import through
         from engram_py.interfaces.hook.handlers import Call, handle
 
         assert self.event is not None
@@ -144,7 +145,8 @@ class Run:
         deadline = self.watchdog.deadline
         self.call = Call(app, self.event, self.arguments.agent, request, deadline, self.note)
         self.stage = "working"
-        return handle(self.call)
+        with through("mcp"):  # what a hook prints is read by the model, which has the tools
+            return handle(self.call)
 
     def afterwards(self) -> None:
         """What need not be waited for to answer: store what earlier hooks could not, count what was shown."""

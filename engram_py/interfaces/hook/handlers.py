@@ -20,6 +20,7 @@ from engram_py.errors import (
     TranscriptRefusedError,
 )
 from engram_py.interfaces.hook.answers import listens
+from engram_py.interfaces.hook.deserving import deserved
 from engram_py.interfaces.hook.events import Event
 from engram_py.interfaces.hook.request import BadInput, Request
 from engram_py.models.observation import Observation
@@ -152,34 +153,12 @@ def _user_prompt(call: Call) -> str:
     context, text = None, ""
     if listens(call.agent, call.event):
         try:
-            context = _deserved(call)
+            context = deserved(call.app, call.request.prompt, call.request.session_id).shown
             text = call.ready = _rendered(call, context) if context else ""
         except EngramError as exc:
             call.note(exc)
     call.settled = call.attempt(lambda: _keep_prompt(call, context, text))
     return text
-
-
-def _deserved(call: Call) -> Context | None:
-    """The one section that a prompt deserves; None for nothing. What holds always was said at the session's start."""
-    from engram_py.services.hook_gate import surely_nothing
-
-    app, prompt = call.app, call.request.prompt
-    place = app.projects.for_read(session_id=call.request.session_id)
-    if not place.project:
-        return None  # several projects, or none: nobody asked to see all of them
-    today = app.journal.moment().astimezone(None).date()
-    if app.settings.gate != "off" and surely_nothing(app.store, prompt[:_QUERY_CHARS], place.reads, today):
-        return None
-    context = app.contexts.assemble(session_id=call.request.session_id, query=prompt, mode="query", unasked=True)
-    known = app.citations.visible(call.request.session_id, "prompt", "session", "compact")
-    sections = [section for section in context.sections if section.name != "overrides" and section.items]
-    if all(isinstance(item, Observation) and item.id in known for section in sections for item in section.items):
-        return None
-    return replace(context, sections=tuple(sections))
-
-
-_QUERY_CHARS = 8_000
 
 
 def _keep_prompt(call: Call, context: Context | None, text: str) -> None:

@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.cloud.lingering import lingering
+from engram_py.doors import through
 from engram_py.errors import EngramError
 from engram_py.interfaces.http import routes
 from engram_py.interfaces.http.counting import count
@@ -129,7 +130,7 @@ class Api:
         notes = unread(found, dict(pairs), fields)
         if found.takes("notes"):
             arguments["notes"] = notes
-        with standing(self._app, dict(pairs).get("cwd")) as app:
+        with through("http"), standing(self._app, dict(pairs).get("cwd")) as app:
             with app.usage.heard() as shown:
                 value = found.function(app, **arguments)
             answer = found.answer.dump_json(value, exclude_none=True)

@@ -252,5 +252,4 @@ def payload(error: EngramError) -> dict[str, Any]:
     """Engram's shape, ``error`` for a reader and ``code`` for a program, with our next step in ``hint``."""
     details = error.details()
     code, message = details.pop("error_code"), details.pop("message")
-    details["hint"] = details["hint"].replace("mem_search or mem_context", "GET /search or GET /context")
     return {"error": message, "code": code} | details

@@ -108,13 +108,7 @@ def _answer(app: Engram, found: Results, wanted: Format, notes: Notes) -> list[S
     if wanted == "json":
         values: dict[str, Any] = render.to_json(found)
         return values | {"warnings": [*found.warnings, *notes]}
-    notes += [*found.warnings, *(wording_search.unseen(found) if found.results else _nothing(found))]
+    notes += [*found.warnings, *(wording_search.unseen(found) if found.results else wording_search.nothing(found))]
     notes += hit_notes(found.results)
     rows = {row.id: row for row in app.browsing.whole([one.id for one in found.results])}
     return [hit(rows[one.id], one) for one in found.results if one.id in rows]
-
-
-def _nothing(found: Results) -> Notes:
-    """An empty answer in the words of this door: it has no `--all`. The first line repeats the query."""
-    first, *rest = wording_search.nothing(found)
-    return [first, *(line.replace("(all_projects, --all)", "(all_projects=true)") for line in rest)]

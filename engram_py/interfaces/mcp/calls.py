@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult, TextContent
 
+from engram_py.doors import through
 from engram_py.errors import EngramError
 from engram_py.interfaces.arguments import as_text
 from engram_py.interfaces.mcp.tooling import Tool
@@ -79,7 +80,8 @@ class Memory:
 def run_tool(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str) -> CallToolResult:
     """The answer to a call. A refusal carries code, message and hint; a bug only says that it happened."""
     shown: set[int] = set()
-    result = _answered(tool, arguments, memory, agent, shown)
+    with through("mcp"):
+        result = _answered(tool, arguments, memory, agent, shown)
     try:
         _count(memory, tool, arguments, result, shown)
     except Exception:  # what is done is done, counted or not

@@ -34,6 +34,7 @@ from mcp.types import (
 )
 
 from engram_py.config import Settings
+from engram_py.doors import through
 from engram_py.errors import EngramError, InvalidInputError, NotFoundError
 from engram_py.interfaces.mcp import offers
 from engram_py.interfaces.mcp.calls import CLOSING_SECONDS, Memory
@@ -195,7 +196,7 @@ def _open(settings: Settings, project: str | None, failure: EngramError | None, 
 
 async def _with_memory(runner: Runner, ctx: Request, memory: Memory, work: Callable[[Engram], T]) -> T:
     def run() -> T:
-        with memory.use(_client_name(ctx)) as app:
+        with through("mcp"), memory.use(_client_name(ctx)) as app:
             return work(app)
 
     try:

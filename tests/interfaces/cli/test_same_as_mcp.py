@@ -116,7 +116,12 @@ def test_a_refusal_has_the_same_facts(run: Run, data_dir: Path) -> None:
 
     refused = run("get", "99", "--json")
 
-    assert json.loads(refused.stdout) == json.loads(anyio.run(call).content[0].text)
+    told, answered = json.loads(refused.stdout), json.loads(anyio.run(call).content[0].text)
+    assert (told.pop("hint"), answered.pop("hint")) == (
+        "find the id with `engram search` or `engram context`",
+        "find the id with mem_search or mem_context",
+    )
+    assert told == answered
 
 
 def _uncounted(value: dict[str, Any]) -> dict[str, Any]:

@@ -24,8 +24,8 @@ else:
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
-def in_terminal(columns: int, *words: str) -> str:
-    """What the command writes to a terminal of this width, standard error included."""
+def in_terminal(columns: int, *words: str, typed: str = "", code: int = 0) -> str:
+    """What the command writes to a terminal of this width, standard error included; ``typed`` waits in its input."""
     terminal, other_end = pty.openpty()
     fcntl.ioctl(other_end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
@@ -34,6 +34,7 @@ def in_terminal(columns: int, *words: str) -> str:
         stdin=other_end, stdout=other_end, stderr=other_end, env={**environment, "TERM": "xterm-256color"},
     ) as process:  # fmt: skip
         os.close(other_end)
+        os.write(terminal, typed.encode())
         written = b""
         try:
             while chunk := os.read(terminal, 65_536):
@@ -41,7 +42,7 @@ def in_terminal(columns: int, *words: str) -> str:
         except OSError:  # Linux: the command has closed its end
             pass
     os.close(terminal)
-    assert process.returncode == 0, written.decode()
+    assert process.returncode == code, written.decode()
     return written.decode().replace("\r\n", "\n")
 
 
@@ -69,6 +70,7 @@ def furnished(run: Run) -> None:
     [
         pytest.param(["search", "access", "token"], r"id +type +age +memory", "Fixed 令牌", id="search"),
         pytest.param(["search", "access", "token", "--all"], r"id +type +age +project +memory", "#4", id="search-all"),
+        pytest.param(["list", "--all"], r"id +type +age +project +memory", "Fixed 令牌", id="list"),
         pytest.param(["projects"], r"project +observations +sessions +prompts +active +also", "widgets", id="projects"),
         pytest.param(["sessions", "--all"], r"last active +started +state +kept", "claude-", id="sessions"),
         pytest.param(["judge"], r"judgment +new +older", "rel-", id="judge"),
@@ -84,6 +86,27 @@ def test_a_list_is_a_table_that_fits(
     assert re.search(heading, shown)
     assert content in shown
     assert max(map(width, shown.splitlines())) <= columns
+
+
+def test_a_person_is_shown_what_would_go_and_asked(furnished: None, run: Run) -> None:
+    refused = plain(in_terminal(80, "delete", "--where", "type:decision", typed="n\n", code=1))
+    assert "type:decision in widgets: 2 observations (2 decision, 1 pinned)" in refused
+    assert "Delete 2 observations? [y/N]: " in refused
+    assert "[#1]" in run("get", "1").stdout
+
+    done = plain(in_terminal(80, "delete", "--where", "type:decision", typed="y\n"))
+    assert "Deleted 2 observations of type:decision in widgets." in done
+    assert run("get", "1").exit_code == 1
+
+
+def test_an_editor_has_the_terminal(furnished: None, run: Run, monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+    script = here / "editor.sh"
+    script.write_text('#!/bin/sh\ntest -t 0 && test -t 1 && sed -i.bak s/60/90/ "$1"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(script))
+
+    assert 'Updated [#3] "Access tokens live an hour"' in plain(in_terminal(80, "edit", "3"))
+    assert "live 90 minutes" in run("get", "3").stdout
 
 
 def test_brackets_in_a_memory_are_no_markup(furnished: None) -> None:

@@ -71,6 +71,16 @@ def test_a_socket_and_a_port_exclude_each_other() -> None:
     assert (result.exit_code, "exclude each other" in result.stderr) == (2, True)
 
 
+def test_the_port_may_be_an_option() -> None:
+    assert printed("--port", "8080", "--unit", "systemd") == printed("8080", "--unit", "systemd")
+
+
+def test_two_ports_are_wrong_usage() -> None:
+    result = CliRunner().invoke(cli, ["serve", "8080", "--port", "8081"], prog_name="engram")
+    assert result.exit_code == 2
+    assert "two ports" in result.output
+
+
 def test_no_other_command_pays_for_the_server(folder: Path) -> None:
     code = """
 import sys

@@ -43,12 +43,12 @@ def test_the_list_is_engrams_and_an_empty_one_is_two_bytes(ask: Asker) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        pytest.param("kubernetes+ingress", "Never seen in this memory: kubernetes, ingress.", id="never-seen"),
+        pytest.param("kubernetes+ingress", "No memory contains: kubernetes, ingress.", id="never-seen"),
         pytest.param("timeout+type:decision", "Filtered away by type:decision", id="filtered-away"),
         pytest.param("timeout+colour:red", "colour: is not a filter", id="unknown-filter"),
         pytest.param("timeout+since:2026-02-30", "since:2026-02-30 is not a date", id="impossible-date"),
         pytest.param("timeout+-redis", "left out: what has redis", id="excluded"),
-        pytest.param("timeout+xylophone", "Never seen in this memory: xylophone.", id="never-seen-beside-a-hit"),
+        pytest.param("timeout+xylophone", "No memory contains: xylophone.", id="never-seen-beside-a-hit"),
         pytest.param("kubernetes", "Next: ", id="next-step"),
     ],
 )

@@ -22,7 +22,7 @@ async def test_an_empty_answer_is_four_lines_at_most_and_ends_with_the_next_step
     lines = (await agent.told("mem_search", query="kubernetes ingress")).splitlines()
 
     assert len(lines) <= 4
-    assert "Never seen in this memory: kubernetes, ingress." in lines[1]
+    assert "No memory contains: kubernetes, ingress." in lines[1]
     assert lines[-1].startswith("Next: ")
 
 

@@ -1,0 +1,129 @@
+"""``engram conflicts``: relations between observations, listed, counted and looked for."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from engram_py.interfaces.cli.support import (
+    all_option,
+    json_option,
+    limit_option,
+    memory,
+    pass_json_on,
+    printable,
+    project_option,
+    refusing,
+    show,
+)
+from engram_py.services.conflicts import DEFAULT, SCANNED, STATUSES
+
+
+@click.group("conflicts", invoke_without_command=True)
+@json_option
+@click.pass_context
+def conflicts_command(ctx: click.Context, as_json: bool) -> None:
+    """List relations, count them, and look for pairs nobody compared; alone it lists them. `engram judge` judges."""
+    if not pass_json_on(ctx, as_json=as_json):
+        ctx.invoke(list_command, as_json=as_json)
+
+
+@conflicts_command.command("list")
+@click.option("--status", type=click.Choice(STATUSES), help="Only those in this state.")
+@click.option("--since", help="Only those found since this time (RFC 3339).")
+@click.option("--offset", type=int, default=0, show_default=True, help="How many to skip.")
+@limit_option(DEFAULT)
+@project_option
+@all_option
+@json_option
+@refusing
+def list_command(
+    status: str | None = None,
+    since: str | None = None,
+    offset: int = 0,
+    limit: int = DEFAULT,
+    project: str | None = None,
+    all_projects: bool = False,
+    as_json: bool = False,
+) -> None:
+    """List relations, newest first, but for those found to be no conflict."""
+    with memory() as app:
+        page = app.conflicts.page(
+            project, all_projects=all_projects, status=status, since=since, limit=limit, offset=offset
+        )
+        show(page, app, as_json=as_json)
+
+
+@conflicts_command.command("show")
+@click.argument("relation", metavar="ID", help="Its number, or the judgment id as in rel-0123456789abcdef.")
+@json_option
+@refusing
+def show_command(relation: str, as_json: bool) -> None:
+    """Print one relation, its verdict and the reason for it."""
+    with memory() as app:
+        found = app.relations.show(relation)
+        show(found, app, as_json=as_json)
+    if not as_json:
+        notes = ("reason", "evidence", "confidence", "marked_by_actor", "created_at")
+        facts = {name: getattr(found.relation, name) for name in notes}
+        lines = [f"{name.replace('_', ' ')}: {fact}" for name, fact in facts.items() if fact is not None]
+        click.echo(printable("\n".join(lines)))
+
+
+@conflicts_command.command("stats")
+@project_option
+@all_option
+@json_option
+@refusing
+def stats_command(project: str | None, all_projects: bool, as_json: bool) -> None:
+    """Count relations by verdict and by state."""
+    with memory() as app:
+        show(app.conflicts.stats(project, all_projects=all_projects), app, as_json=as_json)
+
+
+@conflicts_command.command("scan")
+@click.option("--apply", is_flag=True, help="Keep each new pair, to be judged.")
+@click.option("--since", help="Only observations changed since this time (RFC 3339).")
+@click.option("--cursor", type=int, default=0, show_default=True, help="Go on after an earlier page.")
+@click.option("--limit", type=int, default=SCANNED, show_default=True, help="Most observations to compare.")
+@project_option
+@all_option
+@json_option
+@refusing
+def scan_command(
+    apply: bool, since: str | None, cursor: int, limit: int, project: str | None, all_projects: bool, as_json: bool
+) -> None:
+    """Look for pairs of observations that may say the same or the opposite. Without --apply nothing is written."""
+    with memory() as app:
+        found = app.conflicts.scan(
+            project, all_projects=all_projects, since=since, apply=apply, limit=limit, cursor=cursor
+        )
+        show(found, app, as_json=as_json)
+
+
+@conflicts_command.command("deferred")
+@click.option("--status", type=click.Choice(["deferred", "dead"]), help="Only those in this state.")
+@click.option("--replay", is_flag=True, help="Try once more to apply them.")
+@limit_option(DEFAULT)
+@json_option
+@refusing
+def deferred_command(status: str | None, replay: bool, limit: int, as_json: bool) -> None:
+    """List what sync brought and could not be applied: it waits for something else, or cannot be read."""
+    with memory() as app:
+        if replay:
+            done = app.autosync.replay()
+            text = ", ".join(f"{count} {name}" for name, count in done.items())
+            click.echo(json.dumps(done) if as_json else text)
+            return
+        total, rows = app.autosync.deferred(status=status, limit=max(1, limit))
+    if as_json:
+        click.echo(json.dumps({"total": total, "rows": rows}, ensure_ascii=False, indent=2))
+        return
+    lines = [
+        f"{row['id']} {row['entity']} {row['entity_key']} of {row['project']}: {row['apply_status']}, "
+        f"{row['last_error'] or row['reason_code']}"
+        for row in rows
+    ]
+    more = [f"and {total - len(rows):,} more"] if total > len(rows) else []
+    click.echo(printable("\n".join([*lines, *more])) if rows else "Nothing waits to be applied")

@@ -1,0 +1,116 @@
+"""The commands that change one text: ``edit`` in an editor, ``undo`` and ``revert``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from engram_py.errors import EngramError, InvalidArgumentError
+from engram_py.interfaces.cli.support import OBSERVATION_ID, json_option, memory, refusing, settings, show
+
+if TYPE_CHECKING:
+    from engram_py.models.observation import Change, Observation
+
+id_argument = click.argument("observation_id", metavar="ID", type=OBSERVATION_ID, help="Its number, as in 12 or #12.")
+
+# The head of the edited file: what a line is called there, and the field it is.
+_FIELDS = {"title": "title", "type": "type", "scope": "scope", "topic": "topic_key"}
+
+
+@click.command("edit")
+@id_argument
+@json_option
+@refusing
+def edit_command(observation_id: int, as_json: bool) -> None:
+    """Edit an observation in $VISUAL or $EDITOR; its old text stays in its history.
+
+    The file begins with its title, type, scope and topic, then a blank line, then the text. Where somebody changed the
+    observation meanwhile, nothing is overwritten: it stays as it is, and the edited file is kept and named.
+    """
+    if not (sys.stdin is not None and sys.stdin.isatty()) and not {"VISUAL", "EDITOR"} & os.environ.keys():
+        expected = "set where there is no terminal; `engram update` takes the new text as an argument"
+        raise InvalidArgumentError("EDITOR", None, expected=expected)
+    with memory() as app:
+        base = app.observations.get(observation_id).observation
+    file = _written(base)
+    try:
+        click.edit(filename=str(file))
+        change = _read(file.read_text(encoding="utf-8"), base)
+        with memory() as app:
+            updated = app.observations.update(base.id, change, base=base)
+            show(updated, app, as_json=as_json)
+    except (EngramError, click.ClickException, OSError, UnicodeDecodeError):
+        if _is_edited(file, base):
+            click.echo(f"note: your text is kept in {file}", err=True)
+        else:
+            file.unlink(missing_ok=True)
+        raise
+    file.unlink(missing_ok=True)
+
+
+@click.command("undo")
+@id_argument
+@json_option
+@refusing
+def undo_command(observation_id: int, as_json: bool) -> None:
+    """Bring back a deleted observation, or the title and text it had before. Undoing twice is redoing."""
+    with memory() as app:
+        show(app.observations.undo(observation_id), app, as_json=as_json)
+
+
+@click.command("revert")
+@id_argument
+@click.option("--version", type=int, help="Which text; default: the latest earlier one. See `engram history ID`.")
+@json_option
+@refusing
+def revert_command(observation_id: int, version: int | None, as_json: bool) -> None:
+    """Bring back an earlier title and text; what they replace becomes a version."""
+    with memory() as app:
+        show(app.observations.revert(observation_id, version), app, as_json=as_json)
+
+
+def _text(row: Observation) -> str:
+    head = [f"{name}: {getattr(row, field) or ''}".rstrip() for name, field in _FIELDS.items()]
+    return "\n".join([*head, "", row.content, ""])
+
+
+def _written(row: Observation) -> Path:
+    """The observation as a file that its owner alone can read, beside the database."""
+    folder = settings().data_dir / "edits"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f"{row.id}-", suffix=".md", dir=folder)
+    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        file.write(_text(row))
+    return Path(name)
+
+
+def _is_edited(file: Path, row: Observation) -> bool:
+    try:
+        return file.read_bytes() != _text(row).encode()
+    except OSError:
+        return False
+
+
+def _read(text: str, base: Observation) -> Change:
+    """What differs from ``base``. Raises InvalidArgumentError for a head that is not one."""
+    from engram_py.models.observation import Change
+
+    head, blank, content = text.replace("\r\n", "\n").lstrip("\ufeff").partition("\n\n")
+    found: dict[str, str] = {}
+    for line in head.splitlines():
+        name, colon, value = line.partition(":")
+        if not colon or name.strip().lower() not in _FIELDS:
+            expected = f"{', '.join(f'{one}:' for one in _FIELDS)}, then a blank line, then the text"
+            raise InvalidArgumentError("the file's head", line, expected=expected)
+        found[_FIELDS[name.strip().lower()]] = value.strip()
+    if not blank:
+        raise InvalidArgumentError("the file", head, expected="a head, a blank line and a text")
+    changed = {name: value for name, value in found.items() if value != (getattr(base, name) or "")}
+    if content.strip() != base.content.strip():
+        changed["content"] = content
+    return Change(**changed or {"title": base.title})
