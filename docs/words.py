@@ -110,6 +110,8 @@ ERRORS = {
     "network_filesystem": "The data directory is on NFS, SMB or the like, where SQLite's WAL is unsafe.",
     "store_too_new": "A newer engram_py migrated the file.",
     "store_damaged": "SQLite finds the file malformed, or it is no database.",
+    "store_gone": "The file was removed or renamed while a server had it open; nothing is written until one is there.",
+    "store_replaced": "The file was replaced in the middle of a write, which did not reach the new one.",
     "store_busy": "Another process held the write lock for longer than a writer waits.",
     "disk_full": "There is no space left. The write was rolled back.",
     "store_read_only": "The file or its directory cannot be written.",

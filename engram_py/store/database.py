@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sqlite3
 import threading
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from engram_py.errors import StoreError
+from engram_py.errors import StoreError, StoreGoneError, StoreReplacedError
 from engram_py.store import filesystem, migrations
 from engram_py.store.connection import LOCK_PATIENCE_SECONDS, begin_immediate, connect, use_wal
 from engram_py.store.sqlite_errors import translated
@@ -19,6 +20,9 @@ from engram_py.store.sqlite_errors import translated
 Row = sqlite3.Row
 
 _NONE_YET = (-1, -1)  # no file's identity
+_COUNT = "select count(*) from observations where deleted_at is null"
+
+logger = logging.getLogger(__name__)
 
 
 class Store:
@@ -41,16 +45,18 @@ class Store:
         self.visible: tuple[object, dict[Any, Any]] = (None, {})  # what projects see, and since which write
         self.after_write: list[Callable[[], None]] = []  # called when a transaction was committed; must not raise
         self.opened = 1  # how often: again where the file was replaced
+        self.news: list[str] = []  # what happened to the file, for the next answer to say
         self._connection = self._connect()
-        self._inode = self._file_identity()
 
     @classmethod
     def open(cls, data_dir: Path) -> Store:
         return cls(data_dir / filesystem.DATABASE_NAME)
 
     def _connect(self) -> sqlite3.Connection:
+        """A connection to the file at the path, brought up to date; ``_inode`` and ``_log`` name it and its log."""
         filesystem.prepare_data_dir(self.path.parent)
         filesystem.create_private_file(self.path)
+        inode = _identity(self._file)  # before it is opened: a file put there meanwhile is seen by the next statement
         connection = connect(self.path)
         try:
             with translated(self.path):
@@ -58,13 +64,18 @@ class Store:
             use_wal(connection, self.path)
             if pending:
                 migrations.migrate(connection, self.path)
+            connection.execute("select 1 from sqlite_master").fetchone()  # the log exists from the first read on
         except BaseException:
             connection.close()
             raise
+        self._inode, self._log = inode, _identity(f"{self._file}-wal")
         return connection
 
     def close(self) -> None:
         with self._lock:
+            if self._moved:
+                with contextlib.suppress(sqlite3.Error, StoreError, OSError):
+                    self._leave()
             self._connection.close()
 
     # --- reading ---------------------------------------------------------------------------------------
@@ -101,8 +112,7 @@ class Store:
                 with self._savepoint():
                     yield
                 return
-            connection = self._usable()
-            begin_immediate(connection, self.path, patience=self.patience)
+            connection = self._begun()
             self._depth = 1
             try:
                 with translated(self.path):
@@ -113,9 +123,20 @@ class Store:
                 if connection.in_transaction:
                     with contextlib.suppress(sqlite3.Error):
                         connection.execute("rollback")
+            if self._moved:  # while it was written: it went into the file that stood there before
+                raise StoreReplacedError(self._file)
             self.writes += 1
             for told in self.after_write:
                 told()
+
+    def _begun(self) -> sqlite3.Connection:
+        """The connection with the write lock of the file that is at the path: while it waited, one may be put there."""
+        while True:
+            connection = self._usable()
+            begin_immediate(connection, self.path, patience=self.patience)
+            if not self._moved:
+                return connection
+            connection.execute("rollback")
 
     @contextmanager
     def in_passing(self) -> Iterator[sqlite3.Connection | None]:
@@ -145,7 +166,7 @@ class Store:
     def at_rest(self, *, writing: bool) -> bool:
         """Whether no other thread uses the file just now, and, with ``writing``, no other process has the write lock.
         Never waits: not for a file that somebody put in the place of this one either."""
-        if self._file_identity() != self._inode:
+        if self._moved:
             return False
         try:
             with self.in_passing() as connection:
@@ -218,20 +239,70 @@ class Store:
             self._connection.close()
             self.opened += 1
             self._inode = _NONE_YET
+            self.common_words.clear()
             self._connection = self._connect()
-            self._inode = self._file_identity()
 
     def _usable(self) -> sqlite3.Connection:
         # Somebody restored a backup over the file, or removed it, while this process held it open: writes to
         # the old inode would be acknowledged and gone.
         self.asked += 1
-        if not self._depth and self._file_identity() != self._inode:
-            self.reopen()
+        if not self._depth and self._moved:
+            self._follow()
         return self._connection
 
-    def _file_identity(self) -> tuple[int, int] | None:
+    @property
+    def _moved(self) -> bool:
+        """Whether another file than the one that is open stands at the path, or none."""
+        return _identity(self._file) != self._inode
+
+    def _follow(self) -> None:
+        """Open the file that stands at the path now.
+
+        Raises StoreGoneError where there is none: a new one would be empty, and what is kept in it lost when the file
+        is put back.
+        """
+        held = self._observations()
+        with translated(self.path), contextlib.suppress(sqlite3.ProgrammingError):  # closed by a reopening that failed
+            self._leave()
+        if not self.path.exists():
+            raise StoreGoneError(self._file)
+        self.reopen()
+        was = "" if held is None else f"; the one before it held {held}"
+        news = f"{self.path.name} was replaced while it was open: it holds {self._observations()} observations now{was}"
+        logger.warning("%s: %s", self.path, news)
+        self.news.append(f"{news}. What follows is read and saved there")
+
+    def tell(self) -> list[str]:
+        """What happened to the file since somebody was told, once."""
+        with self._lock:
+            news, self.news = self.news, []
+        return news
+
+    def _leave(self) -> None:
+        """Bring what the log holds into the file that was open, wherever that is now, and the log out of the way of
+        the file in its place: SQLite would write the one's pages over the other's. Others that had the same file open
+        do the same, one at a time, and whoever is late finds a log that is not its own."""
+        self._connection.execute("pragma wal_checkpoint(passive)").fetchone()
+        if not self.path.exists():  # it may be put back, and its log is needed then
+            return
+        begin_immediate(self._connection, self.path, patience=self.patience)
         try:
-            stat = os.stat(self._file)  # noqa: PTH116 (asked before each statement: a Path takes three times as long)
-        except OSError:
-            return None
-        return (stat.st_dev, stat.st_ino)
+            if _identity(f"{self._file}-wal") == self._log:
+                for suffix in ("-shm", "-wal"):
+                    self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        finally:
+            self._connection.execute("rollback")
+
+    def _observations(self) -> int | None:
+        """How many live observations the open file has; None while none is open."""
+        with contextlib.suppress(sqlite3.Error):
+            return int(self._connection.execute(_COUNT).fetchone()[0])
+        return None
+
+
+def _identity(file: str) -> tuple[int, int] | None:
+    try:
+        stat = os.stat(file)  # noqa: PTH116 (asked before each statement: a Path takes three times as long)
+    except OSError:
+        return None
+    return (stat.st_dev, stat.st_ino)
