@@ -358,6 +358,17 @@ class StoreDamagedError(StoreError):
         )
 
 
+class IndexDamagedError(StoreError):
+    code = "index_damaged"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"the search index in {path} is damaged: {reason}",
+            hint="run `engram doctor --fix`: it makes the index again from what was saved",
+        )
+
+
 class StoreGoneError(StoreError):
     code = "store_gone"
 

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from engram_py.errors import StoreError, StoreGoneError, StoreReplacedError
+from engram_py.errors import IndexDamagedError, StoreError, StoreGoneError, StoreReplacedError
 from engram_py.store import filesystem, migrations
 from engram_py.store.connection import LOCK_PATIENCE_SECONDS, begin_immediate, connect, use_wal
+from engram_py.store.soundness import is_of_index
 from engram_py.store.sqlite_errors import translated
 
 Row = sqlite3.Row
@@ -82,18 +83,18 @@ class Store:
 
     def rows(self, sql: str, **values: Any) -> list[Row]:
         """All rows of a query. Values are bound by name."""
-        with self._lock, translated(self.path):
+        with self._lock, self._said():
             return self._usable().execute(sql, values).fetchall()
 
     def tuples(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query as plain tuples: of thousands of rows, in half the time."""
-        with self._lock, translated(self.path):
+        with self._lock, self._said():
             cursor = self._usable().cursor()
             cursor.row_factory = None
             return cursor.execute(sql, values).fetchall()
 
     def row(self, sql: str, **values: Any) -> Row | None:
-        with self._lock, translated(self.path):
+        with self._lock, self._said():
             found: Row | None = self._usable().execute(sql, values).fetchone()
             return found
 
@@ -115,7 +116,7 @@ class Store:
             connection = self._begun()
             self._depth = 1
             try:
-                with translated(self.path):
+                with self._said():
                     yield
                     connection.execute("commit")
             finally:
@@ -230,8 +231,19 @@ class Store:
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
         """The connection itself, for what is about the file (backup, integrity), while nothing else runs."""
-        with self._lock, translated(self.path):
+        with self._lock, self._said():
             yield self._usable()
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        """Turn SQLite's failures into ours, those of the search index into IndexDamagedError."""
+        with translated(self.path):
+            try:
+                yield
+            except sqlite3.Error as exc:
+                if reason := is_of_index(self._connection, exc):
+                    raise IndexDamagedError(self._file, reason) from exc
+                raise
 
     def reopen(self) -> None:
         """Close and open again: after the file was replaced. When that fails, the next call tries again."""
