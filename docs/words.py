@@ -213,7 +213,8 @@ CHECKS = {
     "integrity": ("SQLite's `integrity_check` of all but the search index.", ""),
     "schema": ("Every trigger is there.", "recreates them, rebuilds the index"),
     "search_index": (
-        "The full-text index is there and sound, and holds the rows of its table, with terms of this version; no rebuild is unfinished.",
+        "The full-text index is there, sound, and holds the rows of its table, with terms of this version; no rebuild "
+        "is unfinished.",
         "rebuilds the index; the rest is for `engram reindex`",
     ),
     "orphans": ("Every row has the session or observation it depends on.", "recreates sessions, marks relations"),
