@@ -7,6 +7,7 @@ import logging
 import os
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from engram_py.store.sqlite_errors import translated
 Row = sqlite3.Row
 
 _NONE_YET = (-1, -1)  # no file's identity
+_OPEN: Counter[tuple[int, int] | None] = Counter()  # how often this process has a file open
 _COUNT = "select count(*) from observations where deleted_at is null"
 
 logger = logging.getLogger(__name__)
@@ -47,6 +49,7 @@ class Store:
         self.after_write: list[Callable[[], None]] = []  # called when a transaction was committed; must not raise
         self.opened = 1  # how often: again where the file was replaced
         self.news: list[str] = []  # what happened to the file, for the next answer to say
+        self._held: tuple[int, int] | None = None  # the file that `_OPEN` counts for this
         self._connection = self._connect()
 
     @classmethod
@@ -58,6 +61,8 @@ class Store:
         filesystem.prepare_data_dir(self.path.parent)
         filesystem.create_private_file(self.path)
         inode = _identity(self._file)  # before it is opened: a file put there meanwhile is seen by the next statement
+        if _OPEN[inode] < 1:
+            filesystem.drop_foreign_log(self.path)
         connection = connect(self.path)
         try:
             with translated(self.path):
@@ -70,14 +75,22 @@ class Store:
             connection.close()
             raise
         self._inode, self._log = inode, _identity(f"{self._file}-wal")
+        self._held = inode
+        _OPEN[inode] += 1
         return connection
+
+    def _disconnect(self) -> None:
+        self._connection.close()
+        if self._held is not None:
+            _OPEN[self._held] -= 1
+            self._held = None
 
     def close(self) -> None:
         with self._lock:
             if self._moved:
                 with contextlib.suppress(sqlite3.Error, StoreError, OSError):
                     self._leave()
-            self._connection.close()
+            self._disconnect()
 
     # --- reading ---------------------------------------------------------------------------------------
 
@@ -248,7 +261,7 @@ class Store:
     def reopen(self) -> None:
         """Close and open again: after the file was replaced. When that fails, the next call tries again."""
         with self._lock:
-            self._connection.close()
+            self._disconnect()
             self.opened += 1
             self._inode = _NONE_YET
             self.common_words.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -89,6 +90,27 @@ def test_a_backup_moved_over_an_open_file_stays_as_sound_as_it_was(
             assert integrity(app.store) == []
     expected = [f"About early {number}" for number in range(60)] + [f"About swapped {one}" for one in range(servers)]
     assert titles(data_dir / "engram.db") == expected
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file that is open is not replaced there")
+def test_another_process_that_is_first_to_open_the_file_put_there_does_not_replay_the_log(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    early = [f"early {number}" for number in range(60)]
+    with opened(data_dir) as app:
+        for text in early:
+            save(app, text)
+        app.backups.create(tmp_path / "backup.db")
+        for number in range(60):
+            save(app, f"late {number} " + "and more words " * 50)
+        assert elsewhere("print(Store.open(folder).value('select count(*) from observations'))", data_dir) == "120"
+        (tmp_path / "backup.db").replace(data_dir / "engram.db")
+        first = "store = Store.open(folder)\nwith store.transaction(): set_meta(store, 'key', 'kept')\n"
+        first += "print(store.value('pragma integrity_check'), store.value('select count(*) from observations'))"
+        assert elsewhere(first, data_dir) == "ok 60"
+        save(app, "swapped")
+        assert (integrity(app.store), get_meta(app.store, "key")) == ([], "kept")
+    assert titles(data_dir / "engram.db") == [f"About {text}" for text in (*early, "swapped")]
 
 
 def test_a_file_that_is_replaced_while_a_write_waits_for_the_lock_gets_the_write(
