@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import sqlite3
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,13 +14,12 @@ from typing import Any
 from engram_py.errors import IndexDamagedError, StoreError, StoreGoneError, StoreReplacedError
 from engram_py.store import filesystem, migrations
 from engram_py.store.connection import LOCK_PATIENCE_SECONDS, begin_immediate, connect, use_wal
+from engram_py.store.generation import Generation
 from engram_py.store.soundness import is_of_index
 from engram_py.store.sqlite_errors import translated
 
 Row = sqlite3.Row
 
-_NONE_YET = (-1, -1)  # no file's identity
-_OPEN: Counter[tuple[int, int] | None] = Counter()  # how often this process has a file open
 _COUNT = "select count(*) from observations where deleted_at is null"
 
 logger = logging.getLogger(__name__)
@@ -38,7 +35,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = str(path)
+        self._generation = Generation(path)
         self._lock = threading.RLock()
         self._depth = 0
         self.patience = LOCK_PATIENCE_SECONDS
@@ -49,7 +46,6 @@ class Store:
         self.after_write: list[Callable[[], None]] = []  # called when a transaction was committed; must not raise
         self.opened = 1  # how often: again where the file was replaced
         self.news: list[str] = []  # what happened to the file, for the next answer to say
-        self._held: tuple[int, int] | None = None  # the file that `_OPEN` counts for this
         self._connection = self._connect()
 
     @classmethod
@@ -57,12 +53,10 @@ class Store:
         return cls(data_dir / filesystem.DATABASE_NAME)
 
     def _connect(self) -> sqlite3.Connection:
-        """A connection to the file at the path, brought up to date; ``_inode`` and ``_log`` name it and its log."""
+        """A connection to the file at the path, brought up to date; ``_generation`` knows it."""
         filesystem.prepare_data_dir(self.path.parent)
         filesystem.create_private_file(self.path)
-        inode = _identity(self._file)  # before it is opened: a file put there meanwhile is seen by the next statement
-        if _OPEN[inode] < 1:
-            filesystem.drop_foreign_log(self.path)
+        inode = self._generation.before_opening()
         connection = connect(self.path)
         try:
             with translated(self.path):
@@ -74,23 +68,16 @@ class Store:
         except BaseException:
             connection.close()
             raise
-        self._inode, self._log = inode, _identity(f"{self._file}-wal")
-        self._held = inode
-        _OPEN[inode] += 1
+        self._generation.opened(inode)
         return connection
-
-    def _disconnect(self) -> None:
-        self._connection.close()
-        if self._held is not None:
-            _OPEN[self._held] -= 1
-            self._held = None
 
     def close(self) -> None:
         with self._lock:
-            if self._moved:
+            if self._generation.moved:
                 with contextlib.suppress(sqlite3.Error, StoreError, OSError):
-                    self._leave()
-            self._disconnect()
+                    self._generation.leave(self._connection, patience=self.patience)
+            self._connection.close()
+            self._generation.closed()
 
     # --- reading ---------------------------------------------------------------------------------------
 
@@ -137,8 +124,8 @@ class Store:
                 if connection.in_transaction:
                     with contextlib.suppress(sqlite3.Error):
                         connection.execute("rollback")
-            if self._moved:  # while it was written: it went into the file that stood there before
-                raise StoreReplacedError(self._file)
+            if self._generation.moved:  # while it was written: it went into the file that stood there before
+                raise StoreReplacedError(str(self.path))
             self.writes += 1
             for told in self.after_write:
                 told()
@@ -148,7 +135,7 @@ class Store:
         while True:
             connection = self._usable()
             begin_immediate(connection, self.path, patience=self.patience)
-            if not self._moved:
+            if not self._generation.moved:
                 return connection
             connection.execute("rollback")
 
@@ -180,7 +167,7 @@ class Store:
     def at_rest(self, *, writing: bool) -> bool:
         """Whether no other thread uses the file just now, and, with ``writing``, no other process has the write lock.
         Never waits: not for a file that somebody put in the place of this one either."""
-        if self._moved:
+        if self._generation.moved:
             return False
         try:
             with self.in_passing() as connection:
@@ -255,15 +242,15 @@ class Store:
                 yield
             except sqlite3.Error as exc:
                 if reason := is_of_index(self._connection, exc):
-                    raise IndexDamagedError(self._file, reason) from exc
+                    raise IndexDamagedError(str(self.path), reason) from exc
                 raise
 
     def reopen(self) -> None:
         """Close and open again: after the file was replaced. When that fails, the next call tries again."""
         with self._lock:
-            self._disconnect()
+            self._connection.close()
+            self._generation.closed(again=True)
             self.opened += 1
-            self._inode = _NONE_YET
             self.common_words.clear()
             self._connection = self._connect()
 
@@ -271,14 +258,9 @@ class Store:
         # Somebody restored a backup over the file, or removed it, while this process held it open: writes to
         # the old inode would be acknowledged and gone.
         self.asked += 1
-        if not self._depth and self._moved:
+        if not self._depth and self._generation.moved:
             self._follow()
         return self._connection
-
-    @property
-    def _moved(self) -> bool:
-        """Whether another file than the one that is open stands at the path, or none."""
-        return _identity(self._file) != self._inode
 
     def _follow(self) -> None:
         """Open the file that stands at the path now.
@@ -288,9 +270,9 @@ class Store:
         """
         held = self._observations()
         with translated(self.path), contextlib.suppress(sqlite3.ProgrammingError):  # closed by a reopening that failed
-            self._leave()
+            self._generation.leave(self._connection, patience=self.patience)
         if not self.path.exists():
-            raise StoreGoneError(self._file)
+            raise StoreGoneError(str(self.path))
         self.reopen()
         was = "" if held is None else f"; the one before it held {held}"
         news = f"{self.path.name} was replaced while it was open: it holds {self._observations()} observations now{was}"
@@ -303,31 +285,8 @@ class Store:
             news, self.news = self.news, []
         return news
 
-    def _leave(self) -> None:
-        """Bring what the log holds into the file that was open, wherever that is now, and the log out of the way of
-        the file in its place: SQLite would write the one's pages over the other's. Others that had the same file open
-        do the same, one at a time, and whoever is late finds a log that is not its own."""
-        self._connection.execute("pragma wal_checkpoint(passive)").fetchone()
-        if not self.path.exists():  # it may be put back, and its log is needed then
-            return
-        begin_immediate(self._connection, self.path, patience=self.patience)
-        try:
-            if _identity(f"{self._file}-wal") == self._log:
-                for suffix in ("-shm", "-wal"):
-                    self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-        finally:
-            self._connection.execute("rollback")
-
     def _observations(self) -> int | None:
         """How many live observations the open file has; None while none is open."""
         with contextlib.suppress(sqlite3.Error):
             return int(self._connection.execute(_COUNT).fetchone()[0])
         return None
-
-
-def _identity(file: str) -> tuple[int, int] | None:
-    try:
-        stat = os.stat(file)  # noqa: PTH116 (asked before each statement: a Path takes three times as long)
-    except OSError:
-        return None
-    return (stat.st_dev, stat.st_ino)
