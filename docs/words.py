@@ -116,6 +116,9 @@ ERRORS = {
     "network_filesystem": "The data directory is on NFS, SMB or the like, where SQLite's WAL is unsafe.",
     "store_too_new": "A newer engram_py migrated the file.",
     "store_damaged": "SQLite finds the file malformed, or it is no database.",
+    "index_damaged": "The search index is missing or damaged; `engram doctor --fix` makes it again.",
+    "store_gone": "The file was removed or renamed while a server had it open; nothing is written until one is there.",
+    "store_replaced": "The file was replaced in the middle of a write, which did not reach the new one.",
     "store_busy": "Another process held the write lock for longer than a writer waits.",
     "disk_full": "There is no space left. The write was rolled back.",
     "store_read_only": "The file or its directory cannot be written.",
@@ -213,10 +216,11 @@ ARGUMENTS = {
 }
 
 CHECKS = {
-    "integrity": ("SQLite's `integrity_check` and foreign keys.", ""),
+    "integrity": ("SQLite's `integrity_check` of all but the search index.", ""),
     "schema": ("Every trigger is there.", "recreates them, rebuilds the index"),
     "search_index": (
-        "Each table and its full-text index hold the same rows, with terms of this version; no rebuild is unfinished.",
+        "The full-text index is there, sound, and holds the rows of its table, with terms of this version; no rebuild "
+        "is unfinished.",
         "rebuilds the index; the rest is for `engram reindex`",
     ),
     "orphans": (

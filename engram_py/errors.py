@@ -407,6 +407,39 @@ class StoreDamagedError(StoreError):
         )
 
 
+class IndexDamagedError(StoreError):
+    code = "index_damaged"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"the search index in {path} is damaged: {reason}",
+            hint="run `engram doctor --fix`: it makes the index again from what was saved",
+        )
+
+
+class StoreGoneError(StoreError):
+    code = "store_gone"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} was removed or renamed while this process had it open; nothing was written",
+            hint="put the file back, or run `engram restore BACKUP`; to begin an empty memory, start this server again",
+        )
+
+
+class StoreReplacedError(StoreError):
+    code = "store_replaced"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} was replaced or removed while this was written; the file that is there now does not have it",
+            hint="repeat the call: it looks at the file that is there",
+        )
+
+
 class StoreBusyError(StoreError):
     code = "store_busy"
 

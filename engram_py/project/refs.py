@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from engram_py.project.files import read_bounded
+from engram_py.project.files import open_regular, read_bounded
 
 _MAX_REF = 4096
 _MAX_PACKED = 64 << 20
 _BLOCK = 1 << 20
 _DEPTH = 5
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+# The first line of a local branch's log: no commit, its first one, and what it was made from.
+_CREATED = re.compile(rf"0+ ({_COMMIT.pattern}) .*\tbranch: Created from (.+)")
 # With the reftable format HEAD names this branch, which cannot exist.
 REFTABLE = "refs/heads/.invalid"
 
@@ -37,6 +39,20 @@ def read_refs(git_dir: Path, common_dir: Path) -> tuple[str | None, str | None] 
 def read_ref(git_dir: Path, common_dir: Path, ref: str) -> str | None:
     """The commit of a ref such as ``refs/heads/main``; None when there is none, or it is no ref's name."""
     return _resolve(ref, git_dir, common_dir) if _target(f"ref: {ref}") == ref else None
+
+
+def created_at(common_dir: Path, branch: str) -> str | None:
+    """The commit a local branch was created at, as its log says; None where that is not known, or where the branch
+    goes on the one of its name that a remote has."""
+    ref = f"refs/heads/{branch}"
+    if _target(f"ref: {ref}") != ref:
+        return None
+    try:
+        with open_regular(common_dir / "logs" / ref) as file:
+            found = _CREATED.match(file.readline(_MAX_REF).decode("utf-8", errors="replace"))
+    except OSError:
+        return None
+    return found[1] if found and not found[2].endswith(f"/{branch}") else None
 
 
 def _resolve(ref: str, git_dir: Path, common_dir: Path) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 
 from engram_py.models.anchor import NOT_HERE_YET, Anchor, AnchorState, Visibility
 from engram_py.models.observation import Observation
@@ -10,20 +11,42 @@ from engram_py.project.ancestry import Ancestry, ancestry, is_commit, is_shallow
 from engram_py.project.gitdir import Repository
 from engram_py.project.gitprogram import Patience, has_git
 from engram_py.project.history import read_added
+from engram_py.project.refs import created_at, read_ref
 from engram_py.project.worktree import Unread, WorkingTree
 from engram_py.services.anchor_search import same_blob
 from engram_py.services.git_memory import GitMemory
 
 _MOST_COMMITS = 1_000  # whose ids a pipe takes before anybody reads them
 _MOST_PATHS = 100  # whose names a command line holds
+NOT_COMMITTED = "not committed"  # in the place of a commit
 _IN_HISTORY = Visibility("in_history")
 _WORDS: dict[str, Ancestry] = {"ancestor": "ancestor", "other": "other", "missing": "missing"}
 
 
-def commits_to_ask(rows: Sequence[Observation], repository: Repository) -> list[str]:
-    """The commits that only git knows about: a row made at HEAD, or outside a repository, costs nothing."""
-    commits = (row.git_commit for row in rows if row.git_commit and row.git_commit != repository.commit)
-    return [one for one in dict.fromkeys(commits) if is_commit(one)][:_MOST_COMMITS]
+def held_by(rows: Sequence[Observation], repository: Repository) -> dict[int, str]:
+    """By the row's id, the commit that brings what each row tells of: HEAD at its save. Where another branch had no
+    commit of its own then, the work was yet to be committed: its newest one, or ``NOT_COMMITTED``."""
+
+    @cache
+    def newest(branch: str, commit: str) -> str:
+        if created_at(repository.common_dir, branch) != commit:
+            return commit
+        tip = read_ref(repository.git_dir, repository.common_dir, f"refs/heads/{branch}")
+        return NOT_COMMITTED if tip == commit else tip or commit
+
+    return {
+        row.id: newest(row.git_branch, row.git_commit)
+        if row.git_branch not in (None, repository.branch)
+        else row.git_commit
+        for row in rows
+        if row.git_commit
+    }
+
+
+def commits_to_ask(commits: Iterable[str], repository: Repository) -> list[str]:
+    """The commits that only git knows about: a row made at HEAD costs nothing."""
+    asked = (one for one in dict.fromkeys(commits) if one != repository.commit and is_commit(one))
+    return list(asked)[:_MOST_COMMITS]
 
 
 def ancestry_of(
@@ -49,16 +72,18 @@ def ancestry_of(
 
 def judge(
     row: Observation,
+    commit: str,
     repository: Repository,
     known: Mapping[str, Ancestry],
     states: Sequence[AnchorState],
     is_branch: Callable[[str], bool],
 ) -> Visibility:
-    """Where a row's commit is, seen from HEAD. ``states`` are those of its anchors in the working tree: a squash
-    merge and a rebase leave nothing of a commit but the text it brought. ``is_branch`` tells whether one exists."""
-    if row.git_commit == repository.commit or known.get(row.git_commit or "") == "ancestor":
+    """Where a row is, seen from HEAD, whose work ``commit`` brings. ``states`` are those of its anchors in the working
+    tree: a squash merge and a rebase leave nothing of a commit but the text it brought. ``is_branch`` tells whether one
+    exists."""
+    if commit == repository.commit or known.get(commit) == "ancestor":
         return _IN_HISTORY
-    if repository.commit is None or row.git_commit is None or row.git_commit not in known:
+    if repository.commit is None or commit not in known:
         return Visibility("unknown", row.git_branch, "git could not say")
     if is_shallow(repository):
         return Visibility("unknown", row.git_branch, "the clone is shallow")
@@ -68,7 +93,7 @@ def judge(
     if row.git_branch is None:
         return Visibility("unknown", None, "made at a detached HEAD")
     if row.git_branch == repository.branch:
-        lost = known[row.git_commit] == "missing"
+        lost = known[commit] == "missing"
         why = "its commit is not in this clone" if lost else f"{row.git_branch} was rewritten since"
         return Visibility("unknown", row.git_branch, why)
     if is_branch(row.git_branch):

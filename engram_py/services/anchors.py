@@ -141,21 +141,25 @@ class Anchors:
             return found
         from engram_py.project.ancestry import branch_exists
         from engram_py.services.anchor_visibility import (
+            NOT_COMMITTED,
             ancestry_of,
             commits_to_ask,
+            held_by,
             judge,
             never_here,
             of_deleted,
             of_thrown_away,
         )
 
-        known = ancestry_of(repository, commits_to_ask(judged, repository), self._memory, asking)
+        held = held_by(judged, repository)
+        known = ancestry_of(repository, commits_to_ask(held.values(), repository), self._memory, asking)
+        known[NOT_COMMITTED] = "other"
         is_branch = cache(lambda branch: branch_exists(repository, branch, asking))
-        foreign = [row.id for row in judged if known.get(row.git_commit or "") in ("other", "missing")]
+        foreign = [row.id for row in judged if known.get(held[row.id]) in ("other", "missing")]
         anchors = table.of_observations(self._store, foreign) if foreign else {}
         for row in judged:
             states = local_states(anchors.get(row.id, ()), here.tree)
-            found[row.id] = judge(row, repository, known, states, is_branch)
+            found[row.id] = judge(row, held[row.id], repository, known, states, is_branch)
         deleted = {
             row.id: row.git_branch for row in judged if row.git_branch and found[row.id] == of_deleted(row.git_branch)
         }

@@ -8,7 +8,7 @@ from pathlib import Path
 from engram_py.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreIOError
 from engram_py.models.health import Backup, Restored
 from engram_py.models.times import Clock
-from engram_py.store import backup, filesystem
+from engram_py.store import backup, filesystem, health
 from engram_py.store.backup import Progress
 from engram_py.store.database import Store
 
@@ -68,6 +68,8 @@ def restore(data_dir: Path, source: Path, *, clock: Clock, progress: Progress | 
         kept = backup.set_aside(path, f"damaged-{clock():%Y%m%dT%H%M%SZ}")
     with contextlib.closing(Store.open(data_dir)) as store:
         backup.copy_from(store, source, progress)
+        if health.index_damage(store):
+            health.rebuild_indexes(store)
     return Restored(str(source), str(path), observations, str(kept) if kept else None)
 
 

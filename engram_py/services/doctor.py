@@ -91,9 +91,9 @@ class Doctor:
             return Check(name, "error", exc.message, {"error_code": exc.code}, exc.hint)
 
     def _repair(self, broken: set[str]) -> None:
+        if {"search_index", "schema"} & broken:
+            health.rebuild_indexes(self._store)
         with self._store.transaction():
-            if {"search_index", "schema"} & broken:
-                health.rebuild_indexes(self._store)
             if "orphans" in broken:
                 self._adopt_orphans()
             if "projects" in broken:
@@ -138,6 +138,10 @@ class Doctor:
         return Check("schema", "error", message, {"missing": missing}, step, fixable=True)
 
     def _search_index(self) -> Check:
+        step = "run `engram doctor --fix` to rebuild the index"
+        damage = health.index_damage(self._store)
+        if damage:
+            return Check("search_index", "error", "; ".join(damage), {"damage": damage}, step, fixable=True)
         drift = health.index_drift(self._store)
         if not any(missing or extra for missing, extra in drift.values()):
             return self._index_age()
@@ -145,7 +149,6 @@ class Doctor:
             f"{name}: not there" if missing < 0 else f"{name}: {missing} row(s) missing, {extra} too many"
             for name, (missing, extra) in drift.items()
         ]
-        step = "run `engram doctor --fix` to rebuild the index"
         return Check("search_index", "error", "; ".join(parts), {"drift": drift}, step, fixable=True)
 
     def _index_age(self) -> Check:

@@ -14,6 +14,7 @@ _NAMED = 3
 _NO_INPUT = "run by hand or by a script? An agent writes one JSON object to the hook's standard input"
 _STEPS = {
     "timeout": "something holds the database or the disk is slow; run `engram doctor --check write_lock`",
+    "index_damaged": "run `engram doctor --fix`",
     "store_busy": "look for a program that holds the database open for writing",
     "disk_full": "make room on the disk of the data directory",
     "not_spooled": "a prompt was lost: the data directory has no room, or cannot be written",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engram_py.errors import InvalidBackupError, StoreBusyError, StoreError
-from engram_py.store import filesystem, migrations
+from engram_py.store import filesystem, migrations, soundness
 from engram_py.store.database import Store
 from engram_py.store.sqlite_errors import BUSY, translated
 
@@ -64,8 +64,8 @@ def check_backup(path: Path) -> int:
         if not migrations.applied(connection):
             raise InvalidBackupError(str(path), "it is not an engram database")
         migrations.check_origin(connection, path)
-        problems = [row[0] for row in connection.execute("pragma integrity_check(5)")]
-        if problems != ["ok"]:
+        problems = soundness.problems(connection)
+        if problems:
             raise InvalidBackupError(str(path), f"it is damaged ({problems[0]})")
         return int(connection.execute("select count(*) from observations where deleted_at is null").fetchone()[0])
     except StoreError as exc:

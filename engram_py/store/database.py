@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -11,14 +11,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from engram_py.errors import StoreError
+from engram_py.errors import IndexDamagedError, StoreError, StoreGoneError, StoreReplacedError
 from engram_py.store import filesystem, migrations
 from engram_py.store.connection import LOCK_PATIENCE_SECONDS, begin_immediate, connect, use_wal
+from engram_py.store.generation import Generation
+from engram_py.store.soundness import is_of_index
 from engram_py.store.sqlite_errors import translated
 
 Row = sqlite3.Row
 
-_NONE_YET = (-1, -1)  # no file's identity
+_COUNT = "select count(*) from observations where deleted_at is null"
+
+logger = logging.getLogger(__name__)
 
 
 class Store:
@@ -31,7 +35,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = str(path)
+        self._generation = Generation(path)
         self._lock = threading.RLock()
         self._depth = 0
         self.patience = LOCK_PATIENCE_SECONDS
@@ -41,16 +45,18 @@ class Store:
         self.visible: tuple[object, dict[Any, Any]] = (None, {})  # what projects see, and since which write
         self.after_write: list[Callable[[], None]] = []  # called when a transaction was committed; must not raise
         self.opened = 1  # how often: again where the file was replaced
+        self.news: list[str] = []  # what happened to the file, for the next answer to say
         self._connection = self._connect()
-        self._inode = self._file_identity()
 
     @classmethod
     def open(cls, data_dir: Path) -> Store:
         return cls(data_dir / filesystem.DATABASE_NAME)
 
     def _connect(self) -> sqlite3.Connection:
+        """A connection to the file at the path, brought up to date; ``_generation`` knows it."""
         filesystem.prepare_data_dir(self.path.parent)
         filesystem.create_private_file(self.path)
+        inode = self._generation.before_opening()
         connection = connect(self.path)
         try:
             with translated(self.path):
@@ -58,31 +64,37 @@ class Store:
             use_wal(connection, self.path)
             if pending:
                 migrations.migrate(connection, self.path)
+            connection.execute("select 1 from sqlite_master").fetchone()  # the log exists from the first read on
         except BaseException:
             connection.close()
             raise
+        self._generation.opened(inode)
         return connection
 
     def close(self) -> None:
         with self._lock:
+            if self._generation.moved:
+                with contextlib.suppress(sqlite3.Error, StoreError, OSError):
+                    self._generation.leave(self._connection, patience=self.patience)
             self._connection.close()
+            self._generation.closed()
 
     # --- reading ---------------------------------------------------------------------------------------
 
     def rows(self, sql: str, **values: Any) -> list[Row]:
         """All rows of a query. Values are bound by name."""
-        with self._lock, translated(self.path):
+        with self._lock, self._said():
             return self._usable().execute(sql, values).fetchall()
 
     def tuples(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query as plain tuples: of thousands of rows, in half the time."""
-        with self._lock, translated(self.path):
+        with self._lock, self._said():
             cursor = self._usable().cursor()
             cursor.row_factory = None
             return cursor.execute(sql, values).fetchall()
 
     def row(self, sql: str, **values: Any) -> Row | None:
-        with self._lock, translated(self.path):
+        with self._lock, self._said():
             found: Row | None = self._usable().execute(sql, values).fetchone()
             return found
 
@@ -101,11 +113,10 @@ class Store:
                 with self._savepoint():
                     yield
                 return
-            connection = self._usable()
-            begin_immediate(connection, self.path, patience=self.patience)
+            connection = self._begun()
             self._depth = 1
             try:
-                with translated(self.path):
+                with self._said():
                     yield
                     connection.execute("commit")
             finally:
@@ -113,9 +124,20 @@ class Store:
                 if connection.in_transaction:
                     with contextlib.suppress(sqlite3.Error):
                         connection.execute("rollback")
+            if self._generation.moved:  # while it was written: it went into the file that stood there before
+                raise StoreReplacedError(str(self.path))
             self.writes += 1
             for told in self.after_write:
                 told()
+
+    def _begun(self) -> sqlite3.Connection:
+        """The connection with the write lock of the file that is at the path: while it waited, one may be put there."""
+        while True:
+            connection = self._usable()
+            begin_immediate(connection, self.path, patience=self.patience)
+            if not self._generation.moved:
+                return connection
+            connection.execute("rollback")
 
     @contextmanager
     def in_passing(self) -> Iterator[sqlite3.Connection | None]:
@@ -145,7 +167,7 @@ class Store:
     def at_rest(self, *, writing: bool) -> bool:
         """Whether no other thread uses the file just now, and, with ``writing``, no other process has the write lock.
         Never waits: not for a file that somebody put in the place of this one either."""
-        if self._file_identity() != self._inode:
+        if self._generation.moved:
             return False
         try:
             with self.in_passing() as connection:
@@ -209,29 +231,62 @@ class Store:
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
         """The connection itself, for what is about the file (backup, integrity), while nothing else runs."""
-        with self._lock, translated(self.path):
+        with self._lock, self._said():
             yield self._usable()
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        """Turn SQLite's failures into ours, those of the search index into IndexDamagedError."""
+        with translated(self.path):
+            try:
+                yield
+            except sqlite3.Error as exc:
+                if reason := is_of_index(self._connection, exc):
+                    raise IndexDamagedError(str(self.path), reason) from exc
+                raise
 
     def reopen(self) -> None:
         """Close and open again: after the file was replaced. When that fails, the next call tries again."""
         with self._lock:
             self._connection.close()
+            self._generation.closed(again=True)
             self.opened += 1
-            self._inode = _NONE_YET
+            self.common_words.clear()
             self._connection = self._connect()
-            self._inode = self._file_identity()
 
     def _usable(self) -> sqlite3.Connection:
         # Somebody restored a backup over the file, or removed it, while this process held it open: writes to
         # the old inode would be acknowledged and gone.
         self.asked += 1
-        if not self._depth and self._file_identity() != self._inode:
-            self.reopen()
+        if not self._depth and self._generation.moved:
+            self._follow()
         return self._connection
 
-    def _file_identity(self) -> tuple[int, int] | None:
-        try:
-            stat = os.stat(self._file)  # noqa: PTH116 (asked before each statement: a Path takes three times as long)
-        except OSError:
-            return None
-        return (stat.st_dev, stat.st_ino)
+    def _follow(self) -> None:
+        """Open the file that stands at the path now.
+
+        Raises StoreGoneError where there is none: a new one would be empty, and what is kept in it lost when the file
+        is put back.
+        """
+        held = self._observations()
+        with translated(self.path), contextlib.suppress(sqlite3.ProgrammingError):  # closed by a reopening that failed
+            self._generation.leave(self._connection, patience=self.patience)
+        if not self.path.exists():
+            raise StoreGoneError(str(self.path))
+        self.reopen()
+        was = "" if held is None else f"; the one before it held {held}"
+        news = f"{self.path.name} was replaced while it was open: it holds {self._observations()} observations now{was}"
+        logger.warning("%s: %s", self.path, news)
+        self.news.append(f"{news}. What follows is read and saved there")
+
+    def tell(self) -> list[str]:
+        """What happened to the file since somebody was told, once."""
+        with self._lock:
+            news, self.news = self.news, []
+        return news
+
+    def _observations(self) -> int | None:
+        """How many live observations the open file has; None while none is open."""
+        with contextlib.suppress(sqlite3.Error):
+            return int(self._connection.execute(_COUNT).fetchone()[0])
+        return None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import sys
 import threading
 from pathlib import Path
+from typing import BinaryIO
 
 from engram_py.errors import DataDirError, NetworkFilesystemError
 
@@ -22,6 +24,11 @@ fuse.sshfs fuse.glusterfs fuse.rclone fuse.s3fs fuse.davfs fuse.ceph
 NETWORK_TYPES = frozenset(_NETWORK_TYPES.split())
 
 _WINDOWS_DRIVE_REMOTE = 4
+
+# Where SQLite's locks are, as (first byte, bytes): on a database that is open, and on the shared memory of its log
+# (sqlite.org/fileformat2.html 4.4 and src/os_unix.c: SHARED_FIRST, UNIX_SHM_DMS).
+_SHARED_LOCK = (0x40000002, 510)
+_LOG_IN_USE = (128, 1)
 
 _creating = threading.Lock()
 
@@ -66,6 +73,39 @@ def database_files(path: Path) -> list[Path]:
     """The database and the log and shared memory SQLite keeps beside it, as far as they exist."""
     beside = (path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm"))
     return [file for file in beside if file.exists()]
+
+
+def drop_foreign_log(path: Path) -> None:
+    """Remove a log that a running process writes for another file, which stood at ``path`` before: SQLite would take
+    its pages for pages of this one. Not for a process that has this file open: its locks would be given up.
+
+    Who has a database open holds a lock on it, and one on the shared memory of its log. Where nobody holds the first
+    and somebody the second, the log is that of a file that was replaced.
+    """
+    wal, shm = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
+    if os.name != "posix" or not (wal.exists() and shm.exists()):
+        return
+    with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
+        main = opened.enter_context(path.open("r+b"))
+        if not _locked(main, *_SHARED_LOCK):
+            return  # while it is held, nobody opens the file
+        memory = opened.enter_context(shm.open("r+b"))
+        if not _locked(memory, *_LOG_IN_USE):
+            shm.unlink()
+            wal.unlink()
+
+
+def _locked(file: BinaryIO, start: int, length: int) -> bool:
+    """Whether this process could take the lock on a part of a file, which it then has until that is closed."""
+    import fcntl
+
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
+    except OSError as exc:
+        if exc.errno not in (errno.EACCES, errno.EAGAIN):
+            raise
+        return False
+    return True
 
 
 def free_name(path: Path) -> Path:

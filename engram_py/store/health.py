@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from engram_py.store import migrations
-from engram_py.store.database import Store
+import json
 
-_INDEXES = {"observations_fts": "observations", "prompts_fts": "user_prompts"}
+from engram_py.errors import IndexDamagedError
+from engram_py.store import migrations, soundness
+from engram_py.store.database import Store
 
 # Rows the index holds are in its `docsize` table.
 _MISSING = "select count(*) from {table} where {live} and id not in (select id from {index}_docsize)"
@@ -33,6 +34,8 @@ _FILL = (
     """,
     "insert into prompts_fts (rowid, content, terms) select id, content, terms from user_prompts order by id",
 )
+
+_FORGET = "delete from sqlite_master where tbl_name in (select value from json_each(:names))"
 
 ORPHANED_OBSERVATIONS = """
 select id, session_id, project from observations
@@ -69,16 +72,21 @@ order by project
 
 
 def integrity(store: Store) -> list[str]:
-    """What SQLite finds wrong with the file; empty when nothing is."""
+    """What SQLite finds wrong with the file, but for the search index; empty when nothing is."""
     with store.connection() as connection:
-        rows = [row[0] for row in connection.execute("pragma integrity_check(20)")]
-    return [] if rows == ["ok"] else rows
+        return soundness.problems(connection)
+
+
+def index_damage(store: Store) -> list[str]:
+    """What is wrong with the full-text indexes in themselves, whatever rows they hold."""
+    with store.connection() as connection:
+        return soundness.index_damage(connection)
 
 
 def index_drift(store: Store) -> dict[str, tuple[int, int]]:
     """For each full-text index: rows it misses, rows it should not hold. A missing index misses everything (-1)."""
     found = {}
-    for index, table in _INDEXES.items():
+    for index, table in soundness.INDEXES.items():
         live = "deleted_at is null" if table == "observations" else "true"
         if store.value("select count(*) from sqlite_master where name = :name", name=f"{index}_docsize"):
             missing = store.value(_MISSING.format(table=table, index=index, live=live))
@@ -89,9 +97,6 @@ def index_drift(store: Store) -> dict[str, tuple[int, int]]:
     return found
 
 
-_WORD_TABLES = {"observations_vocab", "observations_mentions"}
-
-
 def expected_triggers() -> set[str]:
     return {line.rstrip(";").split()[-1] for line in _DROP.splitlines() if line.startswith("drop trigger")}
 
@@ -99,14 +104,38 @@ def expected_triggers() -> set[str]:
 def missing_triggers(store: Store) -> list[str]:
     """Triggers that keep the index true, and tables that read its words, which are not there."""
     present = {row[0] for row in store.rows("select name from sqlite_master where type in ('trigger', 'table')")}
-    return sorted((expected_triggers() | _WORD_TABLES) - present)
+    return sorted((expected_triggers() | set(soundness.WORD_TABLES)) - present)
 
 
 def rebuild_indexes(store: Store) -> None:
-    """Make the full-text tables and their triggers anew from the rows. Call inside a transaction."""
-    files = [file for file in migrations.migration_files() if file.stem.endswith(("_search", "_mentions"))]
-    for script in (_DROP, *(file.read_text(encoding="utf-8") for file in files)):
+    """Make the full-text tables and their triggers anew from the rows, in a transaction of its own."""
+    try:
+        with store.transaction():
+            _remake(store)
+    except IndexDamagedError:
+        with store.transaction():
+            _strike_out(store)
+            _remake(store)
+        with store.connection() as connection:
+            connection.execute("vacuum")
+
+
+def _remake(store: Store) -> None:
+    searched = (file for file in migrations.migration_files() if file.stem.endswith(("_search", "_mentions")))
+    for script in (_DROP, *(file.read_text(encoding="utf-8") for file in searched)):
         for statement in migrations.statements(script):
             store.execute(statement)
     for statement in _FILL:
         store.execute(statement)
+
+
+def _strike_out(store: Store) -> None:
+    """Have the schema forget the tables of the indexes: what is damaged cannot be dropped. Their pages stay in the
+    file until it is vacuumed."""
+    names = [name for index in soundness.INDEXES for name in (index, *soundness.shadows(index))]
+    names += soundness.WORD_TABLES
+    store.execute("pragma writable_schema = on")
+    try:
+        store.execute(_FORGET, names=json.dumps(names))
+    finally:
+        store.execute("pragma writable_schema = reset")

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, cast
 
+from engram_py.errors import IndexDamagedError
 from engram_py.store.database import Store
 
 # What a mention in each column of the index weighs, in their order. A title is its author's own summary; the figures
@@ -92,7 +93,10 @@ def lengths(store: Store, ids: Sequence[int]) -> dict[int, int]:
 
 def totals(store: Store) -> Totals:
     """What BM25 knows of the index as a whole."""
-    rows, *tokens = _varints(store.value(TOTALS)) or [0]
+    found = store.value(TOTALS)
+    if found is None:
+        raise IndexDamagedError(str(store.path), "it does not say how many rows it has")
+    rows, *tokens = _varints(found) or [0]
     return Totals(rows, max(1, sum(tokens)) / max(1, rows))
 
 

@@ -88,10 +88,9 @@ def unfinished(store: Store) -> list[str]:
 
 def mend(store: Store) -> bool:
     """Make an index that is not whole from its definition, at once; whether that was needed."""
-    with store.transaction():
-        broken = bool(health.missing_triggers(store)) or any(definition(store, one.name) is None for one in INDEXES)
-        if broken:
-            health.rebuild_indexes(store)
+    broken = bool(health.index_damage(store) or health.missing_triggers(store))
+    if broken:
+        health.rebuild_indexes(store)
     return broken
 
 

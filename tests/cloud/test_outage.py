@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,6 +18,7 @@ import pytest
 from engram_py.cloud.settings import CloudSettings
 from tests.cloud.asking import Running, entry, held_commits, server_process, serving
 from tests.cloud.cluster import Cluster
+from tests.flooding import LINUX, check_flood, scarce
 
 pytestmark = pytest.mark.postgres
 
@@ -156,3 +159,13 @@ def test_what_a_server_acknowledged_before_kill_9_is_there_and_pushing_all_again
             account.push(batch)
         found = [one["entity_key"] for one in account.pull_all()]
     assert len(found) == len(set(found)) == 1000
+
+
+@LINUX
+def test_a_flood_of_connections_leaves_the_server_its_descriptors_and_the_log_a_line(
+    postgres: Cluster, tmp_path: Path
+) -> None:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
+    env |= {"ENGRAM_DATABASE_URL": postgres.create(), "ENGRAM_CLOUD_ADMIN": "an-admin-token-of-the-tests"}
+    with scarce(tmp_path / "log", ["cloud", "serve", "--port", "0"], env, tmp_path) as server:
+        check_flood(server, "/health")

@@ -128,6 +128,95 @@ def test_a_file_that_is_the_same_on_both_branches_does_not_make_it_merged(here: 
     assert seen(here, saved) == Visibility("elsewhere", "topic")
 
 
+def on_fresh_branch(app: Engram, root: Path, git: Git, *files: str) -> Saved:
+    """A memory of branch ``topic``, saved before the first commit there, which adds ``files``; back to ``main``."""
+    git(root, "checkout", "-q", "-b", "topic")
+    for file in files:
+        write(root, file, lines("lens"))
+    saved = remember(app, "Before the commit", *files)
+    commit(git, root, "on the branch")
+    git(root, "checkout", "-q", "main")
+    return saved
+
+
+@pytest.mark.parametrize("files", [(), ("lens.py",)], ids=["no-file", "new-file"])
+def test_what_was_saved_before_the_first_commit_of_a_branch_is_the_branchs_until_that_is_merged(
+    here: Engram, root: Path, git: Git, files: tuple[str, ...]
+) -> None:
+    saved = on_fresh_branch(here, root, git, *files)
+    assert seen(here, saved) == Visibility("elsewhere", "topic")
+    assert [one.reason for one in states(here, saved)] == ["only on branch topic" for _ in files]
+    assert here.search("before the commit").results[0].branch == "topic"
+    assert here.contexts.assemble(unasked=True).recent == ()
+    git(root, "checkout", "-q", "topic")
+    assert seen(here, saved) == IN_HISTORY
+    git(root, "checkout", "-q", "main")
+    git(root, "merge", "-q", "topic")  # fast-forward: both branches are at the same commit
+    assert seen(here, saved) == IN_HISTORY
+    assert [one.id for one in here.contexts.assemble(unasked=True).recent] == [saved.id]
+    git(root, "branch", "-q", "-d", "topic")
+    assert seen(here, saved) == IN_HISTORY
+
+
+def test_what_was_saved_on_a_branch_without_any_commit_is_the_branchs(here: Engram, root: Path, git: Git) -> None:
+    git(root, "checkout", "-q", "-b", "topic")
+    saved = remember(here)
+    git(root, "checkout", "-q", "main")
+    assert seen(here, saved) == Visibility("elsewhere", "topic")
+    commit(git, root, "go on")
+    assert seen(here, saved) == Visibility("elsewhere", "topic")
+
+
+def test_a_squash_merge_of_a_branch_takes_along_what_was_saved_before_its_first_commit(
+    here: Engram, root: Path, git: Git
+) -> None:
+    with_file = on_fresh_branch(here, root, git, "lens.py")
+    git(root, "merge", "-q", "--squash", "topic")
+    commit(git, root, "squashed")
+    assert seen(here, with_file) == IN_HISTORY
+
+
+def test_what_was_saved_on_main_is_in_the_history_of_a_branch_that_starts_there(
+    open_memory: Opener, here: Engram, root: Path, git: Git, tmp_path: Path
+) -> None:
+    git(root, "branch", "topic")
+    saved = remember(here)
+    git(root, "checkout", "-q", "topic")
+    assert seen(here, saved) == IN_HISTORY
+    git(tmp_path, "clone", "-q", "-b", "main", str(root), str(tmp_path / "clone" / "widgets"))
+    clone = tmp_path / "clone" / "widgets"
+    saved = remember(open_memory(clone), "In a clone")
+    git(clone, "checkout", "-q", "-b", "other")
+    assert seen(open_memory(clone), saved) == IN_HISTORY
+
+
+def test_a_local_branch_that_goes_on_a_remote_one_is_not_new(
+    open_memory: Opener, root: Path, git: Git, tmp_path: Path
+) -> None:
+    git(root, "checkout", "-q", "-b", "develop")
+    commit(git, root, "of develop")
+    git(root, "checkout", "-q", "main")
+    clone = tmp_path / "clone" / "widgets"
+    git(tmp_path, "clone", "-q", "-b", "main", str(root), str(clone))
+    git(clone, "checkout", "-q", "develop")
+    saved = remember(open_memory(clone))
+    git(clone, "checkout", "-q", "main")
+    git(clone, "merge", "-q", "develop")
+    git(clone, "checkout", "-q", "develop")
+    commit(git, clone, "the next release")
+    git(clone, "checkout", "-q", "main")
+    assert seen(open_memory(clone), saved) == IN_HISTORY
+
+
+@pytest.mark.parametrize("name", ["../../x", "a\0b", "x" * 5_000, "a//b"], ids=["outside", "nul", "long", "odd"])
+def test_a_branch_name_that_another_machine_made_up_is_looked_for_nowhere(
+    here: Engram, root: Path, git: Git, name: str
+) -> None:
+    saved = remember(here)
+    row = replace(here.get(saved.id).observation, git_branch=name)
+    assert here.anchors.visibility([row])[saved.id] == IN_HISTORY
+
+
 def test_from_an_older_checkout_what_came_later_is_elsewhere(here: Engram, root: Path, git: Git) -> None:
     first = git(root, "rev-parse", "HEAD")
     commit(git, root, "go on")

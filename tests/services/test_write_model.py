@@ -96,11 +96,6 @@ class Model:
     def save(self, step: Save) -> tuple[str, int]:
         topic = {"A//B": "a/b"}.get(step.topic_key or "", step.topic_key)
         holder = self.topic_holder(step.project, step.scope, topic)
-        if holder is None and topic is not None:
-            # A topic nobody holds is meant for the newest row of this title that was saved without one.
-            key = (step.project, step.scope, step.title, None)
-            keyless = [n for n, row in self.live.items() if (row.project, row.scope, row.title, row.topic_key) == key]
-            holder = max(keyless, default=None)
         if holder is not None:
             old = self.live[holder]
             new = replace(old, title=step.title, content=step.content, topic_key=topic)

@@ -134,6 +134,7 @@ class Api:
             with app.usage.heard() as shown:
                 value = found.function(app, **arguments)
             answer = found.answer.dump_json(value, exclude_none=True)
+            notes += app.store.tell()
             count(app, found, arguments, len(answer), shown)
         return Outcome(found.status, answer, {**(found.headers or {}), **header(notes)})
 

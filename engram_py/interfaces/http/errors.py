@@ -13,6 +13,8 @@ from engram_py.errors import (
     NotFoundError,
     StoreBusyError,
     StoreFullError,
+    StoreGoneError,
+    StoreReplacedError,
     TransferError,
 )
 
@@ -241,7 +243,7 @@ def status_of(error: EngramError) -> int:
             return 400
         case NotFoundError():
             return 404
-        case StoreBusyError():
+        case StoreBusyError() | StoreGoneError() | StoreReplacedError():
             return 503
         case StoreFullError():
             return 507

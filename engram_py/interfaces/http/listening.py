@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engram_py.errors import AddressInUseError, AddressUnusableError, TokenRequiredError
+from engram_py.interfaces.http.accepting import BoundedSocket
 
 BACKLOG = 128
 _ASK_SECONDS = 1.0
@@ -66,7 +67,7 @@ def _tcp(host: str, port: int) -> socket.socket:
         [(family, kind, protocol, _, where), *_] = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        bound = socket.socket(family, kind, protocol)
+        bound = BoundedSocket(family, kind, protocol)
     except (OSError, ValueError) as exc:  # a name that is none, or holds what no name can
         raise AddressUnusableError(shown, str(exc)) from exc
     try:
@@ -92,7 +93,7 @@ def _unix(path: Path) -> Iterator[Listening]:
         raise AddressUnusableError(str(path), f"the path has more than {_LONGEST_SOCKET_PATH} bytes")
     with _only_one(path):
         _remove_stale(path)
-        bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        bound = BoundedSocket(socket.AF_UNIX, socket.SOCK_STREAM)
         with closing(bound):
             _bind_private(bound, path)
             made = path.lstat()

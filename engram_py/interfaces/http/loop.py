@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from socket import socket
 from types import FrameType
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
     from engram_py.interfaces.http.protocol import Protocol
 
 # How long requests in flight, and streams that a client keeps open, may go on after a signal, in seconds.
 GRACE_SECONDS = 3
+# How long a connection may take to send the head of its first request.
+SILENT_SECONDS = 15.0
+_TICKS = 10  # of uvicorn's, a tenth of a second each
 
 
 class LoopServer(uvicorn.Server):
@@ -26,11 +32,25 @@ class LoopServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
         self._told = started
+        self._since: WeakKeyDictionary[H11Protocol, float] = WeakKeyDictionary()
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         if self.started:
             self._told()
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _TICKS == 0:
+            self._let_silent_ones_go()
+        return await super().on_tick(counter)
+
+    def _let_silent_ones_go(self) -> None:
+        """Close each connection whose first request did not come in time: uvicorn waits for it without end."""
+        now = time.monotonic()
+        known = [one for one in self.server_state.connections if isinstance(one, H11Protocol)]
+        for one in known:
+            if one.cycle is None and now - self._since.setdefault(one, now) >= SILENT_SECONDS:
+                one.transport.close()
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

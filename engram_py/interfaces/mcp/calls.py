@@ -104,6 +104,7 @@ def _answered(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str,
             with app.usage.heard() as surfaced:
                 value = tool.function(app, **values)
             now = app.journal.moment()
+            notes += app.store.tell()
         shown |= surfaced
         if answer == "json":
             return _result(_json_answer(value, notes))

@@ -12,6 +12,7 @@ from engram_py import Engram
 from engram_py.errors import StoreBusyError, StoreDamagedError, StoreFullError
 from engram_py.interfaces.http.operations import MOST_BODY
 from tests.interfaces.http.asking import Asker
+from tests.store.files import filled
 
 GOOD = {"title": "Chose uv", "content": "Fast."}
 
@@ -240,6 +241,23 @@ def test_what_fails_behind_the_door_has_the_same_shape_and_gives_nothing_away(
     refused = ask("GET", "/health")
     assert (refused.status, bool(refused.code)) == (status, True)
     assert b"what somebody saved" not in refused.body
+
+
+def test_a_database_that_was_removed_is_refused_and_one_put_in_its_place_is_said(
+    ask: Asker, data_dir: Path, tmp_path: Path
+) -> None:
+    draft = {"title": "Chose uv", "content": "Installs are fast."}
+    ask.ok("POST", "/observations", draft)
+    (data_dir / "engram.db").rename(tmp_path / "away.db")
+    refused = ask("POST", "/observations", draft)
+    assert (refused.status, refused.code) == (503, "store_gone")
+    assert not (data_dir / "engram.db").exists()
+
+    filled(tmp_path / "other", ["one", "two"]).rename(data_dir / "engram.db")
+    said = ask("POST", "/observations", draft).headers["x-engram-notes"]
+    assert "was replaced" in said
+    assert "2 observations" in said
+    assert "x-engram-notes" not in ask("GET", "/health").headers
 
 
 def test_a_directory_that_is_gone_or_a_loop_decides_nothing(ask: Asker, tmp_path: Path) -> None:

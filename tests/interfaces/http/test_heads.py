@@ -13,7 +13,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from engram_py.interfaces.http import protocol
+from engram_py.interfaces.http import loop, protocol
 from engram_py.interfaces.http.errors import HeadTooLargeError
 from engram_py.interfaces.http.head import MOST_HEADERS, MOST_PLAIN, Head
 from engram_py.interfaces.http.loop import server_of
@@ -39,11 +39,11 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @contextmanager
-def serving() -> Iterator[Connect]:
+def serving(own: type[protocol.Protocol] | None = protocol.Protocol) -> Iterator[Connect]:
     """A server in this process; what it gives is connected to it until the end."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listening, ExitStack() as opened:
         listens = threading.Event()
-        server = server_of(application, started=listens.set, own=protocol.Protocol)
+        server = server_of(application, started=listens.set, own=own)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         address = listening.getsockname()
         thread.start()
@@ -144,6 +144,16 @@ def test_who_does_not_end_a_head_is_told_and_who_sends_nothing_is_let_go(monkeyp
         slow.sendall(START)
         assert refused(slow) == (408, "head_too_slow")
         assert silent.recv(1) == b""
+
+
+def test_the_teams_server_lets_go_who_sends_nothing_or_no_whole_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "SILENT_SECONDS", 0.1)
+    with serving(None) as connect:
+        silent, slow, served = connect(), connect(), connect()
+        slow.sendall(START)
+        served.sendall(ASKED)
+        assert answered(served) == (200, "3")
+        assert (silent.recv(1), slow.recv(1)) == (b"", b"")
 
 
 def test_a_connection_too_many_is_told_and_another_may_come_when_one_goes(monkeypatch: pytest.MonkeyPatch) -> None:

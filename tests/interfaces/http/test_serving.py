@@ -19,6 +19,7 @@ import pytest
 
 from engram_py.errors import AddressInUseError, AddressUnusableError, TokenRequiredError
 from engram_py.interfaces.http.listening import listen, refuse_open_address
+from tests.flooding import LINUX, check_flood, scarce
 from tests.interfaces.http.asking import Reply, Running, serving, serving_many
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and unix sockets are POSIX")
@@ -311,3 +312,11 @@ def test_two_servers_and_a_command_share_one_memory(folder: Path) -> None:
         found: list[Reply] = [server.ask("GET", "/stats") for server in (one, other)]
         assert [reply.value["total_observations"] for reply in found] == [40, 40]
         assert one.ask("GET", "/health").value == other.ask("GET", "/health").value
+
+
+@LINUX
+def test_a_flood_of_connections_leaves_the_server_its_descriptors_and_the_log_a_line(
+    folder: Path, tmp_path: Path
+) -> None:
+    with scarce(tmp_path / "log", ["serve", "0"], dict(os.environ), folder) as server:
+        check_flood(server, "/health")

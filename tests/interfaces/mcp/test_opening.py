@@ -18,6 +18,7 @@ from engram_py import Engram
 from engram_py.config import Settings
 from engram_py.interfaces.mcp.server import build_server
 from tests.interfaces.mcp.agent import Agent, rows
+from tests.store.files import filled
 
 
 def a_file_for_a_folder(data_dir: Path) -> Path:
@@ -122,6 +123,46 @@ async def test_a_refused_argument_does_not_open_the_database(settings: Settings,
         assert (await Agent(client).refusal("mem_get_observation"))["error_code"] == "invalid_argument"
 
     assert not data_dir.exists()
+
+
+@pytest.mark.anyio
+async def test_a_removed_database_is_refused_until_it_is_back(settings: Settings, data_dir: Path, here: Path) -> None:
+    path = data_dir / "engram.db"
+    async with Client(build_server(settings)) as client:
+        agent = Agent(client)
+        await agent.told("mem_save", title="Chose uv", content="Fast.")
+        path.rename(data_dir / "away.db")
+        for tool, arguments in (
+            ("mem_save", {"title": "Chose ruff", "content": "Fast."}),
+            ("mem_search", {"query": "uv"}),
+        ):
+            facts = await agent.refusal(tool, **arguments)
+            assert (facts["error_code"], str(path) in facts["message"]) == ("store_gone", True)
+            assert not path.exists()
+        (data_dir / "away.db").rename(path)
+        assert "replaced" not in await agent.told("mem_save", title="Chose ruff", content="Fast.")
+    assert rows(data_dir)["observations"] == 2
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("tool", ["mem_save", "mem_search", "mem_context"])
+async def test_the_first_answer_from_a_database_put_in_place_of_the_open_one_says_so(
+    settings: Settings, data_dir: Path, here: Path, tmp_path: Path, tool: str
+) -> None:
+    calls = {
+        "mem_save": {"title": "Chose ruff", "content": "Fast."},
+        "mem_search": {"query": "uv"},
+        "mem_context": {},
+    }
+    other = filled(tmp_path / "other", ["one", "two"])
+    async with Client(build_server(settings)) as client:  # opened by the first call, when there was no file
+        agent = Agent(client)
+        await agent.told("mem_save", title="Chose uv", content="Fast.")
+        other.replace(data_dir / "engram.db")
+        said = await agent.told(tool, **calls[tool])
+        assert "was replaced" in said
+        assert "2 observations" in said
+        assert "replaced" not in await agent.told(tool, **calls[tool])
 
 
 def test_a_setting_that_cannot_be_used_is_an_error_of_the_call_not_a_dead_server(folder: Path) -> None:
