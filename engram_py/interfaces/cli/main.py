@@ -49,6 +49,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cloud": ("cloud", "Share memory through a server, or run one for a team."),
     "setup": ("setup", "Put engram into coding agents: server, hooks, instructions."),
     "unsetup": ("setup", "Take engram out of a coding agent, byte for byte."),
+    "protocol-mode": ("setup", "Print how much Engram's own hooks shall say."),
+    "instance-id": ("care", "Print the name of this database."),
     "version": ("care", "Print the version."),
 }
 

@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from engram_py import Engram
+from engram_py.config import Settings
+from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.setup.agents import AGENTS
 from tests.interfaces.cli.conftest import Run, answer
+from tests.interfaces.http.asking import PORT, Asker
 from tests.interfaces.setup.conftest import tree
 
 
@@ -221,3 +225,35 @@ def test_on_a_terminal_setup_asks_about_each_agent(run: Run, home: Path, here: P
     assert b"Set up Cursor?" in written
     assert "engram" not in (home / ".cursor" / "mcp.json").read_text()
     assert "engram" in (home / ".codex" / "config.toml").read_text()
+
+
+def test_the_database_names_itself_as_its_server_does(run: Run, data_dir: Path) -> None:
+    """Engram's plugins trust a server only when both names are one."""
+    named = run("instance-id").stdout.strip()
+
+    with Engram(settings=Settings(data_dir)) as app:
+        assert Asker(build_application(app, port=PORT)).ok("GET", "/health")["instance_id"] == named
+
+
+def test_the_hooks_of_engram_are_told_how_much_to_say(run: Run, home: Path, data_dir: Path) -> None:
+    assert run("protocol-mode", "claude-code").stdout == "full\n"
+    run("setup", "cursor", "--protocol", "slim")
+    modes = [run("protocol-mode", name).stdout.strip() for name in ("cursor", "codex", "nobody")]
+    assert modes == ["slim", "full", "full"]
+
+    run("setup", "cursor", "--protocol=full")
+
+    assert run("protocol-mode", "cursor").stdout == "full\n"
+    (data_dir / "protocol-mode.json").write_text("{ not json")
+    assert run("protocol-mode", "cursor").stdout == "full\n"
+    refused = run("setup", "cursor", "--protocol=slim")
+    assert (refused.exit_code, (data_dir / "protocol-mode.json").read_text()) == (1, "{ not json")
+
+
+def test_only_the_server_is_what_engrams_session_start_hook_asks_for(run: Run, home: Path) -> None:
+    before = tree(home)
+    run("setup", "claude-code", "--mcp-only")
+    assert [path.name for path in home.rglob("*") if path.is_file() and str(path) not in before] == [".claude.json"]
+    assert "nothing to change" in run("setup", "claude-code", "--mcp-only").stdout
+    run("unsetup", "claude-code")
+    assert tree(home) == before
