@@ -62,7 +62,7 @@ def setup_command(
 
     Files are edited in place and kept before; `engram unsetup` brings them back byte for byte.
     """
-    from engram_py.interfaces.setup.installing import agents_named
+    from engram_py.interfaces.setup.installing import agents_named, check_options
     from engram_py.interfaces.setup.manifest import keep_protocol_mode
     from engram_py.interfaces.setup.wanted import Parts
 
@@ -76,8 +76,10 @@ def setup_command(
     done, failures = [], []
     for agent in chosen:
         try:
+            if agents:  # of all that are here, each is given what it can use
+                check_options(agent, scope, parts, protocol=protocol)
             done.append(setup.set_up(agent, scope, parts, dry_run=dry_run))
-            if protocol and not dry_run:
+            if protocol and agent.name == "claude-code" and not dry_run:
                 keep_protocol_mode(setup.data_dir, agent.name, protocol)
         except EngramError as exc:  # one agent's broken file does not keep engram from the others
             failures.append(exc)
@@ -205,5 +207,5 @@ def _words(done: Done, *, dry_run: bool) -> str:
         if step.note:
             lines.append(f"  {step.note}")
     if done.changed and not dry_run and done.note:
-        lines.append(f"  {done.note}")
+        lines += [f"  {note}" for note in done.note.splitlines()]
     return "\n".join(lines)
