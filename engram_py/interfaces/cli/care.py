@@ -66,7 +66,7 @@ def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
     loaded = settings()
     try:
         with memory() as app:
-            report = app.doctor.examine(check=check, fix=fix)
+            report = app.doctor.examine(check=check, fix=fix, engram=as_json)
     except StoreError as exc:
         from engram_py.services.unopened import report_unopened
 
