@@ -100,7 +100,7 @@ class EngramChecks:
             self._store.rows(health.UNOWNED_SESSIONS),
             "every session has a project",
             "sessions have no project",
-            step="start them again with mem_session_start in the project's folder",
+            step="start them again in the folder of their project",
         )
 
     def _required_fields(self) -> Check:

@@ -466,3 +466,11 @@ def test_every_door_says_the_same(ask: Asker, app: Engram) -> None:
     assert ask.ok("GET", "/observations/1")["title"] == "Chose uv"
     saved(ask, title="Chose ruff", content="Lint.")
     assert app.get(2).observation.title == "Chose ruff"
+
+
+def test_a_text_is_counted_as_often_as_it_was_said_as_engram_counts(ask: Asker) -> None:
+    first = ask.ok("POST", "/observations", {"title": "Chose uv", "content": "Installs are fast."})
+    again = ask.ok("POST", "/observations", {"title": "Chose uv", "content": "Installs are fast."})
+
+    assert (first["duplicate_count"], again["duplicate_count"]) == (1, 2)
+    assert ask.ok("GET", "/export")["observations"][0]["duplicate_count"] == 2
