@@ -637,7 +637,15 @@ class ScopeUnavailableError(SetupError):
 
     def __init__(self, agent: str) -> None:
         self.agent = agent
-        super().__init__(f"{agent} reads no MCP servers from a project", hint="leave --scope out, or pass --scope user")
+        super().__init__(f"{agent} cannot be set up in a project", hint="leave --scope out, or pass --scope user")
+
+
+class UnusableOptionError(SetupError):
+    code = "unusable_option"
+
+    def __init__(self, option: str, reason: str) -> None:
+        self.option, self.reason = option, reason
+        super().__init__(f"{option} cannot be used: {reason}", hint=f"leave {option} out")
 
 
 class PluginFailedError(SetupError):

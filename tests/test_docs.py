@@ -196,7 +196,7 @@ def test_every_relative_link_points_at_a_file_and_a_heading_that_exist(text: str
 @TEXTS
 def test_every_command_that_is_named_exists(text: str) -> None:
     code = "\n".join([*blocks(text, "sh"), *_code_spans(text)])
-    named = set(re.findall(r"^engram (?:--data-dir DIR )?([a-z]+)", code, re.MULTILINE))
+    named = set(re.findall(r"^engram (?:--data-dir DIR )?([a-z][a-z-]*)", code, re.MULTILINE))
     named |= set(re.findall(r"(?:uvx --from|pipx run --spec) \. engram ([a-z]+)", code))
     assert named - set(COMMANDS) == set()
 

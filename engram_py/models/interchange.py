@@ -40,7 +40,7 @@ class ObservationIn(_Lenient):
     scope: str | None = None
     topic_key: str | None = None
     revision_count: Count = 1
-    duplicate_count: Count = 0
+    duplicate_count: Count = 1
     last_seen_at: str | None = None
     pinned: bool = False
     review_after: str | None = None

@@ -21,7 +21,7 @@ _SEPARATORS = re.compile(r"[-_\s]+")
 
 
 def normalize_project(name: str) -> str:
-    """The one spelling of a project name: NFC, lower case, ``-`` for whitespace, no repeated ``-`` or ``_``.
+    """The one spelling of a project name, which is Engram's: NFC, lower case, trimmed, no repeated ``-`` or ``_``.
 
     Raises:
         InvalidProjectError: it is empty, too long, a path, or holds characters that are not text.
@@ -30,7 +30,7 @@ def normalize_project(name: str) -> str:
     if flaw := _flaw(text):
         raise InvalidProjectError(name, flaw)
     spelled = _spell(text)
-    if not spelled.strip("-_."):
+    if not spelled.strip("-_. "):
         raise InvalidProjectError(name, "it has no letter or digit")
     if len(spelled) > MAX_NAME:
         raise InvalidProjectError(name, f"it has more than {MAX_NAME} characters")
@@ -39,12 +39,21 @@ def normalize_project(name: str) -> str:
 
 def slug_project(text: str) -> str | None:
     """The project name nearest to ``text``, which may be any folder's name; None when nothing of it is left."""
+    try:
+        return normalize_project(text)
+    except InvalidProjectError:
+        pass  # so what is usable of it
     kept = "".join("-" if _unusable(char) or char in "/\\:~" else char for char in text)
     spelled = _spell(kept)[:MAX_NAME].strip("-_ ")
     try:
         return normalize_project(spelled)
     except InvalidProjectError:
         return None
+
+
+def former_spelling(name: str) -> str:
+    """The spelling of ``name`` in files of earlier versions, which wrote ``-`` for blanks."""
+    return _REPEATED.sub(r"\1", _WHITESPACE.sub("-", name))
 
 
 def similar_projects(name: str, known: Iterable[str], *, limit: int = 3) -> list[str]:
@@ -63,8 +72,9 @@ def similar_projects(name: str, known: Iterable[str], *, limit: int = 3) -> list
 
 
 def _spell(text: str) -> str:
-    lowered = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
-    return _REPEATED.sub(r"\1", _WHITESPACE.sub("-", lowered))
+    # Engram lowers each character by itself: no final sigma, and a dotted capital I becomes one letter.
+    lowered = "".join(char.lower()[0] for char in unicodedata.normalize("NFC", text))
+    return _REPEATED.sub(r"\1", unicodedata.normalize("NFC", lowered))
 
 
 def _unusable(char: str) -> bool:

@@ -1,4 +1,4 @@
-"""Writes `.engram.json`, for ``engram init``."""
+"""Writes `.engram.json`, or Engram's `.engram/config.json` where it is there, for ``engram init``."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from engram_py.project.settings_file import FILES
 def write_project_settings(root: Path, project: str, *, force: bool = False) -> Path:
     """Name the project of ``root`` in its settings file, keeping what else an existing file says.
 
+    Where only Engram's own file is there, that one is written, under its key: both programs read it.
+
     Raises:
         AlreadyInitializedError: there is a file, and ``force`` was not asked for.
         InvalidProjectError: ``project`` is not a name.
         InvalidArgumentError: the folder cannot be written.
     """
-    path = root / FILES[0]
+    path = next((root / name for name in FILES if (root / name).exists()), root / FILES[0])
+    key = "project" if path.name == FILES[0] else "project_name"
     name = normalize_project(project)
     if path.exists() and not force:
         raise AlreadyInitializedError(str(path))
-    document = {key: value for key, value in _present(path).items() if key != "project_name"} | {"project": name}
+    others = {one: value for one, value in _present(path).items() if one not in ("project", "project_name")}
+    document = others | {key: name}
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         beside.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -37,6 +37,15 @@ class Browsing:
         found = observation_table.recent(self._store, projects=place.reads, limit=limit, scope=clean_scope(scope))
         return tuple(found)
 
+    def newest(
+        self, project: str | None = None, *, all_projects: bool = False, scope: str | None = None, limit: int = 20
+    ) -> tuple[Observation, ...]:
+        """The observations saved last, whole, at most 500 of them; a correction or a pin does not move one."""
+        limit, _ = clamp("limit", limit, 1, MOST)
+        place = self._projects.for_read(project, all_projects=all_projects)
+        found = observation_table.newest(self._store, projects=place.reads, limit=limit, scope=clean_scope(scope))
+        return tuple(found)
+
     def whole(self, ids: Sequence[int]) -> tuple[Observation, ...]:
         """The observations of these ids that exist, in the order of ``ids``."""
         found = observation_table.by_ids(self._store, ids)

@@ -12,6 +12,7 @@ from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.models.cloud_settings import CloudSettings
 from engram_py.models.health import Check, CheckResult, Report
 from engram_py.services.backups import Backups
+from engram_py.services.engram_checks import SAME, EngramChecks
 from engram_py.services.hook_check import hooks_check
 from engram_py.services.identities import Identities
 from engram_py.services.journal import Journal
@@ -42,6 +43,7 @@ class Doctor:
         self._vectors = vectors
         self._cloud = cloud or CloudSettings()
         self._identities = Identities(store, journal)
+        self._engram = EngramChecks(store, self._identities, journal.moment)
 
     @property
     def _checks(self) -> dict[str, Callable[[], Check]]:
@@ -61,23 +63,26 @@ class Doctor:
             "sync": self._sync,
         }
 
-    def check_ids(self) -> tuple[str, ...]:
-        return tuple(self._checks)
+    def check_ids(self, *, engram: bool = False) -> tuple[str, ...]:
+        """The names of the checks; ``engram``: and those of Engram's."""
+        return (*self._checks, *self._engram.checks, *SAME) if engram else tuple(self._checks)
 
-    def examine(self, *, check: str | None = None, fix: bool = False) -> Report:
+    def examine(self, *, check: str | None = None, fix: bool = False, engram: bool = False) -> Report:
         """All checks, or one. ``fix`` backs the file up, repairs what is derived, and checks again.
+
+        Each check of Engram's can be asked for by its name; ``engram``: all of them are in the report as well.
 
         Raises InvalidArgumentError for a check that does not exist.
         """
-        if check is not None and check not in self._checks:
+        if check is not None and check not in self.check_ids(engram=True):
             raise InvalidArgumentError("check", check, expected=f"one of {', '.join(self._checks)}")
-        wanted = [check] if check else list(self._checks)
+        wanted = [check] if check else self.check_ids(engram=engram)
         found = [self._run(name) for name in wanted]
         broken = [one for one in found if one.fixable and one.result != "ok"]
         backup = None
         if fix and broken:
             backup = self._backups.create(label="before-fix").path
-            self._repair({one.check_id for one in broken})
+            self._repair({SAME.get(one.check_id, one.check_id) for one in broken})
             repaired = {one.check_id: replace(self._run(one.check_id), fixed=True) for one in broken}
             found = [repaired.get(one.check_id, one) for one in found]
         results = {one.result for one in found}
@@ -86,7 +91,9 @@ class Doctor:
 
     def _run(self, name: str) -> Check:
         try:
-            return self._checks[name]()
+            if name in SAME:
+                return replace(self._checks[SAME[name]](), check_id=name)
+            return (self._checks | self._engram.checks)[name]()
         except StoreError as exc:  # damaged, locked or full: a finding, and no reason to leave out the others
             return Check(name, "error", exc.message, {"error_code": exc.code}, exc.hint)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from engram_py.project.binding import write_binding
 from engram_py.project.files import readable_path
 from engram_py.project.locate import Location
-from engram_py.project.names import slug_project
+from engram_py.project.names import former_spelling, slug_project
 from engram_py.services.journal import Journal
 from engram_py.store import projects as table
 from engram_py.store.database import Store
@@ -28,12 +28,20 @@ class Identities:
             return name
         return table.target_of_alias(self._store, name) or name
 
+    def meant(self, name: str) -> str:
+        """The project that a person or a folder means by ``name``: the one an earlier version spelled its way, too."""
+        project, former = self.canonical(name), former_spelling(name)
+        if former == name or table.exists(self._store, project):
+            return project
+        earlier = self.canonical(former)
+        return earlier if table.exists(self._store, earlier) else project
+
     def owner(self, location: Location) -> str:
         """The project of a located directory. Two different repositories never share one by the accident of a name."""
         assert location.name is not None
         repository = location.repository
         if repository is None or location.source in ("config", "git_binding", "git_child", "dir_basename"):
-            return self.canonical(location.name)
+            return self.meant(location.name)
         for kind, value in _identities(location):
             known = table.identity_owner(self._store, kind, value)
             # Another repository may have been cloned into a folder we knew: then only the remote counts.
@@ -41,11 +49,11 @@ class Identities:
                 return known
         parent = slug_project(f"{repository.main_folder.parent.name}-{location.name}")
         for name in (location.name, *location.fallback_names, *([parent] if parent else ())):
-            project = self.canonical(name)
+            project = self.meant(name)
             if not self._belongs_to_another(project, location):
                 return project
         digest = hashlib.sha256(str(_identities(location)[0]).encode()).hexdigest()[:6]
-        return self.canonical(f"{location.name}-{digest}")
+        return self.meant(f"{location.name}-{digest}")
 
     def remember(self, location: Location, project: str) -> None:
         """Note that this repository is ``project``, which exists: here, and in the repository's own git directory."""

@@ -166,7 +166,7 @@ def _columns(ledger: Ledger, row: ObservationIn, new: Prepared) -> dict[str, Any
         "scope": new.scope or "project",
         "pinned": int(row.pinned),
         "revision_count": max(1, row.revision_count),
-        "duplicate_count": max(0, row.duplicate_count),
+        "duplicate_count": max(1, row.duplicate_count),
         "last_seen_at": _time(ledger, row, "last_seen_at") or updated,
         "review_after": moment_of(row.review_after) or _review_date(new.type, updated, row),
         "created_at": _time(ledger, row, "created_at") or updated,

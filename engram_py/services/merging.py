@@ -117,7 +117,7 @@ class Merging:
         return alias, project
 
     def _known(self, name: str) -> str:
-        project = self._identities.canonical(name)
+        project = self._identities.meant(name)
         if not table.exists(self._store, project):
             known = table.names(self._store)
             raise UnknownProjectError(name, similar_projects(name, known), known)

@@ -102,7 +102,7 @@ class Projects:
 
         Raises InvalidProjectError, and UnknownProjectError when nothing was ever kept for it.
         """
-        name = self._identities.canonical(_checked_name(project))
+        name = self._identities.meant(_checked_name(project))
         if not table.exists(self._store, name):
             known = table.names(self._store)
             raise UnknownProjectError(name, similar_projects(name, known), known)
@@ -172,7 +172,7 @@ class Projects:
     ) -> Place:
         """A named project. Where it is also the project of this directory (``here``: whatever git says), the branch
         and the preferences of the directory hold for it as well."""
-        name = self._identities.canonical(name)
+        name = self._identities.meant(name)
         place = Place(name, source, path or str(self._directory), (name,), warnings=warnings)
         location = self._locator.locate(self._directory, head=head)
         if here or (location.name is not None and self._identities.owner(location) == name):
@@ -185,7 +185,7 @@ class Projects:
         path = str(location.directory)
         warnings = location.warnings
         if location.source == "ambiguous":
-            names = tuple(self._identities.canonical(name) for name in location.candidates)
+            names = tuple(self._identities.meant(name) for name in location.candidates)
             return Place("", "ambiguous", path, names, warnings=("several repositories here", *warnings))
         if location.name is None:
             note = f"{NO_PROJECT} (the home directory, / and folders for temporary files are never projects)"

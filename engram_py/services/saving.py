@@ -116,6 +116,7 @@ class Saving:
                 "scope": scope,
                 "origin": draft.origin,
                 "review_after": self._review_date(new.type),
+                "duplicate_count": 1,
                 "git_branch": place.branch,
                 "git_commit": place.commit,
                 "last_seen_at": now,

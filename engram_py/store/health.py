@@ -70,6 +70,57 @@ where project <> '' and project not in (select name from projects)
 order by project
 """
 
+# What an agent started by itself; ours are named after the process and the project.
+_OF_AGENTS = "id not like 'mcp-%' and id not like 'manual-save%'"
+
+SESSION_PLACES = f"""
+select directory, project, count(*) as sessions, max(started_at) as latest
+from sessions
+where {_OF_AGENTS} and directory <> ''
+group by directory, project
+order by latest desc, directory, project
+limit 200
+"""
+
+MISNAMED_MANUAL_SESSIONS = """
+select sessions.id, sessions.project
+from sessions join projects on projects.name = substr(sessions.id, length('manual-save-') + 1)
+where sessions.id like 'manual-save-%' and sessions.project <> projects.name
+order by sessions.id
+"""
+
+_LAST_USED = "coalesce((select max(created_at) from observations where session_id = sessions.id), started_at)"
+
+SEVERAL_OPEN_SESSIONS = f"""
+select project, directory, count(*) as active_candidate_count, json_group_array(id) as session_ids
+from sessions
+where ended_at is null and {_OF_AGENTS} and {_LAST_USED} >= :since
+group by project, directory
+having count(*) > 1
+order by project, directory
+"""
+
+STALE_OPEN_SESSIONS = f"""
+select id, project, {_LAST_USED} as last_used
+from sessions
+where ended_at is null and {_LAST_USED} < :before
+order by last_used, id
+"""
+
+BLANK_SESSIONS = "select id, project from sessions where trim(id) = ''"
+
+UNOWNED_SESSIONS = "select id, directory from sessions where trim(project) = '' order by id"
+
+INCOMPLETE_OBSERVATIONS = """
+select id, project
+from observations
+where deleted_at is null
+  and (trim(title) = '' or trim(content) = '' or trim(type) = '' or trim(session_id) = '' or trim(sync_id) = '')
+order by id
+"""
+
+FOREIGN_TARGETS = "select target_key from sync_state where target_key <> :known order by target_key"
+
 
 def integrity(store: Store) -> list[str]:
     """What SQLite finds wrong with the file, but for the search index; empty when nothing is."""

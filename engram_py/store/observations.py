@@ -77,6 +77,14 @@ RECENT_IN_PROJECT, RECENT_SHARED, RECENT_ANYWHERE = (
     for where in ("project = :project", "scope <> 'project'", "true")
 )
 
+NEWEST = f"""
+select {COLUMNS}
+from observations
+where deleted_at is null and lifecycle = 'active' and (:scope is null or scope = :scope) and {VISIBLE}
+order by created_at desc, id desc
+limit :limit
+"""
+
 DUE = f"""
 select {COLUMNS}
 from observations
@@ -236,6 +244,12 @@ def recent(
     unique = {row["id"]: row for row in rows}.values()
     newest = sorted(unique, key=lambda row: (row["updated_at"], row["id"]), reverse=True)
     return [Observation.from_row(row) for row in newest[:limit]]
+
+
+def newest(store: Store, *, projects: Sequence[str] | None, limit: int, scope: str | None = None) -> list[Observation]:
+    """The active observations the projects see that were saved last, pinned ones among them."""
+    rows = store.rows(NEWEST, projects=projects_json(projects), limit=limit, scope=scope)
+    return [Observation.from_row(row) for row in rows]
 
 
 def due(store: Store, *, now: str, projects: Sequence[str] | None, limit: int) -> list[Observation]:

@@ -16,7 +16,7 @@ select
     (select count(*) from user_prompts where project = projects.name) as prompts,
     (select max(coalesce(last_seen_at, created_at)) from observations
      where project = projects.name and deleted_at is null) as last_activity_at,
-    (select group_concat(alias, ' ') from project_aliases where project = projects.name) as aliases
+    (select group_concat(alias, char(10)) from project_aliases where project = projects.name) as aliases
 from projects
 order by last_activity_at desc nulls last, projects.name
 """
@@ -74,7 +74,7 @@ def lines(store: Store) -> list[ProjectLine]:
             row["sessions"],
             row["prompts"],
             row["last_activity_at"],
-            tuple((row["aliases"] or "").split()),
+            tuple(row["aliases"].split("\n")) if row["aliases"] else (),
         )
         for row in store.rows(LINES)
     ]

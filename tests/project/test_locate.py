@@ -37,7 +37,7 @@ def brief(location: Location) -> tuple[str, str | None]:
 def test_a_repository_without_a_remote_is_named_after_its_folder(make_repo: MakeRepo) -> None:
     root = make_repo("My Widgets")
     (root / "sub").mkdir()
-    assert brief(locate(root / "sub")) == ("git_root", "my-widgets")
+    assert brief(locate(root / "sub")) == ("git_root", "my widgets")
 
 
 def test_a_remote_names_the_project_and_offers_longer_names(make_repo: MakeRepo) -> None:
@@ -157,7 +157,7 @@ def test_a_scan_cut_short_says_so_and_does_not_guess(make_repo: MakeRepo) -> Non
 def test_outside_git_the_folder_names_the_project(tmp_path: Path) -> None:
     (tmp_path / "Some  Notes").mkdir()
     (tmp_path / ".engram.json").write_text('{"project": "above"}')
-    assert brief(locate(tmp_path / "Some  Notes")) == ("dir_basename", "some-notes")
+    assert brief(locate(tmp_path / "Some  Notes")) == ("dir_basename", "some  notes")
 
 
 def test_home_is_never_a_project(home: Path, git: Git, make_repo: MakeRepo) -> None:

@@ -19,15 +19,19 @@ UNFIT = ["a\ud800", "x" * (MAX_NAME + 1), "x" * 10_000, "wid\u200bgets", "\u202e
     [
         pytest.param("Widgets", "widgets", id="case"),
         pytest.param("  widgets\n", "widgets", id="surrounding-space"),
-        pytest.param("My  Big Project", "my-big-project", id="inner-space"),
-        pytest.param("a - b", "a-b", id="space-around-a-dash"),
+        pytest.param("My  Big Project", "my  big project", id="inner-space"),
+        pytest.param("a - b", "a - b", id="space-around-a-dash"),
+        pytest.param(" CAF\u00c9--API__ ", "caf\u00e9-api_", id="runs-at-the-end"),
+        pytest.param("\u0130", "i", id="dotted-capital-i"),
+        pytest.param("I\u0307", "i", id="dotted-capital-i-in-two"),
+        pytest.param("\u039f\u0394\u039f\u03a3", "\u03bf\u03b4\u03bf\u03c3", id="sigma-at-the-end"),
         pytest.param("a--b__c", "a-b_c", id="runs"),
         pytest.param("cafe\u0301", "caf\u00e9", id="nfc"),
         pytest.param("engram.py", "engram.py", id="dot"),
         pytest.param("記憶", "記憶", id="cjk"),
     ],
 )
-def test_a_project_name_has_one_spelling(name: str, spelled: str) -> None:
+def test_a_project_name_has_the_one_spelling_that_engram_gives_it(name: str, spelled: str) -> None:
     assert normalize_project(name) == spelled
 
 
@@ -76,7 +80,16 @@ def test_any_folder_name_becomes_a_name_or_nothing(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("folder", "slug"),
-    [("~backup", "backup"), ("c:stuff", "c-stuff"), ("a\nb", "a-b"), ("caf\udce9", "caf"), ("...", None), ("", None)],
+    [
+        ("My Project", "my project"),
+        ("_notes_", "_notes_"),
+        ("~backup", "backup"),
+        ("c:stuff", "c-stuff"),
+        ("a\nb", "a-b"),
+        ("caf\udce9", "caf"),
+        ("...", None),
+        ("", None),
+    ],
 )
 def test_an_odd_folder_name_keeps_what_is_usable(folder: str, slug: str | None) -> None:
     assert slug_project(folder) == slug
@@ -94,7 +107,8 @@ def test_short_names_are_not_all_similar() -> None:
 
 
 def test_the_same_project_is_not_similar_to_itself() -> None:
-    assert similar_projects("My Project", ["my-project", "MY-PROJECT"]) == []
+    assert similar_projects("My Project", ["my project", "MY PROJECT"]) == []
+    assert similar_projects("My Project", ["my-project"]) == ["my-project"]
 
 
 @given(st.text(max_size=30), st.lists(st.text(max_size=30), max_size=5))

@@ -84,8 +84,8 @@ def test_names_chain_to_where_the_last_merge_put_them(app: Engram) -> None:
 def test_a_merge_into_a_new_name_creates_it_and_says_so(app: Engram) -> None:
     app.save(draft("One."), project="old")
     merged = app.merging.merge(["old"], "Brand New")
-    assert merged.into == "brand-new"
-    assert merged.warnings == ('created project "brand-new"',)
+    assert merged.into == "brand new"
+    assert merged.warnings == ('created project "brand new"',)
 
 
 def test_a_merge_that_names_an_unknown_project_moves_nothing(app: Engram) -> None:
@@ -124,9 +124,9 @@ def test_a_merge_queues_every_row_that_moved(app: Engram) -> None:
 
 def test_an_alias_is_another_name_of_its_project(app: Engram) -> None:
     app.save(draft("One."))
-    assert app.merging.alias("Wid Gets", "widgets") == ("wid-gets", "widgets")
-    assert app.save(draft("Two."), project="wid-gets").project == "widgets"
-    assert len(app.search("one two", project="wid-gets").results) == 2
+    assert app.merging.alias("Wid Gets", "widgets") == ("wid gets", "widgets")
+    assert app.save(draft("Two."), project="wid gets").project == "widgets"
+    assert len(app.search("one two", project="wid gets").results) == 2
     assert rows_of(app, "projects") == 1
 
 

@@ -24,7 +24,7 @@ def test_a_repeated_operation_answers_what_the_first_one_did(
     assert first.truncation
     assert again == replace(first, replayed=True)
     assert rows_of(app, "observations") == 3
-    assert whole(app, first.id).duplicate_count == 0
+    assert whole(app, first.id).duplicate_count == 1
 
 
 @pytest.mark.parametrize(

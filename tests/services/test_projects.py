@@ -59,7 +59,7 @@ def test_a_new_name_creates_its_project_and_says_which_names_are_like_it(app: En
 @pytest.mark.parametrize(
     ("given", "name"),
     [
-        pytest.param("Acme Rocket", "acme-rocket", id="blank"),
+        pytest.param("Acme Rocket", "acme rocket", id="blank"),
         pytest.param("ACME--rocket", "acme-rocket", id="case-and-dashes"),
         pytest.param("Bu\u0308ro", "b\u00fcro", id="composed"),
     ],
@@ -249,3 +249,47 @@ def test_a_search_does_not_read_where_head_is_whatever_names_its_project(
 
     assert memory.projects.for_read("by-folder").commit == "a1"
     assert len(asked) == 1
+
+
+def test_a_shared_config_file_names_the_project_that_engram_names(
+    tmp_path: Path, make_repo: RepoMaker, open_memory: Opener
+) -> None:
+    repository = make_repo("x", remote=REMOTE)
+    (repository / ".engram").mkdir()
+    (repository / ".engram" / "config.json").write_text(
+        '{"project_name": " Caf\u00e9 Orders--API__ "}', encoding="utf-8"
+    )
+    folder = tmp_path / "My Notes"
+    folder.mkdir()
+
+    assert open_memory(repository).save(draft("One.")).project == "caf\u00e9 orders-api_"
+    assert open_memory(folder).save(draft("Two.")).project == "my notes"
+
+
+def test_what_an_earlier_version_kept_under_dashes_is_still_the_folders_project(
+    tmp_path: Path, open_memory: Opener
+) -> None:
+    folder = tmp_path / "My Notes"
+    folder.mkdir()
+    open_memory().save(draft("Kept by a version that wrote dashes for blanks."), project="my-notes")
+
+    here = open_memory(folder)
+
+    assert here.projects.current().project == "my-notes"
+    assert here.save(draft("Another."), project="My Notes").project == "my-notes"
+
+
+def test_a_project_that_has_the_very_name_comes_before_an_earlier_spelling(tmp_path: Path, open_memory: Opener) -> None:
+    folder = tmp_path / "My Notes"
+    folder.mkdir()
+    first = open_memory(folder).save(draft("One."))
+    open_memory().save(draft("Two."), project="my-notes")
+
+    assert (first.project, open_memory(folder).projects.current().project) == ("my notes", "my notes")
+
+
+def test_an_alias_with_a_blank_is_listed_as_one(app: Engram) -> None:
+    app.save(draft("One."))
+    app.merging.alias("Old Widgets", "widgets")
+    [line] = app.projects.list()
+    assert line.aliases == ("old widgets",)

@@ -20,7 +20,7 @@ def test_a_new_text_is_added_with_its_identity_and_its_place(app: Engram) -> Non
     assert (saved.outcome, saved.project, saved.project_source) == ("added", "widgets", "dir_basename")
     assert (kept.title, kept.content, kept.type) == ("Token lifetime", "Fifteen minutes.", "decision")
     assert (kept.scope, kept.origin, kept.lifecycle, kept.tool_name) == ("project", "agent", "active", "mem_save")
-    assert (kept.revision_count, kept.duplicate_count, kept.pinned) == (1, 0, False)
+    assert (kept.revision_count, kept.duplicate_count, kept.pinned) == (1, 1, False)
     assert kept.created_at == kept.updated_at == kept.last_seen_at == "2026-03-01T10:00:00.000Z"
     assert kept.sync_id.startswith("obs-")
     assert len(kept.sync_id) == len("obs-") + 16
@@ -53,7 +53,7 @@ def test_a_duplicate_is_counted_and_leaves_the_text_and_its_date_alone(app: Engr
     second = app.save(draft("Fifteen minutes."))
 
     kept = whole(app, first.id)
-    assert (second.revision_count, second.duplicate_count) == (1, 1)
+    assert (second.revision_count, second.duplicate_count) == (1, 2)
     assert (kept.created_at, kept.updated_at) == ("2026-03-01T10:00:00.000Z",) * 2
     assert kept.last_seen_at == "2026-03-01T10:05:00.000Z"
     assert rows_of(app, "observation_versions") == 0
@@ -125,7 +125,7 @@ def test_the_text_a_topic_has_already_is_a_duplicate_at_any_age_and_makes_no_ver
     clock.advance(days=400)
     second = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
 
-    assert (second.outcome, second.id, second.revision_count, second.duplicate_count) == ("duplicate", first.id, 1, 1)
+    assert (second.outcome, second.id, second.revision_count, second.duplicate_count) == ("duplicate", first.id, 1, 2)
     assert rows_of(app, "observation_versions") == 0
 
 

@@ -145,7 +145,7 @@ def test_half_a_character_anywhere_is_replaced(app: Engram, tmp_path: Path) -> N
         pytest.param("topic_key", "!!!", "topic_key", None, id="topic-without-letters"),
         pytest.param("project", "../../etc", "project", "unknown", id="project-is-a-path"),
         pytest.param("project", None, "project", "unknown", id="no-project"),
-        pytest.param("project", "  My  Widgets ", "project", "my-widgets", id="project-normalised"),
+        pytest.param("project", "  My  Widgets ", "project", "my  widgets", id="project-normalised"),
         pytest.param("revision_count", -3, "revision_count", 1, id="negative-revision"),
         pytest.param("title", "t" * 5000, "title", "t" * 1000, id="title-too-long"),
     ],

@@ -72,7 +72,7 @@ class Row:
     topic_key: str | None
     created: datetime
     revisions: int = 1
-    duplicates: int = 0
+    duplicates: int = 1
     versions: tuple[str, ...] = ()
 
     def says(self, content: str) -> bool:

@@ -69,6 +69,21 @@ def test_a_memory_of_an_earlier_version_can_be_used_after_the_upgrade(data_dir: 
         assert app.doctor.examine().status == "ok"
 
 
+def test_what_was_said_is_counted_from_one_after_the_upgrade_as_engram_counts_it(data_dir: Path) -> None:
+    before = NAMES.index("0017_duplicate_count")
+    with opened(data_dir) as app:
+        ours, again, imported, odd = (save(app, text).id for text in ("ours", "again", "imported", "odd"))
+    with closing(sqlite3.connect(data_dir / "engram.db")) as connection, connection:
+        connection.execute(f"delete from {migrations.LEDGER} where name = ?", (NAMES[before],))
+        counts = [(0, "agent", ours), (3, "user", again), (2, "import", imported), (0, "import", odd)]
+        connection.executemany("update observations set duplicate_count = ?, origin = ? where id = ?", counts)
+
+    with opened(data_dir) as app:
+        found = {row.id: row.duplicate_count for row in app.browsing.whole([ours, again, imported, odd])}
+
+    assert found == {ours: 1, again: 4, imported: 2, odd: 1}
+
+
 def test_a_migration_that_fails_leaves_the_file_as_it_was(
     data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

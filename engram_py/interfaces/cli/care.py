@@ -36,6 +36,16 @@ def version_command(as_json: bool) -> None:
     click.echo(f'{{"version": "{__version__}"}}' if as_json else __version__)
 
 
+@click.command("instance-id")
+@json_option
+@refusing
+def instance_id_command(as_json: bool) -> None:
+    """Print the name of this database, which a server of it gives as instance_id at /health."""
+    with memory() as app:
+        name = app.browsing.instance()
+    click.echo(f'{{"instance_id": "{name}"}}' if as_json else name)
+
+
 @click.command("stats")
 @project_option
 @json_option
@@ -56,7 +66,7 @@ def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
     loaded = settings()
     try:
         with memory() as app:
-            report = app.doctor.examine(check=check, fix=fix)
+            report = app.doctor.examine(check=check, fix=fix, engram=as_json)
     except StoreError as exc:
         from engram_py.services.unopened import report_unopened
 

@@ -28,7 +28,7 @@ class LazyGroup(click.Group):
         if name not in self.table:
             return None
         module = importlib.import_module(f"engram_py.interfaces.cli.{self.table[name][0]}")
-        command: click.Command = getattr(module, f"{name}_command")
+        command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -59,6 +59,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "setup": ("setup", "Put engram into coding agents: server, hooks, instructions."),
     "unsetup": ("setup", "Take engram out of a coding agent, byte for byte."),
     "completion": ("completion", "Print the completion script of a shell."),
+    "protocol-mode": ("setup", "Print how much Engram's own hooks shall say."),
+    "instance-id": ("care", "Print the name of this database."),
     "version": ("care", "Print the version."),
 }
 

@@ -34,7 +34,13 @@ _yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 @_scope_option
 @click.option("--no-hooks", is_flag=True, help="Only the MCP server and the instructions.")
 @click.option("--no-instructions", is_flag=True, help="Leave AGENTS.md, CLAUDE.md and the like alone.")
+@click.option("--mcp-only", is_flag=True, help="Only the MCP server: --no-hooks and --no-instructions.")
 @click.option("--pre-tool", is_flag=True, help="Also a hook that shows what is kept about a file before it is edited.")
+@click.option(
+    "--protocol",
+    type=click.Choice(["full", "slim"]),
+    help="For Engram's own plugin: what `engram protocol-mode` prints for the agent.",
+)
 @_dry_run_option
 @_yes_option
 @json_option
@@ -45,7 +51,9 @@ def setup_command(
     scope: Literal["user", "project"],
     no_hooks: bool,
     no_instructions: bool,
+    mcp_only: bool,
     pre_tool: bool,
+    protocol: str | None,
     dry_run: bool,
     yes: bool,
     as_json: bool,
@@ -54,7 +62,8 @@ def setup_command(
 
     Files are edited in place and kept before; `engram unsetup` brings them back byte for byte.
     """
-    from engram_py.interfaces.setup.installing import agents_named
+    from engram_py.interfaces.setup.installing import agents_named, check_options
+    from engram_py.interfaces.setup.manifest import keep_protocol_mode
     from engram_py.interfaces.setup.wanted import Parts
 
     setup = _setup()
@@ -63,11 +72,15 @@ def setup_command(
         chosen = setup.detected()
     if not chosen:
         chosen = _offer(setup, all_detected=all_detected, ask=not yes, as_json=as_json)
-    parts = Parts(hooks=not no_hooks, instructions=not no_instructions, pre_tool=pre_tool)
+    parts = Parts(hooks=not (no_hooks or mcp_only), instructions=not (no_instructions or mcp_only), pre_tool=pre_tool)
     done, failures = [], []
     for agent in chosen:
         try:
+            if agents:  # of all that are here, each is given what it can use
+                check_options(agent, scope, parts, protocol=protocol)
             done.append(setup.set_up(agent, scope, parts, dry_run=dry_run))
+            if protocol and agent.name == "claude-code" and not dry_run:
+                keep_protocol_mode(setup.data_dir, agent.name, protocol)
         except EngramError as exc:  # one agent's broken file does not keep engram from the others
             failures.append(exc)
     changed = [] if as_json or dry_run else [one.title for one in done if one.changed]
@@ -109,6 +122,21 @@ def unsetup_command(
         except EngramError as exc:
             failures.append(exc)
     _report(done, failures, as_json=as_json, dry_run=dry_run)
+
+
+@click.command("protocol-mode")
+@click.argument("agent", help="As `engram setup` names it.")
+@json_option
+@refusing
+def protocol_mode_command(agent: str, as_json: bool) -> None:
+    """Print full or slim: whether the hooks of Engram's own plugin shall explain the memory at every start.
+
+    `engram setup AGENT --protocol slim` chooses. The hooks of `engram setup` itself never explain it.
+    """
+    from engram_py.interfaces.setup.manifest import protocol_mode
+
+    mode = protocol_mode(settings().data_dir, agent)
+    click.echo(json.dumps({"agent": agent, "mode": mode}) if as_json else mode)
 
 
 def _setup() -> Setup:
@@ -179,5 +207,5 @@ def _words(done: Done, *, dry_run: bool) -> str:
         if step.note:
             lines.append(f"  {step.note}")
     if done.changed and not dry_run and done.note:
-        lines.append(f"  {done.note}")
+        lines += [f"  {note}" for note in done.note.splitlines()]
     return "\n".join(lines)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from engram_py.interfaces.hook.events import Event
+from engram_py.interfaces.hook.events import Event, event_named
 
 Shape = Callable[[str, str], object]
 
@@ -73,6 +74,13 @@ def agent_named(name: str) -> str:
     return _ALIASES.get(plain, plain) or "unknown"
 
 
+def agent_in(event: str) -> tuple[str, str]:
+    """The agent that an event's name begins with, as in ``codex-session-end``, and the rest of it."""
+    head, _, rest = event.partition("-")
+    agent = agent_named(head)
+    return (agent, rest) if agent in AGENTS and event_named(rest) else ("", event)
+
+
 def listens(agent: str, event: Event) -> bool:
     """Whether an agent passes on what a hook prints at this event: else nothing has to be looked up."""
     return event in AGENTS.get(agent, _OTHER).listens
@@ -89,3 +97,22 @@ def answer(agent: str, event: Event, text: str) -> bytes:
     import json
 
     return json.dumps(value).encode() + b"\n"
+
+
+def bound_call(agent: str, arguments: Mapping[str, Any]) -> bytes:
+    """The bytes that have a tool called with these arguments. Codex takes them from who allows the call alone."""
+    import json
+
+    said: dict[str, Any] = {"hookEventName": "PreToolUse", "updatedInput": arguments}
+    if agent == "codex":
+        said["permissionDecision"] = "allow"
+    return json.dumps({"hookSpecificOutput": said}).encode() + b"\n"
+
+
+def session_said(session_id: str, *, as_json: bool) -> bytes:
+    """The bytes that name a session to a script."""
+    if not as_json:
+        return session_id.encode("utf-8", "replace") + b"\n"
+    import json
+
+    return json.dumps({"session_id": session_id}).encode() + b"\n"

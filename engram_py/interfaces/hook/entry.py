@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from engram_py.interfaces.hook.answers import agent_named, answer, listens
+from engram_py.interfaces.hook.answers import agent_in, agent_named, answer, bound_call, listens, session_said
 from engram_py.interfaces.hook.events import LEAST_LIMIT_MS, LIMITS_MS, MOST_LIMIT_MS, Event, event_named, resumes
 from engram_py.interfaces.hook.request import MOST_INPUT_BYTES, BadInput, Request, loaded, parse
 from engram_py.interfaces.hook.watchdog import Watchdog, end
@@ -32,13 +32,17 @@ _OPTIONS = ("--agent", "--limit-ms", "--pretool", "--data-dir")
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The words after ``engram hook``. Whatever they are, a hook goes on: an agent cannot read a usage message."""
+    """The words after ``engram hook``. Whatever they are, a hook goes on: an agent cannot read a usage message.
+
+    ``always_json``: a script of Engram's plugins asks, which reads an object even where there is nothing to say.
+    """
 
     event: str = ""
     agent: str = "unknown"
     limit_ms: int = 0
     pretool: str = ""
     data_dir: str = ""
+    always_json: bool = False
 
 
 def arguments(words: Sequence[str]) -> Arguments:
@@ -53,12 +57,14 @@ def arguments(words: Sequence[str]) -> Arguments:
         elif not event and not word.startswith("-"):
             event = word
     limit = found.get("--limit-ms", "")
+    prefix, event = agent_in(event)
     return Arguments(
         event=event,
-        agent=agent_named(found.get("--agent", "")),
+        agent=agent_named(found.get("--agent", "") or prefix),
         limit_ms=int(limit) if limit.isdecimal() and len(limit) < 10 else 0,
         pretool=found.get("--pretool", "").lower(),
         data_dir=found.get("--data-dir", ""),
+        always_json=bool(prefix) and event_named(event) in ("user-prompt", "pre-tool"),
     )
 
 
@@ -115,12 +121,17 @@ class Run:
         if source := resumes(named):
             value = {"source": source} | value
         self.request = parse(value, agent=self.arguments.agent, environ=os.environ, here=_here())
+        nothing = b"{}\n" if self.arguments.always_json else b""
         if self._is_nothing(self.event, self.request, self.settings):
-            return b""
+            return nothing
         text = self._handled(self.settings, self.request)
+        if self.event == "register":
+            return session_said(text, as_json=os.environ.get("ENGRAM_HOOK_OUTPUT") == "json")
+        if self.request.memory_tool:
+            return bound_call(self.arguments.agent, self.request.bound(text))
         printed = answer(self.arguments.agent, self.event, text)
         self.shown_bytes = len(text.encode("utf-8", "replace")) if printed else 0
-        return printed
+        return printed or nothing
 
     def _is_nothing(self, event: Event, request: Request, settings: Settings) -> bool:
         """Whether the memory need not even be opened."""
@@ -129,7 +140,8 @@ class Run:
 
             return not request.prompt or is_trivial(request.prompt)
         wanted = (self.arguments.pretool or settings.hook_pretool) == "on"
-        return event == "pre-tool" and not (wanted and request.files and listens(self.arguments.agent, event))
+        shows = wanted and request.files and listens(self.arguments.agent, event)
+        return event == "pre-tool" and not (shows or request.memory_tool)
 
     def _handled(self, settings: Settings, request: Request) -> str:
         from engram_py.app import Engram

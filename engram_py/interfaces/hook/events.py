@@ -14,10 +14,11 @@ Event = Literal[
     "subagent-stop",
     "stop",
     "session-end",
+    "register",
 ]
 
 # How agents spell them (Claude Code, Codex, Qwen Code and VS Code alike; Gemini CLI; Cursor; Kiro; Cline; Windsurf),
-# without what is neither letter nor digit.
+# without what is neither letter nor digit. ``register`` is what the scripts of Engram's Codex plugin ask.
 _SPELLINGS: dict[Event, str] = {
     "session-start": "sessionstart agentspawn taskstart taskresume postcompact",
     "user-prompt": "userprompt userpromptsubmit userpromptsubmitted beforesubmitprompt beforeagent promptsubmit "
@@ -28,6 +29,7 @@ _SPELLINGS: dict[Event, str] = {
     "subagent-stop": "subagentstop",
     "stop": "stop agentstop afteragent afteragentresponse taskcomplete postcascaderesponse",
     "session-end": "sessionend taskcancel",
+    "register": "register resolve",
 }
 EVENTS: tuple[Event, ...] = tuple(_SPELLINGS)
 _BY_SPELLING: dict[str, Event] = {word: event for event, words in _SPELLINGS.items() for word in words.split()}

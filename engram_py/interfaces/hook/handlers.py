@@ -87,8 +87,11 @@ def handle(call: Call) -> str:
             return _session_start(call)
         case "user-prompt":
             return _user_prompt(call)
-        case "pre-tool":
+        case "pre-tool" if not call.request.memory_tool:
             return _pre_tool(call)
+        case "pre-tool" | "register":
+            call.attempt(lambda: _ensure_session(call))
+            return call.request.session_id
         case "subagent-start":
             return _subagent_start(call)
         case _:

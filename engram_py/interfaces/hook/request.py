@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,27 @@ edit write multiedit notebookedit update replace writefile editfile applypatch f
 writetofile replaceinfile searchreplace strreplaceeditor
 """
 _WRITING = frozenset(_WRITERS.split())
+# The memory's tools that belong to a session → the argument that names it, and how Claude Code and Codex call them.
+MEMORY_TOOLS = {
+    "mem_save": "session_id",
+    "mem_save_prompt": "session_id",
+    "mem_session_summary": "session_id",
+    "mem_capture_passive": "session_id",
+    "mem_judge": "session_id",
+    "mem_session_start": "id",
+    "mem_session_end": "id",
+}
+_MEMORY_SERVERS = ("mcp__engram__", "mcp__plugin_engram_engram__")
 _PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call of a hook. ``session_id`` is always something; ``directory`` exists, or did once."""
+    """One call of a hook. ``session_id`` is always something; ``directory`` exists, or did once.
+
+    ``memory_tool`` is the tool of this memory that is about to be called with ``tool_input``, where it is one that
+    belongs to a session.
+    """
 
     session_id: str
     directory: Path
@@ -52,6 +67,12 @@ class Request:
     last_message: str = ""
     task: str = ""
     files: tuple[str, ...] = ()
+    memory_tool: str = ""
+    tool_input: Mapping[str, Any] = field(default_factory=dict)
+
+    def bound(self, session_id: str) -> dict[str, Any]:
+        """``tool_input`` in this session, whatever session the model named."""
+        return {**self.tool_input, MEMORY_TOOLS[self.memory_tool]: session_id}
 
 
 class BadInput(Exception):
@@ -84,6 +105,9 @@ def parse(value: Mapping[str, Any], *, agent: str, environ: Mapping[str, str], h
             flat = {**inner, **flat}
     directory = _directory(flat, environ, here)
     tool_input = flat.get("tool_input", flat.get("toolArgs", flat.get("parameters")))
+    tool = _first(flat, ("tool_name", "toolName", "tool"), 80)
+    memory_tool = next((tool.removeprefix(one) for one in _MEMORY_SERVERS if tool.startswith(one)), "")
+    given = tool_input if memory_tool in MEMORY_TOOLS and isinstance(tool_input, dict) else None
     return Request(
         session_id=_session_id(_first(flat, _SESSION, _PATH_LIMIT), agent, directory),
         directory=directory,
@@ -94,7 +118,9 @@ def parse(value: Mapping[str, Any], *, agent: str, environ: Mapping[str, str], h
         subagent=_first(flat, ("agent_type", "subagent_type", "agent_id"), 80),
         last_message=_text(flat, _LAST, MESSAGE_LIMIT_CHARS),
         task=_text(flat, _TASK, PROMPT_LIMIT_CHARS),
-        files=_written_files(_first(flat, ("tool_name", "toolName", "tool"), 80), tool_input),
+        files=_written_files(tool, tool_input),
+        memory_tool="" if given is None else memory_tool,
+        tool_input=given or {},
     )
 
 

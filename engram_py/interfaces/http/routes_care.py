@@ -106,9 +106,9 @@ def stats(app: Engram, query: ProjectQuery) -> StatsOut:
 
 @operation("GET", "/doctor", errors=(404, 409))
 def doctor(app: Engram, query: DoctorQuery) -> DoctorOut:
-    """Diagnose the database; nothing is changed. `check` runs one check alone."""
+    """Diagnose the database; nothing is changed. `check` runs one alone. Engram's checks are among them."""
     where = selected(app, query)
-    report = app.doctor.examine(check=(query.check or "").strip() or None)
+    report = app.doctor.examine(check=(query.check or "").strip() or None, engram=True)
     checks = [
         CheckOut(
             check_id=one.check_id,

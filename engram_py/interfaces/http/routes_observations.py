@@ -29,7 +29,7 @@ class RecentQuery(ListQuery):
 
 
 class SortedQuery(RecentQuery):
-    sort: str | None = Field(default=None, description=f"{NEWEST_FIRST}, which is the only order there is.")
+    sort: str | None = Field(default=None, description=f"{NEWEST_FIRST}: those saved last; else those changed last.")
 
 
 class OwnerQuery(Query):
@@ -177,17 +177,22 @@ def capture_passive(app: Engram, query: CwdQuery, body: PassiveBody) -> Captured
 
 @operation("GET", "/observations", errors=(404, 409))
 def list_observations(app: Engram, query: SortedQuery, notes: Notes) -> list[ObservationOut]:
-    """The observations changed last, 20 unless `limit` says otherwise, at most 500."""
+    """The observations changed last, or saved last with `sort`, 20 unless `limit` says otherwise, at most 500."""
     if query.sort not in (None, "", NEWEST_FIRST):
         raise InvalidArgumentError("sort", query.sort, expected=NEWEST_FIRST)
-    return recent_observations(app, query, notes)
+    return _listed(app, query, notes, newest=query.sort == NEWEST_FIRST)
 
 
 @operation("GET", "/observations/recent", errors=(404, 409))
 def recent_observations(app: Engram, query: RecentQuery, notes: Notes) -> list[ObservationOut]:
     """The observations changed last, 20 unless `limit` says otherwise, at most 500."""
+    return _listed(app, query, notes, newest=False)
+
+
+def _listed(app: Engram, query: RecentQuery, notes: Notes, *, newest: bool) -> list[ObservationOut]:
     where, limit = selected(app, query), held(query.limit, 20, MOST, notes)
-    rows = app.browsing.recent(where.named, all_projects=where.all_projects, scope=query.scope, limit=limit)
+    read = app.browsing.newest if newest else app.browsing.recent
+    rows = read(where.named, all_projects=where.all_projects, scope=query.scope, limit=limit)
     replaced = app.browsing.replacements(rows)
     return [observation(row, replaced.get(row.id)) for row in rows]
 

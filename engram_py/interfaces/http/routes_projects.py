@@ -91,7 +91,7 @@ def current_project(app: Engram, query: CwdQuery) -> CurrentOut:
     found = app.projects.current()
     return CurrentOut(
         project=found.project or "",
-        project_source=found.project_source,
+        project_source="process_override" if found.project_source == "override" else found.project_source,
         project_path=found.project_path,
         cwd=query.cwd or found.project_path,
         available_projects=list(found.candidates),

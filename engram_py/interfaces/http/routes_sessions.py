@@ -45,19 +45,23 @@ class SessionBody(Body):
     project: str | None = None
     directory: str | None = None
     ownership_mode: str | None = None
+    resume: bool | None = Field(default=None, description="Engram's plugins send it; an ended session opens anyway.")
 
 
 class EndBody(Body):
     summary: str | None = None
 
 
-class RuntimeEndBody(Body):
+class RuntimeBody(Body):
     NEEDS = ("id", "project", "directory")
 
     id: str | None = None
     project: str | None = None
     directory: str | None = None
     ownership_mode: str | None = None
+
+
+class RuntimeEndBody(RuntimeBody):
     summary: str | None = None
 
 
@@ -136,15 +140,14 @@ def delete_session(app: Engram, path: SessionPath) -> SessionDone:
 @operation("POST", "/runtime-sessions/end", errors=(404, 409))
 def end_runtime_session(app: Engram, body: RuntimeEndBody) -> SessionDone:
     """End a session of an agent that names the project and the directory it was started in."""
-    wanted = needed("id", body.id), needed("project", body.project), needed("directory", body.directory)
-    session_id, project, directory = wanted
-    held = app.sessions.get(session_id)
-    if held.project != normalize_project(project):
-        raise SessionScopeError(session_id, "project", held.project, project)
-    if held.directory and os.path.normpath(held.directory) != os.path.normpath(directory):
-        raise SessionScopeError(session_id, "directory", held.directory, directory)
-    state = app.sessions.end(session_id, summary=body.summary)
+    state = app.sessions.end(_runtime_session(app, body), summary=body.summary)
     return SessionDone(id=state.session.id, status="ended", warnings=list(state.warnings) or None)
+
+
+@operation("POST", "/runtime-sessions/resolve", errors=(404, 409))
+def resolve_runtime_session(app: Engram, body: RuntimeBody) -> SessionDone:
+    """Say which session an agent's own is kept as; one that has ended opens again with the next save."""
+    return SessionDone(id=_runtime_session(app, body), status="resolved")
 
 
 @operation("POST", "/prompts", status=201, errors=(409,))
@@ -190,6 +193,21 @@ def needed(name: str, value: str | None) -> str:
     if value is None or not value.strip():
         raise EmptyFieldError(name)
     return value
+
+
+def _runtime_session(app: Engram, body: RuntimeBody) -> str:
+    """The session that was started in the project and the directory that ``body`` names.
+
+    Raises SessionNotFoundError, and SessionScopeError where it was started elsewhere.
+    """
+    wanted = needed("id", body.id), needed("project", body.project), needed("directory", body.directory)
+    session_id, project, directory = wanted
+    held = app.sessions.get(session_id)
+    if held.project != normalize_project(project):
+        raise SessionScopeError(session_id, "project", held.project, project)
+    if held.directory and os.path.normpath(held.directory) != os.path.normpath(directory):
+        raise SessionScopeError(session_id, "directory", held.directory, directory)
+    return held.id
 
 
 def _refuse_other_owner(app: Engram, session_id: str, project: str) -> None:

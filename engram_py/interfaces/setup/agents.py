@@ -3,6 +3,10 @@
 Checked against the agents' own documentation in November 2026, and for Claude Code, Codex, Gemini CLI, OpenCode and
 Qwen Code by running them (tests/clients). Windsurf's and Cline's hooks cannot give the model anything to read, Kiro's
 belong to one custom agent, OpenCode's are JavaScript: those agents get the server and the instructions.
+
+Not run, and known from their documentation alone: Kilo Code (kilo.ai/docs, packages/kilo-docs in Kilo-Org/kilocode),
+Kimi Code (moonshotai.github.io/kimi-code), Command Code (commandcode.ai/docs/mcp/manage) and Pi, which reads servers
+through pi-mcp-adapter. Antigravity's places are known from users (agy, July 2026) and from what Engram writes.
 """
 
 from __future__ import annotations
@@ -46,6 +50,11 @@ class Hooks:
     version: bool = False
     own: bool = False
 
+    @property
+    def before_edits(self) -> bool:
+        """Whether these hooks are Claude Code's, which knows the tools that edit."""
+        return self.shape == "grouped" and "PreCompact" in {name for name, _ in self.events.values()}
+
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
@@ -65,6 +74,11 @@ class Agent:
     hooks: Mapping[Scope, Hooks] = field(default_factory=dict)
     instructions: Mapping[Scope, Instructions] = field(default_factory=dict)
     note: str = ""
+    """What to do besides."""
+    hook_note: str = ""
+    """The same, for hooks alone."""
+    project_note: str = ""
+    """The same, for the files of a project."""
 
 
 # Seconds an agent waits for a hook. The hook answers sooner by itself; this is for a machine that cannot even start it.
@@ -105,10 +119,17 @@ _CURSOR_EVENTS: dict[str, tuple[str, str | None]] = {
 # A tool that has to be searched for is not used unasked, and ours cost less than 2,000 tokens together.
 ALWAYS_LOADED = {"alwaysLoad": True}
 
+# pi-mcp-adapter hides tools behind one of its own, unless a server asks for them to be tools of Pi.
+_DIRECT = {"directTools": True}
+
+_KILO = ("kilo.jsonc", "kilo.json", "opencode.json")
 _AGENTS_MD = Instructions("{project}/AGENTS.md")
 _APPLY_TO_ALL = "---\napplyTo: '**'\n---\n\n"
 _ALWAYS = "---\ndescription: How to use the engram memory\nalwaysApply: true\n---\n\n"
 _INCLUDED = "---\ninclusion: always\n---\n\n"
+# geminicli.com/docs/cli/trusted-folders, and the same page of Qwen Code: with folder trust turned on, an untrusted
+# folder's settings, servers and hooks are ignored.
+_TRUST = "{} ignores {} until you trust the folder: choose `Trust folder` when it asks, or type /permissions in it."
 _CLINE_EXTENSION = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
 
 AGENTS: dict[str, Agent] = {
@@ -137,7 +158,8 @@ AGENTS: dict[str, Agent] = {
             {"user": Hooks("{codex}/hooks.json", _CODEX_EVENTS),
              "project": Hooks("{project}/.codex/hooks.json", _CODEX_EVENTS)},
             {"user": Instructions("{codex}/AGENTS.md"), "project": _AGENTS_MD},
-            note="Codex runs new hooks only after you have trusted them: type /hooks in it once.",
+            hook_note="Codex runs new hooks only after you have trusted them: type /hooks in it once.",
+            project_note="Codex reads .codex/ only in a project you trust: it asks when you start it there.",
         ),
         Agent(
             "gemini", "Gemini CLI", ("{home}/.gemini",), ("gemini",),
@@ -146,6 +168,7 @@ AGENTS: dict[str, Agent] = {
             {"user": Hooks("{home}/.gemini/settings.json", _GEMINI_EVENTS, unit=1000),
              "project": Hooks("{project}/.gemini/settings.json", _GEMINI_EVENTS, unit=1000)},
             {"user": Instructions("{home}/.gemini/GEMINI.md"), "project": Instructions("{project}/GEMINI.md")},
+            project_note=_TRUST.format("Gemini CLI", ".gemini/"),
         ),
         Agent(
             "opencode", "OpenCode", ("{config}/opencode",), ("opencode",),
@@ -186,6 +209,7 @@ AGENTS: dict[str, Agent] = {
             {"user": Hooks("{home}/.qwen/settings.json", _UNMATCHED, unit=0),
              "project": Hooks("{project}/.qwen/settings.json", _UNMATCHED, unit=0)},
             {"user": Instructions("{home}/.qwen/QWEN.md"), "project": Instructions("{project}/QWEN.md")},
+            project_note=_TRUST.format("Qwen Code", ".qwen/"),
         ),
         Agent(
             "kiro", "Kiro", ("{home}/.kiro",), ("kiro", "kiro-cli"),
@@ -194,8 +218,44 @@ AGENTS: dict[str, Agent] = {
             instructions={"user": Instructions("{home}/.kiro/steering/engram.md", _INCLUDED),
                           "project": Instructions("{project}/.kiro/steering/engram.md", _INCLUDED)},
         ),
+        Agent(
+            "antigravity", "Antigravity",
+            ("{home}/.gemini/antigravity", "{home}/.gemini/antigravity-cli"), ("agy", "antigravity"),
+            # The first is for the CLI and the editor, the second what antigravity.google/docs/mcp named for the editor.
+            {"user": Servers(("{home}/.gemini/config/mcp_config.json", "{home}/.gemini/antigravity/mcp_config.json"))},
+            instructions={"user": Instructions("{home}/.gemini/GEMINI.md")},
+        ),
+        Agent(
+            "kilocode", "Kilo Code", ("{config}/kilo",), ("kilo", "kilocode"),
+            {"user": Servers(tuple(f"{{config}}/kilo/{name}" for name in _KILO), ("mcp",), "one-list"),
+             "project": Servers(tuple(f"{{project}}/{folder}{name}" for folder in ("", ".kilo/") for name in _KILO[:2]),
+                                ("mcp",), "one-list")},
+            instructions={"user": Instructions("{config}/kilo/AGENTS.md"), "project": _AGENTS_MD},
+        ),
+        Agent(
+            "kimi", "Kimi Code", ("{kimi}",), ("kimi",),
+            {"user": Servers(("{kimi}/mcp.json",)), "project": Servers(("{project}/.kimi-code/mcp.json",))},
+            instructions={"user": Instructions("{kimi}/AGENTS.md"), "project": _AGENTS_MD},
+        ),
+        Agent(
+            # Its project file is .mcp.json, which is Claude Code's too and holds entries of another form there.
+            "commandcode", "Command Code", ("{home}/.commandcode",), ("commandcode", "command-code"),
+            {"user": Servers(("{home}/.commandcode/mcp.json",), extra={"transport": "stdio", "enabled": True})},
+            instructions={"user": Instructions("{home}/.commandcode/AGENTS.md")},
+        ),
+        Agent(
+            "pi", "Pi", ("{pi}",), ("pi",),
+            {"user": Servers(("{pi}/mcp.json",), extra=_DIRECT),
+             "project": Servers(("{project}/.pi/mcp.json",), extra=_DIRECT)},
+            instructions={"user": Instructions("{pi}/AGENTS.md"), "project": _AGENTS_MD},
+            note="Pi reads MCP servers through an extension: `pi install npm:pi-mcp-adapter`.",
+        ),
     )
 }  # fmt: skip
+
+
+# Engram's names.
+ALIASES = {"gemini-cli": "gemini", "vscode-copilot": "vscode", "antigravity-cli": "antigravity"}
 
 
 def entry(servers: Servers, command: list[str]) -> dict[str, Any]:

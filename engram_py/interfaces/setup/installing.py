@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engram_py.errors import SetupRefusedError, UnknownAgentError
-from engram_py.interfaces.setup.agents import AGENTS, Agent, Scope
+from engram_py.errors import SetupRefusedError, UnknownAgentError, UnusableOptionError
+from engram_py.interfaces.setup.agents import AGENTS, ALIASES, Agent, Scope
 from engram_py.interfaces.setup.claude import Plugin, render
 from engram_py.interfaces.setup.edits import FileEdits
 from engram_py.interfaces.setup.launcher import Launcher
 from engram_py.interfaces.setup.machine import Machine
 from engram_py.interfaces.setup.manifest import Manifest, opened
 from engram_py.interfaces.setup.planning import Change, carry_out, plan_setup, plan_unsetup, take_back
-from engram_py.interfaces.setup.wanted import Parts, wanted
+from engram_py.interfaces.setup.wanted import Parts, takes_pre_tool, wanted
 from engram_py.project.files import real_path
 
 PLUGIN_USER = "claude-code@user"
@@ -91,7 +91,7 @@ class Setup:
                 changes = plan_setup(files, manifest)
             if not dry_run:
                 carry_out(changes, manifest, user)
-        return Done(agent.name, agent.title, scope, _steps(changes), agent.note if parts.hooks else "")
+        return Done(agent.name, agent.title, scope, _steps(changes), self._notes(agent, scope, parts))
 
     def take_out(self, agent: Agent, scope: Scope, *, dry_run: bool = False) -> Done:
         """Put back what was there before, and take our part out of what somebody edited since."""
@@ -108,13 +108,25 @@ class Setup:
 
     def _wanted(self, agent: Agent, scope: Scope, parts: Parts) -> list[FileEdits]:
         """What the agent's files should hold. Raises SetupRefusedError: a folder of the project leads out of it."""
-        files = wanted(agent, scope, self.machine, self.start, parts)
+        start = self.start.shared() if scope == "project" else self.start
+        files = wanted(agent, scope, self.machine, start, parts)
         project = real_path(self.machine.project)
         for one in files if scope == "project" else ():
             folder = real_path(one.path.parent)
             if not folder.is_relative_to(project):
                 raise SetupRefusedError(str(one.path), f"its folder is a link out of the project, to {folder}")
         return files
+
+    def _notes(self, agent: Agent, scope: Scope, parts: Parts) -> str:
+        """What has to be done besides, a line each."""
+        said = [agent.note, agent.hook_note if parts.hooks and scope in agent.hooks else ""]
+        if scope == "project":
+            said.append(agent.project_note)
+            if not self.machine.program("engram"):
+                said.append("`engram` is not on the PATH here: whoever opens this project needs it there.")
+            if self.start.options:
+                said.append("Which data directory is yours is not written into a shared file: set ENGRAM_DATA_DIR.")
+        return "\n".join(note for note in said if note)
 
     def _plan_take_out(self, agent: Agent, scope: Scope, manifest: Manifest) -> list[Change]:
         files = self._wanted(agent, scope, Parts(pre_tool=True))
@@ -160,9 +172,22 @@ def agents_named(names: Sequence[str]) -> list[Agent]:
     Raises UnknownAgentError.
     """
     for name in names:
-        if name not in AGENTS:
+        if name not in AGENTS and name not in ALIASES:
             raise UnknownAgentError(name, list(AGENTS))
-    return [AGENTS[name] for name in dict.fromkeys(names)]
+    return [AGENTS[name] for name in dict.fromkeys(ALIASES.get(name, name) for name in names)]
+
+
+def check_options(agent: Agent, scope: Scope, parts: Parts, *, protocol: str | None = None) -> None:
+    """Refuse what the agent cannot use.
+
+    Raises UnusableOptionError.
+    """
+    if parts.pre_tool and not parts.hooks:
+        raise UnusableOptionError("--pre-tool", "it is a hook, and --no-hooks (as --mcp-only) leaves hooks out")
+    if parts.pre_tool and not takes_pre_tool(agent, scope):
+        raise UnusableOptionError("--pre-tool", f"{agent.title} has no hook before an edit that its model hears of")
+    if protocol and agent.name != "claude-code":
+        raise UnusableOptionError("--protocol", f"no hook of Engram's asks for the mode of {agent.title}")
 
 
 def _steps(changes: list[Change]) -> tuple[Step, ...]:

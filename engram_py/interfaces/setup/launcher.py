@@ -1,4 +1,7 @@
-"""The command an agent starts engram with: absolute, still there next week, and deaf to the folder it is started in."""
+"""The command an agent starts engram with: absolute, still there next week, and deaf to the folder it is started in.
+
+Files of a project are read on other machines as well: there it is the plain name.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,10 @@ class Launcher:
     words: tuple[str, ...]
     options: tuple[str, ...] = ()
     windows: bool = False
+
+    def shared(self) -> Launcher:
+        """The same for files that other machines read too: whatever `engram` is on the PATH there."""
+        return Launcher(("engram",), windows=self.windows)
 
     def server(self) -> list[str]:
         return [*self.words, *self.options, "mcp"]

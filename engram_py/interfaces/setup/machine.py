@@ -46,6 +46,10 @@ class Machine:
                 return self._named("CLAUDE_CONFIG_DIR", self.home / ".claude")
             case "claude_state":  # .claude.json lies beside ~/.claude, but inside of CLAUDE_CONFIG_DIR
                 return self._named("CLAUDE_CONFIG_DIR", self.home)
+            case "kimi":
+                return self._named("KIMI_CODE_HOME", self.home / ".kimi-code")
+            case "pi":
+                return self._named("PI_CODING_AGENT_DIR", self.home / ".pi" / "agent")
             case "zed":
                 return self._roaming() / "Zed" if self.system == "windows" else self._folder("config") / "zed"
             case "code":

@@ -21,6 +21,7 @@ from engram_py.interfaces.setup.files import digest, remove_empty
 
 _VERSION = 1
 _MOST_COPIES = 20
+_MODES = "protocol-mode.json"
 
 
 @dataclass(slots=True)
@@ -140,6 +141,28 @@ def opened(data_dir: Path, *, reading: bool = False) -> Iterator[Manifest]:
         yield Manifest(folder)
     finally:
         os.close(lock)
+
+
+def protocol_mode(data_dir: Path, agent: str) -> str:
+    """``slim`` where that was chosen for an agent, else ``full``. The file is Engram's: agent → mode."""
+    with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError):
+        if json.loads((data_dir / _MODES).read_text(encoding="utf-8")).get(agent) == "slim":
+            return "slim"
+    return "full"
+
+
+def keep_protocol_mode(data_dir: Path, agent: str, mode: str) -> None:
+    """Note what ``protocol_mode`` answers for an agent; the others' stay.
+
+    Raises SetupRefusedError: the file is there and cannot be read, or cannot be written.
+    """
+    path = data_dir / _MODES
+    try:
+        modes = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        modes[agent] = mode
+    except (OSError, ValueError, TypeError, RecursionError) as exc:
+        raise SetupRefusedError(str(path), f"it cannot be read: {exc}") from exc
+    _write_private(path, json.dumps(modes, indent=2).encode())
 
 
 def _locked(lock: int) -> bool:

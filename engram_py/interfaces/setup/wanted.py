@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.errors import ScopeUnavailableError
+from engram_py.interfaces.hook.answers import listens
 from engram_py.interfaces.setup.agents import PRE_TOOL, TIMEOUT, TIMEOUTS, Agent, Hooks, Scope, Servers, entry
 from engram_py.interfaces.setup.edits import Edit, FileEdits, Item, Member, Text
 from engram_py.interfaces.setup.launcher import Launcher
@@ -58,10 +59,16 @@ def wanted(agent: Agent, scope: Scope, machine: Machine, start: Launcher, parts:
     return _joined(files)
 
 
+def takes_pre_tool(agent: Agent, scope: Scope) -> bool:
+    """Whether the agent has a hook before an edit, and has its model read what that prints."""
+    hooks = agent.hooks.get(scope)
+    return hooks is not None and hooks.before_edits and listens(agent.name, "pre-tool")
+
+
 def hook_items(hooks: Hooks, agent: str, start: Launcher, *, pre_tool: bool = False) -> dict[str, Any]:
     """The agent's event → the item that runs ours."""
     events = dict(hooks.events)
-    if pre_tool and "PreCompact" in {name for name, _ in events.values()} and hooks.shape == "grouped":
+    if pre_tool and hooks.before_edits and listens(agent, "pre-tool"):
         events["pre-tool"] = PRE_TOOL
     return {name: _item(hooks, event, matcher, agent, start) for event, (name, matcher) in events.items()}
 

@@ -143,7 +143,7 @@ class Account:
             return Listing(None), [f"not checked with the server: {exc.message}"]
 
     def _canonical(self, name: str) -> str:
-        return Identities(self._store, self._journal).canonical(normalize_project(name))
+        return Identities(self._store, self._journal).meant(normalize_project(name))
 
     def _all(self, found: Standing) -> tuple[str, ...]:
         return tuple(_names(self._store, found.server))

@@ -78,7 +78,7 @@ def read_observation(mutation: Mutation) -> Read:
         "scope": new.scope or "project",
         "pinned": int(row.pinned),
         "revision_count": max(1, row.revision_count),
-        "duplicate_count": max(0, row.duplicate_count),
+        "duplicate_count": max(1, row.duplicate_count),
         "last_seen_at": _moment(own.last_seen_at, row.last_seen_at) or updated,
         "review_after": _moment(own.review_after, row.review_after),
         "created_at": _moment(own.created_at, row.created_at) or updated,

@@ -41,8 +41,8 @@ def test_a_folder_is_named_after_itself(run: Run, here: Path) -> None:
 def test_the_name_that_is_written_and_said_is_the_normalised_one(run: Run, here: Path) -> None:
     made = answer(run("init", "  My Ünïts ", "--json"))
 
-    assert made == {"path": str(here / ".engram.json"), "project": "my-ünïts"}
-    assert written(here) == {"project": "my-ünïts"}
+    assert made == {"path": str(here / ".engram.json"), "project": "my ünïts"}
+    assert written(here) == {"project": "my ünïts"}
 
 
 @pytest.mark.parametrize("name", ["", "../up", "_._", "x" * 200])
@@ -52,6 +52,21 @@ def test_what_is_no_name_is_refused_and_nothing_is_written(run: Run, here: Path,
     assert refused.exit_code == 1
     assert refused.stderr.startswith("engram: invalid_project: ")
     assert list(here.iterdir()) == []
+
+
+def test_the_config_file_of_engram_is_kept_and_renamed_so_that_both_programs_agree(run: Run, here: Path) -> None:
+    config = here / ".engram" / "config.json"
+    config.parent.mkdir()
+    config.write_text('{"project_name": "mine", "theirs": 1}')
+
+    assert run("init", "other").exit_code == 1
+    assert json.loads(config.read_text()) == {"project_name": "mine", "theirs": 1}
+    made = answer(run("init", "Other", "--force", "--json"))
+
+    assert made == {"path": str(config), "project": "other"}
+    assert json.loads(config.read_text()) == {"project_name": "other", "theirs": 1}
+    assert not (here / ".engram.json").exists()
+    assert answer(run("projects", "current", "--json"))["project"] == "other"
 
 
 def test_a_file_that_is_there_is_not_overwritten(run: Run, here: Path) -> None:

@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from engram_py import Engram
+from engram_py.config import Settings
+from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.setup.agents import AGENTS
 from tests.interfaces.cli.conftest import Run, answer
+from tests.interfaces.http.asking import PORT, Asker
 from tests.interfaces.setup.conftest import tree
 
 
@@ -155,7 +159,7 @@ def test_project_scope_writes_to_this_folder_alone(run: Run, home: Path, here: P
     run("setup", "cursor", "--scope", "project")
     assert tree(home) == before
     server = json.loads((here / ".cursor" / "mcp.json").read_text())["mcpServers"]["engram"]
-    assert Path(server["command"]).is_absolute()
+    assert server == {"command": "engram", "args": ["mcp"]}
     assert answer(run("unsetup", "--all", "--json"))["agents"][0]["scope"] == "project"
     assert list(here.iterdir()) == []
 
@@ -221,3 +225,65 @@ def test_on_a_terminal_setup_asks_about_each_agent(run: Run, home: Path, here: P
     assert b"Set up Cursor?" in written
     assert "engram" not in (home / ".cursor" / "mcp.json").read_text()
     assert "engram" in (home / ".codex" / "config.toml").read_text()
+
+
+def test_the_database_names_itself_as_its_server_does(run: Run, data_dir: Path) -> None:
+    """Engram's plugins trust a server only when both names are one."""
+    named = run("instance-id").stdout.strip()
+
+    with Engram(settings=Settings(data_dir)) as app:
+        assert Asker(build_application(app, port=PORT)).ok("GET", "/health")["instance_id"] == named
+
+
+def test_the_hooks_of_engram_are_told_how_much_to_say(run: Run, home: Path, data_dir: Path) -> None:
+    assert run("protocol-mode", "claude-code").stdout == "full\n"
+    run("setup", "claude-code", "--protocol", "slim")
+    modes = [run("protocol-mode", name).stdout.strip() for name in ("claude-code", "codex", "nobody")]
+    assert modes == ["slim", "full", "full"]
+
+    run("setup", "claude-code", "--protocol=full")
+
+    assert run("protocol-mode", "claude-code").stdout == "full\n"
+    (data_dir / "protocol-mode.json").write_text("{ not json")
+    assert run("protocol-mode", "claude-code").stdout == "full\n"
+    refused = run("setup", "claude-code", "--protocol=slim")
+    assert (refused.exit_code, (data_dir / "protocol-mode.json").read_text()) == (1, "{ not json")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        pytest.param(["cursor", "--pre-tool"], "Cursor has no hook before an edit", id="no-such-hook"),
+        pytest.param(["codex", "--pre-tool"], "Codex CLI has no hook before an edit", id="hook-that-nobody-reads"),
+        pytest.param(["claude-code", "--pre-tool", "--no-hooks"], "--no-hooks", id="against-no-hooks"),
+        pytest.param(["claude-code", "--pre-tool", "--mcp-only"], "--mcp-only", id="against-mcp-only"),
+        pytest.param(["cursor", "--protocol", "slim"], "Cursor", id="protocol-nobody-asks-for"),
+        pytest.param(["windsurf", "--scope", "project"], "Windsurf", id="no-project"),
+        pytest.param(["commandcode", "--scope", "project"], "Command Code", id="not-set-up-in-projects"),
+    ],
+)
+def test_an_option_that_an_agent_cannot_use_is_refused_and_nothing_written(
+    run: Run, home: Path, words: list[str], said: str
+) -> None:
+    before = tree(home)
+    refused = run("setup", *words)
+    assert refused.exit_code == 1
+    assert said in refused.stderr
+    assert tree(home) == before
+
+
+def test_all_detected_gives_the_hook_before_an_edit_to_those_that_have_one(run: Run, home: Path) -> None:
+    (home / ".qwen").mkdir()
+    done = run("setup", "--all-detected", "--yes", "--pre-tool")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "PreToolUse" in (home / ".qwen" / "settings.json").read_text()
+    assert "pre-tool" not in (home / ".cursor" / "hooks.json").read_text()
+
+
+def test_only_the_server_is_what_engrams_session_start_hook_asks_for(run: Run, home: Path) -> None:
+    before = tree(home)
+    run("setup", "claude-code", "--mcp-only")
+    assert [path.name for path in home.rglob("*") if path.is_file() and str(path) not in before] == [".claude.json"]
+    assert "nothing to change" in run("setup", "claude-code", "--mcp-only").stdout
+    run("unsetup", "claude-code")
+    assert tree(home) == before

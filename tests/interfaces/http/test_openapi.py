@@ -25,6 +25,7 @@ GET /sessions/recent
 GET /sessions/{id}
 DELETE /sessions/{id}
 POST /runtime-sessions/end
+POST /runtime-sessions/resolve
 POST /observations
 GET /observations
 GET /observations/recent

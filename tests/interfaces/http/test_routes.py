@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
-from tests.interfaces.http.asking import Asker
+from engram_py.config import Settings
+from engram_py.interfaces.http.application import build_application
+from tests.interfaces.http.asking import PORT, Asker
 
 OBSERVATION = {
     "id", "sync_id", "session_id", "type", "title", "content", "project", "scope", "revision_count",
@@ -87,6 +89,17 @@ def test_a_runtime_session_is_ended_only_by_the_place_that_started_it(ask: Asker
     assert ask.ok("POST", "/runtime-sessions/end", body) == {"id": "s-1", "status": "ended"}
 
 
+def test_a_runtime_session_is_resolved_by_the_place_that_started_it(ask: Asker, folder: Path) -> None:
+    body = {"id": "s-1", "project": "widgets", "directory": str(folder)}
+    assert ask("POST", "/runtime-sessions/resolve", body).status == 404
+    ask.ok("POST", "/sessions", body)
+    assert ask.ok("POST", "/sessions", body | {"resume": True}) == {"id": "s-1", "status": "created"}
+
+    assert ask("POST", "/runtime-sessions/resolve", body | {"project": "gadgets"}).status == 409
+    assert ask("POST", "/runtime-sessions/resolve", body | {"directory": "/elsewhere"}).status == 409
+    assert ask.ok("POST", "/runtime-sessions/resolve", body) == {"id": "s-1", "status": "resolved"}
+
+
 def test_an_observation_is_saved_read_corrected_and_deleted(ask: Asker) -> None:
     body = {"session_id": "s-1", "type": "decision", "title": "Chose uv", "content": "Installs are fast."}
     created = ask("POST", "/observations", body | {"topic_key": "decision/installer", "tool_name": "script"})
@@ -151,6 +164,23 @@ def test_the_newest_observations_come_first_and_only_as_many_as_were_asked_for(a
     assert [row["project"] for row in ask.ok("GET", "/observations?project=gadgets")] == ["gadgets"]
     assert len(ask.ok("GET", "/observations/recent?limit=undefined")) == 20
     assert ask("GET", "/observations?sort=title").status == 400
+
+
+def test_the_order_of_saving_is_not_changed_by_corrections_and_pins(ask: Asker) -> None:
+    """Engram's Codex plugin asks for the newest one, to say how long ago something was saved."""
+    for number in range(3):
+        saved(ask, title=f"Fact {number}", content=f"Body {number}.")
+    ask.ok("PATCH", "/observations/1", {"content": "Corrected."})
+    ask.ok("PUT", "/observations/3/pin")
+
+    assert [row["id"] for row in ask.ok("GET", "/observations?sort=created_at:desc")] == [3, 2, 1]
+    assert [row["id"] for row in ask.ok("GET", "/observations?project=widgets&limit=1&sort=created_at:desc")] == [3]
+
+
+def test_a_process_wide_project_is_named_in_engrams_words(data_dir: Path, folder: Path) -> None:
+    with Engram(settings=Settings(data_dir), directory=folder, project="gadgets") as app:
+        current = Asker(build_application(app, port=PORT)).ok("GET", "/project/current")
+    assert (current["project"], current["project_source"]) == ("gadgets", "process_override")
 
 
 def test_a_pin_is_put_and_taken_away_as_often_as_one_likes(ask: Asker) -> None:
@@ -291,7 +321,7 @@ def test_counts_diagnosis_and_health_are_those_of_the_other_doors(ask: Asker, ap
     stats = ask.ok("GET", "/stats")
     assert (stats["total_observations"], stats["projects"]) == (1, ["widgets"])
     report = ask.ok("GET", "/doctor")
-    assert [one["check_id"] for one in report["checks"]] == list(app.doctor.check_ids())
+    assert [one["check_id"] for one in report["checks"]] == list(app.doctor.check_ids(engram=True))
     assert report["summary"]["total"] == len(report["checks"])
     assert report["checks"][0].keys() >= {"result", "severity", "evidence", "safe_next_step", "requires_confirmation"}
     assert [one["check_id"] for one in ask.ok("GET", "/doctor?check=clock")["checks"]] == ["clock"]
@@ -436,3 +466,11 @@ def test_every_door_says_the_same(ask: Asker, app: Engram) -> None:
     assert ask.ok("GET", "/observations/1")["title"] == "Chose uv"
     saved(ask, title="Chose ruff", content="Lint.")
     assert app.get(2).observation.title == "Chose ruff"
+
+
+def test_a_text_is_counted_as_often_as_it_was_said_as_engram_counts(ask: Asker) -> None:
+    first = ask.ok("POST", "/observations", {"title": "Chose uv", "content": "Installs are fast."})
+    again = ask.ok("POST", "/observations", {"title": "Chose uv", "content": "Installs are fast."})
+
+    assert (first["duplicate_count"], again["duplicate_count"]) == (1, 2)
+    assert ask.ok("GET", "/export")["observations"][0]["duplicate_count"] == 2

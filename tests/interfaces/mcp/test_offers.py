@@ -59,7 +59,7 @@ async def test_a_resource_reads_as_the_tool_answers(memory: Agent) -> None:
 async def test_the_context_of_a_project_with_an_odd_name_is_read_by_its_encoded_name(memory: Agent) -> None:
     await memory.told("mem_save", title="Chose bazel", content="x", project="größe & co")
 
-    assert "Chose bazel" in await read(memory, "engram://context/gr%C3%B6%C3%9Fe-%26-co")
+    assert "Chose bazel" in await read(memory, "engram://context/gr%C3%B6%C3%9Fe%20%26%20co")
 
 
 @pytest.mark.anyio

@@ -26,6 +26,8 @@ from .conftest import MachineOf, tree
         ("darwin", "{zed}/settings.json", ".config/zed/settings.json"),
         ("windows", "{zed}/settings.json", "AppData/Roaming/Zed/settings.json"),
         ("windows", "{claude_state}/.claude.json", ".claude.json"),
+        ("windows", "{kimi}/mcp.json", ".kimi-code/mcp.json"),
+        ("darwin", "{pi}/mcp.json", ".pi/agent/mcp.json"),
     ],
 )
 def test_each_system_has_its_places(machine_of: MachineOf, system: System, template: str, path: str) -> None:
@@ -41,6 +43,9 @@ def test_variables_move_the_places(machine_of: MachineOf, tmp_path: Path) -> Non
     linux = machine_of("linux", XDG_CONFIG_HOME=str(tmp_path / "xdg"), CODEX_HOME=str(tmp_path / "codex"))
     assert linux.place("{config}/opencode/opencode.json") == tmp_path / "xdg/opencode/opencode.json"
     assert linux.place("{codex}/config.toml") == tmp_path / "codex/config.toml"
+    linux = machine_of("linux", KIMI_CODE_HOME=str(tmp_path / "kimi"), PI_CODING_AGENT_DIR=str(tmp_path / "pi"))
+    assert linux.place("{kimi}/mcp.json") == tmp_path / "kimi" / "mcp.json"
+    assert linux.place("{pi}/mcp.json") == tmp_path / "pi" / "mcp.json"
 
 
 @pytest.mark.parametrize("value", ["", "  ", "relative/path"])
@@ -128,3 +133,25 @@ def test_the_table_names_only_places_that_exist(machine_of: MachineOf, name: str
             rows += [agent.instructions[scope].path] if scope in agent.instructions else []
             below = machine.project if scope == "project" else machine.home
             assert all(machine.place(row).is_relative_to(below) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "key", "entry"),
+    [
+        ("antigravity", ".gemini/config/mcp_config.json", "mcpServers", {"command": "/e", "args": ["mcp"]}),
+        ("kilocode", ".config/kilo/kilo.jsonc", "mcp", {"type": "local", "command": ["/e", "mcp"], "enabled": True}),
+        ("kimi", ".kimi-code/mcp.json", "mcpServers", {"command": "/e", "args": ["mcp"]}),
+        (
+            "commandcode",
+            ".commandcode/mcp.json",
+            "mcpServers",
+            {"command": "/e", "args": ["mcp"], "transport": "stdio", "enabled": True},
+        ),
+        ("pi", ".pi/agent/mcp.json", "mcpServers", {"command": "/e", "args": ["mcp"], "directTools": True}),
+    ],
+)
+def test_each_agent_is_given_its_server_where_and_as_it_reads_it(
+    machine: Machine, data_dir: Path, name: str, path: str, key: str, entry: object
+) -> None:
+    Setup(machine, data_dir, Launcher(("/e",))).set_up(AGENTS[name], "user", Parts())
+    assert json.loads((machine.home / path).read_text())[key]["engram"] == entry

@@ -213,6 +213,11 @@ def test_a_scope_an_agent_does_not_have_and_an_agent_nobody_knows_are_named(setu
         agents_named(["cursor", "emacs"])
 
 
+def test_engrams_names_of_agents_are_known(setup: Setup) -> None:
+    named = agents_named(["gemini-cli", "vscode-copilot", "antigravity-cli", "gemini"])
+    assert [agent.name for agent in named] == ["gemini", "vscode", "antigravity"]
+
+
 def test_a_second_process_is_told_that_a_setup_is_running(setup: Setup) -> None:
     with opened(setup.data_dir):
         told = _in_another_process(_try, setup)

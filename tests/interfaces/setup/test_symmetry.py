@@ -65,7 +65,7 @@ def test_a_second_setup_changes_nothing(setup: Setup, name: str, scope: Scope) -
 
 
 @pytest.mark.parametrize(("name", "scope"), EVERYWHERE)
-def test_the_server_is_registered_beside_the_others_with_an_absolute_command(
+def test_the_server_is_registered_beside_the_others_absolute_for_a_user_and_portable_in_a_project(
     setup: Setup, name: str, scope: Scope
 ) -> None:
     furnish(setup.machine, name, scope)
@@ -79,7 +79,7 @@ def test_the_server_is_registered_beside_the_others_with_an_absolute_command(
     assert set(servers) == {"other", "engram"}
     command = servers["engram"]["command"]
     words = command if isinstance(command, list) else [command, *servers["engram"]["args"]]
-    assert words == ["/opt/engram/bin/engram", "mcp"]
+    assert words == ["/opt/engram/bin/engram" if scope == "user" else "engram", "mcp"]
 
 
 @pytest.mark.parametrize(("name", "scope"), EVERYWHERE)

@@ -176,11 +176,11 @@ def test_all_are_those_that_the_server_grants(lab: Lab) -> None:
 
 
 def test_enrolling_says_what_the_token_may_not(lab: Lab) -> None:
-    lab.team.grants |= {"read-me": "read"}
+    lab.team.grants |= {"read me": "read"}
     done = lab.app.autosync.enroll(["Read Me", "nobody"])
-    assert done.added == ("read-me", "nobody")
+    assert done.added == ("read me", "nobody")
     assert len(done.warnings) == 2
-    lab.app.autosync.unenroll(["read-me", "nobody"])
+    lab.app.autosync.unenroll(["read me", "nobody"])
 
 
 def test_enrolling_says_when_nothing_here_is_called_so(lab: Lab) -> None:
