@@ -57,6 +57,12 @@ SETTINGS = (
         "",
         "Name of the variable that holds the endpoint's API key.",
     ),
+    Setting(
+        "sync_prompts",
+        "ENGRAM_SYNC_PROMPTS",
+        "off",
+        "Let the prompts you type leave this machine, by `engram sync` and to the team's server: on or off.",
+    ),
     Setting("cloud_server", "ENGRAM_CLOUD_SERVER", "", "Address of the team's server; `engram cloud login` keeps it."),
     Setting("cloud_autosync", "ENGRAM_CLOUD_AUTOSYNC", "on", "Sync in the background once logged in: on or off."),
     Setting("", "ENGRAM_CLOUD_TOKEN", "", "Token for that server, instead of the one `engram cloud login` keeps."),
@@ -94,6 +100,7 @@ class Settings:
     learn: str = "on"
     gate: str = "heuristic"
     hook_pretool: str = "off"
+    sync_prompts: str = "off"
     timezone: str | None = None
     embedder: str = ""
     embedder_key_variable: str = ""
@@ -201,14 +208,11 @@ def _checked(values: dict[str, str], settings: Settings) -> dict[str, Any]:
         values["log_level"] = "error"
     else:
         values["log_level"] = level
-    learn = values.get("learn", "on").lower()
-    if learn not in SWITCH:
-        warnings.append(f"learn {learn!r} was ignored: it is on or off")
-    values["learn"] = learn if learn in SWITCH else "on"
-    pretool = values.get("hook_pretool", "off").lower()
-    if pretool not in SWITCH:
-        warnings.append(f"hook_pretool {pretool!r} was ignored: it is on or off")
-    values["hook_pretool"] = pretool if pretool in SWITCH else "off"
+    for name, default in (("learn", "on"), ("hook_pretool", "off"), ("sync_prompts", "off")):
+        said = values.get(name, default).lower()
+        if said not in SWITCH:
+            warnings.append(f"{name} {said!r} was ignored: it is on or off")
+        values[name] = said if said in SWITCH else default
     gate = values.get("gate", "heuristic").lower()
     if gate not in GATES:
         warnings.append(f"gate {gate!r} was ignored: it is one of {', '.join(GATES)}")

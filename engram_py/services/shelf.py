@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from engram_py.config import Settings
     from engram_py.models.cloud_settings import CloudSettings
     from engram_py.services.adopting import Adopting
     from engram_py.services.autosync.service import Autosync
@@ -32,6 +33,7 @@ class Shelf:
     store: Store
     journal: Journal
     projects: Projects
+    settings: Settings
     cloud: CloudSettings
 
     @cached_property
@@ -102,7 +104,7 @@ class Shelf:
         """What changed here, and taking over what changed on other machines."""
         from engram_py.services.replica.replica import Replica
 
-        return Replica(self.store, self.journal)
+        return Replica(self.store, self.journal, prompts=self.settings.sync_prompts == "on")
 
     @cached_property
     def autosync(self) -> Autosync:

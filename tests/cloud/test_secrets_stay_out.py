@@ -26,7 +26,7 @@ def test_no_secret_and_nothing_personal_is_in_the_database_files(
 ) -> None:
     monkeypatch.setattr(tokens, "_keep_in_keychain", lambda server, token: False)
     account = server.account(write=[project])
-    with Engram(settings=Settings(tmp_path / "data"), directory=tmp_path, project=project) as app:
+    with Engram(settings=Settings(tmp_path / "data", sync_prompts="on"), directory=tmp_path, project=project) as app:
         app.autosync.login(server.address, account.token)
         app.autosync.enroll([project])
         saved = app.save(Draft("Deploy", f"the key is {SECRET}, and {SHARED} <private>{PERSONAL}</private>"))

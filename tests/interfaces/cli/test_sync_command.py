@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from engram_py import Engram
 from tests.interfaces.cli.conftest import Run, Start, answer
 
 
@@ -217,3 +219,27 @@ def test_what_a_hook_runs_never_fails_and_is_quiet_without_news(repository: Path
     ended = start("sync", "--hook", "pre-push", ENGRAM_DATA_DIR="not/absolute")
     assert (ended.code, ended.stdout) == (0, "")
     assert "engram: not synced" in ended.stderr
+
+
+def test_prompts_stay_on_this_machine_until_a_setting_lets_them_go(
+    repository: Path, run: Run, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def typed(text: str) -> None:
+        with Engram(data_dir, directory=repository) as app:
+            app.prompts.save(text)
+
+    def told() -> bytes:
+        return b"".join(gzip.decompress(file.read_bytes()) for file in (repository / ".engram/chunks").glob("*.gz"))
+
+    typed("why does ada's salary job fail?")
+    assert run("sync").exit_code == 0
+    assert b"Tokens" in told()
+    assert b"salary" not in told()
+
+    monkeypatch.setenv("ENGRAM_SYNC_PROMPTS", "on")
+    typed("which port does the gateway use?")
+    assert run("sync").exit_code == 0
+    assert b"gateway" in told()
+    assert b"salary" not in told()
+    assert run("sync", "--again").exit_code == 0
+    assert b"salary" in told()

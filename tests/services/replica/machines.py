@@ -59,7 +59,7 @@ class Packet:
 
 def template(folder: Path) -> Path:
     """A data directory with an empty, current database, to be copied: making one takes most of an example's time."""
-    settings = Settings(folder, clock=SkewedClock())
+    settings = Settings(folder, clock=SkewedClock(), sync_prompts="on")
     with Engram(settings=settings, directory=folder, project="p") as app, app.store.connection() as connection:
         connection.execute("pragma wal_checkpoint(truncate)")
     return folder
@@ -69,7 +69,7 @@ def machine(name: str, folder: Path, empty: Path, *, skew: timedelta = timedelta
     data = folder / name
     shutil.copytree(empty, data)
     clock = SkewedClock(skew)
-    app = Engram(settings=Settings(data, clock=clock, learn="off"), directory=folder, project="p")
+    app = Engram(settings=Settings(data, clock=clock, learn="off", sync_prompts="on"), directory=folder, project="p")
     with app.store.connection() as connection:
         connection.execute("pragma synchronous = off")  # nobody pulls the plug of a test
     return Machine(name, app, clock)
