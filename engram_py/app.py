@@ -66,7 +66,7 @@ class Engram(Shelf):
             settings = load_settings(data_dir=Path(data_dir) if data_dir else None)
         elif data_dir is not None:
             settings = replace(settings, data_dir=Path(data_dir))
-        self.settings, self.cloud = settings, settings.cloud
+        self.settings, self.cloud, self.privacy = settings, settings.cloud, settings.privacy
         self._closed = False
         self._borrowed = False
         self.store = Store.open(settings.data_dir)
@@ -99,7 +99,8 @@ class Engram(Shelf):
         the file open.
         """
         other = Engram.__new__(Engram)
-        other.settings, other.cloud, other.store, other.journal = self.settings, self.cloud, self.store, self.journal
+        other.settings, other.cloud, other.privacy = self.settings, self.cloud, self.privacy
+        other.store, other.journal = self.store, self.journal
         other.usage, other.vectors, other.ledger = self.usage, self.vectors, self.ledger
         other._closed, other._borrowed = False, True
         other._where, other._locator = directory or self._where, self._locator
@@ -210,6 +211,7 @@ class Engram(Shelf):
             anchors=self.anchors,
             zone=self.settings.timezone,
             gate=self.settings.gate,
+            arrive=self.arrived,
         )
 
     @cached_property

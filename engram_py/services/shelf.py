@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from engram_py.errors import EngramError
+
 if TYPE_CHECKING:
-    from engram_py.config import Settings
     from engram_py.models.cloud_settings import CloudSettings
+    from engram_py.models.git_sync import GitSynced
+    from engram_py.models.privacy import PrivacySettings
     from engram_py.services.adopting import Adopting
     from engram_py.services.autosync.service import Autosync
     from engram_py.services.browsing import Browsing
@@ -26,6 +31,11 @@ if TYPE_CHECKING:
     from engram_py.services.transfer import Transfer
     from engram_py.store.database import Store
 
+logger = logging.getLogger(__name__)
+
+_CHUNKS = ".engram/chunks"
+_ARRIVING_SECONDS = 2.0
+
 
 class Shelf:
     """What of an open memory needs its file, its clock and its projects, and nothing else."""
@@ -33,8 +43,8 @@ class Shelf:
     store: Store
     journal: Journal
     projects: Projects
-    settings: Settings
     cloud: CloudSettings
+    privacy: PrivacySettings
 
     @cached_property
     def adopting(self) -> Adopting:
@@ -104,7 +114,7 @@ class Shelf:
         """What changed here, and taking over what changed on other machines."""
         from engram_py.services.replica.replica import Replica
 
-        return Replica(self.store, self.journal, prompts=self.settings.sync_prompts == "on")
+        return Replica(self.store, self.journal, prompts=self.privacy.sync_prompts)
 
     @cached_property
     def autosync(self) -> Autosync:
@@ -126,6 +136,26 @@ class Shelf:
         from engram_py.services.ledger import Ledger
 
         return Ledger(self.store, self.journal)
+
+    def arrive(self, *, until: float) -> GitSynced | None:
+        """Read what others committed to this repository's ``.engram`` since, until then (``time.monotonic``); None
+        where nothing is new, which costs a look at two folders.
+
+        Raises SyncError, AmbiguousProjectError.
+        """
+        repository = self.projects.settings_here().repository
+        if repository is None or repository.bare or not (repository.root / _CHUNKS).is_dir():
+            return None
+        return self.git_sync.arrive(until=until)
+
+    def arrived(self) -> bool:
+        """The same before a project is said to have no memory, where it need not fail; whether anything came."""
+        try:
+            done = self.arrive(until=time.monotonic() + _ARRIVING_SECONDS)
+        except EngramError as exc:
+            logger.info("the .engram folder was not read: %s", exc.message)
+            return False
+        return done is not None and done.read is not None and done.read.applied.applied > 0
 
     @cached_property
     def git_sync(self) -> GitSync:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.app import Engram
 from engram_py.errors import (
+    AmbiguousProjectError,
     EngramError,
     SessionNotFoundError,
     StoreBusyError,
@@ -99,6 +100,8 @@ def handle(call: Call) -> str:
 def _session_start(call: Call) -> str:
     """A database that somebody else writes to can be read all the same; a folder without a project has no memory."""
     app, session_id = call.app, call.request.session_id
+    said: list[str] = []
+    call.attempt(lambda: said.extend(_arrived(call)))
     call.attempt(lambda: _begin(call))
     if not listens(call.agent, call.event):
         return ""
@@ -106,7 +109,19 @@ def _session_start(call: Call) -> str:
         return f"{_own_memory(call)}\n\n{RECOVERY}".strip()
     if not app.projects.for_read(session_id=session_id).project:
         return ""
-    return _shown(call, app.contexts.assemble(session_id=session_id, unasked=True), "session")
+    shown = _shown(call, app.contexts.assemble(session_id=session_id, unasked=True), "session")
+    return "\n".join([*said, shown])
+
+
+def _arrived(call: Call) -> list[str]:
+    """Read what others committed to the repository since, and say if it goes by another name now."""
+    with suppress(AmbiguousProjectError):  # a folder without a project has nothing to read
+        done = call.app.arrive(until=time.monotonic() + (call.deadline - time.monotonic()) * GIT_SHARE)
+        if done is not None and done.adopted is not None:
+            from engram_py.interfaces.wording_sync import adopted
+
+            return adopted(done)
+    return []
 
 
 def _begin(call: Call) -> None:

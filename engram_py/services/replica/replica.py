@@ -50,9 +50,10 @@ class Replica:
     ) -> Changes:
         """What changed here after the cursor ``after``, in the order of the queue.
 
-        Rows of the personal scope and raw messages are never in it, prompts only where they may leave; what came from the target ``towards`` is left out.
-        At most ``max_rows``, and ``max_bytes`` of JSON but at least one row. The cost follows from what changed, not
-        from the size of the memory. A row that changes again is given again, with the text it has then.
+        Rows of the personal scope and raw messages are never in it, prompts only where they may leave; what came from
+        the target ``towards`` is left out. At most ``max_rows``, and ``max_bytes`` of JSON but at least one row. The
+        cost follows from what changed, not from the size of the memory. A row that changes again is given again, with
+        the text it has then.
         """
         with self._store.transaction():
             self._prepare()

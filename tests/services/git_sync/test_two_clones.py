@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
+from engram_py.models.privacy import PrivacySettings
 from tests.services.git_sync.conftest import Joining, Member, put_chunk, settled
 
 
@@ -221,7 +221,7 @@ def test_a_folder_that_engram_wrote_is_read_and_its_manifest_left_as_it_is(ada: 
 
 def test_prompts_of_somebody_who_shares_hers_arrive_and_their_end_is_told(join: Joining) -> None:
     ada, bob = join("ada"), join("bob")
-    ada.app.settings = replace(ada.app.settings, sync_prompts="on")
+    ada.app.privacy = PrivacySettings(sync_prompts=True)
     kept = ada.app.prompts.save("which port does the gateway use?")
     ada.app.prompts.save("who wrote the parser?")
     ada.shared()
