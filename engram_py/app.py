@@ -136,6 +136,7 @@ class Engram(Shelf):
             anchors=self.anchors,
             trail=self.trail,
             usage=self.usage,
+            switches=self.switches,
         )
 
     @cached_property
@@ -219,14 +220,14 @@ class Engram(Shelf):
         """What users asked for."""
         from engram_py.services.prompts import Prompts
 
-        return Prompts(self.store, self.journal, self.projects, self.sessions)
+        return Prompts(self.store, self.journal, self.projects, self.sessions, self.switches)
 
     @cached_property
     def episodes(self) -> Episodes:
         """Session summaries and captured learnings."""
         from engram_py.services.prompts import Episodes
 
-        return Episodes(self.store, self.observations, self.sessions, self.projects)
+        return Episodes(self.store, self.observations, self.sessions, self.projects, self.switches)
 
     @cached_property
     def transcripts(self) -> Transcripts:
@@ -255,6 +256,7 @@ class Engram(Shelf):
             self.prompts,
             lambda: self.episodes,
             lambda: self.transcripts,
+            self.switches,
         )
 
     @cached_property

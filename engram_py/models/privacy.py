@@ -24,7 +24,7 @@ class PrivacySettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Switches:
+class Allowed:
     """What hooks may do: ``record`` keeps prompts, turns and learnings, ``inject`` gives memory to the agent.
 
     ``enabled`` off is both off, and more: hooks do nothing at all.
@@ -41,3 +41,23 @@ class Switches:
     @property
     def injects(self) -> bool:
         return self.enabled and self.inject
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One switch that somebody turned: for ``all``, a ``project`` or a ``session``, which ``name`` names."""
+
+    scope: str
+    name: str
+    switch: str
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchState:
+    """What hooks may do here, with the choices that decide it."""
+
+    project: str
+    allowed: Allowed
+    choices: tuple[Choice, ...]
+    environment: Mapping[str, bool]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from engram_py.services.reindex import Reindexing
     from engram_py.services.relations import Relations
     from engram_py.services.replica.replica import Replica
+    from engram_py.services.switches import Switches
     from engram_py.services.transfer import Transfer
     from engram_py.store.database import Store
 
@@ -136,6 +137,13 @@ class Shelf:
         from engram_py.services.ledger import Ledger
 
         return Ledger(self.store, self.journal)
+
+    @cached_property
+    def switches(self) -> Switches:
+        """What hooks may do."""
+        from engram_py.services.switches import Switches
+
+        return Switches(self.store, self.projects, self.privacy)
 
     def arrive(self, *, until: float) -> GitSynced | None:
         """Read what others committed to this repository's ``.engram`` since, until then (``time.monotonic``); None

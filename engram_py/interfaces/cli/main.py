@@ -47,6 +47,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("care", "Read an export of Engram or of this program."),
     "sync": ("sync", "Share memory through this git repository."),
     "cloud": ("cloud", "Share memory through a server, or run one for a team."),
+    "off": ("switch", "Stop hooks: all of them, recording or injecting."),
+    "on": ("switch", "Let hooks go on."),
     "setup": ("setup", "Put engram into coding agents: server, hooks, instructions."),
     "unsetup": ("setup", "Take engram out of a coding agent, byte for byte."),
     "version": ("care", "Print the version."),

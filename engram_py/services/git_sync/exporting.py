@@ -156,7 +156,6 @@ class Exporting:
             "sha256": hashlib.sha256(file).hexdigest(),
             "device": job.device.device,
             **asdict(About() if job.key else about),
-            "seen_at": self._journal.now(),
         }
         with self._store.transaction():
             table.remember(self._store, values)

@@ -146,7 +146,7 @@ class Importing:
         )
 
     def _note(self, values: dict[str, Any], *, file: bytes, **more: Any) -> None:
-        row = {"sha256": hashlib.sha256(file).hexdigest(), "seen_at": self._journal.now()}
+        row = {"sha256": hashlib.sha256(file).hexdigest()}
         with self._store.transaction():
             table.remember(self._store, values | row | more)
 
@@ -161,7 +161,7 @@ class Importing:
         if signer.key == job.device.key:
             return signer
         with self._store.transaction():
-            table.see_device(self._store, job.target, key=signer.key, device=signer.device, now=self._journal.now())
+            table.see_device(self._store, job.target, key=signer.key, device=signer.device)
         if job.trusted and signer.key not in job.trusted:
             raise _UntrustedError(
                 f"it is signed by device {signer.device}, which is not trusted; `engram sync --trust {signer.key}`"
