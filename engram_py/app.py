@@ -15,6 +15,7 @@ from engram_py.errors import StoreError
 from engram_py.project.locate import Locator
 from engram_py.services.journal import Journal
 from engram_py.services.projects import Projects
+from engram_py.services.retention import oldest_kept, prune_after_first_write
 from engram_py.services.shelf import Shelf
 from engram_py.services.spooling import drain_after_writes
 from engram_py.store.database import Store
@@ -81,6 +82,7 @@ class Engram(Shelf):
         self._agent = agent
         if session_mode == "process":
             drain_after_writes(self.store, lambda: self.spool)
+            prune_after_first_write(self.store, lambda: oldest_kept(settings.clock, settings.privacy.turn_days))
             self.compaction.start()
         if settings.embedder and session_mode == "process":
             self.vectors.start()
@@ -234,7 +236,7 @@ class Engram(Shelf):
         """Buffer what was said in a session, as its transcript grows."""
         from engram_py.services.transcripts import Transcripts
 
-        return Transcripts(self.store, self.journal, self.citations)
+        return Transcripts(self.store, self.journal, self.citations, days=self.privacy.turn_days)
 
     @cached_property
     def session_memory(self) -> SessionMemory:

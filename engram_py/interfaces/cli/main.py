@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "history": ("memory", "Print an observation's earlier versions."),
     "sessions": ("work", "List sessions."),
     "prompts": ("work", "List or search what users asked for."),
+    "turns": ("work", "List what was kept of conversations."),
     "review": ("work", "List what is due for review, or confirm one."),
     "check": ("check", "List observations whose files changed under them."),
     "judge": ("work", "List relations without a verdict, or give one."),

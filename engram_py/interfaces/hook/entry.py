@@ -165,6 +165,9 @@ class Run:
                 app.spool.drain(until=time.monotonic() + (self.call.deadline - time.monotonic()) * _READING_SHARE)
             if "usage" in app.__dict__:
                 app.usage.flush()
+        if self.event == "session-start":
+            with suppress(Exception):
+                app.transcripts.prune()
         if self.event in _SYNCING:
             self._sync(app)
 
