@@ -61,3 +61,19 @@ class SwitchState:
     allowed: Allowed
     choices: tuple[Choice, ...]
     environment: Mapping[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """What is destroyed: ``turns``, a ``project``, or ``everything``, with the number of rows of each kind.
+
+    ``backups`` is the folder whose ``copies`` hold it still.
+    """
+
+    what: str
+    project: str | None
+    session_id: str | None
+    counts: Mapping[str, int]
+    everywhere: bool
+    backups: str
+    copies: int

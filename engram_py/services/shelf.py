@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from engram_py.services.autosync.service import Autosync
     from engram_py.services.browsing import Browsing
     from engram_py.services.citations import Citations
+    from engram_py.services.clearing import Clearing
     from engram_py.services.compaction import Compaction
     from engram_py.services.conflicts import Conflicts
     from engram_py.services.costs import Costs
@@ -137,6 +138,13 @@ class Shelf:
         from engram_py.services.ledger import Ledger
 
         return Ledger(self.store, self.journal)
+
+    @cached_property
+    def clearing(self) -> Clearing:
+        """Destroy raw messages, a project, everything."""
+        from engram_py.services.clearing import Clearing
+
+        return Clearing(self.store, self.journal, self.projects)
 
     @cached_property
     def switches(self) -> Switches:

@@ -50,6 +50,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cloud": ("cloud", "Share memory through a server, or run one for a team."),
     "off": ("switch", "Stop hooks: all of them, recording or injecting."),
     "on": ("switch", "Let hooks go on."),
+    "clear": ("clear", "Destroy raw messages, a project, or everything."),
     "setup": ("setup", "Put engram into coding agents: server, hooks, instructions."),
     "unsetup": ("setup", "Take engram out of a coding agent, byte for byte."),
     "version": ("care", "Print the version."),

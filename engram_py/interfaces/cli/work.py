@@ -64,7 +64,7 @@ def prompts_command(
 def turns_command(session_id: str | None, project: str | None, all_projects: bool, limit: int, as_json: bool) -> None:
     """List the raw messages that hooks kept of conversations, newest first.
 
-    `engram off --record` keeps no more of them.
+    `engram off --record` keeps no more of them, `engram clear turns` destroys them.
     """
     from engram_py.models.listing import Listing
 
