@@ -12,7 +12,6 @@ from engram_py.models.mutation import Applied, Mutation
 from engram_py.services.git_sync.choosing import choose
 from engram_py.services.git_sync.folder import ChunkFolder, Listed
 from engram_py.services.git_sync.job import Exchange, Job
-from engram_py.services.journal import Journal
 from engram_py.store import chunks as table
 from engram_py.store.database import Row, Store
 from engram_py.sync import packing
@@ -42,9 +41,8 @@ class _Tally:
 class Importing:
     """Reads the chunks of a folder that were not read before."""
 
-    def __init__(self, store: Store, journal: Journal, replica: Exchange) -> None:
+    def __init__(self, store: Store, replica: Exchange) -> None:
         self._store = store
-        self._journal = journal
         self._replica = replica
 
     def run(self, job: Job) -> ChunksRead:

@@ -42,8 +42,8 @@ class GitSync:
         self._places = Places(store, journal, projects)
         self._keys = Keys(store.path.parent)
         self._replica = replica
-        self._importing = Importing(store, journal, replica)
-        self._exporting = Exporting(store, journal, replica)
+        self._importing = Importing(store, replica)
+        self._exporting = Exporting(store, replica)
 
     def sync(
         self,
