@@ -54,7 +54,9 @@ TABLES = {
     "eval_outcomes": "What that run made of each question.",
     "search_trail": "The last searches of commands, for learning which led to opening a hit: at most 20.",
     "transcripts": "How far hooks have read a transcript. Of this machine alone, as are the three that follow.",
-    "turns": "What was said in a session, redacted and cut, until it is distilled. At most the latest 20,000.",
+    "turns": "What was said in a session, redacted and cut. At most the latest 20,000, none older than the setting "
+    "`turn_retention_days`.",
+    "switches": "What the user switched on or off by `engram on` and `engram off`.",
     "injections": "Which observations a session was shown unasked, where, and what they took of the text.",
     "citations": "Which observations an agent cited as `[#12]` in its own words, by session.",
     "ledger": "How many bytes of answers and injections each session was given, by day (UTC) and by tool, event or "
@@ -107,6 +109,7 @@ ERRORS = {
     "transcript_refused": "A hook names a transcript that is no regular file, or not where agents keep them.",
     "unknown_project": "A project to merge or alias does not exist. Saving to an unknown project creates it instead.",
     "unknown_resource": "An MCP client asked for a resource other than the two kinds there are.",
+    "recording_off": "A prompt or learnings are to be kept where the user switched recording off.",
     "operation_conflict": "An `operation_id` was used before with other arguments.",
     "topic_taken": "An update would give an observation the topic key of another one.",
     "changed_meanwhile": "An edit began from a text that is not the observation's any more. Nothing was overwritten.",

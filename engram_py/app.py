@@ -16,6 +16,7 @@ from engram_py.errors import StoreError
 from engram_py.project.locate import Locator
 from engram_py.services.journal import Journal
 from engram_py.services.projects import Projects
+from engram_py.services.retention import oldest_kept, prune_after_first_write
 from engram_py.services.shelf import Shelf
 from engram_py.services.spooling import drain_after_writes
 from engram_py.store.database import Store
@@ -68,7 +69,7 @@ class Engram(Shelf):
             settings = load_settings(data_dir=Path(data_dir) if data_dir else None)
         elif data_dir is not None:
             settings = replace(settings, data_dir=Path(data_dir))
-        self.settings, self.cloud = settings, settings.cloud
+        self.settings, self.cloud, self.privacy = settings, settings.cloud, settings.privacy
         self._closed = False
         self._borrowed = False
         self.store = Store.open(settings.data_dir)
@@ -83,6 +84,7 @@ class Engram(Shelf):
         self._agent, self._hosts = agent, hosts
         if session_mode == "process":
             drain_after_writes(self.store, lambda: self.spool)
+            prune_after_first_write(self.store, lambda: oldest_kept(settings.clock, settings.privacy.turn_days))
             self.compaction.start()
         if settings.embedder and session_mode == "process":
             self.vectors.start()
@@ -101,7 +103,8 @@ class Engram(Shelf):
         the file open.
         """
         other = Engram.__new__(Engram)
-        other.settings, other.cloud, other.store, other.journal = self.settings, self.cloud, self.store, self.journal
+        other.settings, other.cloud, other.privacy = self.settings, self.cloud, self.privacy
+        other.store, other.journal = self.store, self.journal
         other.usage, other.vectors, other.ledger = self.usage, self.vectors, self.ledger
         other._closed, other._borrowed = False, True
         other._where, other._locator = directory or self._where, self._locator
@@ -139,6 +142,7 @@ class Engram(Shelf):
             anchors=self.anchors,
             trail=self.trail,
             usage=self.usage,
+            switches=self.switches,
         )
 
     @cached_property
@@ -214,6 +218,7 @@ class Engram(Shelf):
             anchors=self.anchors,
             zone=self.settings.timezone,
             gate=self.settings.gate,
+            arrive=self.arrived,
         )
 
     @cached_property
@@ -221,21 +226,21 @@ class Engram(Shelf):
         """What users asked for."""
         from engram_py.services.prompts import Prompts
 
-        return Prompts(self.store, self.journal, self.projects, self.sessions)
+        return Prompts(self.store, self.journal, self.projects, self.sessions, self.switches)
 
     @cached_property
     def episodes(self) -> Episodes:
         """Session summaries and captured learnings."""
         from engram_py.services.prompts import Episodes
 
-        return Episodes(self.store, self.observations, self.sessions, self.projects)
+        return Episodes(self.store, self.observations, self.sessions, self.projects, self.switches)
 
     @cached_property
     def transcripts(self) -> Transcripts:
         """Buffer what was said in a session, as its transcript grows."""
         from engram_py.services.transcripts import Transcripts
 
-        return Transcripts(self.store, self.journal, self.citations)
+        return Transcripts(self.store, self.journal, self.citations, days=self.privacy.turn_days)
 
     @cached_property
     def session_memory(self) -> SessionMemory:
@@ -257,6 +262,7 @@ class Engram(Shelf):
             self.prompts,
             lambda: self.episodes,
             lambda: self.transcripts,
+            self.switches,
         )
 
     @cached_property

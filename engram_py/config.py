@@ -15,6 +15,7 @@ from typing import Any
 
 from engram_py.errors import DataDirError, InvalidArgumentError
 from engram_py.models.cloud_settings import CloudSettings
+from engram_py.models.privacy import MOST_TURN_DAYS, SWITCHES, TURN_DAYS, PrivacySettings
 from engram_py.models.times import Clock, fixed_clock, parse_time, utc_now
 
 CONFIG_NAME = "config.json"
@@ -49,6 +50,12 @@ SETTINGS = (
         "off",
         "Give an agent the memories of a file before it edits it (hook `pre-tool`): on or off.",
     ),
+    Setting("enabled", "ENGRAM_ENABLED", "on", "Let hooks do anything at all: on or off."),
+    Setting("record", "ENGRAM_RECORD", "on", "Let hooks keep prompts, messages and learnings: on or off."),
+    Setting("inject", "ENGRAM_INJECT", "on", "Let hooks give memory to the agent: on or off."),
+    Setting(
+        "turn_retention_days", "ENGRAM_TURN_RETENTION_DAYS", "30", "How long raw messages are kept; 0: not at all."
+    ),
     Setting("timezone", "ENGRAM_TIMEZONE", "the system's", "IANA name of the zone the command line shows times in."),
     Setting("embedder", "ENGRAM_EMBEDDER", "", "What makes vectors: model2vec:NAME, fastembed:NAME, openai:URL#MODEL."),
     Setting(
@@ -56,6 +63,12 @@ SETTINGS = (
         "ENGRAM_EMBEDDER_KEY_VARIABLE",
         "",
         "Name of the variable that holds the endpoint's API key.",
+    ),
+    Setting(
+        "sync_prompts",
+        "ENGRAM_SYNC_PROMPTS",
+        "off",
+        "Let the prompts you type leave this machine, by `engram sync` and to the team's server: on or off.",
     ),
     Setting("cloud_server", "ENGRAM_CLOUD_SERVER", "", "Address of the team's server; `engram cloud login` keeps it."),
     Setting("cloud_autosync", "ENGRAM_CLOUD_AUTOSYNC", "on", "Sync in the background once logged in: on or off."),
@@ -102,6 +115,7 @@ class Settings:
     http_token: str = field(default="", repr=False)
     sync_passphrase: str = field(default="", repr=False)
     cloud: CloudSettings = field(default_factory=CloudSettings)
+    privacy: PrivacySettings = field(default_factory=PrivacySettings)
     clock: Clock = utc_now
     warnings: tuple[str, ...] = ()
 
@@ -121,6 +135,7 @@ def load_settings(environ: Mapping[str, str] | None = None, *, data_dir: Path | 
             values[setting.key] = environ[setting.variable].strip()
     port, said = _port(environ)
     cloud, unclear = _cloud(values, environ)
+    privacy, not_said = _privacy(values, environ)
     settings = Settings(
         folder,
         port=port,
@@ -128,8 +143,9 @@ def load_settings(environ: Mapping[str, str] | None = None, *, data_dir: Path | 
         http_token=environ.get("ENGRAM_HTTP_TOKEN", "").strip(),
         sync_passphrase=environ.get("ENGRAM_SYNC_PASSPHRASE", ""),
         cloud=cloud,
+        privacy=privacy,
         clock=_clock(environ),
-        warnings=(*warnings, *said, *unclear),
+        warnings=(*warnings, *said, *unclear, *not_said),
     )
     return replace(settings, **_checked(values, settings))
 
@@ -160,10 +176,33 @@ def _cloud(values: dict[str, str], environ: Mapping[str, str]) -> tuple[CloudSet
     """What is set about a server, taken out of ``values``."""
     server, switch = values.pop("cloud_server", "").strip(), values.pop("cloud_autosync", "on").strip().lower()
     token = environ.get("ENGRAM_CLOUD_TOKEN", "").strip()
-    # Engram's own values are 1 and 0.
-    on = {"on": True, "1": True, "true": True, "off": False, "0": False, "false": False}.get(switch)
-    said = () if on is not None else (f"cloud_autosync {switch[:20]!r} was ignored: it is on or off",)
+    on, said = _on(switch, "cloud_autosync")
     return CloudSettings(server, token, on is not False), said
+
+
+def _privacy(values: dict[str, str], environ: Mapping[str, str]) -> tuple[PrivacySettings, tuple[str, ...]]:
+    """What is set about recording and sharing, taken out of ``values``."""
+    warnings: list[str] = []
+    given: dict[str, dict[str, bool]] = {"config": {}, "environment": {}}
+    for name in (*SWITCHES, "sync_prompts"):
+        on, said = _on(values.pop(name, ""), name)
+        warnings += said
+        if on is not None:
+            given["environment" if environ.get(f"ENGRAM_{name.upper()}", "").strip() else "config"][name] = on
+    shared = given["environment"].pop("sync_prompts", given["config"].pop("sync_prompts", False))
+    days = values.pop("turn_retention_days", "").strip()
+    if days and not (days.isascii() and days.isdecimal() and len(days) <= 4 and int(days) <= MOST_TURN_DAYS):
+        warnings.append(f"turn_retention_days {days[:20]!r} was ignored: it is a number from 0 to {MOST_TURN_DAYS:,}")
+        days = ""
+    kept = int(days) if days else TURN_DAYS
+    return PrivacySettings(given["config"], given["environment"], kept, shared), tuple(warnings)
+
+
+def _on(said: str, name: str) -> tuple[bool | None, tuple[str, ...]]:
+    """Whether a switch is on; None, and a warning, where it says neither. Engram's own values are 1 and 0."""
+    word = said.strip().lower()
+    on = {"on": True, "1": True, "true": True, "off": False, "0": False, "false": False}.get(word)
+    return on, ((f"{name} {word[:20]!r} was ignored: it is on or off",) if word and on is None else ())
 
 
 def _clock(environ: Mapping[str, str]) -> Clock:
@@ -201,14 +240,11 @@ def _checked(values: dict[str, str], settings: Settings) -> dict[str, Any]:
         values["log_level"] = "error"
     else:
         values["log_level"] = level
-    learn = values.get("learn", "on").lower()
-    if learn not in SWITCH:
-        warnings.append(f"learn {learn!r} was ignored: it is on or off")
-    values["learn"] = learn if learn in SWITCH else "on"
-    pretool = values.get("hook_pretool", "off").lower()
-    if pretool not in SWITCH:
-        warnings.append(f"hook_pretool {pretool!r} was ignored: it is on or off")
-    values["hook_pretool"] = pretool if pretool in SWITCH else "off"
+    for name, default in (("learn", "on"), ("hook_pretool", "off")):
+        said = values.get(name, default).lower()
+        if said not in SWITCH:
+            warnings.append(f"{name} {said!r} was ignored: it is on or off")
+        values[name] = said if said in SWITCH else default
     gate = values.get("gate", "heuristic").lower()
     if gate not in GATES:
         warnings.append(f"gate {gate!r} was ignored: it is one of {', '.join(GATES)}")

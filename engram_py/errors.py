@@ -69,6 +69,20 @@ class CloudError(EngramError):
     code = "cloud_error"
 
 
+# --- what the user switched off ---------------------------------------------------------------------------
+
+
+class RecordingOffError(ConflictError):
+    code = "recording_off"
+
+    def __init__(self, project: str) -> None:
+        self.project = project
+        super().__init__(
+            f"recording is off in {project or 'this folder'}: nothing was kept",
+            hint="the user switched it off, and `engram on --record` switches it on; mem_save works all the same",
+        )
+
+
 # --- what somebody passed ---------------------------------------------------------------------------------
 
 

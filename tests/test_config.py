@@ -12,6 +12,7 @@ import pytest
 
 from engram_py.config import SETTINGS, Settings, load_settings
 from engram_py.errors import DataDirError, InvalidArgumentError
+from engram_py.models.privacy import PrivacySettings
 
 Load = Callable[..., Settings]
 
@@ -127,7 +128,8 @@ def test_a_fixed_time_stands_for_the_clock(load: Load) -> None:
 def test_every_setting_is_documented_and_has_its_own_variable() -> None:
     assert all(setting.help.endswith(".") and setting.variable.startswith("ENGRAM_") for setting in SETTINGS)
     assert len({setting.variable for setting in SETTINGS}) == len(SETTINGS)
-    keys = {setting.key for setting in SETTINGS if setting.key} - {"cloud_server", "cloud_autosync"}  # one value: cloud
+    joined = {"cloud_server", "cloud_autosync", "sync_prompts", "enabled", "record", "inject", "turn_retention_days"}
+    keys = {setting.key for setting in SETTINGS if setting.key} - joined  # two values: cloud and privacy
     assert keys == {field.name for field in fields(Settings)} - {
         "data_dir",
         "port",
@@ -135,6 +137,7 @@ def test_every_setting_is_documented_and_has_its_own_variable() -> None:
         "http_token",
         "sync_passphrase",
         "cloud",
+        "privacy",
         "clock",
         "warnings",
     }
@@ -147,3 +150,18 @@ def test_sync_with_a_server_is_switched_with_the_values_that_engram_takes_too(lo
     assert settings.cloud.token == "engram_secret"
     assert "engram_secret" not in repr(settings)
     assert len(settings.warnings) == (said == "perhaps")
+
+
+def test_what_is_recorded_and_shared_is_set_by_the_file_and_the_environment(load: Load) -> None:
+    assert load().privacy == PrivacySettings()
+    said = load(ENGRAM_RECORD="off", ENGRAM_SYNC_PROMPTS="on", ENGRAM_TURN_RETENTION_DAYS="7").privacy
+    assert said == PrivacySettings(environment={"record": False}, turn_days=7, sync_prompts=True)
+    assert load(ENGRAM_TURN_RETENTION_DAYS="0").privacy.turn_days == 0
+
+
+@pytest.mark.parametrize("variable", ["ENGRAM_RECORD", "ENGRAM_SYNC_PROMPTS", "ENGRAM_TURN_RETENTION_DAYS"])
+def test_what_is_no_switch_and_no_number_is_ignored_and_said(load: Load, variable: str) -> None:
+    settings = load(**{variable: "perhaps"})
+
+    assert settings.privacy == PrivacySettings()
+    assert len(settings.warnings) == 1

@@ -31,7 +31,7 @@ _RELATED = {"related": "related to", "compatible": "compatible with", "conflicts
 def text(value: object, now: datetime) -> str:
     """The words of a result; registered for each kind of observation below, for the rest in the modules beside."""
     # What a search never shows costs it nothing.
-    for name in ("work", "bulk", "care", "eval", "anchors", "vectors", "cost", "cloud"):
+    for name in ("work", "bulk", "care", "eval", "anchors", "vectors", "cost", "cloud", "privacy"):
         words = import_module(f"engram_py.interfaces.wording_{name}").WORDS.get(type(value))
         if words is not None:
             return str(words(value, now))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from engram_py.errors import EngramError, PassphraseMissingError
 from engram_py.models.amounts import amount
 from engram_py.models.git_sync import (
+    Adoption,
     ChunkRefusal,
     ChunksRead,
     ChunksWritten,
@@ -22,7 +23,7 @@ _MOST_NAMED = 5
 
 def synced(value: GitSynced) -> list[str]:
     """Two or three lines, and one for each thing that was refused now."""
-    lines: list[str] = []
+    lines = adopted(value)
     if value.read is not None:
         lines.append(_read(value.read))
         lines += _refusals(value.read.refused, "refused")
@@ -41,11 +42,27 @@ def synced(value: GitSynced) -> list[str]:
     return lines
 
 
+def adopted(value: GitSynced) -> list[str]:
+    """That a repository goes by another name now, where it does."""
+    if value.adopted is None:
+        return []
+    moved = f", and what was saved here as {value.adopted.name} is there too" if value.adopted.own else ""
+    return [f"This repository is project {value.project} from now on, as its .engram folder says{moved}."]
+
+
+def adoption(value: Adoption) -> str:
+    """The question whether it should."""
+    own = f"; its {amount(value.own, 'memory')} would move there" if value.own else ""
+    known = f" {value.project} has memory on this machine already: the two would be one project." if value.known else ""
+    here = f"this repository is {value.name} here{own}"
+    return f"The .engram folder is of project {value.project}; {here}.{known} Use {value.project}?"
+
+
 def hooked(value: GitSynced) -> list[str]:
     """What a git hook says: nothing where nothing happened."""
     lines: list[str] = []
     if value.read is not None and (value.read.applied.applied or value.read.refused):
-        lines = [_read(value.read), *_refusals(value.read.refused, "refused")]
+        lines = [*adopted(value), _read(value.read), *_refusals(value.read.refused, "refused")]
     if value.written is not None and value.written.chunks:
         rows = amount(value.written.rows, "change")
         lines = [f"{rows} exported, not in this push yet: {_commit(value.uncommitted)} && git push"]

@@ -17,6 +17,7 @@ from engram_py.models.observation import ReviewLine
 from engram_py.models.project import Alike, CurrentProject, Merged, ProjectLine, Pruned, Renamed
 from engram_py.models.relation import Judged
 from engram_py.models.session import Captured, Prompt, PromptSaved, SessionLine, SessionState
+from engram_py.models.turn import KeptTurn
 
 _EMPTY = {
     "due": "Nothing is due for review",
@@ -172,6 +173,12 @@ def _session_line(item: SessionLine, now: datetime) -> str:
     agent = f" {item.agent}" if item.agent else ""
     head = f"{item.id} {item.project}{agent} {last_active(item, now)}, {state}"
     return f"{head} [{amount(item.observations, 'observation')}] {summary}".rstrip()
+
+
+@line.register
+def _turn_line(item: KeptTurn, now: datetime) -> str:
+    who = f"{item.role} ({item.agent})" if item.agent else item.role
+    return f"{age(item.said_at or item.read_at, now)} {item.session_id} {who}: {' '.join(item.content.split())[:200]}"
 
 
 @line.register

@@ -21,7 +21,8 @@ class ChunksRead:
 
     ``rows`` counts what the chunks hold: applied, known already, deferred, unreadable and left out add up to it.
     ``left_out`` counts rows of projects that are not this repository's, by project. ``refused`` are chunks that were
-    looked at now; ``still_refused`` counts those of earlier times. ``waiting`` rows lack what they depend on.
+    looked at now; ``still_refused`` counts those of earlier times. ``waiting`` rows lack what they depend on. ``more``:
+    there was no time for all of it.
     """
 
     chunks: int = 0
@@ -32,6 +33,7 @@ class ChunksRead:
     unreadable: tuple[ChunkRefusal, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
     waiting: int = 0
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,28 @@ class Uncommitted:
 
 
 @dataclass(frozen=True, slots=True)
+class Adoption:
+    """A repository that is called ``name`` here, with chunks that are all of ``project``.
+
+    ``own`` counts the observations that ``name`` has here; ``known`` says that ``project`` has memory here, made
+    somewhere else.
+    """
+
+    name: str
+    project: str
+    own: int = 0
+    known: bool = False
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody has to be asked: no memory is joined with another."""
+        return not self.own and not self.known
+
+
+@dataclass(frozen=True, slots=True)
 class GitSynced:
-    """A sync of a repository's folder; a half that was not asked for is None."""
+    """A sync of a repository's folder; a half that was not asked for is None. ``adopted``: the repository goes by the
+    project of its chunks from now on."""
 
     project: str
     folder: str
@@ -69,6 +91,7 @@ class GitSynced:
     written: ChunksWritten | None
     warnings: tuple[str, ...] = ()
     uncommitted: Uncommitted = field(default_factory=Uncommitted)
+    adopted: Adoption | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,19 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptTurn:
+    """A turn as it is kept; ``read_at`` is when a hook read it."""
+
+    session_id: str
+    project: str
+    role: Role
+    agent: str
+    content: str
+    said_at: str | None
+    read_at: str
+
+
+@dataclass(frozen=True, slots=True)
 class TranscriptRead:
     """What one look into a transcript found: the turns that are new, and whether more of it waits for the next look.
 

@@ -88,6 +88,28 @@ def write_binding(common_dir: Path, project: str) -> Binding | None:
     return _settled(common_dir)
 
 
+def rebind(common_dir: Path, project: str) -> None:
+    """Bind a repository to another project than it was, keeping its id. A git directory that cannot be written, or a
+    binding of another version, is left as it is.
+
+    Raises InvalidProjectError.
+    """
+    name = normalize_project(project)
+    bound, warning = load_binding(common_dir)
+    if bound is None and warning is None:
+        write_binding(common_dir, name)
+        return
+    if bound is None or bound.project == name:
+        return
+    draft = common_dir / f".{BINDING_FILE}.{os.urandom(8).hex()}"
+    record = {"version": _VERSION, "id": bound.id, "project": name}
+    try:
+        _create(draft, (json.dumps(record, ensure_ascii=False) + "\n").encode())
+        draft.replace(common_dir / BINDING_FILE)
+    except OSError as exc:
+        logger.debug("%s cannot be bound again: %s", common_dir, reason(exc))
+
+
 def _publish(common_dir: Path, data: bytes) -> None:
     target = common_dir / BINDING_FILE
     draft = common_dir / f".{BINDING_FILE}.{os.urandom(8).hex()}"

@@ -96,6 +96,10 @@ class Locator:
         self._kept[directory] = (now, location)
         return location
 
+    def forget(self) -> None:
+        """Look anew at the next call: a repository was given another project."""
+        self._kept.clear()
+
 
 def _with_fresh_head(location: Location) -> Location:
     repository = location.repository

@@ -39,6 +39,9 @@ class ProjectSettings:
     project: str | None = None
     default_scope: Scope = "project"
     ignore: tuple[str, ...] = ()
+    enabled: bool = True
+    record: bool = True
+    inject: bool = True
     context_tokens: int = 1500
     search_limit: int = 10
     path: Path | None = None

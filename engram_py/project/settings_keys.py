@@ -67,6 +67,12 @@ def _whole(low: int, high: int) -> Callable[[object], int]:
     return check
 
 
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise Refusal("must be true or false")
+    return value
+
+
 KEYS: tuple[SettingKey, ...] = (
     SettingKey(
         name="project",
@@ -92,6 +98,30 @@ KEYS: tuple[SettingKey, ...] = (
         help="Child folders that are never offered as projects, and files that memories are never tied to.",
         example=["vendor/*", "*.lock"],
         check=_patterns,
+    ),
+    SettingKey(
+        name="enabled",
+        type="true or false",
+        default=True,
+        help="`false`: hooks do nothing in this project.",
+        example=True,
+        check=_switch,
+    ),
+    SettingKey(
+        name="record",
+        type="true or false",
+        default=True,
+        help="`false`: hooks keep no prompts, messages or learnings of this project.",
+        example=True,
+        check=_switch,
+    ),
+    SettingKey(
+        name="inject",
+        type="true or false",
+        default=True,
+        help="`false`: hooks give no memory to an agent in this project.",
+        example=True,
+        check=_switch,
     ),
     SettingKey(
         name="budgets.context_tokens",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from datetime import tzinfo
 
 from engram_py import doors
 from engram_py.errors import InvalidArgumentError
 from engram_py.models.context import MODES, Context, Item, Mode, Section
 from engram_py.models.observation import Observation
+from engram_py.models.project import Place
 from engram_py.models.session import SessionLine
 from engram_py.services.anchors import Anchors
 from engram_py.services.context_ask import Ask
@@ -25,6 +26,7 @@ from engram_py.services.search import Search
 from engram_py.services.trail import Trail
 from engram_py.services.usage import Usage
 from engram_py.services.vetting import Vetting
+from engram_py.store import projects as project_table
 from engram_py.store import usage as usage_table
 from engram_py.store.database import Store
 
@@ -52,7 +54,8 @@ class Contexts(Overview):
     """Assembles what earlier sessions left for this one, and the counts of it.
 
     ``zone`` is the reader's, None the system's. ``gate`` is how a prompt is judged: off, heuristic, or llm, which
-    works as heuristic and says so.
+    works as heuristic and says so. ``arrive`` reads what others committed, for a project without memory, and tells
+    whether anything came.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class Contexts(Overview):
         anchors: Anchors,
         zone: str | None = None,
         gate: str = "heuristic",
+        arrive: Callable[[], bool] | None = None,
     ) -> None:
         self._store = store
         self._journal = journal
@@ -74,6 +78,7 @@ class Contexts(Overview):
         self._usage = usage
         self._zone = zone
         self._gate = gate if gate in GATES else "heuristic"
+        self._arrive = arrive
         self._vetting = Vetting(store, journal, anchors)
         self._providers = Providers(store, searches, usage, trail, self._vetting)
         self._query = QueryOrder(store, self._providers)
@@ -114,9 +119,17 @@ class Contexts(Overview):
         context = self._answers.get(key, state=state, now=ask.now)
         if context is None:
             context = self._assembled(ask, (*warnings, *place.warnings), unasked=unasked)
+            if ask.mode == "session" and self._is_empty(place) and self._arrive is not None and self._arrive():
+                return self.assemble(
+                    project, scope=scope, max_bytes=max_bytes, compact=compact, session_id=session_id, query=query,
+                    mode=mode, budget_tokens=budget_tokens, unasked=unasked, all_projects=all_projects,
+                )  # fmt: skip
             self._usage.surfaced(_shown(context))
             self._answers.keep(key, context, state=state, now=ask.now)
         return context
+
+    def _is_empty(self, place: Place) -> bool:
+        return bool(place.project) and not project_table.count_observations(self._store, place.project)
 
     def _ask(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from engram_py.project.binding import write_binding
+from engram_py.project.binding import rebind, write_binding
 from engram_py.project.files import readable_path
 from engram_py.project.locate import Location
 from engram_py.project.names import former_spelling, slug_project
@@ -67,6 +67,15 @@ class Identities:
             table.set_identity(self._store, kind=kind, value=value, project=project, now=self._journal.now())
         if location.source != "git_binding":
             write_binding(repository.common_dir, project)
+
+    def adopt(self, location: Location, project: str) -> None:
+        """This repository is ``project`` from now on, whatever it was and whatever its remote is called."""
+        if not table.exists(self._store, project):
+            self.create(project)
+        for kind, value in _identities(location):
+            table.set_identity(self._store, kind=kind, value=value, project=project, now=self._journal.now())
+        if location.repository is not None:
+            rebind(location.repository.common_dir, project)
 
     def create(self, project: str) -> None:
         now, clock = self._journal.now(), self._journal.stamp()

@@ -10,6 +10,7 @@ from engram_py.services.projects import Projects
 from engram_py.services.reading import Reading
 from engram_py.services.saving import Saving
 from engram_py.services.sessions import Sessions
+from engram_py.services.switches import Switches
 from engram_py.services.trail import Trail
 from engram_py.services.undoing import Undoing
 from engram_py.services.usage import Usage
@@ -30,6 +31,7 @@ class Observations(Saving, Reading, Bulk, Undoing):
         anchors: Anchors,
         trail: Trail,
         usage: Usage,
+        switches: Switches,
     ) -> None:
         self._store = store
         self._journal = journal
@@ -39,3 +41,4 @@ class Observations(Saving, Reading, Bulk, Undoing):
         self._anchors = anchors
         self._trail = trail
         self._usage = usage
+        self._switches = switches

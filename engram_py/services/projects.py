@@ -126,6 +126,11 @@ class Projects:
             warnings=place.warnings,
         )
 
+    def adopt(self, project: str) -> None:
+        """The repository of this directory is ``project`` from now on. Call inside a transaction."""
+        self._identities.adopt(self._locator.locate(self._directory), project)
+        self._locator.forget()
+
     def preferences(self) -> ProjectSettings:
         """The ``.engram.json`` of this directory; asked with every search, so git is not."""
         return self._locator.locate(self._directory, head=False).settings

@@ -20,6 +20,7 @@ from engram_py.services.limits import clamp
 from engram_py.services.lookup import check_id, live_observation
 from engram_py.services.projects import Projects
 from engram_py.services.sessions import Sessions
+from engram_py.services.switches import Switches
 from engram_py.store import observations as observation_table
 from engram_py.store import sessions as table
 from engram_py.store.database import Store
@@ -35,17 +36,24 @@ PROMPTS_MOST = 200
 class Prompts:
     """Keeps user prompts, so that the next session knows what was asked for."""
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects, sessions: Sessions) -> None:
+    def __init__(
+        self, store: Store, journal: Journal, projects: Projects, sessions: Sessions, switches: Switches
+    ) -> None:
         self._store = store
         self._journal = journal
         self._projects = projects
         self._sessions = sessions
+        self._switches = switches
 
     def save(self, content: str, *, project: str | None = None, session_id: str | None = None) -> PromptSaved:
-        """Store a prompt, redacted; the same words in the same session are stored once."""
+        """Store a prompt, redacted; the same words in the same session are stored once.
+
+        Raises RecordingOffError: the user switched recording off.
+        """
         text, truncation, redacted = clean_content(without_memory_blocks(content).strip() or content)
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id)
+            self._switches.check_recording(place.project, session_id or self._sessions.current_id(place.project))
             session = self._sessions.ensure(session_id, place)
             known = table.equal_prompt(self._store, session_id=session.id, project=place.project, content=text)
             prompt = known or self._add(text, session.id, place.project)
@@ -104,7 +112,10 @@ def summary_topic(session_id: str) -> str:
 class Episodes:
     """What a session leaves: its summary, and the learnings its last message lists."""
 
-    def __init__(self, store: Store, observations: Observations, sessions: Sessions, projects: Projects) -> None:
+    def __init__(
+        self, store: Store, observations: Observations, sessions: Sessions, projects: Projects, switches: Switches
+    ) -> None:
+        self._switches = switches
         self._store = store
         self._observations = observations
         self._sessions = sessions
@@ -141,6 +152,8 @@ class Episodes:
         """Keep the items of a text's last "Key Learnings" section; what the project knows already is not kept twice.
 
         Nor is what was deleted there kept again: a transcript says it for as long as it is read.
+
+        Raises RecordingOffError: the user switched recording off.
         """
         # Redacted before it is taken apart: a private passage can span several items.
         check_text("content", content)
@@ -148,6 +161,7 @@ class Episodes:
         learnings = parse_learnings(hidden.text)
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id)
+            self._switches.check_recording(place.project, session_id or self._sessions.current_id(place.project))
             ids = []
             for learning in learnings:
                 text, _, _ = clean_content(learning)

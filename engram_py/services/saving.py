@@ -32,6 +32,7 @@ from engram_py.services.intake import NAME_LIMIT_CHARS, Prepared, prepare
 from engram_py.services.journal import Journal, new_sync_id
 from engram_py.services.projects import Projects
 from engram_py.services.sessions import Sessions
+from engram_py.services.switches import Switches
 from engram_py.services.topic_keys import near_topic
 from engram_py.store import observations as table
 from engram_py.store.database import Store
@@ -48,6 +49,7 @@ class Saving:
     _sessions: Sessions
     _candidates: Candidates
     _anchors: Anchors
+    _switches: Switches
 
     def save(self, draft: Draft, *, project: str | None = None, session_id: str | None = None) -> Saved:
         """Store ``draft``, or fold it into the observation that already says it.
@@ -72,6 +74,7 @@ class Saving:
             session = self._sessions.ensure(session_id, place)
             saved = self._decide(draft, prepared, place, session.id)
             notes = self._anchors.record(saved.id, saved.project, observed, saved.outcome)
+            notes = (*notes, *self._switches.note(place.project, session.id))
             saved = replace(saved, warnings=(*saved.warnings, *notes))
             if operation_id:
                 self._remember(operation_id, fingerprint, saved)

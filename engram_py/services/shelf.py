@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from engram_py.errors import EngramError
+
 if TYPE_CHECKING:
     from engram_py.models.cloud_settings import CloudSettings
+    from engram_py.models.git_sync import GitSynced
+    from engram_py.models.privacy import PrivacySettings
     from engram_py.services.adopting import Adopting
     from engram_py.services.autosync.service import Autosync
     from engram_py.services.browsing import Browsing
     from engram_py.services.citations import Citations
+    from engram_py.services.clearing import Clearing
     from engram_py.services.compaction import Compaction
     from engram_py.services.conflicts import Conflicts
     from engram_py.services.costs import Costs
@@ -22,8 +29,14 @@ if TYPE_CHECKING:
     from engram_py.services.reindex import Reindexing
     from engram_py.services.relations import Relations
     from engram_py.services.replica.replica import Replica
+    from engram_py.services.switches import Switches
     from engram_py.services.transfer import Transfer
     from engram_py.store.database import Store
+
+logger = logging.getLogger(__name__)
+
+_CHUNKS = ".engram/chunks"
+_ARRIVING_SECONDS = 2.0
 
 
 class Shelf:
@@ -33,6 +46,7 @@ class Shelf:
     journal: Journal
     projects: Projects
     cloud: CloudSettings
+    privacy: PrivacySettings
 
     @cached_property
     def adopting(self) -> Adopting:
@@ -102,7 +116,7 @@ class Shelf:
         """What changed here, and taking over what changed on other machines."""
         from engram_py.services.replica.replica import Replica
 
-        return Replica(self.store, self.journal)
+        return Replica(self.store, self.journal, prompts=self.privacy.sync_prompts)
 
     @cached_property
     def autosync(self) -> Autosync:
@@ -124,6 +138,40 @@ class Shelf:
         from engram_py.services.ledger import Ledger
 
         return Ledger(self.store, self.journal)
+
+    @cached_property
+    def clearing(self) -> Clearing:
+        """Destroy raw messages, a project, everything."""
+        from engram_py.services.clearing import Clearing
+
+        return Clearing(self.store, self.journal, self.projects)
+
+    @cached_property
+    def switches(self) -> Switches:
+        """What hooks may do."""
+        from engram_py.services.switches import Switches
+
+        return Switches(self.store, self.projects, self.privacy)
+
+    def arrive(self, *, until: float) -> GitSynced | None:
+        """Read what others committed to this repository's ``.engram`` since, until then (``time.monotonic``); None
+        where nothing is new, which costs a look at two folders.
+
+        Raises SyncError, AmbiguousProjectError.
+        """
+        repository = self.projects.settings_here().repository
+        if repository is None or repository.bare or not (repository.root / _CHUNKS).is_dir():
+            return None
+        return self.git_sync.arrive(until=until)
+
+    def arrived(self) -> bool:
+        """The same before a project is said to have no memory, where it need not fail; whether anything came."""
+        try:
+            done = self.arrive(until=time.monotonic() + _ARRIVING_SECONDS)
+        except EngramError as exc:
+            logger.info("the .engram folder was not read: %s", exc.message)
+            return False
+        return done is not None and done.read is not None and done.read.applied.applied > 0
 
     @cached_property
     def git_sync(self) -> GitSync:

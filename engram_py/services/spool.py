@@ -18,6 +18,7 @@ from engram_py.services.projects import Projects
 from engram_py.services.prompts import Episodes, Prompts
 from engram_py.services.sessions import Sessions
 from engram_py.services.spooling import waiting_files
+from engram_py.services.switches import Switches
 from engram_py.services.transcripts import Transcripts
 from engram_py.store import sessions as session_table
 from engram_py.store.database import Store
@@ -40,6 +41,7 @@ class Spool:
         prompts: Prompts,
         episodes: Callable[[], Episodes],
         transcripts: Callable[[], Transcripts],
+        switches: Switches,
     ) -> None:
         self._store = store
         self._journal = journal
@@ -48,6 +50,7 @@ class Spool:
         self._prompts = prompts
         self._episodes = episodes
         self._transcripts = transcripts
+        self._switches = switches
         self._unread: dict[Path, tuple[str, str]] = {}
         self._active: dict[str, str] = {}
 
@@ -102,6 +105,8 @@ class Spool:
     def _read(self, session_id: str, transcript: str, until: float | None) -> bool:
         """A session that could not be ended in time has turns that no hook of its own will read; whether more wait."""
         project = self._sessions.get(session_id).project
+        if not self._switches.allowed(project, session_id).records:
+            return False
 
         def learn(text: str) -> None:
             if not parse_learnings(text):
@@ -161,6 +166,8 @@ class Spool:
         told = None if before else record.get("project")
         directory = None if before or told else str(record["directory"])
         place = self._projects.for_write(str(told) if told else None, session_id=session_id, directory=directory)
+        if not self._switches.allowed(place.project, session_id).records:
+            return  # switched off since: it is dropped
         if kind == "prompt":
             saved = self._prompts.save(text, project=place.project, session_id=session_id)
             if saved.outcome == "added" and at:

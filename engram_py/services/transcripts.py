@@ -16,10 +16,14 @@ from engram_py.capture.memory_blocks import without_memory_blocks
 from engram_py.capture.redact import CUT_MARGIN_CHARS, redact_head
 from engram_py.capture.transcripts import TURN_LIMIT_CHARS, cited_ids, spoken, turn_of, turns_of_document
 from engram_py.errors import TranscriptMissingError, TranscriptRefusedError
-from engram_py.models.turn import TranscriptRead, Turn
+from engram_py.models.privacy import TURN_DAYS
+from engram_py.models.times import parse_time, to_text
+from engram_py.models.turn import KeptTurn, TranscriptRead, Turn
 from engram_py.project.files import real_path
 from engram_py.services.citations import Citations
 from engram_py.services.journal import Journal
+from engram_py.services.limits import clamp
+from engram_py.services.retention import oldest_kept, prune_turns
 from engram_py.store import turns as table
 from engram_py.store.database import Store
 from engram_py.store.turns import Cursor
@@ -56,11 +60,18 @@ class Transcripts:
     """Buffers what was said in a session, redacted and cut, until somebody distills it. It stays on this machine."""
 
     def __init__(
-        self, store: Store, journal: Journal, citations: Citations, *, roots: Sequence[Path] | None = None
+        self,
+        store: Store,
+        journal: Journal,
+        citations: Citations,
+        *,
+        days: int = TURN_DAYS,
+        roots: Sequence[Path] | None = None,
     ) -> None:
         self._store = store
         self._journal = journal
         self._citations = citations
+        self._days = days
         self._roots = roots
 
     def read(
@@ -122,13 +133,17 @@ class Transcripts:
         clean = [(turn, _stored(own)) for turn, own in said if own]
         added, cited = 0, list[int]()
         with self._store.transaction():
-            now = self._journal.now()
+            now, before = self._journal.now(), self._oldest_kept()
             for turn, content in clean:
-                if table.add(self._store, turn, content=content, session_id=session_id, project=project, now=now):
-                    added += 1
+                kept = before < (_moment(turn) or now)
+                if not kept or table.add(
+                    self._store, turn, content=content, session_id=session_id, project=project, now=now
+                ):
+                    added += kept
                     cited += cited_ids(turn.content) if turn.role == "assistant" else ()
             if added:
                 table.shrink(self._store, most=MOST_TURNS)
+            table.prune(self._store, before=before)
             found = self._citations.cite(session_id, cited)
             if cursor:
                 path, reached = cursor
@@ -140,6 +155,21 @@ class Transcripts:
         turn = spoken("assistant", message, agent=agent)
         if turn is not None:
             self.keep([turn], session_id=session_id, project=project)
+
+    def prune(self) -> int:
+        """Delete what is older than the setting ``turn_retention_days``; how many turns it was."""
+        return prune_turns(self._store, self._oldest_kept())
+
+    def _oldest_kept(self) -> str:
+        return oldest_kept(self._journal.moment, self._days)
+
+    def latest(
+        self, *, session_id: str | None = None, projects: Sequence[str] | None = None, limit: int = 20
+    ) -> list[KeptTurn]:
+        """What was said last, newest first."""
+        return table.latest(
+            self._store, session_id=session_id, projects=projects, limit=clamp("limit", limit, 1, 200)[0]
+        )
 
     def turns(self, session_id: str, *, limit: int = 1_000) -> list[Turn]:
         """What is buffered of a session, in the order it was read."""
@@ -159,6 +189,12 @@ class Transcripts:
         if not any(place.is_relative_to(root) for root in roots):
             raise TranscriptRefusedError("it lies outside of the home directory and of the agents' own")
         return place
+
+
+def _moment(turn: Turn) -> str | None:
+    """When it was said, where the transcript says so."""
+    said = parse_time(turn.said_at)
+    return to_text(said) if said else None
 
 
 def _agents_roots() -> list[Path]:

@@ -174,17 +174,16 @@ def trusted(store: Store, target: str) -> set[str]:
     return {row[0] for row in store.rows(sql, target=target)}
 
 
-def see_device(store: Store, target: str, *, key: str, device: str, now: str) -> None:
+def see_device(store: Store, target: str, *, key: str, device: str) -> None:
     """Call inside a transaction."""
     store.execute(
         """
-        insert into sync_devices (target, key, device, seen_at) values (:target, :key, :device, :now)
+        insert into sync_devices (target, key, device) values (:target, :key, :device)
         on conflict (target, key) do update set device = :device where device = ''
         """,
         target=target,
         key=key,
         device=device,
-        now=now,
     )
 
 
@@ -192,11 +191,10 @@ def trust(store: Store, target: str, *, key: str, now: str | None) -> None:
     """Believe a device, or (``now`` None) no longer. Call inside a transaction."""
     store.execute(
         """
-        insert into sync_devices (target, key, device, seen_at, trusted_at) values (:target, :key, '', :seen, :now)
+        insert into sync_devices (target, key, device, trusted_at) values (:target, :key, '', :now)
         on conflict (target, key) do update set trusted_at = :now
         """,
         target=target,
         key=key,
-        seen=now or "",
         now=now,
     )

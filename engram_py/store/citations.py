@@ -35,11 +35,11 @@ HIDE = "update injections set visible = 0 where session_id = :session_id and vis
 
 # An id that names nothing, or what was destroyed, is no citation.
 CITE = """
-insert into citations (session_id, observation_id, times, injected, first_at, last_at)
+insert into citations (session_id, observation_id, times, injected, last_at)
 select
     :session_id, observations.id, :times,
     exists (select 1 from injections where session_id = :session_id and observation_id = observations.id),
-    :now, :now
+    :now
 from observations
 where observations.id = :id
 on conflict (session_id, observation_id) do update set

@@ -69,6 +69,7 @@ def bury(
 
 def unbury(store: Store, entity: str, key: str) -> None:
     store.execute("delete from tombstones where entity = :entity and entity_key = :key", entity=entity, key=key)
+    store.execute("delete from sync_private where entity = :entity and entity_key = :key", entity=entity, key=key)
 
 
 def ahead_of(store: Store, entity: str, key: str) -> str | None:

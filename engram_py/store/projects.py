@@ -30,6 +30,12 @@ def names(store: Store) -> list[str]:
     return [row[0] for row in store.rows("select name from projects order by name")]
 
 
+def count_observations(store: Store, name: str) -> int:
+    """How many live observations a project has."""
+    sql = "select count(*) from observations where project = :name and deleted_at is null"
+    return int(store.value(sql, name=name))
+
+
 def target_of_alias(store: Store, alias: str) -> str | None:
     found: str | None = store.value("select project from project_aliases where alias = :alias", alias=alias)
     return found

@@ -181,13 +181,13 @@ def anything_waits(store: Store, server: str, target: str) -> bool:
     return store.row(ANYTHING_WAITS, server=server, target=target) is not None
 
 
-def enroll(store: Store, server: str, project: str, *, now: str) -> bool:
+def enroll(store: Store, server: str, project: str) -> bool:
     """Whether it was not enrolled before. All of the project is sent, and all of it asked for."""
     sql = """
-    insert or ignore into cloud_projects (server, project, resend_upto, enrolled_at)
-    values (:server, :project, :upto, :now)
+    insert or ignore into cloud_projects (server, project, resend_upto)
+    values (:server, :project, :upto)
     """
-    return store.execute(sql, server=server, project=project, upto=last_seq(store), now=now).rowcount > 0
+    return store.execute(sql, server=server, project=project, upto=last_seq(store)).rowcount > 0
 
 
 def unenroll(store: Store, server: str, project: str) -> bool:

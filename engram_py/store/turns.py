@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from engram_py.models.turn import Turn
+from engram_py.models.turn import KeptTurn, Turn
 from engram_py.store.database import Row, Store
+from engram_py.store.observations import projects_json
 
 CURSOR = "select identity, head, head_bytes, position from transcripts where path = :path"
 
@@ -36,6 +37,13 @@ delete from transcripts
 where path in (select path from transcripts order by read_at desc, path limit -1 offset :most)
 """
 
+LATEST = """
+select * from turns
+where (:session_id is null or session_id = :session_id)
+  and (:projects is null or project in (select value from json_each(:projects)))
+order by id desc
+limit :limit
+"""
 OF_SESSION = "select * from turns where session_id = :session_id order by id limit :limit"
 
 
@@ -94,6 +102,23 @@ def known(store: Store, session_id: str, keys: Iterable[str]) -> set[str]:
 def shrink(store: Store, *, most: int) -> None:
     """Drop the oldest turns beyond the latest ``most``. Call inside a transaction."""
     store.execute(SHRINK, most=most)
+
+
+def any_before(store: Store, before: str) -> bool:
+    """Whether a turn was read before that moment."""
+    return store.row("select 1 from turns where read_at < :before limit 1", before=before) is not None
+
+
+def prune(store: Store, *, before: str) -> int:
+    """Delete the turns that were read before that moment; how many. Call inside a transaction."""
+    return store.execute("delete from turns where read_at < :before", before=before).rowcount
+
+
+def latest(store: Store, *, session_id: str | None, projects: Sequence[str] | None, limit: int) -> list[KeptTurn]:
+    """The turns that were read last, newest first."""
+    rows = store.rows(LATEST, session_id=session_id, projects=projects_json(projects), limit=limit)
+    names = ("session_id", "project", "role", "agent", "content", "said_at", "read_at")
+    return [KeptTurn(**{name: row[name] for name in names}) for row in rows]
 
 
 def of_session(store: Store, session_id: str, *, limit: int) -> list[Turn]:

@@ -10,6 +10,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.models.observation import Change
+from engram_py.models.privacy import PrivacySettings
 from engram_py.services.autosync import tokens
 from tests.cloud.asking import Running
 from tests.cloud.cluster import Cluster
@@ -26,7 +27,11 @@ def test_no_secret_and_nothing_personal_is_in_the_database_files(
 ) -> None:
     monkeypatch.setattr(tokens, "_keep_in_keychain", lambda server, token: False)
     account = server.account(write=[project])
-    with Engram(settings=Settings(tmp_path / "data"), directory=tmp_path, project=project) as app:
+    with Engram(
+        settings=Settings(tmp_path / "data", privacy=PrivacySettings(sync_prompts=True)),
+        directory=tmp_path,
+        project=project,
+    ) as app:
         app.autosync.login(server.address, account.token)
         app.autosync.enroll([project])
         saved = app.save(Draft("Deploy", f"the key is {SECRET}, and {SHARED} <private>{PERSONAL}</private>"))

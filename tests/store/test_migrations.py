@@ -184,3 +184,26 @@ def test_a_built_wheel_brings_the_migrations_and_runs_without_the_checkout(tmp_p
     run = [sys.executable, "-I", "-c", code, str(tmp_path / "site"), str(tmp_path / "data")]
     printed = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path).stdout.strip()
     assert Path(printed) == tmp_path / "site" / "engram_py" / "migrations"
+
+
+def test_what_hooks_and_sync_kept_before_the_switches_is_there_after_them(data_dir: Path) -> None:
+    path = data_dir / "engram.db"
+    make_of_schema(path, NAMES.index("0014_session_order") + 1)
+    with closing(sqlite3.connect(path)) as connection:
+        for sql in (
+            "insert into sessions (id, project, started_at, updated_at, clock) values ('s1', 'widgets', '', '', '')",
+            "insert into turns (session_id, project, key, position, role, content, read_at)"
+            " values ('s1', 'widgets', 'k', 0, 'user', 'why?', '2026-01-01')",
+            "insert into sync_chunks (target, chunk, state, size, signature_size, sha256, seen_at)"
+            " values ('git:1', 'abc', 'imported', 1, 1, 'x', '2026-01-01')",
+            "insert into sync_devices (target, key, device, seen_at) values ('git:1', 'k', 'd', '2026-01-01')",
+            "insert into cloud_projects (server, project, enrolled_at) values ('https://x', 'widgets', '2026-01-01')",
+        ):
+            connection.execute(sql)
+        connection.commit()
+
+    with closing(Store.open(data_dir)) as store:
+        for table in ("turns", "sync_chunks", "sync_devices", "cloud_projects"):
+            assert store.value(f"select count(*) from {table}") == 1
+        assert store.value("select content from turns") == "why?"
+        assert store.value("select count(*) from switches") == 0

@@ -20,7 +20,7 @@ from engram_py.interfaces.cli.support import (
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.models.git_sync import GitSynced
+    from engram_py.models.git_sync import Adoption, GitSynced
 
 _SHORTEST_PASSPHRASE = 8
 _MOST_KEY_BYTES = 2**20
@@ -126,6 +126,7 @@ def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
         "again": asked["again"],
         "allow_plain": asked["allow_plain"],
         "encrypt": asked["encrypt"] or asked["key_file"] is not None,
+        "adopt": _adopts if _is_answered() else None,
     }
     secret = _secret(app, asked)
     try:
@@ -161,6 +162,12 @@ def _asked_for(*, is_new: bool) -> str:
         raise click.UsageError(message)
     words = f"New passphrase, at least {_SHORTEST_PASSPHRASE} characters" if is_new else "Passphrase of .engram"
     return str(click.prompt(words, hide_input=True, confirmation_prompt=is_new, err=True))
+
+
+def _adopts(adoption: Adoption) -> bool:
+    from engram_py.interfaces import wording_sync as words
+
+    return click.confirm(printable(words.adoption(adoption)), default=adoption.is_free, err=True)
 
 
 def _is_answered() -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _SEARCHED, _QUERY_CHARS = 5, 200
 _TRIVIAL = "it only keeps an agent going, so the hook does not open the memory"
 _REASONS = {
+    "off": "it is switched off (`engram on --status`)",
     "no_project": "the hook reads one project, and this folder does not name one (`engram projects current`)",
     "no_cue": "no word of it asks for memory: no phrase, name, title or open next step was recognised",
     "nothing_fits": "nothing there answers enough of it",

@@ -54,6 +54,26 @@ def prompts_command(
         show(Listing("prompts", rows), app, as_json=as_json)
 
 
+@click.command("turns")
+@click.option("--session", "session_id", metavar="ID", help="Only of this session.")
+@project_option
+@all_option
+@limit_option(20)
+@json_option
+@refusing
+def turns_command(session_id: str | None, project: str | None, all_projects: bool, limit: int, as_json: bool) -> None:
+    """List the raw messages that hooks kept of conversations, newest first.
+
+    `engram off --record` keeps no more of them, `engram clear turns` destroys them.
+    """
+    from engram_py.models.listing import Listing
+
+    with memory() as app:
+        reads = None if session_id else app.projects.for_read(project, all_projects=all_projects).reads
+        rows = app.transcripts.latest(session_id=session_id, projects=reads, limit=limit)
+        show(Listing("turns", tuple(rows)), app, as_json=as_json)
+
+
 @click.command("review")
 @click.argument("observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="What still holds.")
 @project_option

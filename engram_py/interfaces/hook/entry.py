@@ -114,6 +114,8 @@ class Run:
         self.settings = load_settings(data_dir=folder if folder.is_absolute() else None)
         self.stage = "reading"
         value = loaded(_stdin(self.arguments.agent))
+        if self.settings.privacy.environment.get("enabled") is False:
+            return b""
         named = self.arguments.event or str(value.get("hook_event_name", value.get("hookName", "")))
         self.event = event_named(named)
         if self.event is None:
@@ -163,7 +165,7 @@ class Run:
     def afterwards(self) -> None:
         """What need not be waited for to answer: store what earlier hooks could not, count what was shown."""
         self.stage = "afterwards"
-        if self.call is None:
+        if self.call is None or not self.call.allowed.enabled:
             return
         from contextlib import suppress
 
@@ -177,6 +179,9 @@ class Run:
                 app.spool.drain(until=time.monotonic() + (self.call.deadline - time.monotonic()) * _READING_SHARE)
             if "usage" in app.__dict__:
                 app.usage.flush()
+        if self.event == "session-start":
+            with suppress(Exception):
+                app.transcripts.prune()
         if self.event in _SYNCING:
             self._sync(app)
 
@@ -221,6 +226,10 @@ class Run:
             if self.call.unread and self.event == "session-end":
                 self.spool("end", "")  # no hook of this session will read the rest
             return
+        if not self._records:
+            if self.event == "session-end":
+                self.spool("end", "")
+            return
         if self.event == "user-prompt" and self.request.prompt and self.stage != "reading":
             self.spool("prompt", self.request.prompt)
             return
@@ -231,6 +240,13 @@ class Run:
                 self.spool("learnings", self.request.last_message)
         if self.event == "session-end":
             self.spool("end", "")
+
+    @property
+    def _records(self) -> bool:
+        """Whether the user lets hooks keep anything, as far as was found out."""
+        if self.call is not None:
+            return self.call.allowed.records
+        return self.settings is None or self.settings.privacy.environment.get("record") is not False
 
     def spool(self, kind: str, text: str) -> None:
         """Keep for the next hook what could not be stored now; redacted on the way."""

@@ -6,12 +6,13 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from engram_py.app import Engram
 from engram_py.errors import (
+    AmbiguousProjectError,
     EngramError,
     SessionNotFoundError,
     StoreBusyError,
@@ -24,6 +25,7 @@ from engram_py.interfaces.hook.deserving import deserved
 from engram_py.interfaces.hook.events import Event
 from engram_py.interfaces.hook.request import BadInput, Request
 from engram_py.models.observation import Observation
+from engram_py.models.privacy import Allowed
 from engram_py.models.session import SessionLine
 from engram_py.services.intake import clean_session_id
 from engram_py.services.session_hosts import ancestors
@@ -50,9 +52,9 @@ The conversation was compacted. Before going on, in this order:
 class Call:
     """One call of a hook on an open memory. ``note`` writes to the log.
 
-    ``settled`` says that what this event has to store is stored, or will never be: nobody has to spool it; ``unread``,
-    that there was no time for all of the transcript. ``ready`` is what the agent can be given already, should the rest
-    take too long.
+    ``allowed`` is what the user let hooks do. ``settled`` says that what this event has to store is stored, or will
+    never be: nobody has to spool it; ``unread``, that there was no time for all of the transcript. ``ready`` is what
+    the agent can be given already, should the rest take too long.
     """
 
     app: Engram
@@ -61,6 +63,7 @@ class Call:
     request: Request
     deadline: float
     note: Callable[[BaseException], None]
+    allowed: Allowed = field(default_factory=Allowed)
     settled: bool = False
     unread: bool = False
     ready: str = ""
@@ -82,6 +85,11 @@ def handle(call: Call) -> str:
     call.app.store.hurry(max(0.05, (call.deadline - time.monotonic()) * PATIENCE_SHARE))
     # The name a session is stored under: without what looks like a secret.
     call.request = replace(call.request, session_id=clean_session_id(call.request.session_id))
+    project = call.app.projects.for_read(session_id=call.request.session_id, head=False).project
+    call.allowed = call.app.switches.allowed(project, call.request.session_id)
+    if not call.allowed.enabled:
+        call.settled = True
+        return ""
     match call.event:
         case "session-start":
             return _session_start(call)
@@ -105,8 +113,10 @@ def handle(call: Call) -> str:
 def _session_start(call: Call) -> str:
     """A database that somebody else writes to can be read all the same; a folder without a project has no memory."""
     app, session_id = call.app, call.request.session_id
+    said: list[str] = []
+    call.attempt(lambda: said.extend(_arrived(call)))
     call.attempt(lambda: _begin(call))
-    if not listens(call.agent, call.event):
+    if not _is_heard(call):
         return ""
     if call.request.source == "compact":
         return f"{_own_memory(call)}\n\n{RECOVERY}".strip()
@@ -116,8 +126,19 @@ def _session_start(call: Call) -> str:
     if call.request.source == "resume" and (since := app.citations.last_given(session_id, "session", "compact")):
         context = _new_since(context, since, session_id)
         if not any(section.items for section in context.sections):
-            return ""
-    return _shown(call, context, "session")
+            return "\n".join(said)
+    return "\n".join([*said, _shown(call, context, "session")])
+
+
+def _arrived(call: Call) -> list[str]:
+    """Read what others committed to the repository since, and say if it goes by another name now."""
+    with suppress(AmbiguousProjectError):  # a folder without a project has nothing to read
+        done = call.app.arrive(until=time.monotonic() + (call.deadline - time.monotonic()) * GIT_SHARE)
+        if done is not None and done.adopted is not None:
+            from engram_py.interfaces.wording_sync import adopted
+
+            return adopted(done)
+    return []
 
 
 def _begin(call: Call) -> None:
@@ -154,7 +175,7 @@ def _own_memory(call: Call) -> str:
 def _user_prompt(call: Call) -> str:
     """The context comes first: looking afterwards would find the prompt itself."""
     context, text = None, ""
-    if listens(call.agent, call.event):
+    if _is_heard(call):
         try:
             context = deserved(call.app, call.request.prompt, call.request.session_id).shown
             text = call.ready = _rendered(call, context) if context else ""
@@ -168,14 +189,19 @@ def _keep_prompt(call: Call, context: Context | None, text: str) -> None:
     app, request = call.app, call.request
     with app.store.transaction():
         place = app.projects.for_write(session_id=request.session_id, directory=_folder(call))
-        saved = app.prompts.save(request.prompt, project=place.project, session_id=request.session_id)
+        if call.allowed.records:
+            app.prompts.save(request.prompt, project=place.project, session_id=request.session_id)
+        elif context:
+            app.sessions.ensure(request.session_id, place)
         if context:
-            app.citations.inject(saved.session_id, _sizes(context, text), "prompt")
+            app.citations.inject(request.session_id, _sizes(context, text), "prompt")
 
 
 def _subagent_start(call: Call) -> str:
     """A subagent knows nothing of the conversation: a short context, about its task where the agent names it."""
     app, session_id = call.app, call.request.session_id
+    if not call.allowed.inject:
+        return ""
     call.attempt(lambda: _ensure_session(call))
     if call.request.task:
         context = app.contexts.assemble(
@@ -194,6 +220,8 @@ def _subagent_start(call: Call) -> str:
 def _pre_tool(call: Call) -> str:
     """What is known of the files that are about to be written, once a session."""
     app, session_id = call.app, call.request.session_id
+    if not call.allowed.inject:
+        return ""
     known = app.citations.visible(session_id, "file")
     begun = time.monotonic()
     seconds = max(0.0, call.deadline - begun) * GIT_SHARE
@@ -206,6 +234,11 @@ def _pre_tool(call: Call) -> str:
     return _shown(call, context, "file")
 
 
+def _is_heard(call: Call) -> bool:
+    """Whether what is said reaches a model: the agent passes it on, and the user did not switch it off."""
+    return call.allowed.inject and listens(call.agent, call.event)
+
+
 # --- what an agent leaves ---------------------------------------------------------------------------------
 
 
@@ -213,8 +246,10 @@ def _look_back(call: Call) -> None:
     """Read what was said since, keep what was learned, and end what is over."""
     app, request = call.app, call.request
     call.attempt(lambda: _ensure_session(call))
-    done = call.attempt(lambda: _learn(call, request.last_message))
-    done = call.attempt(lambda: _read_transcript(call)) and done
+    done = True
+    if call.allowed.records:
+        done = call.attempt(lambda: _learn(call, request.last_message))
+        done = call.attempt(lambda: _read_transcript(call)) and done
     if call.event == "session-end":
         done = call.attempt(lambda: app.sessions.end(request.session_id)) and done
     call.settled = done

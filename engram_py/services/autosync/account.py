@@ -98,8 +98,7 @@ class Account:
             warnings += _left_out([name for name in local if name not in wanted], listing)
         wanted = list(dict.fromkeys(wanted))
         with self._store.transaction():
-            now = self._journal.now()
-            added = [name for name in wanted if table.enroll(self._store, found.server, name, now=now)]
+            added = [name for name in wanted if table.enroll(self._store, found.server, name)]
             table.set_state(self._store, TARGET, last_attempt_at=None)  # the next look syncs
         warnings += [said for name in wanted if (said := _of_project(name, listing, here=name in local))]
         return Enrolled(found.server, added=tuple(added), projects=self._all(found), warnings=tuple(warnings))

@@ -13,7 +13,6 @@ from engram_py.project.gitprogram import Patience, ask_git
 from engram_py.services.git_sync.elsewhere import on_other_branches
 from engram_py.services.git_sync.folder import Listed
 from engram_py.services.git_sync.job import Exchange, Job
-from engram_py.services.journal import Journal
 from engram_py.store import chunks as table
 from engram_py.store.chunks import Stretch
 from engram_py.store.database import Row, Store
@@ -31,9 +30,8 @@ _MOST_BYTES = packing.CHUNK_BYTES * 3 // 4
 class Exporting:
     """Writes what a folder does not have yet."""
 
-    def __init__(self, store: Store, journal: Journal, replica: Exchange) -> None:
+    def __init__(self, store: Store, replica: Exchange) -> None:
         self._store = store
-        self._journal = journal
         self._replica = replica
 
     def run(self, job: Job, *, again: bool = False) -> ChunksWritten:
@@ -156,7 +154,6 @@ class Exporting:
             "sha256": hashlib.sha256(file).hexdigest(),
             "device": job.device.device,
             **asdict(About() if job.key else about),
-            "seen_at": self._journal.now(),
         }
         with self._store.transaction():
             table.remember(self._store, values)

@@ -10,9 +10,8 @@ from typing import Any
 from engram_py.models.git_sync import ChunkRefusal, ChunksRead
 from engram_py.models.mutation import Applied, Mutation
 from engram_py.services.git_sync.choosing import choose
-from engram_py.services.git_sync.folder import Listed
+from engram_py.services.git_sync.folder import ChunkFolder, Listed
 from engram_py.services.git_sync.job import Exchange, Job
-from engram_py.services.journal import Journal
 from engram_py.store import chunks as table
 from engram_py.store.database import Row, Store
 from engram_py.sync import packing
@@ -43,20 +42,26 @@ class _Tally:
 class Importing:
     """Reads the chunks of a folder that were not read before."""
 
-    def __init__(self, store: Store, journal: Journal, replica: Exchange) -> None:
+    def __init__(self, store: Store, replica: Exchange) -> None:
         self._store = store
-        self._journal = journal
         self._replica = replica
 
     def run(self, job: Job) -> ChunksRead:
-        """Read what is new. A chunk is noted when its rows are stored: a crash in between reads it again."""
+        """Read what is new. A chunk is noted when its rows are stored: a crash in between reads it again.
+
+        Where all that was ever read here was left out, it is looked at once more.
+        """
         listing = job.folder.list()
         manifest, _ = job.folder.manifest()
         tally = _Tally(job.names)
-        while True:
+        again = self._all_left_out(job, listing)
+        while not job.is_late:
             names = tally.names
-            new = sorted(self._new(job, listing, names), key=lambda one: _age(one, manifest))
+            new = sorted(again or self._new(job, listing, names), key=lambda one: _age(one, manifest))
+            again = []
             for done, chunk in enumerate(new):
+                if job.is_late:
+                    break
                 if job.progress is not None:
                     job.progress(done, len(new))
                 self._read(job, chunk, manifest.get(chunk.name, About()), tally)
@@ -77,8 +82,24 @@ class Importing:
             still_refused=len(still),
             unreadable=tuple(ChunkRefusal(name, why) for name, all_ in tally.problems.items() for why in all_),
             left_out=dict(sorted(sum(tally.left_out.values(), Counter[str]()).items())),
+            more=job.is_late and bool(self._new(job, listing, tally.names)),
             waiting=min(tally.applied.deferred, table.waiting_rows(self._store).get("deferred", 0)),
         )
+
+    def has_news(self, target: str, folder: ChunkFolder) -> bool:
+        """Whether the folder has a chunk that was never looked at; what was refused or left out is not asked again."""
+        known = table.known(self._store, target)
+        return any(_is_changed(chunk, known.get(name)) for name, chunk in folder.list().items())
+
+    def _all_left_out(self, job: Job, listing: dict[str, Listed]) -> list[Listed]:
+        """The chunks, if some were read and none of their rows was this project's, as far as is known."""
+        if job.names is None or job.until is not None:
+            return []
+        known = table.known(self._store, job.target)
+        read = [known[name] for name in listing if name in known and not _is_refused(known[name])]
+        if not read or not all(row["left_out"] for row in read):
+            return []
+        return [chunk for name, chunk in listing.items() if name not in known or not _is_refused(known[name])]
 
     def waiting(self, job: Job) -> int:
         """How many chunks an import would look at."""
@@ -104,7 +125,10 @@ class Importing:
             self._note(note | _about(listed), state=state, file=file, reason=str(exc), policy=policy)
             return
         choice = choose(self._store, contents.mutations, tally.names)
-        applied, refusals = self._apply(job, choice.taken)
+        applied, refusals, whole = self._apply(job, choice.taken)
+        if not whole:
+            tally.applied += applied
+            return
         problems = [*contents.unreadable, *choice.problems, *refusals]
         tally.read.add(chunk.name)
         tally.rows[chunk.name] = len(contents.mutations) + len(contents.unreadable)
@@ -123,7 +147,7 @@ class Importing:
         )
 
     def _note(self, values: dict[str, Any], *, file: bytes, **more: Any) -> None:
-        row = {"sha256": hashlib.sha256(file).hexdigest(), "seen_at": self._journal.now()}
+        row = {"sha256": hashlib.sha256(file).hexdigest()}
         with self._store.transaction():
             table.remember(self._store, values | row | more)
 
@@ -138,7 +162,7 @@ class Importing:
         if signer.key == job.device.key:
             return signer
         with self._store.transaction():
-            table.see_device(self._store, job.target, key=signer.key, device=signer.device, now=self._journal.now())
+            table.see_device(self._store, job.target, key=signer.key, device=signer.device)
         if job.trusted and signer.key not in job.trusted:
             raise _UntrustedError(
                 f"it is signed by device {signer.device}, which is not trusted; `engram sync --trust {signer.key}`"
@@ -160,9 +184,12 @@ class Importing:
             raise ChunkRefusedError("it does not hold what its name says: it was changed, or renamed")
         return decompose(packing.parse(data), project=job.project)
 
-    def _apply(self, job: Job, mutations: list[Mutation]) -> tuple[Applied, list[str]]:
-        applied, refusals = Applied(), []
+    def _apply(self, job: Job, mutations: list[Mutation]) -> tuple[Applied, list[str], bool]:
+        """What was taken over, what was refused, and whether there was time for all of it."""
+        applied, refusals = Applied(), list[str]()
         for start in range(0, len(mutations), _BATCH):
+            if start and job.is_late:
+                return applied, refusals, False
             batch = mutations[start : start + _BATCH]
             done = self._replica.apply(batch, source=job.target)
             refusals += [f"{one.entity} {one.entity_key}: {one.reason}" for one in done.refused]
@@ -170,11 +197,15 @@ class Importing:
             with self._store.transaction():
                 rows = [(one.entity, one.entity_key, one.clock) for one in batch]
                 table.note_present(self._store, job.target, rows)
-        return applied, refusals
+        return applied, refusals, True
+
+
+def _is_changed(chunk: Listed, row: Row | None) -> bool:
+    return row is None or (chunk.size, chunk.signature_size) != (row["size"], row["signature_size"])
 
 
 def _is_new(chunk: Listed, row: Row | None, policy: str) -> bool:
-    if row is None or (chunk.size, chunk.signature_size) != (row["size"], row["signature_size"]):
+    if row is None or _is_changed(chunk, row):
         return True
     return bool(_is_refused(row) or row["left_out"]) and row["policy"] != policy
 

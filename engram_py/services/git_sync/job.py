@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -48,6 +49,11 @@ class Job:
     trusted: frozenset[str]
     allow_plain: bool = False
     progress: Progress | None = None
+    until: float | None = None  # ``time.monotonic``: after that reading stops, and goes on the next time
+
+    @property
+    def is_late(self) -> bool:
+        return self.until is not None and time.monotonic() >= self.until
 
     @property
     def projects(self) -> tuple[str, ...] | None:

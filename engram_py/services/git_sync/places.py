@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from engram_py.errors import AmbiguousProjectError, NoRepositoryError, UnconfirmedProjectError
+from engram_py.errors import AmbiguousProjectError, InvalidProjectError, NoRepositoryError, UnconfirmedProjectError
+from engram_py.models.git_sync import Adoption
 from engram_py.project.files import read_bounded
 from engram_py.project.gitdir import Repository
+from engram_py.project.names import normalize_project
 from engram_py.services.git_sync.folder import ChunkFolder
 from engram_py.services.journal import Journal
+from engram_py.services.merging import Merging
 from engram_py.services.projects import NO_PROJECT, Projects
 from engram_py.store import chunks as table
+from engram_py.store import projects as project_table
 from engram_py.store import walls
 from engram_py.store.database import Store
 
@@ -76,6 +80,30 @@ class Places:
     def current(self, project: str) -> str:
         """What a project is called now."""
         return self._projects.for_read(project).project
+
+    def adoption(self, place: Place, project: str) -> Adoption | None:
+        """What it would mean that this repository is the project of its chunks; None where it cannot be."""
+        if self._projects.settings_here().settings.project is not None:
+            return None  # somebody wrote down what it is called
+        try:
+            name = self.current(normalize_project(project))
+        except InvalidProjectError:
+            return None
+        if name == place.project:
+            return None
+        return Adoption(
+            place.project,
+            name,
+            own=project_table.count_observations(self._store, place.project),
+            known=walls.is_taken(self._store, name) and not table.is_allowed(self._store, place.target, name),
+        )
+
+    def adopt(self, adoption: Adoption) -> None:
+        """Make the repository the project of its chunks, with what was kept of it here under another name."""
+        with self._store.transaction():
+            self._projects.adopt(adoption.project)
+            if adoption.own:
+                Merging(self._store, self._journal).merge([adoption.name], into=adoption.project)
 
     def confirm(self, place: Place) -> None:
         """Note that the project goes through this folder."""

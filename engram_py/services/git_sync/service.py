@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from engram_py.errors import (
     SyncFolderError,
     WrongPassphraseError,
 )
-from engram_py.models.git_sync import ChunkRefusal, ChunksWritten, Device, GitStatus, GitSynced
+from engram_py.models.git_sync import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
 from engram_py.models.mutation import Digest
 from engram_py.services.git_sync import hooks
 from engram_py.services.git_sync.choosing import all_names
@@ -42,8 +42,8 @@ class GitSync:
         self._places = Places(store, journal, projects)
         self._keys = Keys(store.path.parent)
         self._replica = replica
-        self._importing = Importing(store, journal, replica)
-        self._exporting = Exporting(store, journal, replica)
+        self._importing = Importing(store, replica)
+        self._exporting = Exporting(store, replica)
 
     def sync(
         self,
@@ -57,11 +57,14 @@ class GitSync:
         encrypt: bool = False,
         allow_plain: bool = False,
         progress: Progress | None = None,
+        adopt: Callable[[Adoption], bool] | None = None,
     ) -> GitSynced:
         """Read the chunks that are new, then write what is not in a chunk yet.
 
         ``again`` writes all there is. ``secret`` opens an encrypted folder, and is remembered as a key on this
         machine; with ``encrypt`` a folder that is not encrypted will be. Under a new key everything is written again.
+        ``adopt`` decides whether a repository goes by another name, that of the one project its chunks are of; without
+        it, it does where no memory is joined with another.
 
         Raises:
             SyncError: the folder, the repository or the secret; nothing was written then, but for a full disk.
@@ -76,8 +79,9 @@ class GitSync:
             self._keys.keep_folder(place.target, key)
             again = again or said is None or before is not None
         warnings = list(place.warnings)
-        got = self._importing.run(job) if read else None
-        if (name := self._places.current(job.project)) != job.project:  # what arrived had a new name for it
+        got, adopted = self._read(job, place, None if project else adopt or _is_free) if read else (None, None)
+        name = self._places.current(adopted.project if adopted else job.project)
+        if name != job.project:  # what arrived had a new name for it
             place = replace(place, project=name)
             self._places.confirm(place)
             job = self._job(place, key, all_projects=all_projects, progress=progress)
@@ -98,6 +102,27 @@ class GitSync:
             sent,
             tuple(warnings),
             uncommitted(place.folder.root),
+            adopted,
+        )
+
+    def arrive(self, *, until: float) -> GitSynced | None:
+        """Read what others committed since, for a session that begins; None where nothing is new.
+
+        ``until`` (``time.monotonic``) is when to stop; the rest waits for the next time. Nothing is written to the
+        repository's files.
+
+        Raises SyncError, AmbiguousProjectError.
+        """
+        place = self._places.place()
+        if not self._importing.has_news(place.target, place.folder):
+            return None
+        key = self._key(place, None, encrypt=False)
+        job = self._job(place, key, all_projects=False, until=until)
+        got, adopted = self._read(job, place, _is_free)
+        place = replace(place, project=self._places.current(adopted.project if adopted else place.project))
+        self._places.confirm(place)
+        return GitSynced(
+            place.project, str(place.folder.path), key is not None, got, None, place.warnings, adopted=adopted
         )
 
     def is_encrypted(self) -> bool:
@@ -205,6 +230,7 @@ class GitSync:
         all_projects: bool,
         allow_plain: bool = False,
         progress: Progress | None = None,
+        until: float | None = None,
     ) -> Job:
         with self._store.transaction():
             device = self._journal.device()
@@ -218,6 +244,7 @@ class GitSync:
             trusted=frozenset(table.trusted(self._store, place.target)),
             allow_plain=allow_plain,
             progress=progress,
+            until=until,
         )
 
     def _key(self, place: Place, secret: bytes | None, *, encrypt: bool) -> SealingKey | None:
@@ -240,6 +267,20 @@ class GitSync:
             return derived_key(secret, said)
         except WrongSecretError as exc:
             raise WrongPassphraseError(path) from exc
+
+    def _read(
+        self, job: Job, place: Place, adopt: Callable[[Adoption], bool] | None
+    ) -> tuple[ChunksRead, Adoption | None]:
+        """Read what is new; where all of it is of one other project, as that project if ``adopt`` says so."""
+        got = self._importing.run(job)
+        done = got.applied
+        strange = () if adopt is None or got.more or done.applied + done.unchanged + done.deferred else got.left_out
+        found = self._places.adoption(place, *strange) if len(strange) == 1 else None
+        if found is None or adopt is None or not adopt(found):
+            return got, None
+        self._places.adopt(found)
+        job = replace(job, project=found.project, names=all_names(self._store, found.project))
+        return self._importing.run(job), found
 
     def _write(self, job: Job, *, again: bool) -> ChunksWritten:
         job.folder.sweep()
@@ -285,6 +326,10 @@ def _still_plain(chunks: Sequence[str]) -> str:
         f"{them} not encrypted, nor is git's history of them; once everybody has synced: "
         f"git rm {files} && git commit -m 'engram sync: encrypted'"
     )
+
+
+def _is_free(adoption: Adoption) -> bool:
+    return adoption.is_free
 
 
 def _refused(row: Row) -> bool:

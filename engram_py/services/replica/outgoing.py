@@ -36,8 +36,9 @@ _TIMES = frozenset({"created_at", "updated_at", "deleted_at", "last_seen_at", "s
 class Outgoing:
     """Makes mutations of queued keys, with the text the tables have now. What must not leave is left out."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, prompts: bool) -> None:
         self._store = store
+        self._prompts = prompts
 
     def mutations(self, queued: Sequence[Row | dict[str, Any]]) -> list[Mutation]:
         """One for each queued row that may leave and is still there, in their order."""
@@ -108,7 +109,8 @@ class Outgoing:
         for key, row in rows.items():
             if row["clock"] == table.MADE_UP:
                 continue  # a stand-in; where the session was deleted, that is what there is to say
-            if key in hidden or _is_question(entity, row):
+            # The end of a prompt is told in any case: it may have left before.
+            if key in hidden or _is_question(entity, row) or (entity == "prompt" and not self._prompts):
                 found[key] = _NOTHING
                 continue
             names, own = {

@@ -29,12 +29,15 @@ _UNKEEPABLE = (ValueError, OverflowError, RecursionError, sqlite3.IntegrityError
 
 
 class Replica:
-    """What transports speak to: they move mutations, this one knows what they mean."""
+    """What transports speak to: they move mutations, this one knows what they mean.
 
-    def __init__(self, store: Store, journal: Journal) -> None:
+    Without ``prompts`` no text of a user prompt leaves this machine; prompts of other machines are taken over.
+    """
+
+    def __init__(self, store: Store, journal: Journal, *, prompts: bool = False) -> None:
         self._store = store
         self._journal = journal
-        self._outgoing = Outgoing(store)
+        self._outgoing = Outgoing(store, prompts=prompts)
 
     def changes(
         self,
@@ -47,9 +50,10 @@ class Replica:
     ) -> Changes:
         """What changed here after the cursor ``after``, in the order of the queue.
 
-        Rows of the personal scope and raw messages are never in it; what came from the target ``towards`` is left out.
-        At most ``max_rows``, and ``max_bytes`` of JSON but at least one row. The cost follows from what changed, not
-        from the size of the memory. A row that changes again is given again, with the text it has then.
+        Rows of the personal scope and raw messages are never in it, prompts only where they may leave; what came from
+        the target ``towards`` is left out. At most ``max_rows``, and ``max_bytes`` of JSON but at least one row. The
+        cost follows from what changed, not from the size of the memory. A row that changes again is given again, with
+        the text it has then.
         """
         with self._store.transaction():
             self._prepare()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from engram_py import Engram
 from tests.interfaces.cli.conftest import Run, Start, answer
 
 
@@ -217,3 +220,78 @@ def test_what_a_hook_runs_never_fails_and_is_quiet_without_news(repository: Path
     ended = start("sync", "--hook", "pre-push", ENGRAM_DATA_DIR="not/absolute")
     assert (ended.code, ended.stdout) == (0, "")
     assert "engram: not synced" in ended.stderr
+
+
+def test_prompts_stay_on_this_machine_until_a_setting_lets_them_go(
+    repository: Path, run: Run, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def typed(text: str) -> None:
+        with Engram(data_dir, directory=repository) as app:
+            app.prompts.save(text)
+
+    def told() -> bytes:
+        return b"".join(gzip.decompress(file.read_bytes()) for file in (repository / ".engram/chunks").glob("*.gz"))
+
+    typed("why does ada's salary job fail?")
+    assert run("sync").exit_code == 0
+    assert b"Tokens" in told()
+    assert b"salary" not in told()
+
+    monkeypatch.setenv("ENGRAM_SYNC_PROMPTS", "on")
+    typed("which port does the gateway use?")
+    assert run("sync").exit_code == 0
+    assert b"gateway" in told()
+    assert b"salary" not in told()
+    assert run("sync", "--again").exit_code == 0
+    assert b"salary" in told()
+
+
+@pytest.fixture
+def fork(here: Path, tmp_path: Path) -> Path:
+    """The folder widgets as a clone of the repository gadgets, whose chunks are all of project acme."""
+    from engram_py import Draft
+    from engram_py.config import Settings
+
+    acme = tmp_path / "ada" / "acme"
+    acme.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q"], cwd=acme, check=True)
+    with Engram(settings=Settings(tmp_path / "ada" / "data"), directory=acme) as ada:
+        ada.save(Draft("Tokens", "Fifteen minutes."))
+        ada.git_sync.sync()
+    subprocess.run(["git", "init", "-q"], cwd=here, check=True)
+    subprocess.run(["git", "remote", "add", "origin", "https://example.org/org/gadgets.git"], cwd=here, check=True)
+    shutil.copytree(acme / ".engram", here / ".engram")
+    return here
+
+
+def test_a_clone_under_another_name_takes_the_project_of_its_chunks_and_says_so(fork: Path, run: Run) -> None:
+    done = run("sync")
+
+    assert done.stdout.splitlines()[0] == ("This repository is project acme from now on, as its .engram folder says.")
+    assert "left out" not in done.stdout
+    assert "Tokens" in run("search", "tokens").stdout
+    assert "acme" in run("save", "Ports", "The gateway listens on 8080.").stdout
+    assert answer(run("sync", "--json"))["project"] == "acme"
+
+
+def test_on_a_terminal_it_asks_before_a_repository_goes_by_another_name(fork: Path, run: Run, terminal: None) -> None:
+    run("save", "Ports", "The gateway listens on 8080.")
+
+    refused = run("sync", "--import", stdin="n\n")
+    assert "project acme" in refused.stderr
+    assert "this repository is gadgets here; its 1 memory would move there" in refused.stderr
+    assert "left out" in refused.stdout
+
+    taken = run("sync", "--import", stdin="y\n")
+    assert "This repository is project acme from now on" in taken.stdout
+    assert "acme" in run("search", "gateway", "--json").stdout
+
+
+def test_memories_of_two_projects_are_not_joined_unasked(fork: Path, run: Run) -> None:
+    run("save", "Ports", "The gateway listens on 8080.")
+    assert "left out" in run("sync", "--import").stdout
+    assert "left out" in run("sync", "--import").stdout  # whoever comes later is told as well
+
+    assert run("delete", "1", "--hard").exit_code == 0
+    run("save", "Elsewhere", "Acme's own.", "--project", "acme")
+    assert "left out" in run("sync", "--import").stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from engram_py.models.privacy import PrivacySettings
 from tests.services.git_sync.conftest import Joining, Member, put_chunk, settled
 
 
@@ -216,3 +217,33 @@ def test_a_folder_that_engram_wrote_is_read_and_its_manifest_left_as_it_is(ada: 
     assert {one["id"]: one["created_by"] for one in ada.manifest()["chunks"]}[chunk] == "alan"
     bob.pulled()
     assert bob.digest() == ada.digest()
+
+
+def test_prompts_of_somebody_who_shares_hers_arrive_and_their_end_is_told(join: Joining) -> None:
+    ada, bob = join("ada"), join("bob")
+    ada.app.privacy = PrivacySettings(sync_prompts=True)
+    kept = ada.app.prompts.save("which port does the gateway use?")
+    ada.app.prompts.save("who wrote the parser?")
+    ada.shared()
+    bob.pulled()
+    bob.app.prompts.save("what of bob's own?")
+
+    assert {prompt.content for prompt in bob.app.prompts.recent()} >= {
+        "which port does the gateway use?",
+        "who wrote the parser?",
+    }
+    ada.app.prompts.delete(kept.id)
+    ada.shared()
+    bob.pulled()
+
+    assert b"bob's own" not in bob.texts()
+    assert "which port does the gateway use?" not in {prompt.content for prompt in bob.app.prompts.recent()}
+
+
+def test_machines_that_share_no_prompts_hold_the_same_memory(ada: Member, bob: Member) -> None:
+    ada.save("Tokens")
+    ada.app.prompts.save("what did ada ask?")
+    bob.app.prompts.save("what did bob ask?")
+    settled([ada, bob])
+
+    assert ada.digest() == bob.digest()

@@ -15,6 +15,7 @@ from engram_py import Engram
 from engram_py.config import Settings
 from engram_py.errors import EngramError
 from engram_py.models.mutation import Applied, Mutation
+from engram_py.models.privacy import PrivacySettings
 from engram_py.sync.wire import entry_of, mutation_of
 
 START = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
@@ -59,7 +60,7 @@ class Packet:
 
 def template(folder: Path) -> Path:
     """A data directory with an empty, current database, to be copied: making one takes most of an example's time."""
-    settings = Settings(folder, clock=SkewedClock())
+    settings = Settings(folder, clock=SkewedClock(), privacy=PrivacySettings(sync_prompts=True))
     with Engram(settings=settings, directory=folder, project="p") as app, app.store.connection() as connection:
         connection.execute("pragma wal_checkpoint(truncate)")
     return folder
@@ -69,7 +70,11 @@ def machine(name: str, folder: Path, empty: Path, *, skew: timedelta = timedelta
     data = folder / name
     shutil.copytree(empty, data)
     clock = SkewedClock(skew)
-    app = Engram(settings=Settings(data, clock=clock, learn="off"), directory=folder, project="p")
+    app = Engram(
+        settings=Settings(data, clock=clock, learn="off", privacy=PrivacySettings(sync_prompts=True)),
+        directory=folder,
+        project="p",
+    )
     with app.store.connection() as connection:
         connection.execute("pragma synchronous = off")  # nobody pulls the plug of a test
     return Machine(name, app, clock)

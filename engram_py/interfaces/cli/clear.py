@@ -1,0 +1,76 @@
+"""``engram clear``: destroy raw messages, a project, or everything, after saying what that is."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from engram_py.interfaces.cli.support import json_option, memory, pass_json_on, printable, refusing, show
+
+_yes = click.option("--yes", is_flag=True, help="Do not ask.")
+_everywhere = click.option(
+    "--everywhere", is_flag=True, help="On the machines and the server it syncs with too, when they hear of it."
+)
+
+
+@click.group("clear")
+@json_option
+@click.pass_context
+def clear_command(ctx: click.Context, as_json: bool) -> None:
+    """Destroy what is kept. It says what and how much, and asks; `engram backup` makes a copy before."""
+    pass_json_on(ctx, as_json=as_json)
+
+
+@clear_command.command("turns")
+@click.option("--project", metavar="NAME", help="Only of this project.")
+@click.option("--session", "session_id", metavar="ID", help="Only of this session.")
+@_yes
+@json_option
+@refusing
+def turns_command(**asked: Any) -> None:
+    """Destroy the raw messages that hooks kept of conversations. Observations and prompts stay."""
+    _clear("turns", **asked)
+
+
+@clear_command.command("project")
+@click.argument("project", metavar="NAME", help="As `engram projects` lists it.")
+@_everywhere
+@_yes
+@json_option
+@refusing
+def project_command(**asked: Any) -> None:
+    """Destroy a project: observations with their history, prompts, sessions, raw messages, verdicts."""
+    _clear("project", **asked)
+
+
+@clear_command.command("everything")
+@_everywhere
+@_yes
+@json_option
+@refusing
+def everything_command(**asked: Any) -> None:
+    """Destroy the whole memory. Settings, switches, logins and backups stay."""
+    _clear("everything", **asked)
+
+
+def _clear(what: str, *, yes: bool, as_json: bool, **asked: Any) -> None:
+    from engram_py.interfaces.wording_privacy import clearing
+
+    with memory() as app:
+        found = app.clearing.look(what, **asked)
+        if any(found.counts.values()) and not yes:
+            for line in clearing(found):
+                click.echo(printable(line), err=True)
+            if not _is_answered():
+                raise click.UsageError("nobody can be asked here: --yes destroys it")
+            if not click.confirm("Destroy it?", err=True):
+                click.echo("Nothing was destroyed.", err=True)
+                return
+        show(app.clearing.clear(what, **asked), app, as_json=as_json)
+
+
+def _is_answered() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()

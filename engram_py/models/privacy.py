@@ -1,0 +1,79 @@
+"""What the user set about recording, showing and sharing: the switches, how long turns are kept, what may leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+SWITCHES = ("enabled", "record", "inject")
+TURN_DAYS = 30
+MOST_TURN_DAYS = 3_650
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacySettings:
+    """What ``config.json`` and the environment say; a switch that neither names is not in the mappings.
+
+    ``turn_days`` is how long raw messages are kept, 0 not at all. ``sync_prompts`` lets prompts leave this machine.
+    """
+
+    config: Mapping[str, bool] = field(default_factory=dict)
+    environment: Mapping[str, bool] = field(default_factory=dict)
+    turn_days: int = TURN_DAYS
+    sync_prompts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What hooks may do: ``record`` keeps prompts, turns and learnings, ``inject`` gives memory to the agent.
+
+    ``enabled`` off is both off, and more: hooks do nothing at all.
+    """
+
+    enabled: bool = True
+    record: bool = True
+    inject: bool = True
+
+    @property
+    def records(self) -> bool:
+        return self.enabled and self.record
+
+    @property
+    def injects(self) -> bool:
+        return self.enabled and self.inject
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One switch that somebody turned: for ``all``, a ``project`` or a ``session``, which ``name`` names."""
+
+    scope: str
+    name: str
+    switch: str
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchState:
+    """What hooks may do here, with the choices that decide it."""
+
+    project: str
+    allowed: Allowed
+    choices: tuple[Choice, ...]
+    environment: Mapping[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """What is destroyed: ``turns``, a ``project``, or ``everything``, with the number of rows of each kind.
+
+    ``backups`` is the folder whose ``copies`` hold it still.
+    """
+
+    what: str
+    project: str | None
+    session_id: str | None
+    counts: Mapping[str, int]
+    everywhere: bool
+    backups: str
+    copies: int
