@@ -24,7 +24,7 @@ check: $(STAMP)
 soak: $(STAMP)
 	$(BIN)/pytest -m soak
 	$(BIN)/pytest -n auto --hypothesis-profile=soak -m "hypothesis and not soak"
-	ENGRAM_REPLICA_EXAMPLES=20000 $(BIN)/pytest -n auto tests/services/replica/test_convergence.py
+	ENGRAM_REPLICA_EXAMPLES=20000 $(BIN)/pytest -n auto tests/sync/replica/test_convergence.py
 
 # The agents' own programs, from npm; skipped with the reason where node or the registry is missing.
 clients: $(STAMP)
@@ -36,7 +36,7 @@ postgres: $(STAMP)
 
 # Machines that exchange what they did in every order, over a network that loses and repeats it.
 replicas: $(STAMP)
-	ENGRAM_REPLICA_EXAMPLES=2000 $(BIN)/pytest -n auto tests/services/replica/test_convergence.py
+	ENGRAM_REPLICA_EXAMPLES=2000 $(BIN)/pytest -n auto tests/sync/replica/test_convergence.py
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

@@ -28,8 +28,8 @@ def fill(data_dir: Path, folder: Path, notes: Iterable[Note], *, projects: int =
     With more ``projects`` their sessions take turns; the project of ``folder`` is the first.
     """
     from engram_py import Draft, Engram
-    from engram_py.services.compaction import compact
-    from engram_py.services.identities import Identities
+    from engram_py.database.compaction import compact
+    from engram_py.projects.identities import Identities
 
     with Engram(data_dir, directory=folder) as app:
         # One ordinary save makes the project and its identity.
@@ -46,9 +46,9 @@ def fill(data_dir: Path, folder: Path, notes: Iterable[Note], *, projects: int =
 
 
 def _insert(app: Engram, note: Note, number: int, *, projects: Sequence[str], moment: datetime, clock: str) -> None:
-    from engram_py.capture.normalize import content_hash
-    from engram_py.models.times import to_text
-    from engram_py.recall.derive import derived_terms
+    from engram_py.text.derived_terms import derived_terms
+    from engram_py.text.normalize import content_hash
+    from engram_py.times import to_text
 
     now = to_text(moment)
     session = f"bench-{number // _PER_SESSION}"

@@ -17,10 +17,10 @@ from bench.wire import Server, engram_command, environment, text_of
 _DECIDES = (
     "migrations/*.sql",
     "engram_py/capture/*.py",
-    "engram_py/recall/derive.py",
-    "engram_py/recall/segments.py",
-    "engram_py/services/import*.py",
-    "engram_py/services/intake.py",
+    "engram_py/text/derived_terms.py",
+    "engram_py/text/segments.py",
+    "engram_py/interchange/*.py",
+    "engram_py/observations/validation.py",
     "bench/datasets.py",
     "bench/memories.py",
 )

@@ -41,8 +41,8 @@ CONTEXT_RATIO = 1.5
 _PASTED_WORDS = 60
 _DECIDES = (
     "migrations/*.sql",
-    "engram_py/recall/derive.py",
-    "engram_py/recall/segments.py",
+    "engram_py/text/derived_terms.py",
+    "engram_py/text/segments.py",
     "bench/filling.py",
     "bench/corpus.py",
     "bench/words.py",

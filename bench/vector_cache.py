@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engram_py.embed.loading import load_embedder
-from engram_py.embed.protocol import Embedder, Spec
+from engram_py.vectors.loading import load_embedder
+from engram_py.vectors.protocol import Embedder, Spec
 
 if TYPE_CHECKING:
-    from engram_py.embed.arrays import Vectors
+    from engram_py.vectors.arrays import Vectors
 
 
 class Remembering:

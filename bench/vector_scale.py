@@ -21,10 +21,10 @@ import numpy as np
 import psutil  # type: ignore[import-untyped]
 
 from bench.report import percentile
-from engram_py.embed.arrays import pack, unit
-from engram_py.services.vector_index import VectorIndex, View
-from engram_py.store import vectors as table
-from engram_py.store.database import Store
+from engram_py.database.store import Store
+from engram_py.vectors import table
+from engram_py.vectors.arrays import pack, unit
+from engram_py.vectors.index import VectorIndex, View
 
 DIMENSION = 384
 SIZES = (10_000, 100_000, 1_000_000)

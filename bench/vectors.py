@@ -29,7 +29,7 @@ from bench.vector_cache import remembering
 from bench.workplace import git
 from engram_py.app import Engram
 from engram_py.config import Settings
-from engram_py.services.vectors import Vectors
+from engram_py.vectors.vectors import Vectors
 
 Ask = Callable[[Question, str], Sequence[str]]
 CONVERSATIONS = ("locomo-turns", "locomo-sessions")

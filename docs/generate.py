@@ -23,10 +23,10 @@ from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http import errors as http_errors  # noqa: F401 - defines errors
 from engram_py.interfaces.http import routes
 from engram_py.interfaces.http.operations import OPERATIONS
-from engram_py.interfaces.mcp import offers  # also defines an error
+from engram_py.interfaces.mcp import resources as offers  # also defines an error
 from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.tooling import TOOLS, Tool
-from engram_py.project.settings_keys import KEYS
+from engram_py.projects.settings_keys import KEYS
 
 _HINTS = {
     "read_only_hint": ("reads", "writes"),

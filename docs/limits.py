@@ -2,52 +2,46 @@
 
 from __future__ import annotations
 
-from engram_py.capture.normalize import TOPIC_KEY_LIMIT_CHARS
-from engram_py.capture.transcripts import TURN_LIMIT_CHARS
-from engram_py.cloud import gate, incoming, pulling
+from engram_py.anchors.file_history import MAX_CONTEXT
+from engram_py.anchors.values import MOST_ANCHORS
+from engram_py.anchors.worktree import MAX_FILE
+from engram_py.cloud import admission as gate
+from engram_py.cloud import pulling
+from engram_py.cloud import validation as incoming
 from engram_py.cloud.settings import DEFAULT_MAX_PUSH_BYTES
-from engram_py.interfaces.hook import events as hook_events
-from engram_py.interfaces.hook import handlers as hook_handlers
-from engram_py.interfaces.hook import request as hook_request
-from engram_py.models.anchor import MOST_ANCHORS
-from engram_py.models.observation import (
+from engram_py.context import cache as context_cache
+from engram_py.context import contexts as context
+from engram_py.context import providers, session_memory
+from engram_py.database.connection import LOCK_PATIENCE_SECONDS
+from engram_py.database.erasing import MERGED_AT_ONCE
+from engram_py.git.program import TIMEOUT_SECONDS
+from engram_py.interfaces.hooks import events as hook_events
+from engram_py.interfaces.hooks import handlers as hook_handlers
+from engram_py.interfaces.hooks import request as hook_request
+from engram_py.ledger import citations, costs, ledger
+from engram_py.observations import read as reading
+from engram_py.observations import relations
+from engram_py.observations import validation as intake
+from engram_py.observations.values import (
     CONTENT_LIMIT_BYTES,
     DEDUPE_WINDOW_MINUTES,
     REVIEW_MONTHS,
     TITLE_LIMIT_CHARS,
 )
-from engram_py.project.gitprogram import TIMEOUT_SECONDS
-from engram_py.project.history import MAX_CONTEXT
-from engram_py.project.names import MAX_NAME
-from engram_py.project.settings_file import MAX_SIZE
-from engram_py.project.worktree import MAX_FILE
-from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS
-from engram_py.services import (
-    candidates,
-    citations,
-    context,
-    context_cache,
-    costs,
-    evaluation,
-    hook_log,
-    intake,
-    ledger,
-    prompts,
-    providers,
-    reading,
-    relations,
-    search,
-    session_memory,
-    sessions,
-    spooling,
-    trail,
-    transcripts,
-)
-from engram_py.services.autosync import backoff, client, push
-from engram_py.store.connection import LOCK_PATIENCE_SECONDS
-from engram_py.store.erasing import MERGED_AT_ONCE
+from engram_py.projects.names import MAX_NAME
+from engram_py.projects.settings_file import MAX_SIZE
+from engram_py.recall import evaluation, search
+from engram_py.recall import related as candidates
+from engram_py.recall import search_log as trail
+from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS
+from engram_py.sessions import prompts, sessions, transcripts
+from engram_py.sessions import spool_files as spooling
+from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS
 from engram_py.sync import packing
+from engram_py.sync.autosync import backoff, client, push
 from engram_py.sync.wire import PAYLOAD_LIMIT_BYTES
+from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS
+from engram_py.upkeep import hook_log
 
 
 def rows() -> list[tuple[str, str, str]]:

@@ -9,11 +9,11 @@ from engram_py.version import __version__
 if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.errors import EngramError
-    from engram_py.models.observation import Draft
+    from engram_py.observations.values import Draft
 
 __all__ = ["Draft", "Engram", "EngramError", "__version__"]
 
-_HOMES = {"Engram": "engram_py.app", "EngramError": "engram_py.errors", "Draft": "engram_py.models.observation"}
+_HOMES = {"Engram": "engram_py.app", "EngramError": "engram_py.errors", "Draft": "engram_py.observations.values"}
 
 
 def __getattr__(name: str) -> Any:

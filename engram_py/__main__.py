@@ -12,7 +12,7 @@ def main() -> None:
     install()
     if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & set(sys.argv):
         # An agent waits for its hooks: they pay for neither click nor anything a command line needs.
-        from engram_py.interfaces.hook.entry import main as hook
+        from engram_py.interfaces.hooks.entry import main as hook
 
         hook(sys.argv[2:])
     # Imports make objects that stay; looking through them for garbage again and again is a tenth of the start-up.

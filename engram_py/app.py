@@ -12,32 +12,32 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from engram_py.config import Settings, load_settings
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
 from engram_py.errors import StoreError
-from engram_py.project.locate import Locator
-from engram_py.services.journal import Journal
-from engram_py.services.projects import Projects
-from engram_py.services.retention import oldest_kept, prune_after_first_write
-from engram_py.services.shelf import Shelf
-from engram_py.services.spooling import drain_after_writes
-from engram_py.store.database import Store
+from engram_py.privacy.retention import oldest_kept, prune_after_first_write
+from engram_py.projects.locate import Locator
+from engram_py.projects.projects import Projects
+from engram_py.sessions.spool_files import drain_after_writes
+from engram_py.shelf import Shelf
 
 if TYPE_CHECKING:
-    from engram_py.models.observation import Detail, Draft, Results, Saved
-    from engram_py.services.anchors import Anchors
-    from engram_py.services.backups import Backups
-    from engram_py.services.context import Contexts
-    from engram_py.services.doctor import Doctor
-    from engram_py.services.evaluation import Evaluations
-    from engram_py.services.observations import Observations
-    from engram_py.services.prompts import Episodes, Prompts
-    from engram_py.services.search import Search
-    from engram_py.services.session_memory import SessionMemory
-    from engram_py.services.sessions import SessionMode, Sessions
-    from engram_py.services.spool import Spool
-    from engram_py.services.trail import Trail
-    from engram_py.services.transcripts import Transcripts
-    from engram_py.services.usage import Usage
-    from engram_py.services.vectors import Vectors
+    from engram_py.anchors.anchors import Anchors
+    from engram_py.context.contexts import Contexts
+    from engram_py.context.session_memory import SessionMemory
+    from engram_py.observations.observations import Observations
+    from engram_py.observations.usage import Usage
+    from engram_py.observations.values import Detail, Draft, Results, Saved
+    from engram_py.recall.evaluation import Evaluations
+    from engram_py.recall.search import Search
+    from engram_py.recall.search_log import Trail
+    from engram_py.sessions.prompts import Episodes, Prompts
+    from engram_py.sessions.sessions import SessionMode, Sessions
+    from engram_py.sessions.spool import Spool
+    from engram_py.sessions.transcripts import Transcripts
+    from engram_py.upkeep.backups import Backups
+    from engram_py.upkeep.doctor import Doctor
+    from engram_py.vectors.vectors import Vectors
 
 logger = logging.getLogger(__name__)
 
@@ -120,7 +120,7 @@ class Engram(Shelf):
     @cached_property
     def sessions(self) -> Sessions:
         """Start, end and list sessions."""
-        from engram_py.services.sessions import Sessions
+        from engram_py.sessions.sessions import Sessions
 
         return Sessions(
             self.store, self.journal, self.projects, mode=self._session_mode, agent=self._agent, hosts=self._hosts
@@ -129,8 +129,8 @@ class Engram(Shelf):
     @cached_property
     def observations(self) -> Observations:
         """Save, read, correct and delete observations."""
-        from engram_py.services.candidates import Candidates
-        from engram_py.services.observations import Observations
+        from engram_py.observations.observations import Observations
+        from engram_py.recall.related import Candidates
 
         candidates = Candidates(self.store, self.journal)
         return Observations(
@@ -148,14 +148,14 @@ class Engram(Shelf):
     @cached_property
     def anchors(self) -> Anchors:
         """The files observations are about, and whether they changed."""
-        from engram_py.services.anchors import Anchors
+        from engram_py.anchors.anchors import Anchors
 
         return Anchors(self.store, self.journal, self.projects)
 
     @cached_property
     def searches(self) -> Search:
         """Find observations."""
-        from engram_py.services.search import Search
+        from engram_py.recall.search import Search
 
         return Search(
             self.store,
@@ -170,7 +170,7 @@ class Engram(Shelf):
     @cached_property
     def usage(self) -> Usage:
         """How often observations were shown."""
-        from engram_py.services.usage import Usage
+        from engram_py.observations.usage import Usage
 
         return Usage(self.store, self.journal)
 
@@ -182,7 +182,7 @@ class Engram(Shelf):
     @cached_property
     def trail(self) -> Trail:
         """The last searches, and what is learned from opening what they found."""
-        from engram_py.services.trail import Trail
+        from engram_py.recall.search_log import Trail
 
         # A command ends before its hit is opened by the next one; a server remembers by itself.
         durable = self._agent == "cli"
@@ -191,14 +191,14 @@ class Engram(Shelf):
     @cached_property
     def evaluations(self) -> Evaluations:
         """The user's own retrieval tests."""
-        from engram_py.services.evaluation import Evaluations
+        from engram_py.recall.evaluation import Evaluations
 
         return Evaluations(self.store, self.journal, self.projects, self.searches, trail=self.trail, usage=self.usage)
 
     @cached_property
     def vectors(self) -> Vectors:
         """How near observations are to a question, where an embedder is set."""
-        from engram_py.services.vectors import Vectors
+        from engram_py.vectors.vectors import Vectors
 
         key = os.environ.get(self.settings.embedder_key_variable, "") if self.settings.embedder_key_variable else ""
         return Vectors(self.store, self.settings.clock, embedder=self.settings.embedder, key=key)
@@ -206,7 +206,7 @@ class Engram(Shelf):
     @cached_property
     def contexts(self) -> Contexts:
         """What a new session should know, and counts."""
-        from engram_py.services.context import Contexts
+        from engram_py.context.contexts import Contexts
 
         return Contexts(
             self.store,
@@ -224,35 +224,35 @@ class Engram(Shelf):
     @cached_property
     def prompts(self) -> Prompts:
         """What users asked for."""
-        from engram_py.services.prompts import Prompts
+        from engram_py.sessions.prompts import Prompts
 
         return Prompts(self.store, self.journal, self.projects, self.sessions, self.switches)
 
     @cached_property
     def episodes(self) -> Episodes:
         """Session summaries and captured learnings."""
-        from engram_py.services.prompts import Episodes
+        from engram_py.sessions.prompts import Episodes
 
         return Episodes(self.store, self.observations, self.sessions, self.projects, self.switches)
 
     @cached_property
     def transcripts(self) -> Transcripts:
         """Buffer what was said in a session, as its transcript grows."""
-        from engram_py.services.transcripts import Transcripts
+        from engram_py.sessions.transcripts import Transcripts
 
         return Transcripts(self.store, self.journal, self.citations, days=self.privacy.turn_days)
 
     @cached_property
     def session_memory(self) -> SessionMemory:
         """What one session knows of itself, and what is known of a file."""
-        from engram_py.services.session_memory import SessionMemory
+        from engram_py.context.session_memory import SessionMemory
 
         return SessionMemory(self.store, self.journal, self.projects, self.sessions, self.anchors)
 
     @cached_property
     def spool(self) -> Spool:
         """Store what hooks could not store in time."""
-        from engram_py.services.spool import Spool
+        from engram_py.sessions.spool import Spool
 
         return Spool(
             self.store,
@@ -268,14 +268,14 @@ class Engram(Shelf):
     @cached_property
     def backups(self) -> Backups:
         """Copies of the whole memory."""
-        from engram_py.services.backups import Backups
+        from engram_py.upkeep.backups import Backups
 
         return Backups(self.store, self.settings.clock)
 
     @cached_property
     def doctor(self) -> Doctor:
         """What is wrong with the file, and its repair."""
-        from engram_py.services.doctor import Doctor
+        from engram_py.upkeep.doctor import Doctor
 
         return Doctor(self.store, self.journal, self.backups, self.vectors, self.cloud)
 

@@ -1,6 +1,6 @@
 """Settings of this machine: defaults, then ``config.json`` in the data directory, then ``ENGRAM_*`` variables.
 
-What a project's ``.engram.json`` may say is in ``project/settings_keys.py``: that file can arrive with a clone,
+What a project's ``.engram.json`` may say is in ``projects/settings_keys.py``: that file can arrive with a clone,
 so it is trusted with names and preferences only, never with a path or an address.
 """
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.errors import DataDirError, InvalidArgumentError
-from engram_py.models.cloud_settings import CloudSettings
-from engram_py.models.privacy import MOST_TURN_DAYS, SWITCHES, TURN_DAYS, PrivacySettings
-from engram_py.models.times import Clock, fixed_clock, parse_time, utc_now
+from engram_py.privacy.values import MOST_TURN_DAYS, SWITCHES, TURN_DAYS, PrivacySettings
+from engram_py.sync.autosync.settings import CloudSettings
+from engram_py.times import Clock, fixed_clock, parse_time, utc_now
 
 CONFIG_NAME = "config.json"
 PROFILES = ("core", "agent", "admin", "all")

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from engram_py.embed.arrays import unit
-from engram_py.embed.protocol import Embedder, Spec
+from engram_py.vectors.arrays import unit
+from engram_py.vectors.protocol import Embedder, Spec
 
 np: Any = pytest.importorskip("numpy", reason='vectors need numpy: pip install "engram-py[vectors]"')
 

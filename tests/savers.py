@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Barrier
 
 from engram_py import Engram
-from engram_py.models.observation import Draft
+from engram_py.observations.values import Draft
 
 _barrier: Barrier
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.store import filesystem
-from engram_py.store.database import Store
+from engram_py.database import filesystem
+from engram_py.database.store import Store
 
 _create = filesystem.create_private_file
 

@@ -12,7 +12,7 @@ import pytest
 
 from engram_py.config import SETTINGS, Settings, load_settings
 from engram_py.errors import DataDirError, InvalidArgumentError
-from engram_py.models.privacy import PrivacySettings
+from engram_py.privacy.values import PrivacySettings
 
 Load = Callable[..., Settings]
 

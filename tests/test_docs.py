@@ -20,8 +20,8 @@ from engram_py.interfaces.cli.main import COMMANDS, cli
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
 from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.tooling import TOOLS
-from engram_py.project.settings_file import parse_project_settings
-from engram_py.project.settings_keys import KEYS
+from engram_py.projects.settings_file import parse_project_settings
+from engram_py.projects.settings_keys import KEYS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

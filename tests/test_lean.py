@@ -62,8 +62,8 @@ class Theirs:
 assert "__setattr__" in Theirs.__dict__ and "__setattr__" not in Point.__dict__
 assert repr(Theirs(1)) == "Theirs(x=1)" and repr(point) == "Point(x=1, y=2, tags=('a',))" and repr(Shown(1)) == "own"
 
-import engram_py.app, engram_py.services.context, engram_py.sync.clock
-from engram_py.models.observation import Draft
+import engram_py.app, engram_py.context.contexts, engram_py.clock
+from engram_py.observations.values import Draft
 assert Draft("a", "b") == Draft("a", "b") != Draft("a", "c")
 """
 
@@ -77,7 +77,7 @@ def test_lean_classes_compare_hash_match_and_copy_as_others_do() -> None:
 def test_nobody_else_gets_them() -> None:
     import dataclasses
 
-    from engram_py.interfaces.hook import entry
+    from engram_py.interfaces.hooks import entry
 
     assert dataclasses.dataclass.__module__ == "dataclasses"
     assert repr(entry.Arguments()).startswith("Arguments(event=")

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engram_py.cloud.answering import refusal
 from engram_py.cloud.errors import UnknownAddressError, WrongMethodError
+from engram_py.cloud.responses import refusal
 from engram_py.cloud.routes import endpoints
 from engram_py.cloud.server import Server
 from engram_py.cloud.settings import CloudSettings

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engram_py.cloud import audit, shelving
+from engram_py.cloud import audit
+from engram_py.cloud import chunk_store as shelving
 from engram_py.cloud.access import rights, visible
 from engram_py.cloud.accounts import EVERY_PROJECT, Caller
 from engram_py.cloud.database import Connection, one, rows
-from engram_py.cloud.destroying import destroyed
+from engram_py.cloud.deletions import destroyed
 from engram_py.cloud.errors import (
     ChunkConflictError,
     ChunkNotFoundError,
@@ -22,8 +23,8 @@ from engram_py.cloud.errors import (
     PolicyForbiddenError,
     SyncPausedError,
 )
-from engram_py.cloud.incoming import Batch, check_json, json_object, sorted_out
 from engram_py.cloud.pushing import Pushed, push
+from engram_py.cloud.validation import Batch, check_json, json_object, sorted_out
 from engram_py.sync.wire import PROJECT_LIMIT_CHARS
 
 _CHUNK_ID = re.compile(r"[0-9a-f]{8,64}")

@@ -16,14 +16,14 @@ from engram_py.cloud import chunks, pulling
 from engram_py.cloud.access import every, instance, visible
 from engram_py.cloud.accounts import Caller
 from engram_py.cloud.admin import Admin
-from engram_py.cloud.answering import NDJSON, as_json, as_lines, encoded
+from engram_py.cloud.admission import ENVELOPE, ENVELOPE_TYPE, read_body
 from engram_py.cloud.database import one
 from engram_py.cloud.errors import InvalidRequestError
-from engram_py.cloud.gate import ENVELOPE, ENVELOPE_TYPE, read_body
-from engram_py.cloud.incoming import MOST_ENTRIES, batch_of, json_object
 from engram_py.cloud.metrics import CONTENT_TYPE
 from engram_py.cloud.pushing import Pushed, push
+from engram_py.cloud.responses import NDJSON, as_json, as_lines, encoded
 from engram_py.cloud.server import Audience, Endpoint, Handler, Server
+from engram_py.cloud.validation import MOST_ENTRIES, batch_of, json_object
 from engram_py.version import __version__
 
 _MOST_PROJECTS_ASKED = 500

@@ -16,12 +16,12 @@ from starlette.types import Receive, Scope, Send
 
 from engram_py.cloud import audit
 from engram_py.cloud.accounts import Caller, adopt_environment, anybody, authenticate, bearer, check_pepper
-from engram_py.cloud.answering import refusal
+from engram_py.cloud.admission import Gate
 from engram_py.cloud.database import Connection, borrowed, connected, migrate, open_pool
 from engram_py.cloud.errors import NobodyToServeError, PolicyForbiddenError, RequestBrokenError
-from engram_py.cloud.gate import Gate
 from engram_py.cloud.lingering import Taken, lingering
 from engram_py.cloud.metrics import Metrics
+from engram_py.cloud.responses import refusal
 from engram_py.cloud.settings import CloudSettings
 from engram_py.errors import EngramError
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from engram_py.context.values import Context, Item
 from engram_py.interfaces.context_text import LINE_CHARS, PREVIEW_CHARS, one_line
 from engram_py.interfaces.wording_anchors import phrase
-from engram_py.models.context import Context, Item
-from engram_py.models.observation import Observation
-from engram_py.models.session import SessionLine
+from engram_py.observations.values import Observation
+from engram_py.sessions.values import SessionLine
 
 
 def context_values(context: Context) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
+from engram_py.context.values import Context, Item, Section
 from engram_py.doors import call
+from engram_py.interfaces.amounts import amount
 from engram_py.interfaces.wording_anchors import phrase
-from engram_py.models.amounts import amount
-from engram_py.models.context import Context, Item, Section
-from engram_py.models.observation import Observation, counted
-from engram_py.models.session import Prompt, SessionLine
-from engram_py.models.times import ago, parse_time
+from engram_py.observations.values import Observation, counted
+from engram_py.sessions.values import Prompt, SessionLine
+from engram_py.times import ago, parse_time
 
 PREVIEW_CHARS = 300
 LINE_CHARS = 200

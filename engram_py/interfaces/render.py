@@ -11,11 +11,11 @@ from typing import Any
 from engram_py.doors import call
 from engram_py.errors import EngramError
 from engram_py.interfaces import wording, wording_search
-from engram_py.models.listing import Listing
-from engram_py.models.observation import Detail, Results, Saved
+from engram_py.observations.listing import Listing
+from engram_py.observations.values import Detail, Results, Saved
 
 # Kinds that most answers are not, so that a search does not import them.
-_RARE = tuple(f"engram_py.models.{name}" for name in ("context", "health", "relation"))
+_RARE = ("engram_py.context.values", "engram_py.upkeep.values", "engram_py.observations.relation_values")
 
 
 def text(value: object, *, now: datetime, full: bool = False) -> str:
@@ -33,8 +33,8 @@ def why_empty(value: object) -> str:
     """Why a result has no text, where more is known than that there is nothing."""
     if type(value).__module__ not in _RARE:
         return ""
+    from engram_py.context.values import Context
     from engram_py.interfaces.context_text import not_merged
-    from engram_py.models.context import Context
 
     said = not_merged(value) if isinstance(value, Context) else ""
     return f"Nothing here for this prompt: {said}; {call('search')} finds it." if said else ""
@@ -67,10 +67,10 @@ def to_json(value: Any) -> Any:
 
 
 def _rare_to_json(value: Any) -> Any:
+    from engram_py.context.values import Context
     from engram_py.interfaces.context_json import context_values
-    from engram_py.models.context import Context
-    from engram_py.models.health import Report
-    from engram_py.models.relation import Judged
+    from engram_py.observations.relation_values import Judged
+    from engram_py.upkeep.values import Report
 
     match value:
         case Context():

@@ -8,8 +8,9 @@ from functools import singledispatch
 from importlib import import_module
 
 from engram_py.doors import call
-from engram_py.models.amounts import amount
-from engram_py.models.observation import (
+from engram_py.interfaces.amounts import amount
+from engram_py.observations.relation_values import CONTESTED
+from engram_py.observations.values import (
     Deleted,
     Detail,
     Neighbour,
@@ -21,8 +22,7 @@ from engram_py.models.observation import (
     Undeleted,
     Updated,
 )
-from engram_py.models.relation import CONTESTED
-from engram_py.models.times import ago, parse_time
+from engram_py.times import ago, parse_time
 
 _RELATED = {"related": "related to", "compatible": "compatible with", "conflicts": "conflicts with"}
 

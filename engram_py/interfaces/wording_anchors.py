@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from engram_py.anchors.report_values import Checked, StaleLine
+from engram_py.anchors.values import AnchorState
+from engram_py.interfaces.amounts import amount
 from engram_py.interfaces.wording import age, notes
-from engram_py.models.amounts import amount
-from engram_py.models.anchor import AnchorState
-from engram_py.models.anchoring import Checked, StaleLine
 
 _MOST_ANCHORS = 4  # of one observation, in a list
 _COUNTED = {"elsewhere": "only on another branch"}

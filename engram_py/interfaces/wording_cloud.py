@@ -7,7 +7,15 @@ from datetime import datetime
 from typing import Any
 
 from engram_py.interfaces.wording import age, clock
-from engram_py.models.cloud import CloudProject, CloudStatus, CloudSynced, Enrolled, LoggedIn, LoggedOut, SetAside
+from engram_py.sync.autosync.values import (
+    CloudProject,
+    CloudStatus,
+    CloudSynced,
+    Enrolled,
+    LoggedIn,
+    LoggedOut,
+    SetAside,
+)
 
 _MOST_NAMED = 10
 _PLACES = {

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from engram_py.interfaces.wording import notes
-from engram_py.models.ledger import Cost, Share, tokens_of
+from engram_py.ledger.values import Cost, Share, tokens_of
 
 _UNKNOWN = "unknown: no transcript was read; `engram setup` adds the hooks that read them"
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from engram_py.interfaces.amounts import amount
 from engram_py.interfaces.wording import clock, notes
-from engram_py.models.amounts import amount
-from engram_py.models.evaluation import (
+from engram_py.recall.evaluation_values import (
     DEPTH,
     Answer,
     Asked,
@@ -18,7 +18,7 @@ from engram_py.models.evaluation import (
     QuestionKept,
     QuestionsRemoved,
 )
-from engram_py.models.health import Reindexed
+from engram_py.upkeep.values import Reindexed
 
 MOST_MOVED = 40
 _NAMES = {"hit_1": "hit@1", "hit_5": "hit@5", "hit_10": "hit@10", "mrr": "MRR", "ndcg_10": "nDCG@10"}

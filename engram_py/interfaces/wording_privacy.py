@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from engram_py.models.amounts import amount
-from engram_py.models.privacy import Allowed, Choice, Cleared, SwitchState
+from engram_py.interfaces.amounts import amount
+from engram_py.privacy.values import Allowed, Choice, Cleared, SwitchState
 
 _NAMES = {"enabled": "engram", "record": "recording", "inject": "injecting"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from engram_py.errors import EngramError, PassphraseMissingError
-from engram_py.models.amounts import amount
-from engram_py.models.git_sync import (
+from engram_py.interfaces.amounts import amount
+from engram_py.sync.git.values import (
     Adoption,
     ChunkRefusal,
     ChunksRead,
@@ -16,7 +16,7 @@ from engram_py.models.git_sync import (
     GitSynced,
     Uncommitted,
 )
-from engram_py.models.mutation import Digest
+from engram_py.sync.mutation import Digest
 
 _MOST_NAMED = 5
 

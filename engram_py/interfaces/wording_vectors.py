@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from engram_py.models.vectors import Cleared, Embedded, Trust, VectorState
+from engram_py.vectors.values import Cleared, Embedded, Trust, VectorState
 
 _UNSET = (
     "No embedder is set; searches go by words alone.\n"

@@ -7,17 +7,17 @@ from datetime import datetime
 from functools import singledispatch
 from typing import Any
 
+from engram_py.context.values import Context, Stats, Suggestion
+from engram_py.interfaces.amounts import amount
 from engram_py.interfaces.context_text import context_text, last_active
 from engram_py.interfaces.wording import age, clock, notes, text
-from engram_py.models.amounts import amount
-from engram_py.models.browsing import RelationLine, RelationPage, RelationStats, Scanned
-from engram_py.models.context import Context, Stats, Suggestion
-from engram_py.models.listing import Listing
-from engram_py.models.observation import ReviewLine
-from engram_py.models.project import Alike, CurrentProject, Merged, ProjectLine, Pruned, Renamed
-from engram_py.models.relation import Judged
-from engram_py.models.session import Captured, Prompt, PromptSaved, SessionLine, SessionState
-from engram_py.models.turn import KeptTurn
+from engram_py.observations.browse_values import RelationLine, RelationPage, RelationStats, Scanned
+from engram_py.observations.listing import Listing
+from engram_py.observations.relation_values import Judged
+from engram_py.observations.values import ReviewLine
+from engram_py.projects.values import Alike, CurrentProject, Merged, ProjectLine, Pruned, Renamed
+from engram_py.sessions.turn_values import KeptTurn
+from engram_py.sessions.values import Captured, Prompt, PromptSaved, SessionLine, SessionState
 
 _EMPTY = {
     "due": "Nothing is due for review",

@@ -1,1 +1,6 @@
-"""From the words somebody typed to a ranked answer; pure functions."""
+"""Recall: from a query to the observations that answer it, or to the reason why none does.
+
+``search.Search`` is the one function every door asks. It parses (``query/``), collects ``candidates`` from
+the full-text index (``index/``), scores them (``score/``), makes ``hits`` and explains silence
+(``no_results``).
+"""

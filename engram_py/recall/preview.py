@@ -7,9 +7,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engram_py.models.observation import HIT_LINE_CHARS
-from engram_py.recall.closeness import READ_CHARS, Lens, folded
-from engram_py.recall.score import Term
+from engram_py.observations.values import HIT_LINE_CHARS
+from engram_py.recall.score.proximity import READ_CHARS, Lens, folded
+from engram_py.recall.score.relevance import Term
 
 PREVIEW_CHARS = 300
 # A word counts less the further it is behind the place where the line begins, and nothing from here on.

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engram_py.models.mutation import KINDS, OWN_BLOCK, Mutation
-from engram_py.models.times import parse_time
+from engram_py.sync.mutation import KINDS, OWN_BLOCK, Mutation
 from engram_py.sync.packing import ChunkRefusedError
 from engram_py.sync.wire import InvalidEntryError, entry_of, mutation_of
+from engram_py.times import parse_time
 
 FORMAT = 1
 

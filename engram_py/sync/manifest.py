@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Mapping
 
-from engram_py.models.times import parse_time
 from engram_py.sync.chunk import About
 from engram_py.sync.packing import ID
+from engram_py.times import parse_time
 
 # One object without objects in it, whatever is around it: conflict marks, another half, a missing comma.
 _ENTRY = re.compile(r"\{[^{}]*\}")

@@ -7,9 +7,9 @@ import json
 import re
 from typing import Any
 
-from engram_py.models.mutation import OWN_BLOCK, Mutation
-from engram_py.models.times import parse_time
-from engram_py.sync.clock import LAST_MILLISECOND, MOST_DEVICE_CHARS, Stamp, parse_stamp
+from engram_py.clock import LAST_MILLISECOND, MOST_DEVICE_CHARS, Stamp, parse_stamp
+from engram_py.sync.mutation import OWN_BLOCK, Mutation
+from engram_py.times import parse_time
 
 KEY_LIMIT_CHARS = 400
 PROJECT_LIMIT_CHARS = 200

@@ -9,10 +9,10 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message
 
-from engram_py.cloud import gate
-from engram_py.cloud.answering import takes_gzip
+from engram_py.cloud import admission as gate
+from engram_py.cloud.admission import Gate, read_body
 from engram_py.cloud.errors import InvalidBodyError, PushTooLargeError, RequestTimeoutError, TooBusyError
-from engram_py.cloud.gate import Gate, read_body
+from engram_py.cloud.responses import takes_gzip
 
 
 def request(pieces: Iterable[bytes] = (), **headers: str) -> Request:

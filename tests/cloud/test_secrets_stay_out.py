@@ -9,9 +9,9 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.config import Settings
-from engram_py.models.observation import Change
-from engram_py.models.privacy import PrivacySettings
-from engram_py.services.autosync import tokens
+from engram_py.observations.values import Change
+from engram_py.privacy.values import PrivacySettings
+from engram_py.sync.autosync import tokens
 from tests.cloud.asking import Running
 from tests.cloud.cluster import Cluster
 

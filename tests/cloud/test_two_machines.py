@@ -11,8 +11,8 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.errors import CloudFailedError
-from engram_py.models.cloud import CloudSynced
-from engram_py.services.autosync import tokens
+from engram_py.sync.autosync import tokens
+from engram_py.sync.autosync.values import CloudSynced
 from tests.cloud.asking import Running
 
 pytestmark = pytest.mark.postgres

@@ -13,11 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engram_py import Engram
+from engram_py.anchors.values import AnchorState
+from engram_py.context.values import MODES, Context, Remarks, Section
 from engram_py.interfaces import render
-from engram_py.models.anchor import AnchorState
-from engram_py.models.context import MODES, Context, Remarks, Section
-from engram_py.models.observation import Draft, Observation, counted
-from engram_py.models.session import Prompt, SessionLine
+from engram_py.observations.values import Draft, Observation, counted
+from engram_py.sessions.values import Prompt, SessionLine
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 THEN = "2026-03-01T11:00:00.000Z"

@@ -16,8 +16,8 @@ from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.mcp.server import build_server
-from engram_py.models.observation import Change
-from tests.services.index_contents import contents
+from engram_py.observations.values import Change
+from tests.upkeep.index_contents import contents
 
 Door = Callable[[Path, Path], None]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from engram_py.anchors.report_values import Checked, StaleLine
+from engram_py.anchors.values import AnchorState
 from engram_py.interfaces import render
 from engram_py.interfaces.wording_anchors import anchors, phrase
-from engram_py.models.anchor import AnchorState
-from engram_py.models.anchoring import Checked, StaleLine
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 

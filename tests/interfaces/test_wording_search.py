@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
+from engram_py.anchors.values import NOT_HERE, NOT_READ, SAVED_OUTSIDE, AnchorState
 from engram_py.doors import through
 from engram_py.interfaces import render
-from engram_py.models.anchor import NOT_HERE, NOT_READ, SAVED_OUTSIDE, AnchorState
-from engram_py.models.explain import Earlier, Explain, Numbers, Rung, Silence, WordNote
-from engram_py.models.observation import Draft, Hit, RelationNote, Results
+from engram_py.observations.values import Draft, Hit, RelationNote, Results
+from engram_py.recall.explain import Earlier, Explain, Numbers, Rung, Silence, WordNote
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 TIME = "2026-03-01T10:00:00.000Z"

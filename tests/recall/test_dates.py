@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.dates import dates_in
+from engram_py.recall.query.dates import dates_in
 
 DAY, MONTH = (date(2026, 7, 9), date(2026, 7, 10)), (date(2026, 7, 1), date(2026, 8, 1))
 

@@ -6,9 +6,9 @@ from datetime import date
 
 import pytest
 
-from engram_py.recall.days import days_in, is_deed, may_name_days
-from engram_py.recall.heard import Heard
-from engram_py.recall.segments import segments
+from engram_py.recall.query.days import days_in, is_deed, may_name_days
+from engram_py.text.prompt_text import Heard
+from engram_py.text.segments import segments
 
 THURSDAY = date(2026, 3, 5)
 

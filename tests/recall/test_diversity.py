@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.diversity import alike, jaccard, mmr, shingles
+from engram_py.recall.score.diversity import alike, jaccard, mmr, shingles
 
 
 def chosen(texts: dict[str, float], *, lam: float = 0.85, limit: int | None = None) -> list[str]:

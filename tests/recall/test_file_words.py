@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py.recall.file_words import file_words, naming_words
+from engram_py.recall.query.file_words import file_words, naming_words
 
 
 @pytest.mark.parametrize(

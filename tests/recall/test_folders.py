@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py.recall import folders as recall_folders
-from engram_py.recall.closeness import lens, read
-from engram_py.recall.passages import Found
-from engram_py.recall.score import Term
-from tests.recall.test_closeness import term
+from engram_py.recall.score import folders as recall_folders
+from engram_py.recall.score.passages import Found
+from engram_py.recall.score.proximity import lens, read
+from engram_py.recall.score.relevance import Term
+from tests.recall.test_proximity import term
 
 
 def folders(text: str, *terms: Term) -> set[int]:

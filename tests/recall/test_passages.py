@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.bm25 import K1
-from engram_py.recall.closeness import LONG_CHARS, WHOLLY_LONG_CHARS, length, lens, read
-from engram_py.recall.passages import REACH_CHARS, as_a_row, densest, passage
-from engram_py.recall.score import Term
+from engram_py.recall.score.bm25 import K1
+from engram_py.recall.score.passages import REACH_CHARS, as_a_row, densest, passage
+from engram_py.recall.score.proximity import LONG_CHARS, WHOLLY_LONG_CHARS, length, lens, read
+from engram_py.recall.score.relevance import Term
 
 FOUND = st.lists(st.tuples(st.integers(0, 9_000), st.integers(0, 3)), max_size=60).map(sorted)
 

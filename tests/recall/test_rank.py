@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from engram_py.models.observation import Observation
-from engram_py.models.times import to_text
-from engram_py.recall.citations import citation_factor
-from engram_py.recall.rank import Standing, factors, recency
+from engram_py.ledger.citation_weight import citation_factor
+from engram_py.observations.values import Observation
+from engram_py.recall.score.rank import Standing, factors, recency
+from engram_py.times import to_text
 
 NOW = datetime(2026, 3, 31, tzinfo=UTC)
 OLD = to_text(NOW - timedelta(days=4000))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.bm25 import K1, idf
-from engram_py.recall.score import (
+from engram_py.recall.score.bm25 import K1, idf
+from engram_py.recall.score.relevance import (
     INSTEAD,
     LENT_BACK,
     LENT_FORWARD,

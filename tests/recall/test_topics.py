@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py.recall.topics import begins_topic, share_held, shares_a_word
+from engram_py.recall.score.topics import begins_topic, share_held, shares_a_word
 
 
 @pytest.mark.parametrize(

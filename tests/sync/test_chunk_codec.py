@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.models.mutation import OWN_BLOCK, Mutation
 from engram_py.sync import manifest, packing
 from engram_py.sync.chunk import About, compose, decompose
+from engram_py.sync.mutation import OWN_BLOCK, Mutation
 from engram_py.sync.packing import ChunkRefusedError
 from engram_py.sync.wire import entry_of, mutation_of
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.sync.clock import ZERO, Stamp, new_device_id, next_stamp, parse_stamp
+from engram_py.clock import ZERO, Stamp, new_device_id, next_stamp, parse_stamp
 
 # Year 10889 is where 12 hex digits of milliseconds end; Python's own times end at 9999.
 walls = st.integers(min_value=-(2**40), max_value=253_402_300_799_999)

@@ -8,9 +8,9 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.models.mutation import Mutation
-from engram_py.sync.clock import consequence, is_ahead, just_after, next_stamp, parse_stamp
+from engram_py.clock import consequence, is_ahead, just_after, next_stamp, parse_stamp
 from engram_py.sync.merge import Contender, Names, topic_holder, version_digest, version_key, version_owner, wins
+from engram_py.sync.mutation import Mutation
 from engram_py.sync.wire import rank
 
 _CLOCKS = st.sampled_from(["a", "b", "c"])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from engram_py.interchange.importers import KINDS
 from engram_py.interfaces.cli.support import here, memory, progress, show
-from engram_py.services.adopting import KINDS
 
 
 def adopt(kind: str, path: Path | None, *, project: str | None, dry_run: bool, as_json: bool) -> None:

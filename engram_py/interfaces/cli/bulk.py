@@ -25,7 +25,7 @@ from engram_py.interfaces.cli.support import (
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.models.bulk import Selection
+    from engram_py.observations.bulk_values import Selection
 
 _KINDS = {"obs": "obs", "observation": "obs", "session": "session", "project": "project", "prompt": "prompt"}
 
@@ -93,7 +93,7 @@ def retag_command(
 
     What --where reaches is shown and asked about first.
     """
-    from engram_py.models.observation import Change
+    from engram_py.observations.values import Change
 
     _one_of(ids, where)
     if kind is None and scope is None:
@@ -167,7 +167,7 @@ def delete_command(
 @refusing
 def undelete_command(ids: tuple[int, ...], as_json: bool) -> None:
     """Bring back observations that were deleted without --hard."""
-    from engram_py.models.listing import Listing
+    from engram_py.observations.listing import Listing
 
     with memory() as app:
         with app.store.transaction():
@@ -185,7 +185,7 @@ def _delete_by_number(app: Engram, ids: tuple[int, ...], *, hard: bool, dry: boo
 
 
 def _delete_prompts(ids: tuple[int, ...], *, as_json: bool) -> None:
-    from engram_py.models.listing import Listing
+    from engram_py.observations.listing import Listing
 
     with memory() as app:
         show(Listing("deleted", tuple(app.prompts.delete(one) for one in ids)), app, as_json=as_json)

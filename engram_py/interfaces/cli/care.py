@@ -68,7 +68,7 @@ def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
         with memory() as app:
             report = app.doctor.examine(check=check, fix=fix, engram=as_json)
     except StoreError as exc:
-        from engram_py.services.unopened import report_unopened
+        from engram_py.upkeep.unopened import report_unopened
 
         report = report_unopened(loaded.data_dir, exc)
     show(report, None, as_json=as_json)
@@ -93,7 +93,7 @@ def backup_command(file: Path | None, as_json: bool) -> None:
 @refusing
 def restore_command(file: Path, as_json: bool) -> None:
     """Put the backup FILE in the database's place. What was there is kept and named."""
-    from engram_py.services.backups import restore
+    from engram_py.upkeep.backups import restore
 
     loaded = settings()
     with progress("Restoring") as report:

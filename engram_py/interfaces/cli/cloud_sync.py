@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def sync_cloud(app: Engram, *, as_json: bool) -> None:
     """Exchange with the server and print what came of it; exit code 1 when they are not in step."""
-    from engram_py.services.autosync import sync_cloud_now
+    from engram_py.sync.autosync import sync_cloud_now
 
     with _bars() as report:
         done = sync_cloud_now(app, report)

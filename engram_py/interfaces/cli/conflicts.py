@@ -17,7 +17,7 @@ from engram_py.interfaces.cli.support import (
     refusing,
     show,
 )
-from engram_py.services.conflicts import DEFAULT, SCANNED, STATUSES
+from engram_py.observations.conflicts import DEFAULT, SCANNED, STATUSES
 
 
 @click.group("conflicts", invoke_without_command=True)

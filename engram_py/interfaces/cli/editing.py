@@ -14,7 +14,7 @@ from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.interfaces.cli.support import OBSERVATION_ID, json_option, memory, refusing, settings, show
 
 if TYPE_CHECKING:
-    from engram_py.models.observation import Change, Observation
+    from engram_py.observations.values import Change, Observation
 
 id_argument = click.argument("observation_id", metavar="ID", type=OBSERVATION_ID, help="Its number, as in 12 or #12.")
 
@@ -98,7 +98,7 @@ def _is_edited(file: Path, row: Observation) -> bool:
 
 def _read(text: str, base: Observation) -> Change:
     """What differs from ``base``. Raises InvalidArgumentError for a head that is not one."""
-    from engram_py.models.observation import Change
+    from engram_py.observations.values import Change
 
     head, blank, content = text.replace("\r\n", "\n").lstrip("\ufeff").partition("\n\n")
     found: dict[str, str] = {}

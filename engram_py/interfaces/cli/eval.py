@@ -67,7 +67,7 @@ def add_command(question: str, ids: tuple[int, ...], silent: bool, project: str 
 @refusing
 def list_command(as_json: bool) -> None:
     """List the questions: yours first, then those that were learned."""
-    from engram_py.models.listing import Listing
+    from engram_py.observations.listing import Listing
 
     with memory() as app:
         show(Listing("questions", app.evaluations.questions()), app, as_json=as_json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from engram_py.interfaces.hook.events import EVENTS, LEAST_LIMIT_MS, MOST_LIMIT_MS
+from engram_py.interfaces.hooks.events import EVENTS, LEAST_LIMIT_MS, MOST_LIMIT_MS
 
 
 @click.command("hook", context_settings={"ignore_unknown_options": True})
@@ -24,7 +24,7 @@ def hook_command(ctx: click.Context, event: str, agent: str, limit_ms: int | Non
 
     Always exits with 0 and in time; why a hook stayed silent is in hooks.log, which `engram doctor` reads.
     """
-    from engram_py.interfaces.hook.entry import main
+    from engram_py.interfaces.hooks.entry import main
 
     words = [event, f"--agent={agent}"]
     words += [f"--limit-ms={limit_ms}"] if limit_ms else []

@@ -46,7 +46,7 @@ def save_command(
     as_json: bool,
 ) -> None:
     """Save an observation."""
-    from engram_py.models.observation import Draft
+    from engram_py.observations.values import Draft
 
     draft = Draft(
         title,
@@ -218,7 +218,7 @@ def update_command(
     as_json: bool,
 ) -> None:
     """Correct an observation; its old text stays in its history."""
-    from engram_py.models.observation import Change
+    from engram_py.observations.values import Change
 
     text = text_argument(content) if content is not None else None
     with memory() as app:

@@ -26,9 +26,9 @@ from engram_py.interfaces.cli.support import (
 def init_command(name: str | None, force: bool, as_json: bool) -> None:
     """Write .engram.json at the top of the repository: which project it is, for everyone who clones it."""
     from engram_py.errors import InvalidProjectError
-    from engram_py.project.locate import locate
-    from engram_py.project.names import normalize_project
-    from engram_py.project.settings_writer import write_project_settings
+    from engram_py.projects.locate import locate
+    from engram_py.projects.names import normalize_project
+    from engram_py.projects.settings_writer import write_project_settings
 
     found = locate(here())
     suggested = name if name is not None else found.name
@@ -59,7 +59,7 @@ def projects_command(ctx: click.Context, as_json: bool) -> None:
 @refusing
 def list_command(as_json: bool = False) -> None:
     """List all projects, the most recently active first."""
-    from engram_py.models.listing import Listing
+    from engram_py.observations.listing import Listing
 
     with memory() as app:
         show(Listing("projects", app.projects.list()), app, as_json=as_json)
@@ -107,7 +107,7 @@ def consolidate_command(name: str | None, yes: bool, dry_run: bool, as_json: boo
 
     Projects of different remotes are never put together. Without a terminal and --yes, nothing is merged.
     """
-    from engram_py.models.listing import Listing
+    from engram_py.observations.listing import Listing
 
     with memory() as app:
         groups = app.merging.alike(name)

@@ -20,7 +20,7 @@ from engram_py.interfaces.cli.support import (
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.models.git_sync import Adoption, GitSynced
+    from engram_py.sync.git.values import Adoption, GitSynced
 
 _SHORTEST_PASSPHRASE = 8
 _MOST_KEY_BYTES = 2**20
@@ -79,7 +79,7 @@ def cloud_status_lines(app: Engram) -> list[str]:
     import importlib
 
     try:
-        autosync = importlib.import_module("engram_py.services.autosync")
+        autosync = importlib.import_module("engram_py.sync.autosync")
     except ModuleNotFoundError:
         return []
     lines: list[str] = getattr(autosync, "status_lines", lambda _: [])(app)
@@ -176,7 +176,7 @@ def _is_answered() -> bool:
 
 
 def _file_secret(app: Engram, path: Path) -> bytes:
-    from engram_py.project.files import read_bounded
+    from engram_py.files import read_bounded
 
     try:
         data = read_bounded(path, _MOST_KEY_BYTES)

@@ -11,17 +11,17 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from engram_py.context.values import Stats
 from engram_py.interfaces.cli.support import printable
 from engram_py.interfaces.wording import age, clock, relation
 from engram_py.interfaces.wording_search import counted_in_order, marks, named, places
-from engram_py.models.bulk import ObservationLine
-from engram_py.models.context import Stats
-from engram_py.models.health import Report
-from engram_py.models.listing import Listing
-from engram_py.models.observation import Hit, Results, ReviewLine
-from engram_py.models.project import ProjectLine
-from engram_py.models.relation import Judged
-from engram_py.models.session import Prompt, SessionLine
+from engram_py.observations.bulk_values import ObservationLine
+from engram_py.observations.listing import Listing
+from engram_py.observations.relation_values import Judged
+from engram_py.observations.values import Hit, Results, ReviewLine
+from engram_py.projects.values import ProjectLine
+from engram_py.sessions.values import Prompt, SessionLine
+from engram_py.upkeep.values import Report
 
 if TYPE_CHECKING:
     from engram_py.interfaces.wording_explain import Section

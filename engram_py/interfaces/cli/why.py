@@ -14,8 +14,8 @@ from engram_py.interfaces.cli.support import json_option, memory, printable, ref
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.interfaces.hook.deserving import Deserved
-    from engram_py.models.observation import Results
+    from engram_py.interfaces.hooks.deserving import Deserved
+    from engram_py.observations.values import Results
 
 _SEARCHED, _QUERY_CHARS = 5, 200
 _TRIVIAL = "it only keeps an agent going, so the hook does not open the memory"
@@ -38,8 +38,8 @@ def why_command(prompt: tuple[str, ...], session_id: str, as_json: bool) -> None
 
     It also says what a search for the same words finds. Nothing is stored or counted.
     """
+    from engram_py.capture.small_talk import is_trivial
     from engram_py.interfaces.context_text import context_text
-    from engram_py.services.small_talk import is_trivial
 
     text = text_argument(" ".join(prompt))
     if not text.strip():
@@ -48,7 +48,7 @@ def why_command(prompt: tuple[str, ...], session_id: str, as_json: bool) -> None
         app = stack.enter_context(memory(embedder=""))  # a hook loads no model either
         stack.enter_context(app.trail.paused())
         stack.enter_context(app.usage.hushed())
-        from engram_py.interfaces.hook.deserving import deserved
+        from engram_py.interfaces.hooks.deserving import deserved
 
         with through("mcp"):  # the words that a model would read
             given = None if is_trivial(text) else deserved(app, text, session_id)

@@ -14,7 +14,7 @@ from engram_py.interfaces.cli.support import (
     refusing,
     show,
 )
-from engram_py.models.relation import VERBS
+from engram_py.observations.relation_values import VERBS
 
 
 @click.command("sessions")
@@ -25,7 +25,7 @@ from engram_py.models.relation import VERBS
 @refusing
 def sessions_command(project: str | None, all_projects: bool, limit: int, as_json: bool) -> None:
     """List sessions, the most recently active first."""
-    from engram_py.models.listing import Listing
+    from engram_py.observations.listing import Listing
 
     with memory() as app:
         rows = app.sessions.recent(project, all_projects=all_projects, limit=limit)
@@ -44,7 +44,7 @@ def prompts_command(
     query: tuple[str, ...], prompt_id: int | None, project: str | None, all_projects: bool, limit: int, as_json: bool
 ) -> None:
     """List what users asked for, newest first, or search it."""
-    from engram_py.models.listing import Listing
+    from engram_py.observations.listing import Listing
 
     with memory() as app:
         if prompt_id is not None:
@@ -66,7 +66,7 @@ def turns_command(session_id: str | None, project: str | None, all_projects: boo
 
     `engram off --record` keeps no more of them, `engram clear turns` destroys them.
     """
-    from engram_py.models.listing import Listing
+    from engram_py.observations.listing import Listing
 
     with memory() as app:
         reads = None if session_id else app.projects.for_read(project, all_projects=all_projects).reads
@@ -117,7 +117,7 @@ def judge_command(
     as_json: bool,
 ) -> None:
     """List relations without a verdict, or give one."""
-    from engram_py.models.listing import Listing
+    from engram_py.observations.listing import Listing
 
     if judgment_id is not None and relation is None:
         raise click.UsageError("RELATION is missing: engram judge JUDGMENT_ID RELATION")

@@ -22,7 +22,7 @@ from engram_py.app import Engram
 from engram_py.interfaces.http.standing import standing
 from engram_py.interfaces.mcp.calls import CLOSING_SECONDS, Memory
 from engram_py.interfaces.mcp.server import build_server
-from engram_py.services.sessions import SessionMode
+from engram_py.sessions.sessions import SessionMode
 
 PATH = "/mcp"
 SESSION_HEADER = "mcp-session-id"

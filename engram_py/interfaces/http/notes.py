@@ -11,8 +11,8 @@ from pydantic import BaseModel, BeforeValidator
 
 from engram_py.interfaces.arguments import mended_names, unknown_names
 from engram_py.interfaces.http.operations import LENIENT, Operation, Question
-from engram_py.services.limits import clamp
-from engram_py.services.sight import FILTERS
+from engram_py.observations.arguments import clamp
+from engram_py.recall.scope_filter import FILTERS
 
 HEADER = "X-Engram-Notes"
 MOST_BYTES = 2_000

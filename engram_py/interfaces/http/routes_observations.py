@@ -12,10 +12,10 @@ from engram_py.interfaces.http.operations import Answer, Body, Id, Path, Query, 
 from engram_py.interfaces.http.routes_sessions import ListQuery, needed
 from engram_py.interfaces.http.shapes import ObservationOut, observation
 from engram_py.interfaces.http.standing import CwdQuery, selected
-from engram_py.models.observation import Change, Draft
-from engram_py.project.names import normalize_project
-from engram_py.services.browsing import MOST
-from engram_py.services.lookup import replacement
+from engram_py.observations.browse import MOST
+from engram_py.observations.lookup import replacement
+from engram_py.observations.values import Change, Draft
+from engram_py.projects.names import normalize_project
 
 NEWEST_FIRST = "created_at:desc"
 

@@ -11,7 +11,7 @@ from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.errors import UnsupportedScopeError
 from engram_py.interfaces.http.operations import Answer, Body, operation
 from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
-from engram_py.project.names import normalize_project
+from engram_py.projects.names import normalize_project
 
 RESCUE_BODY = 8 * 1024
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pydantic import Field
 
 from engram_py.app import Engram
+from engram_py.context.session import PINNED, PROMPTS, RECENT, SESSIONS
+from engram_py.context.values import Context, Section
 from engram_py.errors import (
     EmptyFieldError,
     InvalidArgumentError,
@@ -26,10 +28,8 @@ from engram_py.interfaces.http.shapes import (
     session,
 )
 from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
-from engram_py.models.context import Context, Section
-from engram_py.models.observation import Observation
-from engram_py.models.times import to_engram
-from engram_py.services.context_session import PINNED, PROMPTS, RECENT, SESSIONS
+from engram_py.observations.values import Observation
+from engram_py.times import to_engram
 
 NOTHING = "nothing here is near enough; GET /search asks directly"
 # What each section of a context is called in an address, and how much of it there is at most.

@@ -13,9 +13,9 @@ from engram_py.interfaces.http.notes import Notes, held
 from engram_py.interfaces.http.operations import Answer, Body, Id, Most, Path, operation
 from engram_py.interfaces.http.shapes import PromptOut, SessionOut, SessionSummary, prompt, session, session_line
 from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
-from engram_py.project.names import normalize_project
-from engram_py.services.prompts import PROMPTS_MOST
-from engram_py.services.sessions import SESSIONS_MOST
+from engram_py.projects.names import normalize_project
+from engram_py.sessions.prompts import PROMPTS_MOST
+from engram_py.sessions.sessions import SESSIONS_MOST
 
 OWNED = "project_owned"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from engram_py.interfaces.http.operations import Answer
-from engram_py.models.observation import Hit, Observation
-from engram_py.models.session import Prompt, Session, SessionLine
-from engram_py.models.times import to_engram
-from engram_py.services.lookup import replacement
+from engram_py.observations.lookup import replacement
+from engram_py.observations.values import Hit, Observation
+from engram_py.sessions.values import Prompt, Session, SessionLine
+from engram_py.times import to_engram
 
 
 def spoken(text: str) -> str:

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import anyio.to_thread
 from mcp.types import CallToolResult
 
+from engram_py.git.worker_handoff import LeftLoopError, on_the_loop
 from engram_py.interfaces.mcp.calls import Memory, run_tool
 from engram_py.interfaces.mcp.tooling import Tool
-from engram_py.project.leaving import LeftLoopError, on_the_loop
 
 T = TypeVar("T")
 

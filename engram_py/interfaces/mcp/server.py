@@ -36,7 +36,7 @@ from mcp.types import (
 from engram_py.config import Settings
 from engram_py.doors import through
 from engram_py.errors import EngramError, InvalidInputError, NotFoundError
-from engram_py.interfaces.mcp import offers
+from engram_py.interfaces.mcp import resources as offers
 from engram_py.interfaces.mcp.calls import CLOSING_SECONDS, Memory
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
 from engram_py.interfaces.mcp.profiles import select_tools
@@ -180,7 +180,7 @@ def _open(settings: Settings, project: str | None, failure: EngramError | None, 
     if failure is not None:
         raise failure
     from engram_py.app import Engram
-    from engram_py.services.session_hosts import ancestors
+    from engram_py.sessions.hosts import ancestors
 
     app = Engram(
         settings=settings,

@@ -7,7 +7,7 @@ import json
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
 from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.tooling import TOOLS
-from engram_py.models.ledger import ProfileCost, tokens_of
+from engram_py.ledger.values import ProfileCost, tokens_of
 
 
 def profile_costs() -> tuple[ProfileCost, ...]:

@@ -11,8 +11,8 @@ from engram_py.interfaces.mcp.tooling import DELETES, QUIET, READS, SETTLES, WRI
 # The list of tools is answered before anything of the memory is imported: that is a tenth of a server's start.
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.models.context import Context, Suggestion
-    from engram_py.models.observation import Deleted, Detail, Pinned, Results, Saved, Timeline, Updated
+    from engram_py.context.values import Context, Suggestion
+    from engram_py.observations.values import Deleted, Detail, Pinned, Results, Saved, Timeline, Updated
 
 Project = Annotated[str | None, Field(description="Default: the current one.")]
 SessionId = Annotated[str | None, Field(description="Default: this run of the server.")]
@@ -41,7 +41,7 @@ def mem_save(
 ) -> Saved:
     """Keep one decision, bug fix with its cause, pattern, gotcha or preference for later sessions. Call it right
     after each, unasked."""
-    from engram_py.models.observation import Draft
+    from engram_py.observations.values import Draft
 
     draft = Draft(
         title,
@@ -97,7 +97,7 @@ def mem_context(
     scope: str | None = None,
     query: Annotated[str | None, Field(description="A prompt: only what it needs.")] = None,
     mode: Annotated[str | None, Field(description="session, query, cascade, full.")] = None,
-    budget_tokens: Annotated[int | None, Field(description="Default 1500.")] = None,  # services/context.py
+    budget_tokens: Annotated[int | None, Field(description="Default 1500.")] = None,  # context/contexts.py
     compact: Annotated[bool, Field(description="Titles only.")] = False,
     max_bytes: Annotated[int | None, QUIET] = None,
 ) -> Context:
@@ -137,7 +137,7 @@ def mem_update(
     topic_key: str | None = None,
 ) -> Updated:
     """Correct an observation that is wrong; its old text stays in its history."""
-    from engram_py.models.observation import Change
+    from engram_py.observations.values import Change
 
     return app.observations.update(id, Change(title, content, type, scope, topic_key, find, replace))
 

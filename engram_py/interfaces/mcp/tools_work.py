@@ -9,18 +9,18 @@ from pydantic import Field
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.mcp.tooling import DELETES, QUIET, READS, SETTLES, WRITES, ObservationId, tool
 from engram_py.interfaces.mcp.tools_memory import Project, SessionId
-from engram_py.models.listing import Listing
-from engram_py.models.relation import VERBS
+from engram_py.observations.listing import Listing
+from engram_py.observations.relation_values import VERBS
 
 # As in tools_memory: what only a call needs is imported by the call.
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.models.context import Stats
-    from engram_py.models.health import Report
-    from engram_py.models.observation import Reviewed, Saved
-    from engram_py.models.project import CurrentProject, Merged
-    from engram_py.models.relation import Judged
-    from engram_py.models.session import Captured, PromptSaved, SessionState
+    from engram_py.context.values import Stats
+    from engram_py.observations.relation_values import Judged
+    from engram_py.observations.values import Reviewed, Saved
+    from engram_py.projects.values import CurrentProject, Merged
+    from engram_py.sessions.values import Captured, PromptSaved, SessionState
+    from engram_py.upkeep.values import Report
 
 Verb = Annotated[str, Field(json_schema_extra={"enum": list(VERBS)})]
 
@@ -110,7 +110,7 @@ def mem_review(
     app: Engram,
     action: Annotated[str, Field(json_schema_extra={"enum": ["list", "mark_reviewed"]})],
     project: Project = None,
-    limit: Annotated[int, Field(description="Of list; most 100.")] = 10,  # services/reading.py
+    limit: Annotated[int, Field(description="Of list; most 100.")] = 10,  # observations/read.py
     observation_id: Annotated[ObservationId | None, Field(description="Of mark_reviewed.")] = None,
 ) -> Listing | Reviewed:
     """List observations that are due for review or whose files changed, or confirm that one still holds."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engram_py.errors import SetupRefusedError, UnknownAgentError, UnusableOptionError
+from engram_py.files import real_path
 from engram_py.interfaces.setup.agents import AGENTS, ALIASES, Agent, Scope
 from engram_py.interfaces.setup.claude import Plugin, render
 from engram_py.interfaces.setup.edits import FileEdits
@@ -15,7 +16,6 @@ from engram_py.interfaces.setup.machine import Machine
 from engram_py.interfaces.setup.manifest import Manifest, opened
 from engram_py.interfaces.setup.planning import Change, carry_out, plan_setup, plan_unsetup, take_back
 from engram_py.interfaces.setup.wanted import Parts, takes_pre_tool, wanted
-from engram_py.project.files import real_path
 
 PLUGIN_USER = "claude-code@user"
 _TWICE = "A server called engram was registered by hand as well; `claude mcp remove engram` removes that one."

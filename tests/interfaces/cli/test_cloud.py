@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.services.autosync import tokens
+from engram_py.sync.autosync import tokens
 from tests.interfaces.cli.conftest import Run, Start, answer
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED
-from tests.services.autosync.team_server import TOKEN, Request, TeamServer, team_server
+from tests.sync.autosync.team_server import TOKEN, Request, TeamServer, team_server
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.mcp.calls import Memory, run_tool
 from engram_py.interfaces.mcp.tooling import TOOLS
 from tests.interfaces.cli.conftest import Run, Start, answer
-from tests.interfaces.hook.conftest import locked
+from tests.interfaces.hooks.conftest import locked
 from tests.interfaces.http.asking import PORT, Asker
 from tests.interfaces.mcp.agent import exchange, tool_call
 

@@ -216,7 +216,7 @@ def test_a_search_pays_neither_for_the_tests_nor_for_redaction(here: Path, start
         timeout=60,
         check=True,
     )
-    assert not {"engram_py.services.evaluation", "engram_py.capture.redact"} & set(done.stderr.split())
+    assert not {"engram_py.recall.evaluation", "engram_py.capture.redact"} & set(done.stderr.split())
 
 
 @pytest.mark.parametrize(("ids", "said"), [((), "answer is missing"), (("1", "--none"), "answer is '#1 and --none'")])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.project.settings_file import KEYS, parse_project_settings
+from engram_py.projects.settings_file import KEYS, parse_project_settings
 from tests.interfaces.cli.conftest import Run, answer
 
 EXAMPLE = Path(__file__).resolve().parents[3] / ".engram.example.json"

@@ -12,7 +12,7 @@ from mcp import Client
 
 from engram_py.config import Settings
 from engram_py.interfaces.mcp.server import build_server
-from engram_py.models.times import fixed_clock
+from engram_py.times import fixed_clock
 from tests.interfaces.cli.conftest import Run, answer
 
 NOW = "2026-08-01T12:00:00Z"

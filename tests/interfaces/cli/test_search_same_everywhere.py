@@ -8,10 +8,10 @@ import pytest
 
 from engram_py import Engram
 from engram_py.config import Settings
-from engram_py.models.times import fixed_clock
+from engram_py.times import fixed_clock
 from tests.interfaces.cli.conftest import Run, answer
 from tests.interfaces.cli.test_same_as_mcp import NOW, told
-from tests.services.searching import fill, kept
+from tests.recall.searching import fill, kept
 
 
 @pytest.fixture(autouse=True)

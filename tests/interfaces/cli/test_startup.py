@@ -52,7 +52,7 @@ def test_a_command_imports_none_of_the_heavy_packages(here: Path, words: list[st
 def test_a_command_that_needs_no_memory_opens_none(here: Path, words: list[str]) -> None:
     loaded = modules(here, *words)
 
-    assert not loaded & {"sqlite3", "engram_py.app", "engram_py.store", "mcp", "pydantic", "rich"}
+    assert not loaded & {"sqlite3", "engram_py.app", "engram_py.database", "mcp", "pydantic", "rich"}
 
 
 def test_sqlite_utils_is_imported_when_there_is_something_to_migrate(here: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 from engram_py import Engram
 from engram_py.errors import StoreBusyError, StoreDamagedError, StoreFullError
 from engram_py.interfaces.http.operations import MOST_BODY
+from tests.database.files import filled
 from tests.interfaces.http.asking import Asker
-from tests.store.files import filled
 
 GOOD = {"title": "Chose uv", "content": "Fast."}
 
@@ -237,7 +237,7 @@ def test_what_fails_behind_the_door_has_the_same_shape_and_gives_nothing_away(
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("engram_py.services.browsing.Browsing.instance", fail)
+    monkeypatch.setattr("engram_py.observations.browse.Browsing.instance", fail)
     refused = ask("GET", "/health")
     assert (refused.status, bool(refused.code)) == (status, True)
     assert b"what somebody saved" not in refused.body

@@ -89,7 +89,7 @@ from engram_py.interfaces.cli import memory
 from engram_py.interfaces.mcp.server import build_server
 from pathlib import Path
 build_server(Settings(Path("/nowhere")))
-heavy = ("engram_py.interfaces.http", "engram_py.services.browsing")
+heavy = ("engram_py.interfaces.http", "engram_py.observations.browse")
 print([name for name in sys.modules if name.startswith(heavy)])
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)

@@ -11,10 +11,10 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.interfaces.http.notes import HEADER, MOST_BYTES, header
-from engram_py.services.search import MOST
+from engram_py.recall.search import MOST
 from tests.interfaces.cli.test_same_as_mcp import told
 from tests.interfaces.http.asking import Asker, Reply
-from tests.services.searching import kept
+from tests.recall.searching import kept
 
 # Every field that Engram's clients read, and the three that were always beside them.
 LISTED = {

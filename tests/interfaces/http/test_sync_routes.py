@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.models.mutation import Mutation
-from engram_py.services.autosync import tokens
-from engram_py.services.autosync.exchange import Exchange
+from engram_py.sync.autosync import tokens
+from engram_py.sync.autosync.exchange import Exchange
+from engram_py.sync.mutation import Mutation
 from tests.interfaces.http.asking import Asker
-from tests.services.autosync.team_server import TOKEN, team_server
+from tests.sync.autosync.team_server import TOKEN, team_server
 
 CLOCK = "019b00000000-0000-00000000000000bb"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engram_py.services.search import Search
+from engram_py.recall.search import Search
 from tests.interfaces.mcp.agent import Agent, rows
 
 FACT = {"title": "Fixed the parser", "content": "The cause was a tab."}

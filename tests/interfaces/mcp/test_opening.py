@@ -17,8 +17,8 @@ from mcp import Client
 from engram_py import Engram
 from engram_py.config import Settings
 from engram_py.interfaces.mcp.server import build_server
+from tests.database.files import filled
 from tests.interfaces.mcp.agent import Agent, rows
-from tests.store.files import filled
 
 
 def a_file_for_a_folder(data_dir: Path) -> Path:

@@ -192,7 +192,8 @@ def test_stdin_and_stdout_may_be_files_or_sockets(folder: Path, through: Callabl
 
 PRINTS = """
 import os, subprocess, sys
-from engram_py.interfaces.mcp import offers, stdio
+from engram_py.interfaces.mcp import resources as offers
+from engram_py.interfaces.mcp import stdio
 
 real = stdio.stdio_server
 def noisy(*ends):

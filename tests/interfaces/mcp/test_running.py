@@ -16,11 +16,12 @@ import pytest
 from mcp import Client
 
 from engram_py.config import Settings
+from engram_py.database.store import Store
 from engram_py.interfaces.mcp import running
 from engram_py.interfaces.mcp.calls import run_tool
 from engram_py.interfaces.mcp.server import build_server
-from engram_py.services import ledger, usage
-from engram_py.store.database import Store
+from engram_py.ledger import ledger
+from engram_py.observations import usage
 from tests.interfaces.mcp.agent import Agent
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
 from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.server import build_server
 from engram_py.interfaces.mcp.sizes import profile_costs
-from engram_py.models.ledger import ProfileCost
+from engram_py.ledger.values import ProfileCost
 
 # The most bytes of each profile's list of tools, as a host is sent it. Lower a pin when a schema has shrunk; before
 # raising one, shorten a description.

@@ -1,0 +1,263 @@
+"""Files of a working tree as anchors need them: named by whoever saves, read later by their path alone."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from engram_py.anchors.spans import Lines, digest_of, normal_lines, raw_digest
+from engram_py.anchors.values import PATH_LIMIT_CHARS
+from engram_py.files import exists, read_bounded, reason
+from engram_py.git.config_file import is_set, load_config
+from engram_py.git.index_file import GitIndex, load_index
+from engram_py.git.repository import Repository, find_repository
+
+# Reading, hashing, splitting and searching this much takes about three milliseconds. What people write is smaller;
+# what is larger was generated.
+MAX_FILE = 512 << 10
+_MOST_HELD = 32 << 20
+_BINARY_HEAD = 8_000  # as git looks for a NUL
+_DRIVE, _DRIVE_ROOT = re.compile(r"[A-Za-z]:"), re.compile(r"[A-Za-z]:/")
+
+_MAX_MODULES = 1 << 20
+_MODULE = re.compile(rb"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
+
+MISSING = "no such file"
+DIRECTORY = "a directory"
+SPARSE = "left out by the sparse checkout"
+NO_SUBMODULE = "in a submodule that is not checked out"
+OUTSIDE = "outside the repository"
+
+
+class Content:
+    """The bytes of a file that was read."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    @cached_property
+    def digest(self) -> str:
+        return raw_digest(self.data)
+
+    @cached_property
+    def lines(self) -> Lines:
+        return normal_lines(self.data)
+
+    @cached_property
+    def text_digest(self) -> str:
+        """The digest of its lines."""
+        return digest_of(self.lines)
+
+    @property
+    def binary(self) -> bool:
+        return b"\0" in self.data[:_BINARY_HEAD]
+
+    def blobs(self, *, sha256: bool) -> tuple[str, ...]:
+        """What git may call this file: as it stands here, and with the line ends git keeps."""
+        plain = self.data.replace(b"\r\n", b"\n") if b"\r\n" in self.data else self.data
+        texts = (self.data,) if plain is self.data else (self.data, plain)
+        make = hashlib.sha256 if sha256 else hashlib.sha1  # not for security: it is git's name of a file
+        return tuple(make(b"blob %d\0" % len(text) + text).hexdigest() for text in texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A file that was not read, and why; ``missing`` when there is none. ``blob`` is what git tracks in its place."""
+
+    reason: str
+    missing: bool = False
+    blob: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A named file of a repository: the checkout it was found in and its path there."""
+
+    root: Path
+    path: str
+
+
+class WorkingTree:
+    """The files of a checkout, each read once for as long as this lives."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self.root = str(repository.root)
+        self._read: dict[str, Content | Unread] = {}
+        self._held = 0
+
+    def read(self, path: str) -> Content | Unread:
+        """The file at ``path``; never one outside of the root, whatever a symlink or an imported path says."""
+        found = self._read.get(path)
+        if found is None:
+            found = _read(self.root, path)
+            if isinstance(found, Unread) and found.missing:
+                found = self._left_out(path) or found
+            self._held += len(found.data) if isinstance(found, Content) else 0
+            if self._held > _MOST_HELD:
+                self._read.clear()
+                self._held = 0
+            self._read[path] = found
+        return found
+
+    @cached_property
+    def index(self) -> GitIndex | None:
+        """What git tracks here."""
+        return load_index(self._repository.git_dir, sha256=len(self._repository.commit or "") == 64)
+
+    @cached_property
+    def submodules(self) -> tuple[str, ...]:
+        """The folders that are repositories of their own, each with a slash behind it."""
+        try:
+            text = read_bounded(f"{self.root}{os.sep}.gitmodules", _MAX_MODULES)
+        except OSError:
+            return ()
+        return tuple(name.decode("utf-8", "replace").strip('"') + "/" for name in _MODULE.findall(text))
+
+    def is_nested(self, path: str) -> bool:
+        """Whether ``path`` lies in another repository below this one, a submodule or not."""
+        folders = (path[:at] for at, char in enumerate(path) if char == "/")
+        return any(os.path.lexists(f"{self.root}/{folder}/.git") for folder in folders)
+
+    def is_linked(self, path: str) -> bool:
+        """Whether what is read at ``path`` stands under another name."""
+        here = f"{self.root}{os.sep}{path}"
+        return os.path.realpath(here) != os.path.normpath(here)
+
+    def _left_out(self, path: str) -> Unread | None:
+        """Why a file that git has is not there: nobody deleted it."""
+        module = next((one for one in self.submodules if path.startswith(one)), None)
+        if module is not None:
+            return None if os.path.lexists(f"{self.root}/{module}.git") else Unread(NO_SUBMODULE)
+        if self.index is not None:
+            return Unread(SPARSE, blob=self.index.blob_of(path)) if self.index.skips(path) else None
+        # An index that cannot be read may leave it out.
+        return Unread(SPARSE) if self._is_sparse else None
+
+    @cached_property
+    def _is_sparse(self) -> bool:
+        git_dir = self._repository.git_dir
+        if not exists(git_dir / "info" / "sparse-checkout"):  # which stays when it is disabled
+            return False
+        try:
+            entries = load_config(self._repository.common_dir / "config")
+            if is_set(entries, "extensions", "worktreeconfig") and exists(git_dir / "config.worktree"):
+                entries += load_config(git_dir / "config.worktree")
+        except OSError:
+            return True
+        return is_set(entries, "core", "sparsecheckout")
+
+
+def read_file(root: Path, path: str) -> Content | Unread:
+    """One file of a working tree, as ``WorkingTree`` reads it."""
+    return _read(str(root), path)
+
+
+def _read(root: str, path: str) -> Content | Unread:
+    if not is_relative(path):
+        return Unread(OUTSIDE)
+    try:
+        real = os.path.realpath(f"{root}{os.sep}{path}")
+        mode = os.stat(real)  # noqa: PTH116 (a string: this runs for every hit that is shown)
+    except (FileNotFoundError, NotADirectoryError):
+        return Unread(MISSING, missing=True)
+    except (OSError, ValueError) as exc:
+        return Unread(reason(exc) if isinstance(exc, OSError) else "not a path")
+    if not _inside(real, root):
+        return Unread(OUTSIDE)
+    if not stat.S_ISREG(mode.st_mode):
+        return Unread(DIRECTORY if stat.S_ISDIR(mode.st_mode) else "not a regular file")
+    if mode.st_size > MAX_FILE:
+        return Unread(f"larger than {MAX_FILE >> 10} KB")
+    try:
+        return Content(read_bounded(real, MAX_FILE))
+    except FileNotFoundError:
+        return Unread(MISSING, missing=True)
+    except OSError as exc:
+        return Unread(reason(exc))
+
+
+def place_file(name: str, directory: Path, repository: Repository) -> Placed | Unread:
+    """Where ``name``, relative to ``directory`` or to the repository's root, lies in the repository.
+
+    A file of another checkout of the same repository counts as well: an agent in a worktree names its files there.
+    """
+    text = slashed(name)
+    if not text or not is_path(text):
+        return Unread("not a path")
+    if os.name != "nt" and _names_a_drive(text):
+        return Unread(OUTSIDE)
+    bases = dict.fromkeys((directory, repository.root))
+    tried = [os.path.normpath(base / text) for base in bases]
+    for path in tried:
+        if placed := _existing(Path(path), repository):
+            return placed
+    root = str(repository.root)
+    inside = [path for path in tried if _inside(path, root) and path != root]
+    if not inside:
+        return Unread(OUTSIDE)
+    return _checked(Placed(repository.root, _posix(inside[-1], root)))
+
+
+def is_path(text: str) -> bool:
+    """Whether a text can name a file at all, and be stored as a name."""
+    return len(text) <= PATH_LIMIT_CHARS and text.isprintable() and text.encode("utf-8", "replace").decode() == text
+
+
+def is_relative(path: str) -> bool:
+    """Whether ``path`` is one below a root, as far as its letters tell."""
+    parts = path.split("/")
+    return is_path(path) and not path.startswith("/") and ".." not in parts and not _names_a_drive(path)
+
+
+def _names_a_drive(path: str) -> bool:
+    """Elsewhere than on Windows `a:b.py` is a name like any other; `C:/Users` was written on Windows all the same."""
+    return (_DRIVE if os.name == "nt" else _DRIVE_ROOT).match(path) is not None
+
+
+def slashed(name: str) -> str:
+    """A path as repositories write it, with slashes and without a leading ``./``."""
+    text = name.strip().replace("\\", "/").removeprefix("file://")
+    while text.startswith("./"):
+        text = text[2:].lstrip("/")
+    return text
+
+
+def _existing(path: Path, repository: Repository) -> Placed | Unread | None:
+    if not exists(path):
+        # A symlink that leads nowhere, or in a circle, is there all the same.
+        return None
+    real = os.path.realpath(path)
+    root = str(_checkout_of(Path(real), repository))
+    if not _inside(real, root) or real == root:
+        return Unread("the repository itself" if real == root else OUTSIDE)
+    return _checked(Placed(Path(root), _posix(real, root)))
+
+
+def _checkout_of(path: Path, repository: Repository) -> Path:
+    """The root of the checkout that holds ``path``: the repository's own, or that of another worktree of it."""
+    for folder in path.parents:
+        if folder == repository.root:
+            break
+        if exists(folder / ".git"):
+            other = find_repository(folder)
+            if other is not None and other.common_dir == repository.common_dir:
+                return other.root
+    return repository.root
+
+
+def _checked(placed: Placed) -> Placed | Unread:
+    return Unread("inside .git") if PurePosixPath(placed.path).parts[:1] == (".git",) else placed
+
+
+def _inside(path: str, root: str) -> bool:
+    return path == root or path.startswith(root if root.endswith(os.sep) else root + os.sep)
+
+
+def _posix(path: str, root: str) -> str:
+    return os.path.relpath(path, root).replace(os.sep, "/")

@@ -1,0 +1,228 @@
+"""What somebody pushed, before the database sees it: rows worth keeping, and the reasons for the rest."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from engram_py.clock import parse_stamp
+from engram_py.cloud.accounts import EVERY_PROJECT
+from engram_py.cloud.errors import InvalidBodyError, InvalidRequestError, PushTooLargeError
+from engram_py.sync.mutation import OWN_BLOCK, Mutation
+from engram_py.sync.wire import PAYLOAD_LIMIT_BYTES, InvalidEntryError, fingerprint, mutation_of
+from engram_py.times import parse_time, to_text
+
+MOST_ENTRIES = 500
+MOST_DEPTH = 64
+MOST_CLOCK_CHARS = 100
+MOST_TIME_CHARS = 64
+MOST_DEVICE_CHARS = 64
+_MAX_INTEGER = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A row as somebody pushed it. ``payload`` is its JSON as it is kept."""
+
+    index: int
+    mutation: Mutation
+    fingerprint: str
+    payload: str
+    size: int
+
+    @property
+    def given_project(self) -> str:
+        """The project its payload names, by the name that project had; the one it was pushed to where it names none."""
+        named = self.mutation.payload.get("project")
+        return named if isinstance(named, str) and named else self.mutation.project
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """Every project that a right to this row could depend on."""
+        alias = (self.mutation.entity_key,) if self.mutation.entity == "alias" else ()
+        return (self.mutation.project, self.given_project, *alias)
+
+    def moved(self, project: str) -> Incoming:
+        """The same row with ``project`` in its payload."""
+        mutation = replace(self.mutation, payload={**self.mutation.payload, "project": project})
+        return _kept(self.index, mutation)
+
+    @property
+    def hides(self) -> bool:
+        """Whether it is Engram's soft deletion: it has the time of the deletion, and nothing of the text."""
+        payload = self.mutation.payload
+        is_deletion = self.mutation.op == "delete" and self.mutation.entity == "observation"
+        return is_deletion and payload.get(OWN_BLOCK) is None and payload.get("hard_delete") is not True
+
+    def over(self, kept: dict[str, Any]) -> Incoming:
+        """A soft deletion together with the payload it hides: whoever comes later gets both."""
+        deletion = self.mutation
+        payload = {
+            **kept,
+            "deleted": True,
+            "deleted_at": _deletion_time(deletion),
+            OWN_BLOCK: {**(kept.get(OWN_BLOCK) or {}), "clock": deletion.clock},
+        }
+        payload[OWN_BLOCK].pop("deleted_at", None)  # of an earlier deletion
+        return _kept(self.index, replace(deletion, op="upsert", payload=payload))
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An entry that was not taken. ``repairable``: the same entry is taken later, when somebody allows it."""
+
+    index: int
+    entity: str
+    entity_key: str
+    reason_code: str
+    reason: str
+    repairable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    rows: tuple[Incoming, ...]
+    rejected: tuple[Rejected, ...]
+    device: str = ""
+
+
+class _UnfitError(Exception):
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """A body's JSON object. Raises InvalidBodyError."""
+    try:
+        value = json.loads(body.decode("utf-8-sig"))
+    except RecursionError as exc:
+        raise InvalidBodyError("it is nested too deeply") from exc
+    except UnicodeDecodeError as exc:
+        raise InvalidBodyError("it is not UTF-8") from exc
+    except ValueError as exc:  # its words do not repeat the body
+        raise InvalidBodyError(str(exc)[:200]) from exc
+    if not isinstance(value, dict):
+        raise InvalidBodyError("it is not an object")
+    return value
+
+
+def batch_of(body: bytes) -> Batch:
+    """The rows of a push. Raises InvalidBodyError, InvalidRequestError, PushTooLargeError."""
+    value = json_object(body)
+    entries = value.get("entries")
+    if not isinstance(entries, list):
+        raise InvalidRequestError("entries", expected="a list of entries")
+    if len(entries) > MOST_ENTRIES:
+        raise PushTooLargeError("entries", MOST_ENTRIES)
+    device = value.get("device")
+    return sorted_out(entries, device=device if isinstance(device, str) else "")
+
+
+def sorted_out(entries: Sequence[object], *, device: str = "") -> Batch:
+    """Read each entry by itself: one that is no good says why, and keeps none of the others."""
+    rows, rejected = [], []
+    for index, entry in enumerate(entries):
+        try:
+            rows.append(_read(index, entry))
+        except _UnfitError as exc:
+            rejected.append(_refused(index, entry, exc.code, str(exc)))
+        except InvalidEntryError as exc:
+            rejected.append(_refused(index, entry, "invalid_entry", str(exc)))
+    return Batch(tuple(rows), tuple(rejected), _clean(device, MOST_DEVICE_CHARS))
+
+
+def _read(index: int, entry: object) -> Incoming:
+    if isinstance(entry, dict):
+        entry = {**entry, "payload": _unpacked(entry.get("payload"))}
+        _check(entry)
+        occurred = entry.get("occurred_at")
+        if isinstance(occurred, str) and len(occurred) > MOST_TIME_CHARS:
+            raise _UnfitError("invalid_entry", "occurred_at: not a time")
+    mutation = mutation_of(entry)
+    if mutation.project == EVERY_PROJECT:
+        raise _UnfitError("invalid_entry", f"project: {EVERY_PROJECT} is no project")
+    if len(mutation.clock) > MOST_CLOCK_CHARS:
+        raise _UnfitError("invalid_entry", "the clock is too long")
+    row = _kept(index, mutation)
+    if row.size > PAYLOAD_LIMIT_BYTES:
+        raise _UnfitError("payload_too_large", f"payload: {row.size:,} bytes, the limit is {PAYLOAD_LIMIT_BYTES:,}")
+    return row
+
+
+def _kept(index: int, mutation: Mutation) -> Incoming:
+    text = json.dumps(mutation.payload, ensure_ascii=False, separators=(",", ":"))
+    return Incoming(index, mutation, fingerprint(mutation.payload), text, len(text.encode()))
+
+
+def _deletion_time(deletion: Mutation) -> str:
+    said = deletion.payload.get("deleted_at")
+    if isinstance(said, str) and parse_time(said) is not None:
+        return said
+    return to_text(datetime.fromtimestamp(parse_stamp(deletion.clock).milliseconds / 1000, UTC))
+
+
+def check_json(value: object) -> str:
+    """Why a value cannot be kept, or nothing."""
+    try:
+        _check(value)
+    except _UnfitError as exc:
+        return str(exc)
+    return ""
+
+
+def _unpacked(payload: object) -> object:
+    """Engram's queue holds its payloads as text; what is in it is checked like any other."""
+    if not isinstance(payload, str):
+        return payload
+    try:
+        return json.loads(payload)
+    except (ValueError, RecursionError):
+        raise _UnfitError("invalid_entry", "payload: text that is no JSON") from None
+
+
+def _check(entry: object) -> None:
+    """What neither PostgreSQL nor another machine's SQLite could hold. Without recursion: the depth is the sender's."""
+    pending: list[tuple[object, int]] = [(entry, 0)]
+    while pending:
+        value, depth = pending.pop()
+        if isinstance(value, str):
+            _check_text(value)
+        elif isinstance(value, float):
+            if not math.isfinite(value):
+                raise _UnfitError("invalid_number", "a number that is not finite")
+        elif isinstance(value, int):
+            if not -_MAX_INTEGER <= value < _MAX_INTEGER:
+                raise _UnfitError("invalid_number", "a whole number of more than 64 bits")
+        elif isinstance(value, dict | list):
+            if depth >= MOST_DEPTH:
+                raise _UnfitError("invalid_entry", f"nested more than {MOST_DEPTH} deep")
+            inner = [*value, *value.values()] if isinstance(value, dict) else value
+            pending += [(one, depth + 1) for one in inner]
+
+
+def _check_text(text: str) -> None:
+    if "\0" in text:
+        raise _UnfitError("invalid_text", "a text holds a NUL character")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise _UnfitError("invalid_text", "a text holds half of a surrogate pair") from None
+
+
+def _refused(index: int, entry: object, code: str, reason: str) -> Rejected:
+    named = entry if isinstance(entry, dict) else {}
+    entity, key = (_clean(named.get(name), 80) for name in ("entity", "entity_key"))
+    return Rejected(index, entity, key, code, reason)
+
+
+def _clean(value: object, limit: int) -> str:
+    """A name as it may be shown and kept: no control characters, no halves of pairs."""
+    if not isinstance(value, str):
+        return ""
+    return "".join(char for char in value[:limit] if char.isprintable())

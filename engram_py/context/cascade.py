@@ -1,0 +1,91 @@
+"""Two ways to read a memory on purpose: what is known about something, and all of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from engram_py.context import table
+from engram_py.context.providers import ENTITY, MOST_ENTITIES, PROFILE, Draw, Providers, plain_words
+from engram_py.context.session import table_rows
+from engram_py.context.values import Section
+from engram_py.database.store import Store
+from engram_py.observations.values import Observation
+from engram_py.recall.query.parse import parse_query
+from engram_py.times import to_text
+
+# Martian's cascade (spec/seed-capabilities.md M22 to M25): the next stage only while there is too little.
+ENOUGH = 3
+ENTITIES, ENTITY_LINES, FACTS, NOTES, NOTE_DAYS = 5, 50, 10, 5, 7
+
+# Few lines of a log are shorter than this.
+_LOG_LINE_BYTES = 100
+
+
+def cascade_sections(providers: Providers, draw: Draw) -> tuple[Section, ...]:
+    """Summaries of the entities named; while there are fewer than three, facts; then notes of the last week."""
+    words = draw.ask.query
+    entities = providers.entities(draw, words, limit=ENTITIES)
+    facts: list[Observation] = []
+    notes: list[Observation] = []
+    if len(entities) < ENOUGH:
+        facts = _facts(providers, draw, words, {row.id for row in entities})
+    if len(entities) + len(facts) < ENOUGH:
+        notes = _notes(providers, draw, words)
+    return (
+        Section("entities", tuple(entities), lines=ENTITY_LINES),
+        Section("facts", tuple(facts)),
+        Section("notes", tuple(notes)),
+    )
+
+
+def full_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Section, ...]:
+    """The profile, then everything by day with the latest day first, then the summaries of entities."""
+    profile = table.with_topic(store, PROFILE, projects=None, limit=1)
+    overrides = providers.overrides(draw)
+    most = draw.ask.max_bytes // _LOG_LINE_BYTES
+    rows = providers.vetted(draw, table_rows(store, draw, limit=most))
+    pinned = providers.vetted(draw, table_rows(store, draw, limit=most, pinned=True))
+    digests = table.of_family(store, ENTITY, projects=draw.ask.reads, limit=MOST_ENTITIES)
+    apart = {row.id for row in (*profile, *overrides, *digests)}
+    log = sorted({row.id: row for row in (*rows, *pinned) if row.id not in apart}.values(), key=_age, reverse=True)
+    by_path = sorted(providers.vetted(draw, digests), key=_path)
+    return (
+        Section("identity", (*overrides, *providers.vetted(draw, profile)), lines=1_000),
+        Section("observations", tuple(log)),
+        Section("entities", tuple(by_path), lines=1_000),
+    )
+
+
+def _facts(providers: Providers, draw: Draw, words: str, without: set[int]) -> list[Observation]:
+    found = [one for one in providers.lasting(draw, words, floor=None) if one.row.id not in without]
+    draw.findings.remarks.excerpts.update({one.row.id: one.excerpt for one in found if one.excerpt})
+    return sorted((one.row for one in found), key=_age, reverse=True)[:FACTS]
+
+
+def _notes(providers: Providers, draw: Draw, words: str) -> list[Observation]:
+    """The notes of the last seven days that match, with the lines of theirs that do, five in all."""
+    since = to_text(draw.ask.now - timedelta(days=NOTE_DAYS))
+    terms = [word.text for word in parse_query(plain_words(words)).content_words]
+    found = sorted(providers.search(draw, words, floor=None, type="note"), key=lambda one: _age(one.row), reverse=True)
+    kept: list[Observation] = []
+    left = NOTES
+    for one in (one for one in found if one.row.updated_at >= since):
+        lines = (_matching_lines(one.row.content, terms) or [one.excerpt])[:left]
+        if lines:
+            draw.findings.remarks.excerpts[one.row.id] = " / ".join(lines)
+            kept.append(one.row)
+            left -= len(lines)
+    return kept
+
+
+def _matching_lines(content: str, terms: list[str]) -> list[str]:
+    lines = (line.strip() for line in content.splitlines())
+    return [line for line in lines if line and not line.startswith("#") and any(term in line.lower() for term in terms)]
+
+
+def _age(row: Observation) -> tuple[str, int]:
+    return row.updated_at, row.id
+
+
+def _path(row: Observation) -> tuple[str, int]:
+    return row.topic_key or "", row.id

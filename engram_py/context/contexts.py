@@ -1,0 +1,283 @@
+"""The assembler: four orderings of the same providers, each within a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from datetime import tzinfo
+
+from engram_py import doors
+from engram_py.anchors.anchors import Anchors
+from engram_py.context.cache import Cache
+from engram_py.context.cascade import cascade_sections, full_sections
+from engram_py.context.prompt import GATES, QueryOrder
+from engram_py.context.providers import Draw, Providers
+from engram_py.context.request import Ask
+from engram_py.context.session import session_sections
+from engram_py.context.values import MODES, Context, Item, Mode, Section
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import InvalidArgumentError
+from engram_py.observations import usage_table
+from engram_py.observations.arguments import clamp, clean_scope
+from engram_py.observations.stats import Overview
+from engram_py.observations.usage import Usage
+from engram_py.observations.values import Observation
+from engram_py.projects import table as project_table
+from engram_py.projects.projects import Projects
+from engram_py.projects.values import Place
+from engram_py.recall.search import Search
+from engram_py.recall.search_log import Trail
+from engram_py.recall.visibility import Vetting
+from engram_py.sessions.values import SessionLine
+
+# 1,500 tokens at four characters each: what a session start may cost (DESIGN.md, shared/spec/field.md C12).
+DEFAULT_BYTES = 6_000
+MOST_BYTES = 65_536
+LEAST_BYTES = 600
+
+# (default, least, most) tokens of each mode (spec/seed-capabilities.md 2.6 and 2.11).
+TOKENS: dict[Mode, tuple[int, int, int]] = {
+    "session": (DEFAULT_BYTES // 4, LEAST_BYTES // 4, MOST_BYTES // 4),
+    "query": (800, 100, 4_000),
+    "cascade": (2_000, 100, 16_384),
+    "full": (10_000, 100, 16_384),
+}
+SAME_PROMPT_CHARS = 120
+MOST_QUERY_CHARS = 8_000
+
+_NOTHING_SAID: tuple[str, ...] = ()
+_LINE_BYTES = 60  # what stands around a title and a piece of text, about
+_TITLE_CHARS, _TEXT_CHARS = 200, 300
+
+
+class Contexts(Overview):
+    """Assembles what earlier sessions left for this one, and the counts of it.
+
+    ``zone`` is the reader's, None the system's. ``gate`` is how a prompt is judged: off, heuristic, or llm, which
+    works as heuristic and says so. ``arrive`` reads what others committed, for a project without memory, and tells
+    whether anything came.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        projects: Projects,
+        searches: Search,
+        *,
+        usage: Usage,
+        trail: Trail,
+        anchors: Anchors,
+        zone: str | None = None,
+        gate: str = "heuristic",
+        arrive: Callable[[], bool] | None = None,
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+        self._usage = usage
+        self._zone = zone
+        self._gate = gate if gate in GATES else "heuristic"
+        self._arrive = arrive
+        self._vetting = Vetting(store, journal, anchors)
+        self._providers = Providers(store, searches, usage, trail, self._vetting)
+        self._query = QueryOrder(store, self._providers)
+        self._answers = Cache[Context]()
+        self._names = Cache[dict[str, list[int]]]()
+
+    def assemble(
+        self,
+        project: str | None = None,
+        *,
+        scope: str | None = None,
+        max_bytes: int | None = None,
+        compact: bool = False,
+        session_id: str | None = None,
+        query: str | None = None,
+        mode: str | None = None,
+        budget_tokens: int | None = None,
+        unasked: bool = False,
+        all_projects: bool = False,
+    ) -> Context:
+        """Sections of the memory in the order of ``mode``; rendering keeps them within the budget.
+
+        ``session`` (the default without a query) is a session's start, ``query`` (the default with one) what a
+        prompt deserves unasked, ``cascade`` what is known about the query, ``full`` everything that fits. The budget
+        is ``budget_tokens`` of four bytes, or ``max_bytes``, the smaller of both. ``unasked`` leaves out what only
+        somebody who asks should see; a prompt's own context is always unasked. The same question within ten seconds
+        is answered from memory, unless anything was written.
+
+        Raises InvalidArgumentError for an unknown mode or scope, and for a mode that needs a query without one.
+        """
+        ask, warnings = self._ask(
+            project, scope, max_bytes, compact, session_id, query, mode, budget_tokens, all_projects
+        )
+        place = ask.place
+        wanted = (ask.mode, place.project, place.reads, place.source, ask.query[:SAME_PROMPT_CHARS], ask.max_bytes)
+        key = (*wanted, ask.scope, compact, unasked, place.commit, place.branch, doors.here())
+        state = self._state()
+        context = self._answers.get(key, state=state, now=ask.now)
+        if context is None:
+            context = self._assembled(ask, (*warnings, *place.warnings), unasked=unasked)
+            if ask.mode == "session" and self._is_empty(place) and self._arrive is not None and self._arrive():
+                return self.assemble(
+                    project, scope=scope, max_bytes=max_bytes, compact=compact, session_id=session_id, query=query,
+                    mode=mode, budget_tokens=budget_tokens, unasked=unasked, all_projects=all_projects,
+                )  # fmt: skip
+            self._usage.surfaced(_shown(context))
+            self._answers.keep(key, context, state=state, now=ask.now)
+        return context
+
+    def _is_empty(self, place: Place) -> bool:
+        return bool(place.project) and not project_table.count_observations(self._store, place.project)
+
+    def _ask(
+        self,
+        project: str | None,
+        scope: str | None,
+        max_bytes: int | None,
+        compact: bool,
+        session_id: str | None,
+        query: str | None,
+        mode: str | None,
+        budget_tokens: int | None,
+        all_projects: bool,
+    ) -> tuple[Ask, tuple[str, ...]]:
+        wanted = clean_scope(scope)
+        text = (query or "")[:MOST_QUERY_CHARS].replace("\0", " ").encode("utf-8", "replace").decode().strip()
+        chosen = _mode(mode, text)
+        place = self._projects.for_read(project, session_id=session_id, all_projects=all_projects)
+        limit, said = self._budget(chosen, max_bytes, budget_tokens)
+        if text and chosen in ("session", "full"):
+            said = (*said, f"mode {chosen} takes no query; mode query or cascade does")
+        if chosen == "query" and self._gate == "llm":
+            said = (*said, "gate llm works as heuristic: no model is configured")
+        ask = Ask(
+            mode=chosen,
+            place=place,
+            max_bytes=limit,
+            now=self._journal.moment(),
+            zone=None if chosen == "session" else _zone(self._zone),
+            project=project,
+            session_id=session_id,
+            scope=wanted,
+            compact=compact,
+            query=text,
+        )
+        return ask, said
+
+    def _budget(self, mode: Mode, max_bytes: int | None, tokens: int | None) -> tuple[int, tuple[str, ...]]:
+        """The bytes an answer may have, and what was moved into range."""
+        if mode == "session" and max_bytes is None and tokens is None:
+            max_bytes = self._projects.preferences().context_tokens * 4
+        default, least, most = TOKENS[mode]
+        held, said = most, _NOTHING_SAID
+        if tokens is not None or max_bytes is None:
+            held, said = clamp("budget_tokens", default if tokens is None else tokens, least, most)
+        if max_bytes is None:
+            return held * 4, said
+        size, also_said = clamp("max_bytes", max_bytes, least * 4, most * 4)
+        return min(size, held * 4), (*said, *also_said)
+
+    def _assembled(self, ask: Ask, warnings: tuple[str, ...], *, unasked: bool) -> Context:
+        draw = Draw(ask, unasked=unasked or ask.mode == "query")
+        section = cue = None
+        memories, unmerged = 0, _NOTHING_SAID
+        match ask.mode:
+            case "session":
+                sections = session_sections(self._store, self._providers, draw)
+                memories = usage_table.count_visible(self._store, ask.reads)
+            case "query":
+                names = {} if self._gate == "off" else self._known_names(draw)
+                sections, section, cue = self._query.sections(draw, mode=self._gate, names=names)
+                if draw.findings.unmerged and not unasked and not any(one.items for one in sections[1:]):
+                    unmerged = self._unmerged(ask, names)
+            case "cascade":
+                sections = cascade_sections(self._providers, draw)
+            case "full":
+                sections = full_sections(self._store, self._providers, draw)
+        near = _within_budget(sections, max_bytes=ask.max_bytes, compact=ask.compact)
+        self._vetting.look_at_files([item for item in near if isinstance(item, Observation)], draw.findings)
+        return Context(
+            project=ask.place.project,
+            project_source=ask.place.source,
+            sections=sections,
+            max_bytes=ask.max_bytes,
+            mode=ask.mode,
+            memories=memories,
+            compact=ask.compact,
+            remarks=draw.findings.remarks,
+            section=section,
+            cue=cue,
+            withheld=len(draw.findings.withheld),
+            unmerged=unmerged,
+            today="" if ask.mode == "session" else ask.today.isoformat(),
+            zone=ask.zone,
+            warnings=warnings,
+        )
+
+    def _unmerged(self, ask: Ask, names: dict[str, list[int]]) -> tuple[str, ...]:
+        """The branches of what the prompt would get were they merged: for whoever asks why it gets nothing."""
+        draw = Draw(ask, unasked=True, unmerged=True)
+        sections, _, _ = self._query.sections(draw, mode=self._gate, names=names)
+        rows = [item for section in sections[1:] for item in section.items if isinstance(item, Observation)]
+        branches = draw.findings.remarks.branches
+        return tuple(branches[row.id] for row in rows if branches.get(row.id))
+
+    def _known_names(self, draw: Draw) -> dict[str, list[int]]:
+        key, state, now = (draw.ask.reads, draw.ask.scope), self._state(), draw.ask.now
+        names = self._names.get(key, state=state, now=now)
+        if names is None:
+            names = self._query.known_names(draw)
+            self._names.keep(key, names, state=state, now=now)
+        return names
+
+    def _state(self) -> Hashable:
+        """What every write changes, of this process or another; counting what was shown does not."""
+        return usage_table.written(self._store)
+
+
+def _mode(mode: str | None, query: str) -> Mode:
+    wanted = (mode or "").strip().lower() or ("query" if query else "session")
+    for known in MODES:
+        if wanted == known:
+            if known in ("query", "cascade") and not query:
+                raise InvalidArgumentError("query", query, expected=f"the words that mode {known} is about")
+            return known
+    raise InvalidArgumentError("mode", mode, expected=f"one of {', '.join(MODES)}")
+
+
+def _zone(name: str | None) -> tzinfo | None:
+    if name is None:
+        return None
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
+def _within_budget(sections: tuple[Section, ...], *, max_bytes: int, compact: bool) -> list[Item]:
+    """The items that the budget has room for, about: rendering knows to the byte, and is not asked twice."""
+    room = max_bytes
+    kept: list[Item] = []
+    for section in sections:
+        most = _TEXT_CHARS * max(1, section.lines)
+        for item in section.items:
+            text = item.summary or "" if isinstance(item, SessionLine) else item.content
+            title = item.title if isinstance(item, Observation) else ""
+            room -= _LINE_BYTES + len(title[:_TITLE_CHARS].encode())
+            room -= 0 if compact and isinstance(item, Observation) else len(text[:most].encode())
+            if room < 0:
+                return kept
+            kept.append(item)
+    return kept
+
+
+def _shown(context: Context) -> list[int]:
+    """The observations that a reader is shown; of a session, the one that holds its summary."""
+    items = _within_budget(context.sections, max_bytes=context.max_bytes, compact=context.compact)
+    summaries = context.remarks.summaries
+    rows = [item.id for item in items if isinstance(item, Observation)]
+    return [*rows, *(summaries[item.id] for item in items if isinstance(item, SessionLine) and item.id in summaries)]

@@ -1,0 +1,314 @@
+"""What a context can be put together from: each provider gives things of one kind, vetted, the most useful first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from engram_py.capture.orders import reads_like_an_order
+from engram_py.context import table
+from engram_py.context.request import Ask
+from engram_py.database.store import Store
+from engram_py.doors import call
+from engram_py.errors import EmptyQueryError
+from engram_py.observations import table as observation_table
+from engram_py.observations.usage import Usage
+from engram_py.observations.values import Hit, Observation
+from engram_py.recall.query.days import Days
+from engram_py.recall.query.parse import match_any, parse_query
+from engram_py.recall.score.diversity import NEAR, jaccard, mmr, shingles
+from engram_py.recall.score.proximity import READ_CHARS
+from engram_py.recall.score.threshold import UNASKED_FLOOR
+from engram_py.recall.score.topics import share_held
+from engram_py.recall.search import Search
+from engram_py.recall.search_log import Trail
+from engram_py.recall.visibility import Findings, Vetting
+from engram_py.sessions import table as session_table
+from engram_py.sessions.summary_steps import gist, open_steps
+from engram_py.sessions.values import Prompt, SessionLine
+from engram_py.times import to_text
+
+MOST_OVERRIDES = 50
+SUMMARY = "session_summary"
+PROFILE = "identity/profile"
+ENTITY = "entity"
+MOST_ENTITIES = 500
+TRANSCRIPT_DAYS = 365
+# A type that is rare is looked for in this many of a project's latest observations.
+LOOKED_THROUGH = 200
+_SEARCHED = 20
+# Days that begin so are those of UTC, as the filters of a search read them.
+_MIDNIGHT = "T00:00:00.000Z"
+# Most sessions of an agent save nothing; of those that left no summary, so many titles are told.
+_SESSIONS_READ, _TITLES = 50, 3
+# Which share of what the best hit covers of the words another has to cover: unasked, and asked for.
+_CLOSE, _NEARLY = 0.75, 0.5
+_COMPARED_CHARS = 250
+NOT_LASTING = frozenset({SUMMARY, "note"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An observation a search found, with its score and the piece of its text that shows why."""
+
+    row: Observation
+    score: float
+    excerpt: str
+
+
+@dataclass(slots=True)
+class Draw:
+    """One context in the making: what was asked, what vetting finds on the way, and what was looked for already.
+
+    ``unmerged`` draws what is of a branch that is not merged as well, to tell of it.
+    """
+
+    ask: Ask
+    unasked: bool
+    unmerged: bool = False
+    findings: Findings = field(default_factory=Findings)
+    searched: dict[tuple[str, float | None, str | None, bool], list[Found]] = field(default_factory=dict)
+
+
+class Providers:
+    """Gives what a context is made of. Nothing here is counted as shown: who asked may still leave it out."""
+
+    def __init__(self, store: Store, searches: Search, usage: Usage, trail: Trail, vetting: Vetting) -> None:
+        self._store = store
+        self._searches = searches
+        self._usage = usage
+        self._trail = trail
+        self._vetting = vetting
+
+    # --- the user --------------------------------------------------------------------------------------
+
+    def overrides(self, draw: Draw) -> list[Observation]:
+        """What the user wants to hold always."""
+        rows = table.overrides(self._store, limit=MOST_OVERRIDES)
+        return self.vetted(draw, rows, unasked=True)
+
+    def identity(self, draw: Draw, *, limit: int) -> list[Observation]:
+        """The profile, and what else is known of the user."""
+        profile = table.with_topic(self._store, PROFILE, projects=None, limit=1)
+        return self.vetted(draw, [*profile, *table.personal(self._store, limit=limit)])[:limit]
+
+    # --- sessions --------------------------------------------------------------------------------------
+
+    def last_sessions(self, draw: Draw, *, limit: int) -> list[SessionLine]:
+        """The sessions that left anything, the last active first, and the latest with a summary if none of them has."""
+        read = session_table.recent(
+            self._store, projects=draw.ask.reads, limit=_SESSIONS_READ, made_up=False, told=True
+        )
+        told = self.told(draw, read)
+        told.sort(key=lambda line: (line.last_activity_at, bool(line.summary)), reverse=True)
+        self._remark_what_was_saved(draw, [line for line in told[: 2 * limit] if not line.summary])
+        if draw.ask.mode == "query":  # of so few, a session of which nothing may be said takes no place
+            told = [line for line in told if line.summary or line.id in draw.findings.remarks.saved]
+        latest = told[:limit]
+        if not any(line.summary for line in latest):
+            latest += [line for line in told[limit:] if line.summary][:1]
+        return latest
+
+    def _remark_what_was_saved(self, draw: Draw, lines: Sequence[SessionLine]) -> None:
+        """For sessions that left no summary: the titles of their newest observations say what they were about."""
+        found = {line.id: table.saved_last(self._store, line, limit=2 * _TITLES) for line in lines}
+        shown = self.vetted(draw, [row for rows in found.values() for row in rows], unasked=True)
+        kept = {row.id for row in shown if draw.ask.scope in (None, row.scope)}
+        for session, rows in found.items():
+            titles = tuple(row for row in rows if row.id in kept)[:_TITLES]
+            if titles:
+                draw.findings.remarks.saved[session] = titles
+
+    def sessions_of(self, draw: Draw, days: Days, *, limit: int) -> list[SessionLine]:
+        """The sessions of ``days`` that left a summary, latest first."""
+        start, end = draw.ask.moments(days)
+        found = table.told_sessions(self._store, projects=draw.ask.reads, start=start, end=end, limit=limit)
+        return self.told(draw, found)
+
+    def sessions_about(self, draw: Draw, words: str, *, limit: int) -> list[SessionLine]:
+        """The sessions whose summary is about ``words``, best first."""
+        found = self.search(draw, words, floor=UNASKED_FLOOR, type=SUMMARY)
+        ids = list(dict.fromkeys(one.row.session_id for one in found))[:limit]
+        lines = table.sessions_by_id(self._store, json.dumps(ids))
+        return self.told(draw, [lines[session] for session in ids if session in lines])
+
+    def told(self, draw: Draw, lines: Sequence[SessionLine]) -> list[SessionLine]:
+        """The lines that may be shown, with the handle of each summary and the steps it leaves open remarked."""
+        kept = [line for line in lines if not (line.summary and reads_like_an_order(line.summary))]
+        remarks = draw.findings.remarks
+        remarks.summaries.update(table.summary_ids(self._store, json.dumps([line.id for line in kept])))
+        remarks.gists.update({line.id: gist(line.summary) for line in kept if line.summary})
+        steps = {line.id: open_steps(line.summary or "") for line in kept}
+        remarks.next_steps.update({session: found for session, found in steps.items() if found})
+        return kept
+
+    def transcript(self, draw: Draw, words: str, *, days: Days | None, limit: int) -> list[Prompt]:
+        """What the person said in the last year: about ``words``, or last."""
+        start, end = draw.ask.moments(days)
+        start = max(start, to_text(draw.ask.now - timedelta(days=TRANSCRIPT_DAYS)))
+        content = parse_query(words).content_words if asks_something(words) else ()
+        if content:
+            match = match_any(content)
+            found = session_table.search_prompts(self._store, match=match, projects=draw.ask.reads, limit=_SEARCHED)
+            texts = [word.text for word in content]
+            found = [one for one in found if covers(one.content, texts, UNASKED_FLOOR)]
+        else:
+            found = session_table.recent_prompts(self._store, projects=draw.ask.reads, limit=_SEARCHED)
+        fitting = [one for one in found if start <= one.created_at < end and not reads_like_an_order(one.content)]
+        return fitting[:limit]
+
+    # --- observations ----------------------------------------------------------------------------------
+
+    def lasting(self, draw: Draw, words: str, *, floor: float | None, days: Days | None = None) -> list[Found]:
+        """Observations about ``words`` that are neither notes nor digests, best first, the same thing once."""
+        found = self.search(draw, words, floor=floor, lasting=True)
+        fitting = [one for one in found if one.row.type not in NOT_LASTING and self._within(draw, one.row, days)]
+        return different(fitting)
+
+    def of_days(self, draw: Draw, days: Days, *, limit: int) -> list[Observation]:
+        """What was saved or revised on ``days``, latest first; decisions before the rest."""
+        start, end = draw.ask.moments(days)
+        rows = table.between(self._store, projects=draw.ask.reads, start=start, end=end, limit=limit * 4)
+        rows = self.vetted(draw, [row for row in rows if row.type not in NOT_LASTING])
+        rows.sort(key=lambda row: row.type != "decision")
+        return in_order(rows, limit=limit)
+
+    def more_of(self, draw: Draw, days: Days, shown: Sequence[int]) -> str:
+        """How many more were saved or revised on ``days`` than are shown, and what lists them; "" where none were."""
+        start, end = draw.ask.moments(days)
+        rows = table.between(self._store, projects=draw.ask.reads, start=start, end=end, limit=LOOKED_THROUGH)
+        more = sum(row.id not in shown for row in rows)
+        if not more:
+            return ""
+        whole = start.endswith(_MIDNIGHT) and end.endswith(_MIDNIGHT)
+        span = f"since:{days.start} until:{days.last}" if whole else f"since:{start} until:{end}"
+        count = f"{more} or more" if len(rows) == LOOKED_THROUGH else f"{more}"
+        return f"{count} more saved then: {call('search for', query=span)}"
+
+    def of_kind(self, draw: Draw, kind: str, *, limit: int) -> list[Observation]:
+        """The latest of one type among those that changed last."""
+        reads, scope = draw.ask.reads, draw.ask.scope
+        rows = table.of_types(
+            self._store, json.dumps([kind]), projects=reads, scope=scope, pool=LOOKED_THROUGH, limit=limit
+        )
+        return self.vetted(draw, rows)
+
+    def entities(self, draw: Draw, words: str, *, limit: int) -> list[Observation]:
+        """The summaries of entities named in ``words`` (or whose name holds one of them), latest change first."""
+        rows = table.of_family(self._store, ENTITY, projects=draw.ask.reads, limit=MOST_ENTITIES)
+        terms = [word.text for word in parse_query(words).content_words if len(word.text) >= 3]
+        named = [row for row in rows if any(term in _entity_name(row) for term in terms)]
+        return self.vetted(draw, named)[:limit]
+
+    def search(
+        self, draw: Draw, words: str, *, floor: float | None, type: str | None = None, lasting: bool = False
+    ) -> list[Found]:
+        """What a search for ``words`` finds and may be shown. ``words`` are never read as a query language.
+
+        With ``lasting`` notes and digests are not what the rest is compared with; they may still be among it.
+        """
+        plain = plain_words(words)
+        key = (plain, floor, type, lasting)
+        if key not in draw.searched:
+            draw.searched[key] = self._searched(draw, plain, floor, type, lasting)
+        return draw.searched[key]
+
+    def _searched(self, draw: Draw, plain: str, floor: float | None, type: str | None, lasting: bool) -> list[Found]:
+        ask = draw.ask
+        try:
+            with self._usage.hushed(), self._trail.paused():
+                results = self._searches.search(
+                    plain,
+                    project=ask.project,
+                    session_id=ask.session_id,
+                    scope=ask.scope,
+                    type=type,
+                    limit=_SEARCHED,
+                    floor=floor,
+                )
+        except EmptyQueryError:
+            return []
+        rows = observation_table.by_ids(self._store, [hit.id for hit in results.results])
+        close = _CLOSE if draw.unasked else _NEARLY
+        hits = _as_close([hit for hit in results.results if hit.id in rows], close)
+        if lasting and floor and not any(hit.type not in NOT_LASTING for hit in hits.values()):
+            # A digest took the answer over the floor, and is not shown: the rest is held to the floor without it.
+            texts = [word.text for word in parse_query(plain).content_words]
+            held = [hit for hit in results.results if hit.id in rows and hit.type not in NOT_LASTING]
+            hits = _as_close([hit for hit in held if share_held(whole(rows[hit.id]), texts) >= floor], close)
+        kept = self._vetting.vetted(
+            [rows[row_id] for row_id in hits], draw.findings, unasked=draw.unasked, unmerged=draw.unmerged, hits=hits
+        )
+        return [Found(row, hits[row.id].score, hits[row.id].snippet) for row in kept]
+
+    def by_ids(self, draw: Draw, ids: Sequence[int]) -> list[Observation]:
+        """The observations of these ids that may be shown, latest change first."""
+        rows = observation_table.by_ids(self._store, list(dict.fromkeys(ids)))
+        return self.vetted(draw, sorted(rows.values(), key=lambda row: (row.updated_at, row.id), reverse=True))
+
+    def vetted(self, draw: Draw, rows: Sequence[Observation], *, unasked: bool | None = None) -> list[Observation]:
+        unasked = draw.unasked if unasked is None else unasked
+        return self._vetting.vetted(rows, draw.findings, unasked=unasked, unmerged=draw.unmerged)
+
+    def _within(self, draw: Draw, row: Observation, days: Days | None) -> bool:
+        start, end = draw.ask.moments(days)
+        return start <= row.updated_at < end or start <= row.created_at < end
+
+
+def _as_close(hits: Sequence[Hit], share: float) -> dict[int, Hit]:
+    """Those about as close as the best of them: the answer as a whole passed the floor, not each of its hits."""
+    least = share * max((hit.coverage for hit in hits), default=0.0)
+    return {hit.id: hit for hit in hits if hit.coverage >= least}
+
+
+def whole(row: Observation) -> str:
+    """All that says what a row is about, as one text."""
+    return f"{row.title} {row.topic_key or ''} {row.aliases} {row.content[:READ_CHARS]}"
+
+
+def plain_words(text: str) -> str:
+    """A prompt as words: no quotes, filters, exclusions or handles of the query language are left in it."""
+    words = (word.strip("-+\"'#:[](){}<>*`") for word in text.replace(":", " ").replace('"', " ").split())
+    return " ".join(word for word in words if word)
+
+
+def asks_something(words: str) -> bool:
+    """Whether anything is left to look for: a word that says what a text is about."""
+    return any(not word.stop for word in parse_query(plain_words(words)).words)
+
+
+def different(found: Sequence[Found]) -> list[Found]:
+    """What is different first. What repeats another text is left out, unless it holds other numbers."""
+    items = [((one, _shown_words(one.row)), one.score) for one in found]
+    kept: list[tuple[Found, frozenset[str]]] = []
+    for one, words in mmr(items, lambda one, other: jaccard(one[1], other[1])):
+        if not any(jaccard(words, other) >= NEAR and _numbers(words) == _numbers(other) for _, other in kept):
+            kept.append((one, words))
+    return [one for one, _ in kept]
+
+
+def in_order(rows: Sequence[Observation], *, limit: int) -> list[Observation]:
+    """The first of the rows as they come, except that what one of them says already waits until the end."""
+    items = [((row, _shown_words(row)), -float(place)) for place, row in enumerate(rows)]
+    return [row for row, _ in mmr(items, lambda one, other: jaccard(one[1], other[1]), lam=1.0, limit=limit)]
+
+
+def _numbers(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(word for word in words if not word.isalpha())
+
+
+def _shown_words(row: Observation) -> frozenset[str]:
+    return shingles(f"{row.title} {row.content[:_COMPARED_CHARS]}")
+
+
+def _entity_name(row: Observation) -> str:
+    return f"{(row.topic_key or '').rpartition('/')[2]} {row.title}".lower()
+
+
+def covers(text: str, words: Sequence[str], share: float) -> bool:
+    """Whether a text holds this share of the words, whatever their endings."""
+    lowered = text.lower()
+    held = sum(word[: max(3, len(word) - 2)] in lowered for word in words)
+    return held >= share * len(words)

@@ -1,0 +1,233 @@
+"""SQL of what a context is made of, beyond the lists that observations.py and sessions.py give."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from engram_py.database.store import Row, Store
+from engram_py.observations.table import COLUMNS, VISIBLE, projects_json
+from engram_py.observations.usage_table import SMALL, ids_visible
+from engram_py.observations.values import Observation
+from engram_py.recall.index.mentions import Span
+from engram_py.recall.index.table import newest
+from engram_py.sessions.table import SUMMARY
+from engram_py.sessions.values import SessionLine
+
+_LIVE = "deleted_at is null and lifecycle = 'active'"
+
+# What the user said of themselves: theirs wherever it was saved. In the order it was said.
+OVERRIDES = f"""
+select {COLUMNS}
+from observations
+where pinned = 1 and scope = 'personal' and type = 'identity' and {_LIVE}
+order by created_at, id
+limit :limit
+"""
+
+PERSONAL = f"""
+select {COLUMNS}
+from observations
+where scope <> 'project' and scope = 'personal' and type in ('identity', 'preference') and pinned = 0 and {_LIVE}
+order by updated_at desc, id desc
+limit :limit
+"""
+
+# `+` keeps the look-up on the index of topic keys: there are few of these, and many rows in a project.
+_TOPICS = f"""
+select {COLUMNS}
+from observations
+where {{topic}} and {_LIVE} and +type is not null and {VISIBLE}
+order by +updated_at desc, +id desc
+limit :limit
+"""
+TOPIC = _TOPICS.format(topic="topic_key = :topic")
+FAMILY = _TOPICS.format(topic="topic_key > :topic and topic_key < :end")
+
+# One project at a time, so that the index gives the order.
+_BETWEEN = f"""
+select {COLUMNS}
+from observations
+where {{where}} and updated_at >= :start and updated_at < :end and {_LIVE}
+order by updated_at desc, id desc
+limit :limit
+"""
+BETWEEN_IN_PROJECT = _BETWEEN.format(where="project = :project")
+BETWEEN_SHARED = _BETWEEN.format(where="scope <> 'project'")
+BETWEEN_ANYWHERE = _BETWEEN.format(where="true")
+
+# Only the newest are looked through: a kind that is rare must not cost a walk through the memory.
+_OF_TYPES = f"""
+select {COLUMNS}
+from observations
+where id in (
+    select id from (
+        select id, type, pinned, lifecycle from observations
+        where {{where}} and deleted_at is null
+        order by updated_at desc, id desc
+        limit :pool
+    )
+    where pinned = 0 and lifecycle = 'active' and type in (select value from json_each(:types))
+)
+and (:scope is null or scope = :scope)
+order by updated_at desc, id desc
+limit :limit
+"""
+OF_TYPES_IN_PROJECT = _OF_TYPES.format(where="project = :project")
+OF_TYPES_SHARED = _OF_TYPES.format(where="scope <> 'project'")
+OF_TYPES_ANYWHERE = _OF_TYPES.format(where="true")
+
+_LINES = f"""
+select id, project, agent, started_at, ended_at, {SUMMARY} as summary,
+    (select count(*) from observations where session_id = sessions.id and deleted_at is null) as observations
+from sessions
+"""
+_SESSIONS = f"""{_LINES}
+where {{where}} and {SUMMARY} is not null and started_at < :end and max(coalesce(ended_at, ''), updated_at) >= :start
+order by started_at desc, id
+limit :limit
+"""
+SESSIONS_IN_PROJECT = _SESSIONS.format(where="project = :project")
+SESSIONS_ANYWHERE = _SESSIONS.format(where="true")
+
+SESSIONS_BY_ID = f"{_LINES} where id in (select value from json_each(:ids))"
+
+SUMMARIES = """
+select session_id, max(id) as id
+from observations
+where session_id in (select value from json_each(:sessions)) and type = 'session_summary' and deleted_at is null
+group by session_id
+"""
+
+# `+` keeps the look-up on the index of sessions, which gives the order.
+SAVED_LAST = f"""
+select {COLUMNS}
+from observations
+where session_id = :session_id and +project = :project and {_LIVE} and +type not in ('session_summary', 'identity')
+order by id desc
+limit :limit
+"""
+
+NAMED_BY = f"""
+select id, title, topic_key, aliases, substr(content, 1, :chars) as content
+from observations
+where id in (select value from json_each(:ids)) and {_LIVE} and +type <> 'session_summary' and {VISIBLE}
+order by id desc
+limit :limit
+"""
+_NAMED_POOL, _MOST_WALKED = 500, 20_000
+
+
+class Named(NamedTuple):
+    id: int
+    title: str
+    topic_key: str | None
+    aliases: str | None
+    content: str
+
+
+MENTIONED = "select 1 from observations_fts where observations_fts match :match limit 1"
+
+
+def overrides(store: Store, *, limit: int) -> list[Observation]:
+    return [Observation.from_row(row) for row in store.rows(OVERRIDES, limit=limit)]
+
+
+def personal(store: Store, *, limit: int) -> list[Observation]:
+    """What is known of the user besides the overrides, latest change first."""
+    return [Observation.from_row(row) for row in store.rows(PERSONAL, limit=limit)]
+
+
+def with_topic(store: Store, topic_key: str, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
+    rows = store.rows(TOPIC, topic=topic_key, projects=projects_json(projects), limit=limit)
+    return [Observation.from_row(row) for row in rows]
+
+
+def of_family(store: Store, family: str, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
+    """The live observations whose topic key is ``family/…``, latest change first."""
+    values = {"topic": f"{family}/", "end": f"{family}0"}  # "0" follows "/"
+    rows = store.rows(FAMILY, **values, projects=projects_json(projects), limit=limit)
+    return [Observation.from_row(row) for row in rows]
+
+
+def between(store: Store, *, projects: Sequence[str] | None, start: str, end: str, limit: int) -> list[Observation]:
+    """What was saved or revised from ``start`` to before ``end``, latest first."""
+    values = {"start": start, "end": end, "limit": limit}
+    sql = (BETWEEN_ANYWHERE, BETWEEN_SHARED, BETWEEN_IN_PROJECT)
+    return _newest(_seen(store, projects, *sql, values), limit)
+
+
+def of_types(
+    store: Store, types_json: str, *, projects: Sequence[str] | None, scope: str | None, pool: int, limit: int
+) -> list[Observation]:
+    """The latest of these types, not pinned, among the ``pool`` observations of each project that changed last."""
+    values = {"types": types_json, "scope": scope, "pool": pool, "limit": limit}
+    sql = (OF_TYPES_ANYWHERE, OF_TYPES_SHARED, OF_TYPES_IN_PROJECT)
+    return _newest(_seen(store, projects, *sql, values), limit)
+
+
+def told_sessions(
+    store: Store, *, projects: Sequence[str] | None, start: str, end: str, limit: int
+) -> list[SessionLine]:
+    """The sessions that left a summary and were open at some time from ``start`` to before ``end``, latest first."""
+    values = {"start": start, "end": end, "limit": limit}
+    if projects is None:
+        rows = store.rows(SESSIONS_ANYWHERE, **values)
+    else:
+        rows = [row for name in projects for row in store.rows(SESSIONS_IN_PROJECT, project=name, **values)]
+    rows.sort(key=lambda row: row["id"])
+    rows.sort(key=lambda row: str(row["started_at"]), reverse=True)
+    return [SessionLine(*row) for row in rows[:limit]]
+
+
+def sessions_by_id(store: Store, ids_json: str) -> dict[str, SessionLine]:
+    return {row["id"]: SessionLine(*row) for row in store.rows(SESSIONS_BY_ID, ids=ids_json)}
+
+
+def summary_ids(store: Store, sessions_json: str) -> dict[str, int]:
+    """By session id, the observation that holds its summary."""
+    return {row["session_id"]: row["id"] for row in store.rows(SUMMARIES, sessions=sessions_json)}
+
+
+def saved_last(store: Store, session: SessionLine, *, limit: int) -> list[Observation]:
+    """What a session saved besides its summary and who the user is, the latest first."""
+    rows = store.rows(SAVED_LAST, session_id=session.id, project=session.project, limit=limit)
+    return [Observation.from_row(row) for row in rows]
+
+
+def named_by(store: Store, match: str, *, projects: Sequence[str] | None, limit: int, chars: int = 0) -> list[Named]:
+    """What names each row that matches, and how its content begins; the newest first.
+
+    Of what hundreds of other projects' rows match, only a small project's own are sure to be looked at.
+    """
+    own = ids_visible(store, projects, most=SMALL) if projects is not None else None
+    if own is None:
+        ids = newest(store, match, limit=_NAMED_POOL)
+    else:
+        matching = newest(store, match, limit=_MOST_WALKED, span=Span.around(own))
+        ids = [row for row in matching if row in own][:_NAMED_POOL]
+    values = {"ids": json.dumps(ids), "projects": projects_json(projects), "limit": limit, "chars": chars}
+    return [Named(*row) for row in store.rows(NAMED_BY, **values)]
+
+
+def mentioned(store: Store, match: str) -> bool:
+    """Whether any observation matches."""
+    return store.row(MENTIONED, match=match) is not None
+
+
+def _seen(
+    store: Store, projects: Sequence[str] | None, anywhere: str, shared: str, own: str, values: Mapping[str, object]
+) -> list[Row]:
+    if projects is None:
+        return store.rows(anywhere, **values)
+    return [
+        *store.rows(shared, **values),
+        *(row for name in projects for row in store.rows(own, project=name, **values)),
+    ]
+
+
+def _newest(rows: list[Row], limit: int) -> list[Observation]:
+    unique = {row["id"]: row for row in rows}.values()
+    ordered = sorted(unique, key=lambda row: (row["updated_at"], row["id"]), reverse=True)
+    return [Observation.from_row(row) for row in ordered[:limit]]

@@ -1,0 +1,125 @@
+"""What a reader is given of a memory without asking for a row: its sections, and the counts of the whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import Literal, get_args
+
+from engram_py.anchors.values import AnchorState
+from engram_py.observations.values import Observation
+from engram_py.sessions.values import Prompt, SessionLine
+
+Mode = Literal["session", "query", "cascade", "full"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+Item = Observation | SessionLine | Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Things of one kind, in the order they are shown; an empty one is left out when rendered.
+
+    ``note`` qualifies the whole section. ``lines`` 0 shows each item on one line, else up to that many of its own.
+    """
+
+    name: str
+    items: tuple[Item, ...] = ()
+    note: str = ""
+    lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """What a reader must be told of single items, by their ids: of observations, and of sessions.
+
+    ``excerpts`` are the pieces of an observation's content to show, the beginning where there is none; ``gists``
+    what a session's summary says besides its next steps, ``saved`` what one without a summary saved last.
+    """
+
+    superseded: dict[int, str] = field(default_factory=dict)
+    branches: dict[int, str] = field(default_factory=dict)
+    files: dict[int, tuple[AnchorState, ...]] = field(default_factory=dict)
+    excerpts: dict[int, str] = field(default_factory=dict)
+    summaries: dict[str, int] = field(default_factory=dict)
+    gists: dict[str, str] = field(default_factory=dict)
+    next_steps: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    saved: dict[str, tuple[Observation, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Sections within a budget of bytes; rendering leaves out what does not fit, from the end.
+
+    ``section`` and ``cue`` say, in mode ``query``, what the gate picked and what it heard. ``memories`` is how many
+    the project sees (mode ``session``), counted no further than a little over ``MOST_COUNTED``. ``withheld`` counts
+    imported texts that read like an order. ``unmerged`` are the branches, one for each memory, that keep from a prompt
+    what it would get, where it gets nothing. ``today`` and ``zone`` are the reader's own, None the system's.
+    """
+
+    project: str
+    project_source: str
+    sections: tuple[Section, ...]
+    max_bytes: int
+    mode: Mode = "session"
+    memories: int = 0
+    compact: bool = False
+    remarks: Remarks = field(default_factory=Remarks)
+    section: str | None = None
+    cue: str | None = None
+    withheld: int = 0
+    unmerged: tuple[str, ...] = ()
+    today: str = ""
+    zone: tzinfo | None = None
+    warnings: tuple[str, ...] = ()
+
+    def items(self, name: str) -> tuple[Item, ...]:
+        """What the section of this name holds, nothing when there is none."""
+        return next((section.items for section in self.sections if section.name == name), ())
+
+    @property
+    def pinned(self) -> tuple[Observation, ...]:
+        return tuple(item for item in self.items("pinned") if isinstance(item, Observation))
+
+    @property
+    def recent(self) -> tuple[Observation, ...]:
+        return tuple(item for item in self.items("recent") if isinstance(item, Observation))
+
+    @property
+    def sessions(self) -> tuple[SessionLine, ...]:
+        return tuple(item for item in self.items("sessions") if isinstance(item, SessionLine))
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        return tuple(item for item in self.items("prompts") if isinstance(item, Prompt))
+
+    @property
+    def superseded(self) -> dict[int, str]:
+        return self.remarks.superseded
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts of live rows; ``projects`` the most recently active first; ``syncs``: whether anything syncs with it."""
+
+    total_sessions: int
+    total_observations: int
+    total_prompts: int
+    total_relations: int
+    deleted_observations: int
+    versions: int
+    queued_mutations: int
+    database_bytes: int
+    database_path: str
+    types: dict[str, int]
+    projects: tuple[str, ...]
+    syncs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A topic key for a text, and the observation that holds it already, if one does."""
+
+    topic_key: str
+    existing_id: int | None
+    existing_title: str | None

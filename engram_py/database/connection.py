@@ -1,0 +1,67 @@
+"""Opens the SQLite file: pragmas on every connection, and the retries SQLite does not do by itself."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from engram_py.database.sqlite_errors import BUSY, primary_code, translated
+
+BUSY_TIMEOUT_SECONDS = 5.0
+# How long a writer goes on asking for the lock, in seconds: with eight processes saving at once none waited
+# more than one; a backup or a checkpoint on a slow disk can hold it for several.
+LOCK_PATIENCE_SECONDS = 30.0
+
+_STEP_SECONDS = 0.01
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection with row access by name, usable from any thread (callers serialise).
+
+    Raises:
+        StoreError: the file cannot be opened, is damaged, or stayed locked.
+    """
+    with translated(path, waited_seconds=LOCK_PATIENCE_SECONDS):
+        connection = sqlite3.connect(
+            path, timeout=BUSY_TIMEOUT_SECONDS, check_same_thread=False, isolation_level=None, cached_statements=256
+        )
+        try:
+            connection.row_factory = sqlite3.Row
+            connection.execute("pragma foreign_keys = on")
+            connection.execute("pragma synchronous = normal")
+            connection.execute("pragma secure_delete = on")  # what is destroyed leaves the file; some builds default so
+            connection.execute("pragma temp_store = memory")
+            connection.execute("pragma cache_size = -8000")  # 8 MB: of 100,000 rows a search reads 700 pages
+            connection.execute("select count(*) from sqlite_master").fetchone()  # a damaged header shows here
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def use_wal(connection: sqlite3.Connection, path: Path) -> None:
+    # Switching to WAL ignores the busy timeout, so processes that first open a new file together need this
+    # retry (spec/apis.md: 15 of 320 simultaneous opens failed without it).
+    with translated(path, waited_seconds=LOCK_PATIENCE_SECONDS):
+        retry_busy(lambda: connection.execute("pragma journal_mode = wal").fetchone())
+
+
+def begin_immediate(connection: sqlite3.Connection, path: Path, *, patience: float = LOCK_PATIENCE_SECONDS) -> None:
+    """Take the write lock, waiting up to ``patience`` seconds."""
+    with translated(path, waited_seconds=patience):
+        retry_busy(lambda: connection.execute("begin immediate"), patience=patience)
+
+
+def retry_busy(action: Callable[[], object], *, patience: float = LOCK_PATIENCE_SECONDS) -> None:
+    """Call ``action`` until it is not refused as busy, for at most ``patience`` seconds."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            action()
+            return
+        except sqlite3.OperationalError as exc:
+            if primary_code(exc) not in BUSY or time.monotonic() >= deadline:
+                raise
+        time.sleep(_STEP_SECONDS)

@@ -1,0 +1,48 @@
+"""Takes what was destroyed out of the file's bytes, not only out of its tables.
+
+SQLite zeroes what a deletion frees (``pragma secure_delete``, see connection.py). Two places keep copies: the
+full-text index, where a deletion is a note beside the words until their segments are merged, and the write-ahead log.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from engram_py.database.lock_timeout import waiting
+from engram_py.database.store import Store
+from engram_py.errors import StoreError
+
+logger = logging.getLogger(__name__)
+
+# An index of this many rows is merged in about half a second, and nobody else writes meanwhile. In a larger one the
+# words stay until its segments are merged in the course of time, or by `engram reindex`.
+MERGED_AT_ONCE = 20_000
+_SECONDS = 0.2
+
+
+def erase(store: Store, index: str) -> bool:
+    """Write ``index`` anew without what a committed deletion left in it, and empty the log; whether both were done.
+
+    Somebody who reads or writes just now, or a large index, is a reason to leave it: the row itself is gone.
+    """
+    try:
+        with waiting(store, _SECONDS):
+            merged = _merge(store, index)
+            return _empty_log(store) and merged
+    except StoreError as exc:
+        logger.info("deleted words may still be in the file: %s", exc.message)
+        return False
+
+
+def _merge(store: Store, index: str) -> bool:
+    sql = f"select count(*) from (select 1 from {index}_docsize limit :cap)"
+    if int(store.value(sql, cap=MERGED_AT_ONCE + 1)) > MERGED_AT_ONCE:
+        return False
+    with store.transaction():
+        store.execute(f"insert into {index} ({index}) values ('optimize')")
+    return True
+
+
+def _empty_log(store: Store) -> bool:
+    with store.connection() as connection:
+        return not connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]

@@ -1,0 +1,204 @@
+"""Builds a full-text index anew beside the one in use, a few rows at a time, and puts it in its place.
+
+Other processes go on reading the old one. What they change meanwhile is taken out of the new one by triggers of its
+own, and brought in again before it takes its place. A process that dies in the middle leaves the new one as it was;
+the next goes on from there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from engram_py.database import health, migrations
+from engram_py.database import journal_table as meta
+from engram_py.database.store import Row, Store
+
+# Pages that one step of the removal of an index zeroes: about 10 ms.
+_DISCARDED_PAGES = 256
+_LAST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A full-text index and the table it is made from. Of a table with ``deleted_at`` it holds the live rows."""
+
+    name: str
+    table: str
+    deletes_softly: bool
+
+    @property
+    def next(self) -> str:
+        return f"{self.name}_next"
+
+    @property
+    def old(self) -> str:
+        return f"{self.name}_old"
+
+    @property
+    def cursor(self) -> str:
+        """The key in ``meta`` of how far a rebuild has come."""
+        return f"reindex:{self.name}"
+
+
+OBSERVATIONS = Index("observations_fts", "observations", deletes_softly=True)
+PROMPTS = Index("prompts_fts", "user_prompts", deletes_softly=False)
+INDEXES = (OBSERVATIONS, PROMPTS)
+
+# A row that others change leaves the new index, and is brought in again with what is missing from it.
+_TRIGGERS = """
+create trigger {next}_delete before delete on {table}
+when exists (select 1 from {next}_docsize where id = old.id) begin
+    insert into {next} ({next}, rowid, {columns}) values ('delete', old.id, {old});
+end;
+
+create trigger {next}_leave before update of {watched} on {table}
+when exists (select 1 from {next}_docsize where id = old.id) begin
+    insert into {next} ({next}, rowid, {columns}) values ('delete', old.id, {old});
+end;
+"""
+
+_FILL = """
+insert into {next} (rowid, {columns})
+select id, {columns} from {table}
+where id in (
+    select id from {table}
+    where id > :after and id <= :last and {is_live} and id not in (select id from {next}_docsize)
+)
+order by id
+"""
+
+# The first rows of this table say how the index is made; the rest are its pages.
+_DISCARD = """
+delete from {old}_data where id in (select id from {old}_data where id > 10 order by id limit :pages)
+"""
+
+
+def definition(store: Store, index: str) -> str | None:
+    """What a full-text table is made of: columns, tokenizer and the rest; None when it is not there."""
+    sql = store.value("select sql from sqlite_master where type = 'table' and name = :name", name=index)
+    return None if sql is None else re.sub(r"\s+", " ", sql.partition("fts5(")[2]).strip()
+
+
+def unfinished(store: Store) -> list[str]:
+    """The indexes of which a rebuild was begun and not finished."""
+    return [one.name for one in INDEXES if any(definition(store, name) is not None for name in (one.next, one.old))]
+
+
+def mend(store: Store) -> bool:
+    """Make an index that is not whole from its definition, at once; whether that was needed."""
+    broken = bool(health.index_damage(store) or health.missing_triggers(store))
+    if broken:
+        health.rebuild_indexes(store)
+    return broken
+
+
+def begin(store: Store, index: Index, version: str) -> int | None:
+    """Start a new index, or find one that was started by the same ``version``; then the id it has come to."""
+    with store.transaction():
+        made_of = definition(store, index.name)
+        known, _, after = (meta.get_meta(store, index.cursor) or "").rpartition(" ")
+        if definition(store, index.next) == made_of and known == version:
+            return int(after)
+        _drop_next(store, index)
+        store.execute(f"create virtual table {index.next} using fts5({made_of}")
+        for statement in migrations.statements(_TRIGGERS.format(**_parts(store, index))):
+            store.execute(statement)
+        meta.set_meta(store, index.cursor, f"{version} 0")
+    return None
+
+
+def rows_after(store: Store, index: Index, after: int, *, limit: int) -> list[Row]:
+    return store.rows(
+        f"select * from {index.table} where id > :after order by id limit :limit", after=after, limit=limit
+    )
+
+
+def rewrite(store: Store, index: Index, row: Row, columns: Mapping[str, str]) -> int:
+    """Set what is derived of a row, unless somebody changed it since it was read; the index in use follows."""
+    return store.update(index.table, {"id": row["id"], "clock": row["clock"]}, columns)
+
+
+def fill(store: Store, index: Index, version: str, *, after: int, last: int) -> None:
+    """Bring the rows of a range into the new index, and note that it has come this far."""
+    store.execute(_FILL.format(**_parts(store, index)), after=after, last=last)
+    # Only the one who filled everything up to here moves the mark: another process may be at another place.
+    store.update("meta", {"key": index.cursor, "value": f"{version} {after}"}, {"value": f"{version} {last}"})
+
+
+def fill_rest(store: Store, index: Index) -> int:
+    """Bring in whatever is missing: rows that were changed or saved since their turn; how many there were."""
+    return store.execute(_FILL.format(**_parts(store, index)), after=0, last=_LAST).rowcount
+
+
+def is_building(store: Store, index: Index) -> bool:
+    """False when another process has finished what this one does."""
+    return definition(store, index.next) is not None
+
+
+def swap(store: Store, index: Index) -> None:
+    """Put the new index in the place of the old, which ``discard`` then takes away. Call inside a transaction."""
+    fill_rest(store, index)
+    _drop_triggers(store, index)
+    # Renaming a table reads every trigger again, and fails at one that names a table that is not there.
+    triggers = store.rows(
+        "select name, sql from sqlite_master where type = 'trigger' and instr(sql, :index) order by name",
+        index=index.name,
+    )
+    for row in triggers:
+        store.execute(f"drop trigger {row['name']}")
+    store.execute(f"alter table {index.name} rename to {index.old}")
+    store.execute(f"alter table {index.next} rename to {index.name}")
+    for row in triggers:
+        store.execute(row["sql"])
+    store.execute("delete from meta where key = :key", key=index.cursor)
+
+
+def discard(store: Store, index: Index) -> bool:
+    """One step of taking the old index away; whether there is more to do. Each page is zeroed, so all at once would
+    hold the write lock for as long as writing the whole index does."""
+    with store.transaction():
+        if definition(store, index.old) is None:
+            return False
+        if store.execute(_DISCARD.format(old=index.old), pages=_DISCARDED_PAGES).rowcount:
+            return True
+        store.execute(f"drop table {index.old}")
+    return False
+
+
+def count(store: Store) -> int:
+    """How many rows all indexes are made from."""
+    return sum(int(store.value(f"select count(*) from {index.table}")) for index in INDEXES)
+
+
+def sample(store: Store, index: Index, *, size: int) -> Sequence[Row]:
+    """The oldest and the newest rows, ``size`` of each."""
+    sql = f"""
+    select * from {index.table}
+    where id in (select id from {index.table} order by id limit :size)
+       or id in (select id from {index.table} order by id desc limit :size)
+    """
+    return store.rows(sql, size=size)
+
+
+def _parts(store: Store, index: Index) -> dict[str, str]:
+    columns = [row[0] for row in store.rows("select name from pragma_table_info(:index)", index=index.name)]
+    return {
+        "next": index.next,
+        "table": index.table,
+        "columns": ", ".join(columns),
+        "old": ", ".join(f"old.{name}" for name in columns),
+        "watched": ", ".join([*columns, *(["deleted_at"] if index.deletes_softly else [])]),
+        "is_live": "deleted_at is null" if index.deletes_softly else "true",
+    }
+
+
+def _drop_next(store: Store, index: Index) -> None:
+    _drop_triggers(store, index)
+    store.execute(f"drop table if exists {index.next}")
+
+
+def _drop_triggers(store: Store, index: Index) -> None:
+    for kind in ("delete", "leave"):
+        store.execute(f"drop trigger if exists {index.next}_{kind}")

@@ -1,0 +1,192 @@
+"""SQL of the doctor: what is wrong with a file, and how to rebuild what is derived."""
+
+from __future__ import annotations
+
+import json
+
+from engram_py.database import migrations, soundness
+from engram_py.database.store import Store
+from engram_py.errors import IndexDamagedError
+
+# Rows the index holds are in its `docsize` table.
+_MISSING = "select count(*) from {table} where {live} and id not in (select id from {index}_docsize)"
+_EXTRA = "select count(*) from {index}_docsize where id not in (select id from {table} where {live})"
+
+_DROP = """
+drop trigger if exists observations_fts_insert;
+drop trigger if exists observations_fts_delete;
+drop trigger if exists observations_fts_leave;
+drop trigger if exists observations_fts_enter;
+drop trigger if exists prompts_fts_insert;
+drop trigger if exists prompts_fts_delete;
+drop trigger if exists prompts_fts_leave;
+drop trigger if exists prompts_fts_enter;
+drop table if exists observations_mentions;
+drop table if exists observations_vocab;
+drop table if exists observations_fts;
+drop table if exists prompts_fts;
+"""
+
+_FILL = (
+    """
+    insert into observations_fts (rowid, title, topic_key, aliases, content, terms)
+    select id, title, topic_key, aliases, content, terms from observations where deleted_at is null order by id
+    """,
+    "insert into prompts_fts (rowid, content, terms) select id, content, terms from user_prompts order by id",
+)
+
+_FORGET = "delete from sqlite_master where tbl_name in (select value from json_each(:names))"
+
+ORPHANED_OBSERVATIONS = """
+select id, session_id, project from observations
+where session_id not in (select id from sessions)
+order by id
+"""
+
+LOOSE_RELATIONS = """
+select id, sync_id, project from memory_relations
+where judgment_status in ('pending', 'judged')
+  and ((source_id not like 'entity:%' and source_id not in (select sync_id from observations))
+    or (target_id not like 'entity:%' and target_id not in (select sync_id from observations)))
+order by id
+"""
+
+# Kept without an end that nobody here destroyed: it never arrived, or came after them.
+_KNOWN_END = "({end} like 'entity:%' or exists (select 1 from observations where sync_id = r.{end}))"
+_DESTROYED_END = "exists (select 1 from tombstones where entity = 'observation' and entity_key = r.{end})"
+_WHOLE = " and ".join(_KNOWN_END.format(end=end) for end in ("source_id", "target_id"))
+_EXPLAINED = " and ".join(
+    f"({_KNOWN_END.format(end=end)} or {_DESTROYED_END.format(end=end)})" for end in ("source_id", "target_id")
+)
+_ORPHANED = "select id, sync_id, project, relation from memory_relations as r where judgment_status = 'orphaned'"
+ORPHANED_RELATIONS = f"{_ORPHANED} and not ({_EXPLAINED}) order by id"
+WHOLE_AGAIN_RELATIONS = f"{_ORPHANED} and {_WHOLE} order by id"
+
+UNLISTED_PROJECTS = """
+select distinct project from (
+    select project from observations union select project from sessions union select project from user_prompts
+)
+where project <> '' and project not in (select name from projects)
+order by project
+"""
+
+# What an agent started by itself; ours are named after the process and the project.
+_OF_AGENTS = "id not like 'mcp-%' and id not like 'manual-save%'"
+
+SESSION_PLACES = f"""
+select directory, project, count(*) as sessions, max(started_at) as latest
+from sessions
+where {_OF_AGENTS} and directory <> ''
+group by directory, project
+order by latest desc, directory, project
+limit 200
+"""
+
+MISNAMED_MANUAL_SESSIONS = """
+select sessions.id, sessions.project
+from sessions join projects on projects.name = substr(sessions.id, length('manual-save-') + 1)
+where sessions.id like 'manual-save-%' and sessions.project <> projects.name
+order by sessions.id
+"""
+
+_LAST_USED = "coalesce((select max(created_at) from observations where session_id = sessions.id), started_at)"
+
+SEVERAL_OPEN_SESSIONS = f"""
+select project, directory, count(*) as active_candidate_count, json_group_array(id) as session_ids
+from sessions
+where ended_at is null and {_OF_AGENTS} and {_LAST_USED} >= :since
+group by project, directory
+having count(*) > 1
+order by project, directory
+"""
+
+STALE_OPEN_SESSIONS = f"""
+select id, project, {_LAST_USED} as last_used
+from sessions
+where ended_at is null and {_LAST_USED} < :before
+order by last_used, id
+"""
+
+BLANK_SESSIONS = "select id, project from sessions where trim(id) = ''"
+
+UNOWNED_SESSIONS = "select id, directory from sessions where trim(project) = '' order by id"
+
+INCOMPLETE_OBSERVATIONS = """
+select id, project
+from observations
+where deleted_at is null
+  and (trim(title) = '' or trim(content) = '' or trim(type) = '' or trim(session_id) = '' or trim(sync_id) = '')
+order by id
+"""
+
+FOREIGN_TARGETS = "select target_key from sync_state where target_key <> :known order by target_key"
+
+
+def integrity(store: Store) -> list[str]:
+    """What SQLite finds wrong with the file, but for the search index; empty when nothing is."""
+    with store.connection() as connection:
+        return soundness.problems(connection)
+
+
+def index_damage(store: Store) -> list[str]:
+    """What is wrong with the full-text indexes in themselves, whatever rows they hold."""
+    with store.connection() as connection:
+        return soundness.index_damage(connection)
+
+
+def index_drift(store: Store) -> dict[str, tuple[int, int]]:
+    """For each full-text index: rows it misses, rows it should not hold. A missing index misses everything (-1)."""
+    found = {}
+    for index, table in soundness.INDEXES.items():
+        live = "deleted_at is null" if table == "observations" else "true"
+        if store.value("select count(*) from sqlite_master where name = :name", name=f"{index}_docsize"):
+            missing = store.value(_MISSING.format(table=table, index=index, live=live))
+            extra = store.value(_EXTRA.format(table=table, index=index, live=live))
+            found[index] = (int(missing), int(extra))
+        else:
+            found[index] = (-1, 0)
+    return found
+
+
+def expected_triggers() -> set[str]:
+    return {line.rstrip(";").split()[-1] for line in _DROP.splitlines() if line.startswith("drop trigger")}
+
+
+def missing_triggers(store: Store) -> list[str]:
+    """Triggers that keep the index true, and tables that read its words, which are not there."""
+    present = {row[0] for row in store.rows("select name from sqlite_master where type in ('trigger', 'table')")}
+    return sorted((expected_triggers() | set(soundness.WORD_TABLES)) - present)
+
+
+def rebuild_indexes(store: Store) -> None:
+    """Make the full-text tables and their triggers anew from the rows, in a transaction of its own."""
+    try:
+        with store.transaction():
+            _remake(store)
+    except IndexDamagedError:
+        with store.transaction():
+            _strike_out(store)
+            _remake(store)
+        with store.connection() as connection:
+            connection.execute("vacuum")
+
+
+def _remake(store: Store) -> None:
+    searched = (file for file in migrations.migration_files() if file.stem.endswith(("_search", "_mentions")))
+    for script in (_DROP, *(file.read_text(encoding="utf-8") for file in searched)):
+        for statement in migrations.statements(script):
+            store.execute(statement)
+    for statement in _FILL:
+        store.execute(statement)
+
+
+def _strike_out(store: Store) -> None:
+    """Have the schema forget the tables of the indexes: what is damaged cannot be dropped. Their pages stay in the
+    file until it is vacuumed."""
+    names = [name for index in soundness.INDEXES for name in (index, *soundness.shadows(index))]
+    names += soundness.WORD_TABLES
+    store.execute("pragma writable_schema = on")
+    try:
+        store.execute(_FORGET, names=json.dumps(names))
+    finally:
+        store.execute("pragma writable_schema = reset")

@@ -1,0 +1,29 @@
+"""For a moment, wait less for other processes than a writer should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from engram_py.database.store import Store
+
+
+@contextmanager
+def waiting(store: Store, seconds: float) -> Iterator[None]:
+    """Inside, nothing waits longer than ``seconds`` for another process; other threads wait outside meanwhile."""
+    with store.connection() as connection:
+        patience = store.patience
+        timeout = int(connection.execute("pragma busy_timeout").fetchone()[0])
+        store.hurry(seconds)
+        try:
+            yield
+        finally:
+            store.patience = patience
+            connection.execute(f"pragma busy_timeout = {timeout}")
+
+
+@contextmanager
+def at_once(store: Store) -> Iterator[None]:
+    """``store.transaction()`` that does not wait: StoreBusyError when another process writes just now."""
+    with waiting(store, 0), store.transaction():
+        yield

@@ -1,0 +1,124 @@
+"""Brings the schema up to date: numbered ``.sql`` files, recorded in sqlite-utils' ledger."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engram_py.database.connection import begin_immediate
+from engram_py.database.sqlite_errors import translated
+from engram_py.errors import StoreForeignError, StoreTooNewError
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+SET = "engram"
+LEDGER = "_sqlite_migrations"
+
+
+@cache
+def migration_files() -> tuple[Path, ...]:
+    """The ``.sql`` files in order: inside the installed package, or at the top of a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package / "migrations", package.parent / "migrations"):
+        files = tuple(sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql")))
+        if files:
+            return files
+    raise FileNotFoundError(f"no migrations beside {package}; the installation is incomplete")
+
+
+def names() -> tuple[str, ...]:
+    return tuple(path.stem for path in migration_files())
+
+
+def applied(connection: sqlite3.Connection) -> list[str]:
+    """The names in the ledger, in the order they were applied; empty for a new file."""
+    if not connection.execute("select 1 from sqlite_master where name = ?", (LEDGER,)).fetchone():
+        return []
+    rows = connection.execute(f"select name from {LEDGER} where migration_set = ? order by id", (SET,))
+    return [row[0] for row in rows]
+
+
+def check_origin(connection: sqlite3.Connection, path: Path) -> list[str]:
+    """The pending migrations of a file that is ours or new.
+
+    Raises:
+        StoreTooNewError: a newer program wrote it.
+        StoreForeignError: it belongs to another program.
+    """
+    with _one_snapshot(connection):
+        done = applied(connection)
+        tables = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table' limit 50")]
+    unknown = [name for name in done if name not in names()]
+    if unknown:
+        raise StoreTooNewError(str(path), unknown)
+    if tables and not done:
+        raise StoreForeignError(str(path), tables)
+    return [name for name in names() if name not in done]
+
+
+@contextmanager
+def _one_snapshot(connection: sqlite3.Connection) -> Iterator[None]:
+    # Another process may migrate a new file between two statements: its tables, seen without its ledger, would
+    # look like another program's.
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("begin")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("rollback")
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
+    """Apply what is pending, all of it or nothing, while other processes wait; the names applied.
+
+    The ledger is read again under the write lock: of several processes on a new file one migrates, and the
+    others find it done.
+    """
+    with translated(path):
+        if not check_origin(connection, path):
+            return []
+    # Imported only here: it costs 0.1 s, and an up-to-date file does not need it.
+    from sqlite_utils import Database, Migrations
+
+    begin_immediate(connection, path)
+    try:
+        with translated(path):
+            pending = check_origin(connection, path)
+            plan = Migrations(SET)
+            for file in migration_files():
+                plan(name=file.stem)(_step(file))
+            plan.apply(Database(connection, execute_plugins=False))
+            connection.execute("commit")
+            return pending
+    finally:
+        if connection.in_transaction:
+            connection.execute("rollback")
+
+
+def statements(script: str) -> Iterator[str]:
+    """The statements of a script, trigger bodies kept whole."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+class _step:
+    """Runs one file; sqlite-utils asks a migration for its ``__name__``."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.__name__ = file.stem
+
+    def __call__(self, db: Database, /) -> None:
+        db.executescript(self.file.read_text(encoding="utf-8"))

@@ -1,0 +1,96 @@
+"""Whether the tables are sound, and apart from them the search index, which can be made again from what they hold."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from engram_py.database.sqlite_errors import BUSY, primary_code
+
+INDEXES = {"observations_fts": "observations", "prompts_fts": "user_prompts"}
+WORD_TABLES = ("observations_mentions", "observations_vocab")
+_SHADOWS = ("data", "idx", "docsize", "config")
+
+_MOST = 20
+_PRESENT = "select name from sqlite_master where type = 'table'"
+_DURABLE = "select name from sqlite_master where type = 'table' and rootpage > 0 order by name"
+# Makes FTS5 read what it keeps of the index as a whole, then how it is laid out, without a row of it.
+_PROBE = "select rowid from {index} where {index} match '\"a\"' limit 1"
+_DEEP = "insert into {index} ({index}) values ('integrity-check')"
+# What SQLite says of a table that another one keeps its content in; older ones know the primary code alone.
+_CORRUPT_VTAB = 267
+# A table or a part of it that is not there is a mistake in the SQL to SQLite.
+_BROKEN = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT)
+
+
+def shadows(index: str) -> tuple[str, ...]:
+    """The tables that FTS5 keeps an index in."""
+    return tuple(f"{index}_{part}" for part in _SHADOWS)
+
+
+def problems(connection: sqlite3.Connection) -> list[str]:
+    """What is wrong with the file, but for the search index; empty when nothing is."""
+    found = _checked(connection, str(_MOST))
+    if not found:
+        return []
+    derived = {name for index in INDEXES for name in (index, *shadows(index))}
+    names = [row[0] for row in connection.execute(_DURABLE) if row[0] not in derived]
+    durable = [text for name in names for text in _checked(connection, f"'{name}'")]
+    return durable[:_MOST] or ([] if index_problems(connection) else found)
+
+
+def index_problems(connection: sqlite3.Connection) -> list[str]:
+    """What keeps the search index from being asked; empty when nothing does. Rows that it lacks are no such thing."""
+    present = {row[0] for row in connection.execute(_PRESENT)}
+    wanted = [name for index in INDEXES for name in (index, *shadows(index))]
+    missing = [f"{name} is not there" for name in (*wanted, *WORD_TABLES) if name not in present]
+    if missing:
+        return missing
+    failing = _failing(connection, _PROBE)
+    parts = (name for name in wanted if name not in INDEXES)
+    return failing or [f"{name}: {text}" for name in parts for text in _checked(connection, f"'{name}'")]
+
+
+def index_damage(connection: sqlite3.Connection) -> list[str]:
+    """The same with all that the index holds, unless another process keeps the write lock, which FTS5 asks for."""
+    found = index_problems(connection)
+    try:
+        return found or _failing(connection, _DEEP)
+    except sqlite3.DatabaseError as exc:
+        if primary_code(exc) not in (*BUSY, sqlite3.SQLITE_READONLY):
+            raise
+        return []
+
+
+def is_of_index(connection: sqlite3.Connection, error: sqlite3.Error) -> str:
+    """What is wrong with the search index, where that is what ``error`` comes from; else the empty string."""
+    if getattr(error, "sqlite_errorcode", None) == _CORRUPT_VTAB:
+        return str(error)
+    if primary_code(error) not in _BROKEN:
+        return ""
+    try:
+        return next(iter(index_problems(connection)), "")
+    except sqlite3.Error:
+        return ""  # more than the index is damaged
+
+
+def _failing(connection: sqlite3.Connection, sql: str) -> list[str]:
+    """What SQLite says of each index that a statement fails for."""
+    found = []
+    for index in INDEXES:
+        try:
+            connection.execute(sql.format(index=index)).fetchone()
+        except sqlite3.DatabaseError as exc:
+            if primary_code(exc) not in _BROKEN:
+                raise
+            found.append(f"{index}: {exc}")
+    return found
+
+
+def _checked(connection: sqlite3.Connection, what: str) -> list[str]:
+    try:
+        rows = [str(row[0]) for row in connection.execute(f"pragma integrity_check({what})")]
+    except sqlite3.DatabaseError as exc:
+        if primary_code(exc) != sqlite3.SQLITE_CORRUPT:
+            raise
+        rows = [str(exc)]
+    return [] if rows == ["ok"] else rows

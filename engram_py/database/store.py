@@ -1,0 +1,292 @@
+"""The store: one connection behind a lock, transactions that begin immediate, rows by name."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from engram_py.database import filesystem, migrations
+from engram_py.database.connection import LOCK_PATIENCE_SECONDS, begin_immediate, connect, use_wal
+from engram_py.database.generation import Generation
+from engram_py.database.soundness import is_of_index
+from engram_py.database.sqlite_errors import translated
+from engram_py.errors import IndexDamagedError, StoreError, StoreGoneError, StoreReplacedError
+
+Row = sqlite3.Row
+
+_COUNT = "select count(*) from observations where deleted_at is null"
+
+logger = logging.getLogger(__name__)
+
+
+class Store:
+    """An open ``engram.db``. Safe to use from several threads; other processes are waited for.
+
+    Raises (``open``):
+        DataDirError, NetworkFilesystemError: the directory cannot be used.
+        StoreTooNewError, StoreForeignError, StoreDamagedError: the file is left as it is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._generation = Generation(path)
+        self._lock = threading.RLock()
+        self._depth = 0
+        self.patience = LOCK_PATIENCE_SECONDS
+        self.writes = 0  # transactions committed by this process
+        self.asked = 0  # statements and transactions of this process, to tell whether it is busy
+        self.common_words: dict[str, tuple[int, int]] = {}  # how many rows hold it, of how many then
+        self.visible: tuple[object, dict[Any, Any]] = (None, {})  # what projects see, and since which write
+        self.after_write: list[Callable[[], None]] = []  # called when a transaction was committed; must not raise
+        self.opened = 1  # how often: again where the file was replaced
+        self.news: list[str] = []  # what happened to the file, for the next answer to say
+        self._connection = self._connect()
+
+    @classmethod
+    def open(cls, data_dir: Path) -> Store:
+        return cls(data_dir / filesystem.DATABASE_NAME)
+
+    def _connect(self) -> sqlite3.Connection:
+        """A connection to the file at the path, brought up to date; ``_generation`` knows it."""
+        filesystem.prepare_data_dir(self.path.parent)
+        filesystem.create_private_file(self.path)
+        inode = self._generation.before_opening()
+        connection = connect(self.path)
+        try:
+            with translated(self.path):
+                pending = migrations.check_origin(connection, self.path)
+            use_wal(connection, self.path)
+            if pending:
+                migrations.migrate(connection, self.path)
+            connection.execute("select 1 from sqlite_master").fetchone()  # the log exists from the first read on
+        except BaseException:
+            connection.close()
+            raise
+        self._generation.opened(inode)
+        return connection
+
+    def close(self) -> None:
+        with self._lock:
+            if self._generation.moved:
+                with contextlib.suppress(sqlite3.Error, StoreError, OSError):
+                    self._generation.leave(self._connection, patience=self.patience)
+            self._connection.close()
+            self._generation.closed()
+
+    # --- reading ---------------------------------------------------------------------------------------
+
+    def rows(self, sql: str, **values: Any) -> list[Row]:
+        """All rows of a query. Values are bound by name."""
+        with self._lock, self._said():
+            return self._usable().execute(sql, values).fetchall()
+
+    def tuples(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a query as plain tuples: of thousands of rows, in half the time."""
+        with self._lock, self._said():
+            cursor = self._usable().cursor()
+            cursor.row_factory = None
+            return cursor.execute(sql, values).fetchall()
+
+    def row(self, sql: str, **values: Any) -> Row | None:
+        with self._lock, self._said():
+            found: Row | None = self._usable().execute(sql, values).fetchone()
+            return found
+
+    def value(self, sql: str, **values: Any) -> Any:
+        """The first column of the first row, or None."""
+        row = self.row(sql, **values)
+        return None if row is None else row[0]
+
+    # --- writing ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """``BEGIN IMMEDIATE`` … commit, or roll back when the block raises. Inside another one: a savepoint."""
+        with self._lock:
+            if self._depth:
+                with self._savepoint():
+                    yield
+                return
+            connection = self._begun()
+            self._depth = 1
+            try:
+                with self._said():
+                    yield
+                    connection.execute("commit")
+            finally:
+                self._depth = 0
+                if connection.in_transaction:
+                    with contextlib.suppress(sqlite3.Error):
+                        connection.execute("rollback")
+            if self._generation.moved:  # while it was written: it went into the file that stood there before
+                raise StoreReplacedError(str(self.path))
+            self.writes += 1
+            for told in self.after_write:
+                told()
+
+    def _begun(self) -> sqlite3.Connection:
+        """The connection with the write lock of the file that is at the path: while it waited, one may be put there."""
+        while True:
+            connection = self._usable()
+            begin_immediate(connection, self.path, patience=self.patience)
+            if not self._generation.moved:
+                return connection
+            connection.execute("rollback")
+
+    @contextmanager
+    def in_passing(self) -> Iterator[sqlite3.Connection | None]:
+        """The connection, for a write that waits for nobody; None while this process is in the middle of another.
+
+        Raises sqlite3.Error as SQLite does: the caller gives up, or tries another time.
+        """
+        if not self._lock.acquire(blocking=False):
+            yield None
+            return
+        try:
+            if self._depth:
+                yield None
+                return
+            connection = self._usable()
+            [patience] = connection.execute("pragma busy_timeout").fetchone()
+            connection.execute("pragma busy_timeout = 0")
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("rollback")
+                connection.execute(f"pragma busy_timeout = {int(patience)}")
+        finally:
+            self._lock.release()
+
+    def at_rest(self, *, writing: bool) -> bool:
+        """Whether no other thread uses the file just now, and, with ``writing``, no other process has the write lock.
+        Never waits: not for a file that somebody put in the place of this one either."""
+        if self._generation.moved:
+            return False
+        try:
+            with self.in_passing() as connection:
+                if connection is not None and writing:
+                    connection.execute("begin immediate")
+                return connection is not None
+        except (sqlite3.Error, StoreError):
+            return False
+
+    @contextmanager
+    def _savepoint(self) -> Iterator[None]:
+        name = f"level_{self._depth}"
+        self._depth += 1
+        self._connection.execute(f"savepoint {name}")
+        try:
+            yield
+        except BaseException:
+            # A full disk makes SQLite roll back the whole transaction, savepoints and all.
+            if self._connection.in_transaction:
+                self._connection.execute(f"rollback to {name}")
+                self._connection.execute(f"release {name}")
+            raise
+        else:
+            self._connection.execute(f"release {name}")
+        finally:
+            self._depth -= 1
+
+    def execute(self, sql: str, **values: Any) -> sqlite3.Cursor:
+        """Run a statement inside ``transaction()``; outside of one it is a mistake and refused."""
+        assert self._depth, "writes belong inside store.transaction()"
+        return self._connection.execute(sql, values)
+
+    def insert(self, table: str, values: Mapping[str, Any], *, replace: bool = False) -> int:
+        """Insert one row of column values; its rowid."""
+        verb = "insert or replace" if replace else "insert"
+        names = ", ".join(values)
+        slots = ", ".join(f":{name}" for name in values)
+        cursor = self.execute(f"{verb} into {table} ({names}) values ({slots})", **values)
+        return int(cursor.lastrowid or 0)
+
+    def update(self, table: str, key: Mapping[str, Any], values: Mapping[str, Any]) -> int:
+        """Set columns of the rows whose columns equal ``key``; how many there were."""
+        sets = ", ".join(f"{name} = :{name}" for name in values)
+        where = " and ".join(f"{name} = :key_{name}" for name in key)
+        keys = {f"key_{name}": value for name, value in key.items()}
+        return self.execute(f"update {table} set {sets} where {where}", **values, **keys).rowcount
+
+    def hurry(self, seconds: float) -> None:
+        """From now on wait no longer than this for other writers: a process that is about to end."""
+        self.patience = seconds
+        with contextlib.suppress(sqlite3.ProgrammingError):  # closed by a reopening that failed
+            self._connection.execute(f"pragma busy_timeout = {int(seconds * 1000)}")
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether SQLite still has the transaction open; a full disk makes it roll back by itself."""
+        return self._connection.in_transaction
+
+    # --- the file itself --------------------------------------------------------------------------------
+
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """The connection itself, for what is about the file (backup, integrity), while nothing else runs."""
+        with self._lock, self._said():
+            yield self._usable()
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        """Turn SQLite's failures into ours, those of the search index into IndexDamagedError."""
+        with translated(self.path):
+            try:
+                yield
+            except sqlite3.Error as exc:
+                if reason := is_of_index(self._connection, exc):
+                    raise IndexDamagedError(str(self.path), reason) from exc
+                raise
+
+    def reopen(self) -> None:
+        """Close and open again: after the file was replaced. When that fails, the next call tries again."""
+        with self._lock:
+            self._connection.close()
+            self._generation.closed(again=True)
+            self.opened += 1
+            self.common_words.clear()
+            self._connection = self._connect()
+
+    def _usable(self) -> sqlite3.Connection:
+        # Somebody restored a backup over the file, or removed it, while this process held it open: writes to
+        # the old inode would be acknowledged and gone.
+        self.asked += 1
+        if not self._depth and self._generation.moved:
+            self._follow()
+        return self._connection
+
+    def _follow(self) -> None:
+        """Open the file that stands at the path now.
+
+        Raises StoreGoneError where there is none: a new one would be empty, and what is kept in it lost when the file
+        is put back.
+        """
+        held = self._observations()
+        with translated(self.path), contextlib.suppress(sqlite3.ProgrammingError):  # closed by a reopening that failed
+            self._generation.leave(self._connection, patience=self.patience)
+        if not self.path.exists():
+            raise StoreGoneError(str(self.path))
+        self.reopen()
+        was = "" if held is None else f"; the one before it held {held}"
+        news = f"{self.path.name} was replaced while it was open: it holds {self._observations()} observations now{was}"
+        logger.warning("%s: %s", self.path, news)
+        self.news.append(f"{news}. What follows is read and saved there")
+
+    def tell(self) -> list[str]:
+        """What happened to the file since somebody was told, once."""
+        with self._lock:
+            news, self.news = self.news, []
+        return news
+
+    def _observations(self) -> int | None:
+        """How many live observations the open file has; None while none is open."""
+        with contextlib.suppress(sqlite3.Error):
+            return int(self._connection.execute(_COUNT).fetchone()[0])
+        return None

@@ -1,0 +1,170 @@
+"""What one import knows while it runs: what it counted, the projects and sessions its rows belong to."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from engram_py.capture.redact import redact
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import InvalidProjectError
+from engram_py.observations.validation import SESSION_ID_LIMIT, clean_content
+from engram_py.projects import table as project_table
+from engram_py.projects.identities import Identities
+from engram_py.projects.names import normalize_project
+from engram_py.sessions import table as session_table
+from engram_py.upkeep.values import Counts
+
+if TYPE_CHECKING:
+    from engram_py.interchange.values import ExportIn
+
+HERE_ALREADY = "here already, as new or newer"
+DESTROYED = "destroyed, here or where it comes from"
+_MOST_KEPT_ID = 10**9
+RECOVERED_SESSION = session_table.MADE_UP
+EPOCH = "1970-01-01T00:00:00.000Z"
+_UNKNOWN_PROJECT = "unknown"
+_MOST_WARNINGS = 20
+_SHOWN_CHARS = 80
+
+
+class Ledger:
+    """Shared by the parts of one import, inside its transaction."""
+
+    def __init__(self, store: Store, journal: Journal, document: ExportIn) -> None:
+        self.store = store
+        self.journal = journal
+        self.document = document
+        self.own = document.engram_py
+        self.counts = {
+            "sessions": Counts(len(document.sessions)),
+            "observations": Counts(len(document.observations)),
+            "prompts": Counts(len(document.prompts)),
+            "relations": Counts(len(document.relations)),
+            "versions": Counts(len(self.own.versions)),
+            "tombstones": Counts(len(document.prompt_tombstones) + len(self.own.tombstones)),
+        }
+        self.observation_ids = LocalIds(store, "observations", (row.id for row in document.observations))
+        self.prompt_ids = LocalIds(store, "user_prompts", (row.id for row in document.prompts))
+        self.redacted = 0
+        # Only what this very memory exported may say where a row came from.
+        self.trusted = bool(self.own.device) and self.own.device == journal.device()
+        self._identities = Identities(store, journal)
+        self._projects: dict[str | None, str] = {}
+        self._sessions: set[str] = set()
+        self._warnings: list[str] = []
+        self._unsaid = 0
+        self._buried = {(row[0], row[1]) for row in store.rows("select entity, entity_key from tombstones")}
+
+    @cached_property
+    def clock(self) -> str:
+        """The clock of everything this import writes: it is one change. An import that changes nothing takes none."""
+        return self.journal.stamp()
+
+    @cached_property
+    def now(self) -> str:
+        return self.journal.now()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        more = (f"and {self._unsaid} more",) if self._unsaid else ()
+        return (*self._warnings, *more)
+
+    def warn(self, text: str) -> None:
+        if len(self._warnings) < _MOST_WARNINGS:
+            self._warnings.append(text)
+        else:
+            self._unsaid += 1
+
+    def buried(self, entity: str, key: str) -> bool:
+        """Whether this was hard-deleted here, or in the memory that was exported: it does not come back."""
+        return (entity, key) in self._buried
+
+    def bury(self, entity: str, key: str) -> None:
+        self._buried.add((entity, key))
+
+    def changed(self, entity: str, key: str, project: str) -> None:
+        self.journal.changed(entity, key, project=project, clock=self.clock)
+
+    def clean(self, text: str | None) -> str | None:
+        """A text without its secrets, None for an empty one."""
+        text = without_nul(text)
+        if not text.strip():
+            return None
+        cleaned, _, redacted = clean_content(text)
+        self.redacted += redacted
+        return cleaned
+
+    def project(self, name: str | None) -> str:
+        """The project a row belongs to, made when it is new."""
+        if name not in self._projects:
+            self._projects[name] = self._resolved(name)
+        return self._projects[name]
+
+    def _resolved(self, name: str | None) -> str:
+        try:
+            project = self._identities.canonical(normalize_project(name or _UNKNOWN_PROJECT))
+        except InvalidProjectError:
+            project = _UNKNOWN_PROJECT
+            self.warn(f"{(name or '')[:_SHOWN_CHARS]!r} is not a project name; its rows went to {project}")
+        if not project_table.exists(self.store, project):
+            self._identities.create(project)
+        return project
+
+    def parent(self, session_id: str | None, project: str) -> str:
+        """The session a row belongs to; one that neither side holds is made as a stub."""
+        wanted = session_key(session_id)
+        of_nobody = not wanted or self.buried("session", wanted)
+        if of_nobody:
+            wanted = f"import-{project}"
+        if wanted not in self._sessions:
+            if session_table.by_id(self.store, wanted) is None:
+                started_at = self.now if of_nobody else EPOCH
+                self.insert_session(wanted, project, {"directory": RECOVERED_SESSION, "started_at": started_at})
+            self._sessions.add(wanted)
+        return wanted
+
+    def insert_session(self, session_id: str, project: str, values: dict[str, str | None]) -> None:
+        row = {"id": session_id, "project": project, "updated_at": self.now, "clock": self.clock}
+        self.store.insert("sessions", row | values)
+        self.changed("session", session_id, project)
+
+
+class LocalIds:
+    """Gives rows that had a number elsewhere the same one here, where no row has or ever had it."""
+
+    def __init__(self, store: Store, table: str, offered: Iterable[object]) -> None:
+        """``offered`` are the numbers that will be asked for: a row whose own is taken gets one beyond all of them."""
+        self._used = int(store.value("select coalesce(max(seq), 0) from sqlite_sequence where name = :t", t=table))
+        self._last = max([self._used, *(number for one in offered if (number := _id_of(one)))])
+        self._given: set[int] = set()
+
+    def of(self, offered: object) -> int:
+        number = _id_of(offered)
+        if number <= self._used or number in self._given:
+            number = self._last = self._last + 1
+        self._given.add(number)
+        return number
+
+
+def _id_of(offered: object) -> int:
+    """A number as an id that may be kept; 0 for what is none."""
+    usable = isinstance(offered, int) and not isinstance(offered, bool) and 0 < offered <= _MOST_KEPT_ID
+    return offered if usable else 0  # type: ignore[return-value]
+
+
+def session_key(session_id: str | None) -> str:
+    return redact((session_id or "").strip()[:SESSION_ID_LIMIT]).text
+
+
+def without_nul(text: str | None) -> str:
+    return (text or "").replace("\0", "")
+
+
+def derived_id(prefix: str, *parts: str | None) -> str:
+    """An identity for a row that came without one; the same row always gets the same."""
+    joined = "\n".join(part or "" for part in parts)
+    return f"{prefix}-{hashlib.sha256(joined.encode(errors='replace')).hexdigest()[:16]}"

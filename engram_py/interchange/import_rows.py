@@ -1,0 +1,221 @@
+"""Imports what stands around the observations: sessions, prompts, relations, aliases, tombstones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engram_py.database import journal_table
+from engram_py.errors import InvalidProjectError
+from engram_py.interchange.import_file import moment_of
+from engram_py.interchange.import_ledger import (
+    DESTROYED,
+    HERE_ALREADY,
+    RECOVERED_SESSION,
+    Ledger,
+    derived_id,
+    session_key,
+)
+from engram_py.observations import relations_table as relation_table
+from engram_py.observations import table as observation_table
+from engram_py.observations.relation_values import VERBS
+from engram_py.projects import table as project_table
+from engram_py.projects.names import normalize_project
+from engram_py.sessions import table as session_table
+from engram_py.text.derived_terms import derived_terms
+
+if TYPE_CHECKING:
+    from engram_py.interchange.values import OwnTombstone, PromptIn, PromptTombstoneIn, RelationIn, SessionIn
+
+_MODES = ("shared", "project_owned")
+_RELATION_VERBS = frozenset({*VERBS, "pending"})
+_WHOLE_SECOND = len("2026-01-02T03:04:05")
+
+# Whether a thing that a tombstone names is here.
+_LIVE = {
+    "session": "select 1 from sessions where id = :key",
+    "observation": "select 1 from observations where sync_id = :key",
+    "prompt": "select 1 from user_prompts where sync_id = :key",
+    "relation": "select 1 from memory_relations where sync_id = :key",
+    "project": "select 1 from projects where name = :key",
+    "alias": "select 1 from project_aliases where alias = :key",
+}
+
+
+def import_tombstones(ledger: Ledger) -> None:
+    """Take over what was destroyed elsewhere, so that it does not come back with an older file.
+
+    What is here stays: a file from somewhere else never destroys anything.
+    """
+    for stone in ledger.document.prompt_tombstones:
+        _bury(ledger, "prompt", stone.sync_id, stone)
+    for other in ledger.own.tombstones:
+        _bury(ledger, other.entity, other.entity_key, other)
+
+
+def _bury(ledger: Ledger, entity: str, key: str, stone: PromptTombstoneIn | OwnTombstone) -> None:
+    counts = ledger.counts["tombstones"]
+    if ledger.buried(entity, key):
+        counts.skip("known already")
+        return
+    if ledger.store.row(_LIVE[entity], key=key):
+        counts.skip("what they name is here, and an import destroys nothing")
+        return
+    counts.new += 1
+    ledger.bury(entity, key)
+    project, deleted_at = stone.project or "", moment_of(stone.deleted_at) or ledger.now
+    journal_table.bury(
+        ledger.store,
+        entity=entity,
+        entity_key=key,
+        project=project,
+        session_id=stone.session_id,
+        deleted_at=deleted_at,
+        clock=ledger.clock,
+    )
+    names = {"entity": entity, "entity_key": key, "project": project, "clock": ledger.clock}
+    journal_table.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
+
+
+def import_session(ledger: Ledger, row: SessionIn) -> None:
+    """A session that is not here. One that is keeps what it has, unless it was only made up for its rows."""
+    counts = ledger.counts["sessions"]
+    key = session_key(row.id)
+    known = session_table.by_id(ledger.store, key)
+    nothing_new = known is not None and (known.directory != RECOVERED_SESSION or row.directory == RECOVERED_SESSION)
+    if not key:
+        counts.reject("no id")
+        return
+    if nothing_new or ledger.buried("session", key):
+        counts.skip(HERE_ALREADY if nothing_new else DESTROYED)
+        return
+    values = _session_values(ledger, row)
+    if known is None:
+        ledger.insert_session(key, ledger.project(row.project), values)
+        counts.new += 1
+    else:
+        ledger.store.update("sessions", {"id": key}, values | {"clock": ledger.clock})
+        ledger.changed("session", key, known.project)
+        counts.newer += 1
+
+
+def _session_values(ledger: Ledger, row: SessionIn) -> dict[str, str | None]:
+    own = ledger.own.sessions.get(row.id)
+    precise = own.model_dump() if own else {}
+    return {
+        "directory": ledger.clean(row.directory) or "",
+        "agent": ledger.clean(precise.get("agent")) or "",
+        "ownership_mode": row.ownership_mode if row.ownership_mode in _MODES else "shared",
+        "started_at": moment_of(precise.get("started_at")) or moment_of(row.started_at) or ledger.now,
+        "ended_at": moment_of(precise.get("ended_at")) or moment_of(row.ended_at),
+        "summary": ledger.clean(row.summary),
+        "updated_at": moment_of(precise.get("updated_at")) or ledger.now,
+    }
+
+
+def import_prompt(ledger: Ledger, row: PromptIn) -> None:
+    counts = ledger.counts["prompts"]
+    sync_id = row.sync_id or derived_id("prompt", row.session_id, row.created_at, row.content)
+    buried = ledger.buried("prompt", sync_id)
+    if buried or ledger.store.row(_LIVE["prompt"], key=sync_id):
+        counts.skip(DESTROYED if buried else HERE_ALREADY)
+        return
+    text = ledger.clean(row.content)
+    if text is None:
+        counts.skip("empty")
+        return
+    project = ledger.project(row.project)
+    values = {
+        "id": ledger.prompt_ids.of(row.id),
+        "sync_id": sync_id,
+        "session_id": ledger.parent(row.session_id, project),
+        "project": project,
+        "content": text,
+        "terms": derived_terms(text),
+        "created_at": moment_of(row.created_at) or ledger.now,
+        "clock": ledger.clock,
+    }
+    ledger.store.insert("user_prompts", values)
+    ledger.changed("prompt", sync_id, project)
+    counts.new += 1
+
+
+def import_relation(ledger: Ledger, row: RelationIn) -> None:
+    """A relation that is new or newer; without one of its ends it is kept as orphaned."""
+    counts = ledger.counts["relations"]
+    if row.relation not in _RELATION_VERBS:
+        counts.reject("no verdict")
+        ledger.warn(f"relation {row.sync_id[:80]!r} left out: {row.relation[:80]!r} is no verdict")
+        return
+    known = relation_table.by_sync_id(ledger.store, row.sync_id)
+    updated = moment_of(row.updated_at) or moment_of(row.created_at) or ledger.now
+    whole = all(_is_end(ledger, end) for end in (row.source_id, row.target_id))
+    own = ledger.own.relations.get(row.sync_id)
+    status = (own or row).judgment_status if whole else "orphaned"
+    # Engram keeps whole seconds. Whatever its age, one that was without an end here and has both now is told again.
+    stale = known is not None and updated[:_WHOLE_SECOND] <= known.updated_at[:_WHOLE_SECOND]
+    if known is not None and known.judgment_status == "orphaned" and status != "orphaned":
+        stale = False
+    buried = ledger.buried("relation", row.sync_id)
+    if stale or buried:
+        counts.skip(DESTROYED if buried else HERE_ALREADY)
+        return
+    values = _relation_values(ledger, row, status=status, updated=updated)
+    if known is None:
+        ledger.store.insert("memory_relations", values)
+        counts.new += 1
+    else:
+        ledger.store.update("memory_relations", {"id": known.id}, values)
+        counts.newer += 1
+    ledger.changed("relation", row.sync_id, values["project"])
+
+
+def _relation_values(ledger: Ledger, row: RelationIn, *, status: str, updated: str) -> dict[str, Any]:
+    ends = [observation_table.by_sync_id(ledger.store, end) for end in (row.source_id, row.target_id)]
+    said = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model")
+    return {
+        **row.model_dump(include={"sync_id", "source_id", "target_id", "relation", "confidence", "session_id"}),
+        **{name: ledger.clean(getattr(row, name)) for name in said},
+        "judgment_status": status,
+        "project": next((end.project for end in ends if end), ""),
+        "superseded_at": moment_of(row.superseded_at),
+        "created_at": moment_of(row.created_at) or updated,
+        "updated_at": updated,
+        "clock": ledger.clock,
+    }
+
+
+def _is_end(ledger: Ledger, reference: str) -> bool:
+    return reference.startswith("entity:") or ledger.store.row(_LIVE["observation"], key=reference) is not None
+
+
+def link_superseded(ledger: Ledger) -> None:
+    """Point relations at the ones that replaced them, which may stand later in the file."""
+    for row in ledger.document.relations:
+        if row.superseded_by_relation_sync_id:
+            ledger.store.execute(
+                """
+                update memory_relations
+                set superseded_by_relation_id = (select id from memory_relations where sync_id = :by)
+                where sync_id = :sync_id and superseded_by_relation_id is null
+                """,
+                sync_id=row.sync_id,
+                by=row.superseded_by_relation_sync_id,
+            )
+
+
+def import_aliases(ledger: Ledger) -> None:
+    """Other names of projects, where no project or alias of that name is here."""
+    for name, target in ledger.own.aliases.items():
+        try:
+            alias = normalize_project(name)
+        except InvalidProjectError as exc:
+            ledger.warn(f"alias left out: {exc.message}")
+            continue
+        taken = project_table.exists(ledger.store, alias) or project_table.target_of_alias(ledger.store, alias)
+        if taken or ledger.buried("alias", alias):
+            continue
+        project = ledger.project(target)
+        if project != alias:
+            values = {"alias": alias, "project": project, "created_at": ledger.now, "clock": ledger.clock}
+            ledger.store.insert("project_aliases", values)
+            ledger.changed("alias", alias, project)

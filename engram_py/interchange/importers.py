@@ -1,0 +1,163 @@
+"""Takes over what other programs kept: each row labelled with its origin, none of it twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import EngramError, InvalidArgumentError, InvalidProjectError, InvalidSourceError
+from engram_py.interchange.import_ledger import session_key, without_nul
+from engram_py.observations import table
+from engram_py.observations.validation import clean_content
+from engram_py.projects.identities import Identities
+from engram_py.projects.names import normalize_project
+from engram_py.sessions import table as session_table
+from engram_py.text.normalize import content_hash
+from engram_py.upkeep.values import Imported
+
+if TYPE_CHECKING:
+    from engram_py.interchange.sources.draft import Source
+    from engram_py.interchange.values import ExportIn, ObservationIn, PromptIn
+
+Progress = Callable[[int, int], None]
+
+# kind → (where its program keeps it, below the home directory; what it is)
+KINDS: dict[str, tuple[str, str]] = {
+    "claude-memory": (".claude/projects", "Claude Code's own memory files"),
+    "claude-transcripts": (".claude/projects", "Claude Code's transcripts: prompts and key learnings"),
+    "instructions": ("", "sections of CLAUDE.md, AGENTS.md and their like"),
+    "claude-mem": (".claude-mem/claude-mem.db", "claude-mem's database"),
+    "server-memory": ("", "the reference server-memory's JSON lines"),
+    "basic-memory": ("basic-memory", "basic-memory's Markdown notes"),
+    "engram": (".engram/engram.db", "Engram's database"),
+}
+
+
+class _DryRunEnded(Exception):
+    """Rolls a dry run back."""
+
+
+class Adopting:
+    """Imports from sources of other programs. Reading them again adds only what is new in them."""
+
+    def __init__(self, store: Store, journal: Journal) -> None:
+        self._store = store
+        self._journal = journal
+        self._identities = Identities(store, journal)
+
+    def adopt(
+        self,
+        kind: str,
+        path: Path,
+        *,
+        project: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Imported:
+        """Import all of a source, or nothing. ``project`` files all of it there; otherwise each row says where it was.
+
+        A text that a project has already is skipped, wherever it came from; a row of a memory that names its rows as
+        this one does is known by its name alone. ``dry_run`` counts and writes nothing.
+
+        Raises InvalidArgumentError, InvalidProjectError, InvalidSourceError.
+        """
+        from engram_py.database.compaction import IMPORT_SHARE, compacted
+        from engram_py.interchange.import_run import run_import
+
+        source = _read(kind, path, normalize_project(project) if project else None)
+        document = source.document()
+        warnings = list(source.notes)
+        started = time.monotonic()
+        try:
+            with self._store.transaction():
+                known = (0, 0)
+                if not source.identified:
+                    known = self._without_known(document), self._without_known_prompts(document)
+                ledger = run_import(self._store, self._journal, document, progress)
+                if dry_run:
+                    raise _DryRunEnded
+        except _DryRunEnded:
+            warnings.insert(0, "dry run: nothing was written")
+        else:
+            compacted(self._store, seconds=IMPORT_SHARE * (time.monotonic() - started))
+        for name, rows in zip(("observations", "prompts"), known, strict=True):
+            ledger.counts[name].read += rows
+            ledger.counts[name].skip("the same text is here", rows=rows)
+        for (name, reason), rows in source.left_out.items():
+            ledger.counts[name].read += rows
+            ledger.counts[name].reject(reason, rows=rows)
+        return Imported(
+            str(path), kind, **ledger.counts, redacted=ledger.redacted, warnings=(*warnings, *ledger.warnings)
+        )
+
+    def _without_known(self, document: ExportIn) -> int:
+        """Take out the observations whose text their project has; how many there were."""
+        seen: set[tuple[str, str]] = set()
+        fresh = [row for row in document.observations if not self._is_known(row, seen)]
+        known = len(document.observations) - len(fresh)
+        document.observations = fresh
+        return known
+
+    def _is_known(self, row: ObservationIn, seen: set[tuple[str, str]]) -> bool:
+        try:
+            digest = content_hash(clean_content(without_nul(row.content))[0])
+            project = self._identities.canonical(normalize_project(row.project or "unknown"))
+        except (EngramError, InvalidProjectError):
+            return False  # the import says what is wrong with it
+        if (project, digest) in seen:
+            return True
+        seen.add((project, digest))
+        return table.hash_exists(self._store, content_hash=digest, project=project) is not None
+
+    def _without_known_prompts(self, document: ExportIn) -> int:
+        """Take out the prompts that their session has in the same words; how many there were."""
+        seen: set[tuple[str, str]] = set()
+        fresh = [row for row in document.prompts if not self._is_known_prompt(row, seen)]
+        known = len(document.prompts) - len(fresh)
+        document.prompts = fresh
+        return known
+
+    def _is_known_prompt(self, row: PromptIn, seen: set[tuple[str, str]]) -> bool:
+        session_id = session_key(row.session_id)
+        if not session_id:
+            return False
+        try:
+            text = clean_content(without_nul(row.content))[0]
+            project = self._identities.canonical(normalize_project(row.project or "unknown"))
+        except (EngramError, InvalidProjectError):
+            return False  # the import says what is wrong with it
+        if (session_id, text) in seen:
+            return True
+        seen.add((session_id, text))
+        session = session_table.by_id(self._store, session_id)
+        projects = {project, session.project} if session is not None else {project}
+        return any(
+            session_table.equal_prompt(self._store, session_id=session_id, project=one, content=text)
+            for one in projects
+        )
+
+
+def _read(kind: str, path: Path, project: str | None) -> Source:
+    from engram_py.interchange.sources import databases, files, transcripts
+    from engram_py.interchange.sources.draft import Source
+
+    readers = {
+        "claude-memory": files.read_memory_folder,
+        "claude-transcripts": transcripts.read_transcripts,
+        "instructions": files.read_instructions,
+        "claude-mem": databases.read_claude_mem,
+        "server-memory": files.read_server_memory,
+        "basic-memory": files.read_basic_memory,
+        "engram": databases.read_engram,
+    }
+    if kind not in readers:
+        raise InvalidArgumentError("from", kind, expected=f"one of {', '.join(KINDS)}")
+    if not path.exists():
+        raise InvalidSourceError(str(path), kind, "it is not there")
+    source = Source(kind, path, project)
+    readers[kind](source)
+    return source

@@ -1,0 +1,194 @@
+"""What a source is read into: the rows of an export, each with an identity that the next reading gives it again."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from engram_py.errors import InvalidSourceError
+from engram_py.files import read_bounded, real_path, reason
+from engram_py.interchange.import_ledger import derived_id
+from engram_py.interchange.values import (
+    ExportIn,
+    ObservationIn,
+    OwnBlock,
+    OwnTombstone,
+    OwnVersion,
+    PromptIn,
+    PromptTombstoneIn,
+    RelationIn,
+    SessionIn,
+)
+from engram_py.projects.locate import Locator
+from engram_py.projects.names import slug_project
+from engram_py.times import canonical, to_text
+
+MOST_FILES = 10_000
+MOST_FILE_BYTES = 4 * 1024 * 1024
+_MOST_NOTES = 20
+_TITLE_CHARS = 200
+
+
+@dataclass
+class Source:
+    """One source while it is read. ``project`` is what its user named for all of it, None lets each row decide."""
+
+    kind: str
+    path: Path
+    project: str | None
+    sessions: dict[str, SessionIn] = field(default_factory=dict)
+    observations: list[ObservationIn] = field(default_factory=list)
+    prompts: list[PromptIn] = field(default_factory=list)
+    relations: list[RelationIn] = field(default_factory=list)
+    prompt_tombstones: list[PromptTombstoneIn] = field(default_factory=list)
+    versions: list[OwnVersion] = field(default_factory=list)
+    tombstones: list[OwnTombstone] = field(default_factory=list)
+    # Whether its rows came with the identities that this memory knows them by.
+    identified: bool = False
+    # Rows that could not be read, by kind and reason.
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    _locator: Locator = field(default_factory=Locator)
+
+    def observation(self, *identity: object, title: str, content: str, project: str | None, **more: Any) -> None:
+        """Keep a text. ``identity`` names it within this kind of source, whatever it says."""
+        self.observations.append(
+            ObservationIn(
+                sync_id=derived_id("obs", self.kind, *map(str, identity)),
+                title=" ".join(title.split())[:_TITLE_CHARS] or None,
+                content=content,
+                project=self.project or project,
+                tool_name=f"import:{self.kind}",
+                **more,
+            )
+        )
+
+    def prompt(
+        self, *identity: object, content: str, session_id: str, project: str | None, said_at: str | None
+    ) -> None:
+        self.prompts.append(
+            PromptIn(
+                sync_id=derived_id("prompt", self.kind, *map(str, identity)),
+                session_id=session_id,
+                content=content,
+                project=self.project or project,
+                created_at=said_at,
+            )
+        )
+
+    def session(self, session_id: str, *, project: str | None, directory: str = "", **more: Any) -> None:
+        if session_id not in self.sessions:
+            named = self.project or project
+            self.sessions[session_id] = SessionIn(id=session_id, project=named, directory=directory, **more)
+
+    def document(self) -> ExportIn:
+        """All of it as an export that came from elsewhere."""
+        return ExportIn(
+            version="0.2.0",
+            sessions=list(self.sessions.values()),
+            observations=self.observations,
+            prompts=self.prompts,
+            relations=self.relations,
+            prompt_tombstones=self.prompt_tombstones,
+            engram_py=OwnBlock(versions=self.versions, tombstones=self.tombstones),
+        )
+
+    def note(self, text: str) -> None:
+        if len(self.notes) < _MOST_NOTES:
+            self.notes.append(text)
+
+    def place(self, directory: str) -> str | None:
+        """The project of a directory somebody worked in; of one that is gone, by its name."""
+        if not directory:
+            return None
+        path = Path(directory)
+        try:
+            there = path.is_dir()
+        except (OSError, ValueError):
+            return None
+        return self._locator.locate(path).name if there else slug_project(path.name)
+
+    def files(self, *suffixes: str) -> Iterator[Path]:
+        """The files of the source with one of these endings, in a steady order; links out of it are not followed."""
+        if self.path.is_file():
+            yield self.path
+            return
+        if not self.path.is_dir():
+            raise InvalidSourceError(str(self.path), self.kind, "it is not there")
+        count, root = 0, real_path(self.path)
+        for folder, folders, names in os.walk(self.path):
+            folders[:] = sorted(name for name in folders if name not in (".git", "node_modules", ".venv"))
+            for name in sorted(names):
+                if name.lower().endswith(suffixes):
+                    if not real_path(Path(folder) / name).is_relative_to(root):
+                        self.note(f"{Path(folder) / name} was left out: it is a link out of {self.path}")
+                        continue
+                    count += 1
+                    if count > MOST_FILES:
+                        self.note(f"more than {MOST_FILES:,} files; the rest was not read")
+                        return
+                    yield Path(folder) / name
+
+    def text(self, path: Path) -> str | None:
+        """A file's text; what cannot be read is noted and left out."""
+        try:
+            return read_bounded(path, MOST_FILE_BYTES).decode("utf-8-sig", "replace")
+        except OSError as exc:
+            self.note(f"{path} was left out: {reason(exc)}")
+            return None
+
+    def relative(self, path: Path) -> str:
+        """A file's path within the source, for people to read."""
+        return path.relative_to(self.path).as_posix() if path != self.path else path.name
+
+    def standing(self, path: Path, project: str | None) -> tuple[str, ...]:
+        """What tells a file or folder from all others, as the beginning of an identity: whose it is, and where it is
+        in its repository, which every working copy has alike; outside of one, where it is on this machine."""
+        real = real_path(path)
+        location = self._locator.locate(real.parent)
+        repository = location.repository
+        root = real_path(repository.root) if repository else None
+        if root is None or location.name is None or not real.is_relative_to(root):
+            return (self.project or project or "", real.as_posix())
+        return (self.project or project or "", location.name, real.relative_to(root).as_posix())
+
+
+def changed_at(path: Path) -> str | None:
+    """When a file was last written, as the memory writes times."""
+    try:
+        return to_text(datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    except (OSError, ValueError, OverflowError):
+        return None
+
+
+def moment(value: object) -> str | None:
+    """A time in another program's writing: text, seconds or milliseconds since 1970."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        seconds = value / 1000 if abs(value) > 10**11 else value
+        try:
+            return to_text(datetime.fromtimestamp(seconds, UTC))
+        except (ValueError, OverflowError, OSError):
+            return None
+    try:
+        return canonical(str(value)[:40])
+    except OverflowError:
+        return None
+
+
+def text_of(value: object) -> str:
+    """A value as text; nothing for what is none."""
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def joined(parts: Iterable[tuple[str, str]]) -> str:
+    """Labelled paragraphs, those without text left out."""
+    return "\n\n".join(
+        f"**{label}**: {text.strip()}" if label else text.strip() for label, text in parts if text.strip()
+    )

@@ -1,0 +1,179 @@
+"""Sources that are files of text: memory folders, instructions, basic-memory's notes, server-memory's graph."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from engram_py.errors import InvalidSourceError
+from engram_py.files import open_regular
+from engram_py.interchange.sources.draft import Source, changed_at, joined, moment
+from engram_py.text.markdown import front_matter, sections
+
+_LEAST_CHARS = 20
+_SHORT_SHOWN, _SHORT_SHOWN_CHARS = 3, 80
+# What Claude Code's memory files call their kinds, in this memory's words.
+_KINDS = {"user": "preference", "feedback": "preference", "project": "discovery", "reference": "note"}
+_INDEX, _FOLDER = "memory.md", "memory"
+_INSTRUCTIONS = ("claude.md", "agents.md", "claude.local.md", "gemini.md", "qwen.md")
+
+
+def read_memory_folder(source: Source) -> None:
+    """Claude Code's own memory: ``~/.claude/projects/<project>/memory/*.md``, or one such folder."""
+    for path in source.files(".md"):
+        if source.path.is_dir() and _FOLDER not in (source.path.name, *path.relative_to(source.path).parts[:-1]):
+            continue
+        text = source.text(path)
+        if text is None:
+            continue
+        about, body = front_matter(text)
+        if path.name.lower() == _INDEX and _only_links(body):
+            continue
+        title = about.get("description") or about.get("name") or _first_heading(body) or path.stem
+        project = _project_of_folder(source, path.parent.parent)
+        source.observation(
+            *source.standing(path, project),
+            title=title,
+            content=body.strip(),
+            type=_KINDS.get(about.get("type", "").lower(), "note"),
+            project=project,
+            updated_at=changed_at(path),
+        )
+
+
+def read_instructions(source: Source) -> None:
+    """The sections of ``CLAUDE.md``, ``AGENTS.md`` and their like; what engram wrote into them is left out."""
+    for path in source.files(".md"):
+        if path != source.path and path.name.lower() not in _INSTRUCTIONS:
+            continue
+        text = source.text(path)
+        project = source.place(str(path.absolute().parent))
+        seen: Counter[str] = Counter()
+        short: list[str] = []
+        for one in sections(text) if text is not None else ():
+            heading = " / ".join(one.headings)
+            seen[heading] += 1
+            if len(one.text) < _LEAST_CHARS:
+                short.append(heading or "before the first heading")
+                continue
+            source.observation(
+                *source.standing(path, project),
+                heading,
+                seen[heading],
+                title=f"{path.name}: {heading}" if heading else path.name,
+                content=one.text,
+                type="policy",
+                project=project,
+                updated_at=changed_at(path),
+            )
+        _say_short(source, path, short)
+
+
+def _say_short(source: Source, path: Path, headings: list[str]) -> None:
+    if not headings:
+        return
+    named = "; ".join(one[:_SHORT_SHOWN_CHARS] for one in headings[:_SHORT_SHOWN])
+    more = f" and {len(headings) - _SHORT_SHOWN} more" if len(headings) > _SHORT_SHOWN else ""
+    source.note(
+        f"{source.relative(path)}: {len(headings)} section(s) shorter than {_LEAST_CHARS} characters were left out"
+        f" ({named}{more}); keep what matters of them with `engram save`"
+    )
+
+
+def read_basic_memory(source: Source) -> None:
+    """basic-memory's notes: Markdown with a title, a type, a permalink and tags before it."""
+    project = source.place(str(source.path.absolute()))
+    for path in source.files(".md"):
+        text = source.text(path)
+        if text is None:
+            continue
+        about, body = front_matter(text)
+        tags = about.get("tags", "")
+        source.observation(
+            *source.standing(source.path, project),
+            about.get("permalink") or source.relative(path),
+            title=about.get("title") or _first_heading(body) or path.stem,
+            content=joined([("", body), ("Tags", tags)]),
+            type=about.get("type") or "note",
+            project=project,
+            created_at=moment(about.get("created") or None),
+            updated_at=moment(about.get("modified") or about.get("updated") or None) or changed_at(path),
+        )
+
+
+def read_server_memory(source: Source) -> None:
+    """The reference server-memory's graph: a line of JSON for each entity and each relation."""
+    text = source.text(source.path)
+    if text is None:
+        raise InvalidSourceError(str(source.path), source.kind, "it cannot be read")
+    entities: dict[str, dict[str, Any]] = {}
+    links: dict[str, list[str]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        value = _object(line)
+        said = value.get("type") if value else None
+        if value and said == "entity" and isinstance(value.get("name"), str):
+            entities[value["name"]] = value
+        elif value and said == "relation":
+            links.setdefault(str(value.get("from")), []).append(f"{value.get('relationType')} {value.get('to')}")
+        else:
+            source.note(f"line {number} was left out: neither an entity nor a relation")
+    if not entities:
+        raise InvalidSourceError(str(source.path), source.kind, "there is no entity in it")
+    project = source.place(str(source.path.absolute().parent))
+    for name, value in entities.items():
+        listed = value.get("observations")
+        facts = [str(one) for one in listed] if isinstance(listed, list) else []
+        label = str(value.get("entityType") or "")
+        lines = [f"- {one}" for one in (*facts, *links.get(name, ()))]
+        source.observation(
+            *source.standing(source.path, project),
+            name,
+            title=f"{name} ({label})" if label else name,
+            content="\n".join(lines) or name,
+            type="fact",
+            project=project,
+            updated_at=changed_at(source.path),
+        )
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _only_links(body: str) -> bool:
+    lines = [line.strip() for line in body.splitlines() if line.strip() and not line.startswith("#")]
+    return all(line.startswith(("- [", "* [")) for line in lines)
+
+
+def _first_heading(body: str) -> str:
+    return next((one.headings[-1] for one in sections(body) if one.headings), "")
+
+
+def _project_of_folder(source: Source, folder: Path) -> str | None:
+    """The project of a folder of ``~/.claude/projects``: where its transcripts say they were made, else by its name,
+    which is the path with a dash for everything else."""
+    for transcript in sorted(folder.glob("*.jsonl"))[:3]:
+        if directory := directory_of(transcript):
+            return source.place(directory)
+    return folder.name.rpartition("-")[2] or None
+
+
+def directory_of(transcript: Path) -> str:
+    """Where a session of Claude Code worked, by the first of its lines that says so."""
+    try:
+        with open_regular(transcript) as lines:
+            for _ in range(50):
+                value = _object(lines.readline(1_000_000).decode("utf-8", "replace"))
+                if value and isinstance(value.get("cwd"), str):
+                    return str(value["cwd"])
+    except OSError:
+        return ""
+    return ""

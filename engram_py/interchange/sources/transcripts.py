@@ -1,0 +1,82 @@
+"""Transcripts of Claude Code: what its user asked for, and the learnings its agent listed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from engram_py.capture.passive import learning_title, parse_learnings
+from engram_py.capture.small_talk import is_trivial
+from engram_py.files import open_regular, reason
+from engram_py.interchange.sources.draft import Source, moment
+from engram_py.interchange.sources.files import directory_of
+from engram_py.sessions.transcript_formats import turn_of
+from engram_py.sessions.turn_values import Turn
+
+MOST_LINE_BYTES = 4 * 1024 * 1024
+_MOST_PROMPT_CHARS = 50_000
+
+
+def read_transcripts(source: Source) -> None:
+    """``~/.claude/projects/*/*.jsonl``, or one file: its prompts, and the items of its Key Learnings sections.
+
+    What else was said stays where it is. A line that is cut off or too long says nothing.
+    """
+    for path in source.files(".jsonl"):
+        directory = directory_of(path)
+        project = source.place(directory)
+        session_id = path.stem[:100]
+        found = False
+        try:
+            for turn in _turns(path):
+                found = True
+                _take(source, turn, session_id, project)
+        except OSError as exc:
+            source.note(f"{path} was left out: {reason(exc)}")
+        if found:
+            source.session(session_id, project=project, directory=directory)
+
+
+def _take(source: Source, turn: Turn, session_id: str, project: str | None) -> None:
+    said_at = moment(turn.said_at)
+    if turn.role == "user" and not turn.agent:
+        text = turn.content[:_MOST_PROMPT_CHARS]
+        if is_trivial(text):  # the hook keeps none of these either
+            return
+        source.prompt(session_id, turn.key, content=text, session_id=session_id, project=project, said_at=said_at)
+    elif turn.role == "assistant":
+        for number, learning in enumerate(parse_learnings(turn.content)):
+            source.observation(
+                session_id,
+                turn.key,
+                number,
+                title=learning_title(learning),
+                content=learning,
+                type="passive",
+                project=project,
+                session_id=session_id,
+                created_at=said_at,
+                updated_at=said_at,
+            )
+
+
+def _turns(path: Path) -> list[Turn]:
+    """The turns of a transcript that has a session's own shape; of any other file none."""
+    turns = []
+    with open_regular(path) as lines:
+        while line := lines.readline(MOST_LINE_BYTES):
+            if not line.endswith(b"\n") and len(line) == MOST_LINE_BYTES:
+                while len(rest := lines.readline(MOST_LINE_BYTES)) == MOST_LINE_BYTES and not rest.endswith(b"\n"):
+                    pass
+                continue
+            turn = turn_of(line) if _is_object(line) else None
+            if turn is not None:
+                turns.append(turn)
+    return turns
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False

@@ -1,0 +1,342 @@
+"""``engram hook EVENT``: from the arguments and stdin to what the agent reads, in time, always with exit code 0."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from engram_py.interfaces.hooks.answers import agent_in, agent_named, answer, bound_call, listens, session_said
+from engram_py.interfaces.hooks.events import LEAST_LIMIT_MS, LIMITS_MS, MOST_LIMIT_MS, Event, event_named, resumes
+from engram_py.interfaces.hooks.request import MOST_INPUT_BYTES, BadInput, Request, loaded, parse
+from engram_py.interfaces.hooks.watchdog import Watchdog, end
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
+    from engram_py.config import Settings
+    from engram_py.interfaces.hooks.handlers import Call
+
+_CHUNK = 1 << 20
+_COUNTING_SECONDS = 0.05  # for another process's write; the agent has its answer and waits for the end of the hook
+_READING_SHARE = 0.5  # of the time that is left, for the transcripts of other sessions
+_LOOKING_BACK = ("stop", "subagent-stop", "pre-compact", "session-end")
+# Where something was stored that others may want, and where a session wants what others stored.
+_SYNCING = ("session-start", *_LOOKING_BACK)
+_OPTIONS = ("--agent", "--limit-ms", "--pretool", "--data-dir")
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The words after ``engram hook``. Whatever they are, a hook goes on: an agent cannot read a usage message.
+
+    ``always_json``: a script of Engram's plugins asks, which reads an object even where there is nothing to say.
+    """
+
+    event: str = ""
+    agent: str = "unknown"
+    limit_ms: int = 0
+    pretool: str = ""
+    data_dir: str = ""
+    always_json: bool = False
+
+
+def arguments(words: Sequence[str]) -> Arguments:
+    """``EVENT [--agent NAME] [--limit-ms N] [--pretool on|off] [--data-dir DIR]``, also as ``--name=value``."""
+    found: dict[str, str] = {}
+    event = ""
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name in _OPTIONS:
+            found[name] = value if equals else next(rest, "")
+        elif not event and not word.startswith("-"):
+            event = word
+    limit = found.get("--limit-ms", "")
+    prefix, event = agent_in(event)
+    return Arguments(
+        event=event,
+        agent=agent_named(found.get("--agent", "") or prefix),
+        limit_ms=int(limit) if limit.isdecimal() and len(limit) < 10 else 0,
+        pretool=found.get("--pretool", "").lower(),
+        data_dir=found.get("--data-dir", ""),
+        always_json=bool(prefix) and event_named(event) in ("user-prompt", "pre-tool"),
+    )
+
+
+def main(words: Sequence[str]) -> NoReturn:
+    """Run a hook as this process and end it."""
+    gc.disable()  # the process is over before there is anything to collect
+    run = Run(arguments(words))
+    watchdog = Watchdog(run.limit_seconds, ready=run.ready, too_late=run.too_late)
+    run.watchdog = watchdog
+    printed = b""
+    try:
+        printed = run.respond()
+    except BaseException as exc:  # a hook must not break its agent
+        run.note(exc)
+    run.keep_what_is_owed()
+    watchdog.answer(printed)
+    run.afterwards()
+    end()
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of a hook, and what there is to do when it fails or is too late."""
+
+    arguments: Arguments
+    event: Event | None = None
+    request: Request | None = None
+    call: Call | None = None
+    watchdog: Watchdog | None = None
+    settings: Settings | None = None
+    stage: str = "starting"
+    shown_bytes: int = 0
+    _spooled: list[str] = field(default_factory=list)
+    _logged: list[str] = field(default_factory=list)
+
+    @property
+    def limit_seconds(self) -> float:
+        event = event_named(self.arguments.event)
+        default = LIMITS_MS[event] if event else LIMITS_MS["user-prompt"]
+        return min(MOST_LIMIT_MS, max(LEAST_LIMIT_MS, self.arguments.limit_ms or default)) / 1000
+
+    def respond(self) -> bytes:
+        """What to print. Raises whatever goes wrong."""
+        from engram_py.config import load_settings
+
+        folder = Path(self.arguments.data_dir)
+        self.settings = load_settings(data_dir=folder if folder.is_absolute() else None)
+        self.stage = "reading"
+        value = loaded(_stdin(self.arguments.agent))
+        if self.settings.privacy.environment.get("enabled") is False:
+            return b""
+        named = self.arguments.event or str(value.get("hook_event_name", value.get("hookName", "")))
+        self.event = event_named(named)
+        if self.event is None:
+            raise BadInput("unknown_event")
+        if source := resumes(named):
+            value = {"source": source} | value
+        self.request = parse(value, agent=self.arguments.agent, environ=os.environ, here=_here())
+        nothing = b"{}\n" if self.arguments.always_json else b""
+        if self._is_nothing(self.event, self.request, self.settings):
+            return nothing
+        text = self._handled(self.settings, self.request)
+        if self.event == "register":
+            return session_said(text, as_json=os.environ.get("ENGRAM_HOOK_OUTPUT") == "json")
+        if self.request.memory_tool:
+            return bound_call(self.arguments.agent, self.request.bound(text))
+        printed = answer(self.arguments.agent, self.event, text)
+        self.shown_bytes = len(text.encode("utf-8", "replace")) if printed else 0
+        return printed or nothing
+
+    def _is_nothing(self, event: Event, request: Request, settings: Settings) -> bool:
+        """Whether the memory need not even be opened."""
+        if event == "user-prompt":
+            from engram_py.capture.small_talk import is_trivial
+
+            return not request.prompt or is_trivial(request.prompt)
+        wanted = (self.arguments.pretool or settings.hook_pretool) == "on"
+        shows = wanted and request.files and listens(self.arguments.agent, event)
+        return event == "pre-tool" and not (shows or request.memory_tool)
+
+    def _handled(self, settings: Settings, request: Request) -> str:
+        from engram_py.app import Engram
+        from engram_py.doors import through
+        from engram_py.interfaces.hooks.handlers import Call, handle
+
+        assert self.event is not None
+        assert self.watchdog is not None
+        self.stage = "opening"
+        # A model that has to be loaded for one prompt answers too late; words alone find what a prompt deserves.
+        settings = replace(settings, embedder="")
+        app = Engram(settings=settings, directory=request.directory, agent=self.arguments.agent)
+        deadline = self.watchdog.deadline
+        self.call = Call(app, self.event, self.arguments.agent, request, deadline, self.note)
+        self.stage = "working"
+        with through("mcp"):  # what a hook prints is read by the model, which has the tools
+            return handle(self.call)
+
+    def afterwards(self) -> None:
+        """What need not be waited for to answer: store what earlier hooks could not, count what was shown."""
+        self.stage = "afterwards"
+        if self.call is None or not self.call.allowed.enabled:
+            return
+        from contextlib import suppress
+
+        app = self.call.app
+        if self.shown_bytes:
+            app.store.hurry(_COUNTING_SECONDS)
+            with suppress(Exception), app.store.transaction():
+                app.ledger.injected(self.call.request.session_id, self.call.event, self.shown_bytes)
+        with suppress(Exception):
+            if (app.settings.data_dir / "spool").exists():
+                app.spool.drain(until=time.monotonic() + (self.call.deadline - time.monotonic()) * _READING_SHARE)
+            if "usage" in app.__dict__:
+                app.usage.flush()
+        if self.event == "session-start":
+            with suppress(Exception):
+                app.transcripts.prune()
+        if self.event in _SYNCING:
+            self._sync(app)
+
+    def _sync(self, app: Engram) -> None:
+        """Have it sent, where somebody logged in to a server and nothing else on this machine sends it."""
+        from contextlib import suppress
+
+        from engram_py.errors import StoreError
+
+        self.stage = "syncing"
+        try:
+            from engram_py.sync.autosync.errand import begin, is_due
+
+            now = app.journal.moment()
+            if is_due(app.store, app.cloud, now, last=self.event == "session-end"):
+                from engram_py.interfaces.hooks.catching_up import set_out
+
+                set_out(app.settings.data_dir)
+                app.store.hurry(_COUNTING_SECONDS)
+                with suppress(StoreError):  # two may go: of what both send, the server takes one
+                    begin(app.store, now)
+        except Exception as exc:
+            self.note(exc)
+
+    def ready(self) -> bytes:
+        """What can be printed already, while the rest is not done."""
+        if self.event is None or self.call is None:
+            return b""
+        return answer(self.arguments.agent, self.event, self.call.ready)
+
+    # --- when something goes wrong -----------------------------------------------------------------------
+
+    def too_late(self) -> None:
+        self._log("timeout", stage=self.stage, limit_ms=round(self.limit_seconds * 1000))
+        self.keep_what_is_owed()
+
+    def keep_what_is_owed(self) -> None:
+        """What this event had to store and did not: a prompt, what was learned, the end of a session."""
+        if self.request is None:
+            return
+        if self.call is not None and self.call.settled:
+            if self.call.unread and self.event == "session-end":
+                self.spool("end", "")  # no hook of this session will read the rest
+            return
+        if not self._records:
+            if self.event == "session-end":
+                self.spool("end", "")
+            return
+        if self.event == "user-prompt" and self.request.prompt and self.stage != "reading":
+            self.spool("prompt", self.request.prompt)
+            return
+        if self.event in _LOOKING_BACK and self.request.last_message:
+            from engram_py.capture.small_talk import may_teach
+
+            if may_teach(self.request.last_message):
+                self.spool("learnings", self.request.last_message)
+        if self.event == "session-end":
+            self.spool("end", "")
+
+    @property
+    def _records(self) -> bool:
+        """Whether the user lets hooks keep anything, as far as was found out."""
+        if self.call is not None:
+            return self.call.allowed.records
+        return self.settings is None or self.settings.privacy.environment.get("record") is not False
+
+    def spool(self, kind: str, text: str) -> None:
+        """Keep for the next hook what could not be stored now; redacted on the way."""
+        if self.request is None or self.settings is None or f"{kind} {text}" in self._spooled:
+            return
+        from engram_py.sessions import spool_files as spooling
+        from engram_py.times import to_text
+
+        self._spooled.append(f"{kind} {text}")
+        record = {
+            "kind": kind,
+            "content": text,
+            "source": self.event or "",
+            "session_id": self.request.session_id,
+            "transcript": self.request.transcript,
+            "directory": str(self.request.directory),
+            "project": self.settings.project or "",
+            "agent": self.arguments.agent,
+            "at": to_text(self.settings.clock()),
+        }
+        if not spooling.put(self.settings.data_dir, record):
+            self._log("not_spooled")
+
+    def note(self, exc: BaseException) -> None:
+        """Say in the log what failed: the kind and the place of it, never its text, which may be somebody's words."""
+        from engram_py.errors import AmbiguousProjectError, EngramError, StoreError
+
+        if isinstance(exc, BadInput):
+            self._log(str(exc))
+        elif isinstance(exc, StoreError):
+            self._log(exc.code, stage=self.stage, message=exc.message)
+        elif isinstance(exc, EngramError):
+            nowhere = isinstance(exc, AmbiguousProjectError) and self.request and not _is_folder(self.request.directory)
+            self._log("cwd_missing" if nowhere else exc.code, stage=self.stage)
+        else:
+            self._log(type(exc).__name__, stage=self.stage, place=_place(exc))
+
+    def _log(self, reason: str, **details: int | str) -> None:
+        if self.settings is None or reason in self._logged:
+            return
+        from engram_py.upkeep import hook_log
+
+        self._logged.append(reason)
+        event = self.event or self.arguments.event
+        now = self.settings.clock()
+        hook_log.append(
+            self.settings.data_dir, now=now, agent=self.arguments.agent, event=event, reason=reason, **details
+        )
+
+
+def _stdin(agent: str) -> bytes:
+    """What stands on stdin, all of it: an agent whose pipe is closed early may take that for a failure.
+
+    More than the limit is read and dropped. A terminal has nothing to say.
+    """
+    said = os.environ.get("USER_PROMPT", "") if agent == "kiro" else ""
+    if said:  # Kiro's editor before 1.0 leaves stdin open and empty
+        import json
+
+        return json.dumps({"prompt": said}).encode()
+    if sys.stdin is None or os.isatty(0):
+        return b""
+    parts: list[bytes] = []
+    size = 0
+    while chunk := os.read(0, _CHUNK):
+        size += len(chunk)
+        if size <= MOST_INPUT_BYTES + 1:
+            parts.append(chunk)
+    if size > MOST_INPUT_BYTES:
+        raise BadInput("input_too_large")
+    return b"".join(parts)
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(os.environ.get("PWD") or "/")
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _place(exc: BaseException) -> str:
+    """``handlers.py:120``: where it was raised."""
+    trace = exc.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""

@@ -1,0 +1,198 @@
+"""What an agent says on stdin, whoever it is: the fields a hook needs, each checked, nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+# The most that is read of a call; what an agent writes to a file in one call fits many times over.
+MOST_INPUT_BYTES = 8 * 1024 * 1024
+# A prompt is cut to 50,000 bytes when it is stored. Some more is read, so that a secret at that place is seen whole;
+# a text that is cut here is redacted here.
+PROMPT_LIMIT_CHARS = 64_000
+MESSAGE_LIMIT_CHARS = 200_000
+_ID_LIMIT = 200
+_PATH_LIMIT = 4_096
+_MOST_FILES = 5
+
+_SESSION = ("session_id", "sessionId", "conversation_id", "conversationId", "taskId", "trajectory_id")
+_DIRECTORY = ("cwd", "workspace_path", "workspacePath", "directory")
+_ROOTS = ("workspace_roots", "workspaceRoots")
+_PROMPT = ("prompt", "user_prompt", "userPrompt", "message", "text")
+_LAST = ("last_assistant_message", "prompt_response", "lastAssistantMessage", "assistant_response", "response", "text")
+_TASK = ("task", "prompt", "description")
+_FILES = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path", "files")
+# Objects in which some agents put what is particular to an event.
+_INNER = ("userPromptSubmit", "taskStart", "tool_info", "preToolUse", "taskComplete", "taskMetadata")
+_DIRECTORY_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR", "CURSOR_PROJECT_DIR")
+_WRITERS = """
+edit write multiedit notebookedit update replace writefile editfile applypatch fswrite strreplace createfile editfiles
+writetofile replaceinfile searchreplace strreplaceeditor
+"""
+_WRITING = frozenset(_WRITERS.split())
+# The memory's tools that belong to a session → the argument that names it, and how Claude Code and Codex call them.
+MEMORY_TOOLS = {
+    "mem_save": "session_id",
+    "mem_save_prompt": "session_id",
+    "mem_session_summary": "session_id",
+    "mem_capture_passive": "session_id",
+    "mem_judge": "session_id",
+    "mem_session_start": "id",
+    "mem_session_end": "id",
+}
+_MEMORY_SERVERS = ("mcp__engram__", "mcp__plugin_engram_engram__")
+_PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of a hook. ``session_id`` is always something; ``directory`` exists, or did once.
+
+    ``memory_tool`` is the tool of this memory that is about to be called with ``tool_input``, where it is one that
+    belongs to a session.
+    """
+
+    session_id: str
+    directory: Path
+    source: str = ""
+    prompt: str = ""
+    transcript: str = ""
+    subagent_transcript: str = ""
+    subagent: str = ""
+    last_message: str = ""
+    task: str = ""
+    files: tuple[str, ...] = ()
+    memory_tool: str = ""
+    tool_input: Mapping[str, Any] = field(default_factory=dict)
+
+    def bound(self, session_id: str) -> dict[str, Any]:
+        """``tool_input`` in this session, whatever session the model named."""
+        return {**self.tool_input, MEMORY_TOOLS[self.memory_tool]: session_id}
+
+
+class BadInput(Exception):
+    """Why nothing can be made of the input; said in the log alone."""
+
+
+def loaded(data: bytes) -> dict[str, Any]:
+    """The JSON object of ``data``. Raises BadInput, which names the reason and nothing of the text."""
+    import json
+
+    if not data.strip():
+        raise BadInput("empty_input")
+    if len(data) > MOST_INPUT_BYTES:
+        raise BadInput("input_too_large")
+    try:
+        value = json.loads(data.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError):
+        raise BadInput("input_is_not_json") from None
+    if not isinstance(value, dict):
+        raise BadInput("input_is_no_object")
+    return value
+
+
+def parse(value: Mapping[str, Any], *, agent: str, environ: Mapping[str, str], here: Path) -> Request:
+    """The fields of a call. What is missing or of another type is empty; the session and the folder never are."""
+    flat = dict(value)
+    for name in _INNER:
+        inner = flat.get(name)
+        if isinstance(inner, dict):
+            flat = {**inner, **flat}
+    directory = _directory(flat, environ, here)
+    tool_input = flat.get("tool_input", flat.get("toolArgs", flat.get("parameters")))
+    tool = _first(flat, ("tool_name", "toolName", "tool"), 80)
+    memory_tool = next((tool.removeprefix(one) for one in _MEMORY_SERVERS if tool.startswith(one)), "")
+    given = tool_input if memory_tool in MEMORY_TOOLS and isinstance(tool_input, dict) else None
+    return Request(
+        session_id=_session_id(_first(flat, _SESSION, _PATH_LIMIT), agent, directory),
+        directory=directory,
+        source=(_first(flat, ("source",), 40) or _first(flat, ("trigger",), 40)).lower(),
+        prompt=_text(flat, _PROMPT, PROMPT_LIMIT_CHARS),
+        transcript=_first(flat, ("transcript_path", "transcriptPath"), _PATH_LIMIT),
+        subagent_transcript=_first(flat, ("agent_transcript_path",), _PATH_LIMIT),
+        subagent=_first(flat, ("agent_type", "subagent_type", "agent_id"), 80),
+        last_message=_text(flat, _LAST, MESSAGE_LIMIT_CHARS),
+        task=_text(flat, _TASK, PROMPT_LIMIT_CHARS),
+        files=_written_files(tool, tool_input),
+        memory_tool="" if given is None else memory_tool,
+        tool_input=given or {},
+    )
+
+
+def clean(text: str) -> str:
+    """``text`` as it can be stored: without NUL, and without halves of surrogate pairs."""
+    return text.replace("\0", " ").encode("utf-8", "replace").decode()
+
+
+def _first(value: Mapping[str, Any], names: tuple[str, ...], limit: int) -> str:
+    for name in names:
+        found = value.get(name)
+        if isinstance(found, str) and found.strip():
+            return clean(found[:limit])
+    return ""
+
+
+def _text(value: Mapping[str, Any], names: tuple[str, ...], limit: int) -> str:
+    """The first of the names that is a text. One that is too long is redacted before anybody can keep its cut end."""
+    found = _first(value, names, MOST_INPUT_BYTES)
+    return found if len(found) <= limit else _head(found, limit)
+
+
+@lru_cache(maxsize=2)  # a prompt may be the task as well
+def _head(text: str, limit: int) -> str:
+    from engram_py.observations.validation import redact_readable  # few texts are so long
+
+    return redact_readable(text, limit).text
+
+
+def _directory(value: Mapping[str, Any], environ: Mapping[str, str], here: Path) -> Path:
+    """Where the agent works: as it says, else as its variable says, else where the hook was started."""
+    said = [_first(value, (name,), _PATH_LIMIT) for name in _DIRECTORY]
+    for name in _ROOTS:
+        roots = value.get(name)
+        if isinstance(roots, list):
+            said += [clean(root[:_PATH_LIMIT]) for root in roots[:1] if isinstance(root, str)]
+    for text in (*said, *(environ.get(name, "") for name in _DIRECTORY_VARIABLES)):
+        # Cursor writes /c:/Users/ada
+        drive = os.name == "nt" and text[:1] == "/" and text[2:3] == ":"
+        path = Path(text[1:] if drive else text)
+        if text and path.is_absolute():
+            return path
+    return here
+
+
+def _session_id(said: str, agent: str, directory: Path) -> str:
+    """The agent's own id of its session. One that cannot be a name is hashed; an agent without any has one a folder."""
+    if said and len(said) <= _ID_LIMIT and said.isprintable():
+        return said.strip()
+    named = said or f"{agent} in {directory}"
+    return f"{agent}-{hashlib.sha256(named.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+
+def _written_files(tool: str, given: object) -> tuple[str, ...]:
+    """The files that a tool is about to write to."""
+    if "".join(filter(str.isalnum, tool.lower())) not in _WRITING:
+        return ()
+    if isinstance(given, str):
+        return _patched(given)
+    if not isinstance(given, dict):
+        return ()
+    for name in _FILES:
+        found = given.get(name)
+        if isinstance(found, str) and found.strip():
+            return (clean(found[:_PATH_LIMIT]),)
+        if isinstance(found, list):
+            return tuple(clean(one[:_PATH_LIMIT]) for one in found[:_MOST_FILES] if isinstance(one, str) and one)
+    texts = [given.get(name) for name in ("command", "patch", "input")]
+    return next((_patched(text) for text in texts if isinstance(text, str)), ())
+
+
+def _patched(patch: str) -> tuple[str, ...]:
+    lines = patch[:PROMPT_LIMIT_CHARS].splitlines()
+    found = [line.removeprefix(mark).strip() for line in lines for mark in _PATCHED if line.startswith(mark)]
+    return tuple(clean(name) for name in found[:_MOST_FILES] if name)

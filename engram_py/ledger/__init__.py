@@ -1,0 +1,1 @@
+"""Ledger: what answers cost in tokens, and which of them agents cited."""

@@ -1,0 +1,77 @@
+"""What the memory cost so far, and what of it was of use."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import SessionNotFoundError
+from engram_py.ledger import table
+from engram_py.ledger.values import Cost, DoorCost, SessionCost, Share, tokens_of
+from engram_py.observations.arguments import clamp
+from engram_py.observations.validation import clean_session_id
+from engram_py.projects.projects import Projects
+from engram_py.times import to_text
+
+MOST_DAYS = 3_650
+SESSIONS_SHOWN = 5
+
+
+class Costs:
+    """Adds up what was counted."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+
+    def of(self, *, session_id: str | None = None, project: str | None = None, days: int | None = None) -> Cost:
+        """What was counted: of everything, or of one session, one project, the last days (UTC, today included).
+
+        An observation counts as used when a session of the same scope cited it in the same days.
+
+        Raises:
+            SessionNotFoundError: nothing was ever kept or counted under this id.
+            UnknownProjectError: nothing was ever kept for the project.
+        """
+        if session_id is not None:
+            session_id = clean_session_id(session_id)
+            if not table.known(self._store, session_id):
+                raise SessionNotFoundError(session_id)
+        if project is not None:
+            project = self._projects.existing(project)
+        since, warnings = self._since(days)
+        scope = {"session_id": session_id, "project": project, "since": since or ""}
+        sessions = table.sessions(self._store, scope, limit=SESSIONS_SHOWN)
+        shares = {
+            name: Share(row["observations"], row["bytes"], tokens_of(row["bytes"]))
+            for name, row in table.shares(self._store, scope).items()
+        }
+        heard = table.heard(self._store, scope)
+        return Cost(
+            session_id=session_id,
+            project=project,
+            since=since,
+            doors=tuple(
+                DoorCost(row["door"], row["name"], row["calls"], row["bytes"], tokens_of(row["bytes"]))
+                for row in table.doors(self._store, scope)
+            ),
+            sessions=tuple(
+                SessionCost(row["id"], row["project"], row["day"], row["calls"], row["bytes"], tokens_of(row["bytes"]))
+                for row in sessions
+            ),
+            session_count=sessions[0]["total"] if sessions else 0,
+            injected=shares["injected"],
+            recalled=shares["recalled"],
+            cited=shares["cited"] if heard else None,
+            never_used=shares["never_used"] if heard else None,
+            warnings=warnings,
+        )
+
+    def _since(self, days: int | None) -> tuple[str | None, tuple[str, ...]]:
+        if days is None:
+            return None, ()
+        days, warnings = clamp("days", days, 1, MOST_DAYS)
+        first = self._journal.moment() - timedelta(days=days - 1)
+        return to_text(first)[: len("2026-01-02")], warnings

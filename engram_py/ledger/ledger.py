@@ -1,0 +1,200 @@
+"""What answers cost: counted in memory where they are given, written down now and then, never in anybody's way."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import EngramError
+from engram_py.ledger import table
+from engram_py.observations.usage import Alarm, timer
+from engram_py.times import to_text
+
+if TYPE_CHECKING:
+    from engram_py.ledger.values import Door
+
+MOST_WAITING = 200  # answers
+LONGEST_WAIT_SECONDS = 5.0
+# When the file cannot be written for a long time, new keys are dropped from here on; known ones go on adding up.
+MOST_KEPT = 5_000
+MOST_ROWS = 20_000
+
+K = TypeVar("K")
+
+# Says which session and project a caller is in. Asked later, when nobody waits for an answer.
+Standing = Callable[[], tuple[str, str]]
+
+_DAY = len("2026-01-02")
+
+_Key = tuple[str, str, str, str, str]  # session, project, day, door, name
+
+
+# Door, name, bytes, when, the session that was named, who the caller is, and the observations that were shown.
+_Heard = tuple[str, str, int, str, str | None, Standing, tuple[int, ...]]
+
+
+class _Sum:
+    """How often, how many bytes, and when last."""
+
+    __slots__ = ("at", "bytes", "times")
+
+    def __init__(self, times: int, size: int, at: str) -> None:
+        self.times, self.bytes, self.at = times, size, at
+
+    def add(self, other: _Sum) -> None:
+        self.times += other.times
+        self.bytes += other.bytes
+        self.at = max(self.at, other.at)
+
+
+class Ledger:
+    """Counts the bytes that sessions are given, by day and by tool, event of a hook or route.
+
+    An answer is noted and that is all: whose it was and the sum are made out on a thread of their own, some seconds or
+    200 answers later, in a transaction that waits for nobody. What a killed process did not write is not counted. The
+    counters stay on this machine, and hold ids and numbers only.
+    """
+
+    def __init__(
+        self, store: Store, journal: Journal, *, later: Callable[[float, Callable[[], object]], Alarm] = timer
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._later = later
+        self._heard: list[_Heard] = []
+        self._sums: dict[_Key, _Sum] = {}
+        self._recalls: dict[tuple[str, int], _Sum] = {}
+        self._alarm: Alarm | None = None
+        self._urgent = False
+        self._refused = False
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def answered(
+        self,
+        door: Door,
+        name: str,
+        size: int,
+        *,
+        standing: Standing,
+        session_id: str | None = None,
+        shown: Collection[int] = (),
+    ) -> None:
+        """Note an answer of ``size`` bytes that showed some observations. Never fails, and waits for nothing.
+
+        ``session_id`` is the session that the caller named, if it did.
+        """
+        now = to_text(self._journal.moment())
+        with self._lock:
+            if len(self._heard) < MOST_KEPT:
+                self._heard.append((door, name, size, now, session_id, standing, tuple(shown)))
+            self._set_alarm()
+
+    def injected(self, session_id: str, event: str, size: int) -> None:
+        """Count what a hook shows its agent unasked. Call inside a transaction, after the session's row is there.
+
+        Raises InvalidInputError: that is no name of a session.
+        """
+        from engram_py.observations.validation import clean_session_id
+
+        session_id = clean_session_id(session_id)
+        key = (session_id, "", self._journal.now()[:_DAY], "hook", event)
+        table.count_one(self._store, _row(key, 1, size), most=MOST_ROWS)
+
+    def settle(self) -> None:
+        """Make out whose the noted answers were: before a session ends, and before they are written down."""
+        with self._lock:
+            heard, self._heard = self._heard, []
+        callers = {(session_id, standing) for *_, session_id, standing, _ in heard}
+        owners = {caller: _owner(*caller) for caller in callers}
+        with self._lock:
+            for door, name, size, at, session_id, standing, shown in heard:
+                owner, project = owners[session_id, standing]
+                _add(self._sums, (owner, project, at[:_DAY], door, name), _Sum(1, size, at))
+                for row_id in shown:
+                    # An answer is shared evenly between what it shows: the parts are never more than the whole.
+                    _add(self._recalls, (owner, row_id), _Sum(1, size // len(shown), at))
+
+    def flush(self) -> bool:
+        """Write down what was counted; False when it has to wait, because somebody else writes or cannot."""
+        self.settle()
+        with self._lock:
+            sums, self._sums = self._sums, {}
+            recalls, self._recalls = self._recalls, {}
+            self._clear_alarm()
+        if not sums:
+            return True
+        rows = [_row(key, one.times, one.bytes) for key, one in sums.items()]
+        shown = [
+            {"session_id": session_id, "id": row_id, "times": one.times, "bytes": one.bytes, "at": one.at}
+            for (session_id, row_id), one in recalls.items()
+        ]
+        try:
+            counted = table.count(self._store, rows, shown, most=MOST_ROWS)
+        except (sqlite3.Error, EngramError):
+            counted = False
+        with self._lock:
+            self._refused = not counted
+            if not counted:
+                for key, one in sums.items():
+                    _add(self._sums, key, one)
+                for shown_key, one in recalls.items():
+                    _add(self._recalls, shown_key, one)
+            self._set_alarm()
+        return counted
+
+    def close(self) -> None:
+        """Write down what is left, if nobody is in the way; the rest is forgotten."""
+        self._closed = True
+        self.flush()
+
+    def _set_alarm(self) -> None:
+        """See that what waits is written down: at once where there is much of it, else in some seconds."""
+        if self._closed or not (self._heard or self._sums):
+            return
+        urgent = len(self._heard) >= MOST_WAITING and not self._refused
+        if self._alarm is None or (urgent and not self._urgent):
+            self._clear_alarm()
+            alarm = self._later(0.0 if urgent else LONGEST_WAIT_SECONDS, self.flush)
+            with contextlib.suppress(RuntimeError):  # no thread to be had; the next answer tries again
+                alarm.start()
+                self._alarm, self._urgent = alarm, urgent
+
+    def _clear_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm, self._urgent = None, False
+
+
+def _add(sums: dict[K, _Sum], key: K, more: _Sum) -> None:
+    if key in sums:
+        sums[key].add(more)
+    elif len(sums) < MOST_KEPT:
+        sums[key] = more
+
+
+def _row(key: _Key, calls: int, size: int) -> dict[str, Any]:
+    session_id, project, day, door, name = key
+    values = {"session_id": session_id, "project": project, "day": day, "door": door, "name": name}
+    return values | {"calls": calls, "bytes": size}
+
+
+def _owner(session_id: str | None, standing: Standing) -> tuple[str, str]:
+    """The session and the project of an answer; empty where they cannot be told any more."""
+    try:
+        own, project = standing()
+    except (EngramError, OSError, sqlite3.Error):
+        own, project = "", ""
+    if not session_id or not session_id.strip():
+        return own, project
+    from engram_py.observations.validation import clean_session_id  # redaction is not loaded for nothing
+
+    try:
+        return clean_session_id(session_id), project
+    except EngramError:
+        return own, project

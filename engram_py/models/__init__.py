@@ -1,1 +1,0 @@
-"""The domain as frozen values; no I/O."""

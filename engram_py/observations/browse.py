@@ -1,0 +1,106 @@
+"""Looking through what is kept, row by row: the newest, the whole rows of a list, who owns what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engram_py.database import journal_table
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import EmptyFieldError, InvalidArgumentError
+from engram_py.observations import browse_table as table
+from engram_py.observations import table as observation_table
+from engram_py.observations.arguments import clamp, clean_scope
+from engram_py.observations.browse_values import Blocked
+from engram_py.observations.lookup import MAX_ID, relation_notes, replacement
+from engram_py.observations.values import Observation
+from engram_py.projects.names import normalize_project
+from engram_py.projects.projects import Projects
+
+MOST = 500
+
+
+class Browsing:
+    """Reads rows for a program that lists them; nothing here counts as having been shown to a model."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+
+    def recent(
+        self, project: str | None = None, *, all_projects: bool = False, scope: str | None = None, limit: int = 20
+    ) -> tuple[Observation, ...]:
+        """The observations changed last, whole, at most 500 of them."""
+        limit, _ = clamp("limit", limit, 1, MOST)
+        place = self._projects.for_read(project, all_projects=all_projects)
+        found = observation_table.recent(self._store, projects=place.reads, limit=limit, scope=clean_scope(scope))
+        return tuple(found)
+
+    def newest(
+        self, project: str | None = None, *, all_projects: bool = False, scope: str | None = None, limit: int = 20
+    ) -> tuple[Observation, ...]:
+        """The observations saved last, whole, at most 500 of them; a correction or a pin does not move one."""
+        limit, _ = clamp("limit", limit, 1, MOST)
+        place = self._projects.for_read(project, all_projects=all_projects)
+        found = observation_table.newest(self._store, projects=place.reads, limit=limit, scope=clean_scope(scope))
+        return tuple(found)
+
+    def whole(self, ids: Sequence[int]) -> tuple[Observation, ...]:
+        """The observations of these ids that exist, in the order of ``ids``."""
+        found = observation_table.by_ids(self._store, ids)
+        return tuple(found[one] for one in ids if one in found)
+
+    def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
+        """By id, what replaced each of the rows that something replaced."""
+        notes = relation_notes(self._store, [row.sync_id for row in rows])
+        found = {row.id: replacement(notes.get(row.sync_id, ())) for row in rows}
+        return {row_id: by for row_id, by in found.items() if by is not None}
+
+    def instance(self) -> str:
+        """The name of this database among all others; asking for it reads the file, so it shows that the file works."""
+        known = journal_table.get_meta(self._store, "device_id")
+        if known is not None:  # a look must not wait for whoever writes
+            return known
+        with self._store.transaction():
+            return self._journal.device()
+
+    def unowned(
+        self,
+        target: str,
+        *,
+        observations: Sequence[int] = (),
+        sessions: Sequence[str] = (),
+        prompts: Sequence[int] = (),
+    ) -> tuple[Blocked, ...]:
+        """Of the selected rows, those that are not ``target``'s, with the reason.
+
+        Every row here has an owner from its first moment, so there is none to give away: what is listed stays.
+
+        Raises InvalidProjectError, EmptyFieldError, InvalidArgumentError.
+        """
+        if not target.strip():
+            raise EmptyFieldError("target_project")
+        name = normalize_project(target)
+        if not any(one.strip() for one in sessions) and not observations and not prompts:
+            raise InvalidArgumentError("ids", "nothing", expected="at least one id of a record")
+        for number in (*observations, *prompts):
+            if not 1 <= number <= MAX_ID:
+                raise InvalidArgumentError("ids", number, expected="positive")
+        chosen: tuple[tuple[str, Sequence[int | str]], ...] = (
+            ("session", sessions),
+            ("observation", observations),
+            ("prompt", prompts),
+        )
+        return tuple(one for kind, ids in chosen for one in self._blocked(kind, ids, name))
+
+    def _blocked(self, kind: str, ids: Sequence[int | str], target: str) -> list[Blocked]:
+        owners = table.owners(self._store, kind, ids)
+        found = []
+        for one in dict.fromkeys(ids):
+            owner = owners.get(one)
+            if owner is None:
+                found.append(Blocked(kind, str(one), "missing", ""))
+            elif owner != target:
+                found.append(Blocked(kind, str(one), "owned_by_other_project", owner))
+        return found

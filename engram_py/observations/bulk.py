@@ -1,0 +1,170 @@
+"""List and change many observations at once: those that filters let through, of a session, or of a project."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from engram_py.database.erasing import erase
+from engram_py.errors import AmbiguousProjectError, BulkFilterError
+from engram_py.observations import browse_table as table
+from engram_py.observations.arguments import clamp, clean_scope
+from engram_py.observations.bulk_values import MOST_TITLES, BulkDone, ObservationLine, Selection
+from engram_py.observations.edit import Editing
+from engram_py.observations.listing import Listing
+from engram_py.observations.values import Change
+from engram_py.projects.projects import Projects
+from engram_py.projects.values import Place
+from engram_py.recall.file_observations import NamedFiles
+from engram_py.recall.index import table as index
+from engram_py.recall.query.parse import parse_query
+from engram_py.recall.scope_filter import Sight, sight_of
+from engram_py.sessions import table as session_table
+
+MOST_LISTED = 500
+_ALL = -1  # SQLite's word for no limit
+
+
+class Bulk(Editing):
+    """Lists observations, and deletes or changes those of a selection that somebody has seen the size of."""
+
+    _projects: Projects
+
+    def listed(
+        self,
+        filters: str = "",
+        *,
+        project: str | None = None,
+        all_projects: bool = False,
+        type: str | None = None,
+        scope: str | None = None,
+        deleted: bool = False,
+        limit: int = 20,
+    ) -> Listing:
+        """The observations that the filters let through, latest change first; ``deleted``: those that are hidden.
+
+        Raises BulkFilterError for words.
+        """
+        limit, said = clamp("limit", limit, 1, MOST_LISTED)
+        place, sight = self._sight(filters, project, all_projects, type, scope)
+        if deleted:
+            ids = index.latest_deleted(self._store, sight.values, limit=limit)
+        else:
+            ids = index.latest(self._store, sight.values, limit=limit)
+        lines = table.lines(self._store, ids)
+        return Listing("observations", tuple(lines), (*said, *sight.notes, *place.warnings))
+
+    def select(
+        self,
+        filters: str,
+        *,
+        project: str | None = None,
+        all_projects: bool = False,
+        type: str | None = None,
+        scope: str | None = None,
+    ) -> Selection:
+        """What of the project the filters let through; unlike a search nothing that other projects share with it.
+
+        Raises:
+            BulkFilterError: words, a filter that is not understood, or none.
+            AmbiguousProjectError: nothing names one project, nor all of them.
+        """
+        place, sight = self._sight(filters, project, all_projects, type, scope)
+        if not (place.project or all_projects):  # a read covers every candidate; a change must be told which
+            raise AmbiguousProjectError(place.path, place.reads or (), *(place.warnings or ("no project here",)))
+        if sight.notes or not sight.said:  # what is left out of a search must not widen a deletion
+            raise BulkFilterError(filters, *sight.notes)
+        rows = table.lines(self._store, index.latest(self._store, sight.values, limit=_ALL))
+        own = [row for row in rows if place.reads is None or row.project in place.reads]
+        where = "all projects" if place.reads is None else ", ".join(place.reads)
+        return _selection(f"{' '.join(sight.said)} in {where}", own, warnings=place.warnings)
+
+    def select_ids(self, ids: Sequence[int]) -> Selection:
+        """The live observations of these ids. Raises ObservationNotFoundError."""
+        rows = [self.deletable(one, hard=False) for one in dict.fromkeys(ids)]
+        return _selection("those named", table.lines(self._store, [row.id for row in rows]))
+
+    def select_session(self, session_id: str) -> Selection:
+        """What a session holds: its observations and its prompts. Raises SessionNotFoundError."""
+        session = self._sessions.get(session_id)
+        rows = table.live_lines(self._store, "session_id", session.id)
+        prompts = tuple(one.id for one in session_table.prompts_of(self._store, session.id))
+        return replace(_selection(f"session {session.id}", rows), prompts=prompts, sessions=(session.id,))
+
+    def select_project(self, project: str) -> Selection:
+        """What a project holds: its observations, prompts and sessions. Raises UnknownProjectError."""
+        name = self._projects.existing(project)
+        rows = table.live_lines(self._store, "project", name)
+        prompts, sessions = table.prompts_and_sessions(self._store, name)
+        return replace(_selection(f"project {name}", rows), prompts=prompts, sessions=sessions)
+
+    def delete_selected(self, selection: Selection) -> BulkDone:
+        """Hide the observations, remove the prompts for good, and the sessions of which nothing is left.
+
+        All in one transaction. An observation can be brought back; so a session that has hidden ones stays, ended.
+        """
+        with self._store.transaction():
+            live = self._live(selection.ids)
+            for row_id in live:
+                self.delete(row_id)
+            for prompt_id in selection.prompts:
+                self._sessions.remove_prompt(prompt_id)
+            removed = sum(self._sessions.close_or_remove(session_id) for session_id in selection.sessions)
+        if selection.prompts:
+            erase(self._store, "prompts_fts")
+        return BulkDone(
+            "deleted", selection.what, live, len(selection.ids) - len(live), len(selection.prompts), removed
+        )
+
+    def delete_many(self, ids: Sequence[int], *, hard: bool = False) -> Listing:
+        """Delete several observations by id: all of them, or none where one is not there.
+
+        Raises ObservationNotFoundError.
+        """
+        ids = tuple(dict.fromkeys(ids))
+        with self._store.transaction():
+            for row_id in ids:
+                self.deletable(row_id, hard=hard)
+            done = () if hard else tuple(self.delete(row_id) for row_id in ids)
+        return Listing("deleted", done or tuple(self.delete(row_id, hard=True) for row_id in ids))
+
+    def change_selected(self, selection: Selection, change: Change) -> BulkDone:
+        """Give the observations another type or scope, as ``update`` does; all of them, or none.
+
+        Raises what ``update`` raises.
+        """
+        with self._store.transaction():
+            live = self._live(selection.ids)
+            done = [self.update(row_id, change) for row_id in live]
+        changed = tuple(one.id for one in done if one.outcome == "updated")
+        return BulkDone("updated", selection.what, changed, len(selection.ids) - len(changed))
+
+    def _live(self, ids: Sequence[int]) -> tuple[int, ...]:
+        return tuple(row.id for row in table.lines(self._store, ids) if row.deleted_at is None)
+
+    def _sight(
+        self, filters: str, project: str | None, all_projects: bool, type: str | None, scope: str | None
+    ) -> tuple[Place, Sight]:
+        parsed = parse_query(filters, filters=True)
+        if parsed.words or parsed.excluded or parsed.phrases or "stale" in parsed.filters.states:
+            raise BulkFilterError(filters)
+        named = project or next(iter(parsed.filters.projects), None)
+        place = self._projects.for_read(named, all_projects=all_projects)
+        files = NamedFiles(self._store, self._anchors)
+        clean = clean_scope(scope)
+        sight = sight_of(
+            parsed.filters, projects=place.reads, type=type, scope=clean, files=files, journal=self._journal
+        )
+        return place, sight
+
+
+def _selection(what: str, rows: Sequence[ObservationLine], *, warnings: tuple[str, ...] = ()) -> Selection:
+    return Selection(
+        what,
+        tuple(row.id for row in rows),
+        dict(Counter(row.type for row in rows).most_common()),
+        tuple((row.id, row.title) for row in rows[:MOST_TITLES]),
+        sum(row.pinned for row in rows),
+        warnings=warnings,
+    )

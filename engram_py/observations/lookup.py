@@ -1,0 +1,90 @@
+"""Finding one observation by id, and what is related to several."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from engram_py.database.store import Row, Store
+from engram_py.errors import InvalidArgumentError, ObservationNotFoundError
+from engram_py.observations import relations_table as relations
+from engram_py.observations import table
+from engram_py.observations.relation_values import CONTESTED
+from engram_py.observations.values import Observation, RelationNote
+from engram_py.recall.index import table as search
+from engram_py.recall.query.parse import match_all, parse_query
+
+MAX_ID = 2**63 - 1
+
+# Observations as answers name them, and nothing else: `[#1] [#2]`, `#1, #2`.
+_HANDLES = re.compile(r"\s*(?:\[?#[0-9]{1,18}\]?[\s,;]*)+\Z")
+_NUMBER = re.compile(r"#([0-9]+)")
+
+# How a judged relation reads from its source, and from its target.
+_LABELS = {
+    "supersedes": ("supersedes", "superseded_by"),
+    "conflicts_with": ("conflicts", "conflicts"),
+    "related": ("related", "related"),
+    "compatible": ("compatible", "compatible"),
+    "scoped": ("limits", "limited_by"),
+}
+
+
+def check_id(observation_id: int, name: str = "id") -> int:
+    if not 1 <= observation_id <= MAX_ID:
+        raise InvalidArgumentError(name, observation_id, expected="a positive observation id, as in [#12]")
+    return observation_id
+
+
+def handles(text: str) -> tuple[int, ...]:
+    """The ids that a text of nothing but handles names, each once; none for any other text."""
+    return tuple(dict.fromkeys(int(one) for one in _NUMBER.findall(text))) if _HANDLES.match(text) else ()
+
+
+def live_observation(store: Store, observation_id: int) -> Observation:
+    """The observation, unless it does not exist or was deleted.
+
+    Raises:
+        InvalidArgumentError: the id cannot be one.
+        ObservationNotFoundError: with the time of its deletion when there was one.
+    """
+    found = table.by_id(store, check_id(observation_id))
+    if found is None or found.deleted_at:
+        raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at if found else None)
+    return found
+
+
+def same_title(store: Store, title: str, *, project: str, scope: str) -> list[Row]:
+    """Id, type and topic key of the newest live observations that have exactly this title."""
+    words = parse_query(title).words
+    if not words:
+        return []
+    return search.with_title(store, title=title, match=f"title : ({match_all(words)})", project=project, scope=scope)
+
+
+def relation_notes(store: Store, sync_ids: Sequence[str]) -> dict[str, tuple[RelationNote, ...]]:
+    """What to say about each observation's relations, by its sync id. ``not_conflict`` is not worth a word."""
+    wanted = set(sync_ids)
+    notes: dict[str, list[RelationNote]] = {}
+    for row in relations.touching(store, sync_ids) if wanted else ():
+        for here, end in (("source", "target"), ("target", "source")):
+            sync_id = row[f"{here}_id"]
+            label = _label(row, from_source=here == "source")
+            if sync_id in wanted and label:
+                title = row[f"{end}_title"] or ""
+                gone = row[f"{end}_observation"] is None or row[f"{end}_deleted_at"] is not None
+                notes.setdefault(sync_id, []).append(RelationNote(label, row[f"{end}_observation"], title, gone))
+    return {sync_id: tuple(found) for sync_id, found in notes.items()}
+
+
+def replacement(relations: Sequence[RelationNote]) -> int | None:
+    """The newest observation that replaced the one these notes are about."""
+    found = [note.id for note in relations if note.label == "superseded_by" and not note.deleted and note.id]
+    return max(found, default=None)
+
+
+def _label(row: Row, *, from_source: bool) -> str | None:
+    if row["judgment_status"] == "pending":
+        return CONTESTED if not from_source else None
+    forward, backward = _LABELS.get(row["relation"], (None, None))
+    return forward if from_source else backward

@@ -1,0 +1,82 @@
+"""Reading what is kept: one observation whole, its neighbours, its history, and what is due for review."""
+
+from __future__ import annotations
+
+from engram_py.anchors.anchors import Anchors
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.observations import table
+from engram_py.observations.arguments import clamp
+from engram_py.observations.listing import Listing
+from engram_py.observations.lookup import MAX_ID, live_observation, relation_notes
+from engram_py.observations.usage import Usage
+from engram_py.observations.values import Detail, ReviewLine, Timeline
+from engram_py.projects.projects import Projects
+from engram_py.recall.search_log import Trail
+from engram_py.sessions import table as session_table
+
+HISTORY_PAGE = 50
+TIMELINE_MOST = 50
+REVIEW_MOST = 100
+
+
+class Reading:
+    """Looks observations up by id, in time, and by review date."""
+
+    _store: Store
+    _journal: Journal
+    _projects: Projects
+    _anchors: Anchors
+    _trail: Trail
+    _usage: Usage
+
+    def get(self, observation_id: int, *, history: bool = False, cursor: int | None = None) -> Detail:
+        """One observation whole; with ``history`` its older texts, newest first, 50 to a page.
+
+        ``next_cursor`` of the answer fetches the next page. Raises ObservationNotFoundError.
+        """
+        found = live_observation(self._store, observation_id)
+        self._trail.opened(found)
+        self._usage.surfaced([found.id])
+        cursor = None if cursor is None else max(0, min(cursor, MAX_ID))
+        page = table.versions(self._store, found.id, cursor=cursor, limit=HISTORY_PAGE + 1) if history else []
+        more = len(page) > HISTORY_PAGE
+        page = page[:HISTORY_PAGE]
+        return Detail(
+            observation=found,
+            state=found.state(self._journal.moment()),
+            relations=relation_notes(self._store, [found.sync_id]).get(found.sync_id, ()),
+            versions=tuple(page),
+            version_total=table.count_versions(self._store, found.id),
+            next_cursor=page[-1].version if more else None,
+            anchors=self._anchors.states([found]).get(found.id, ()),
+        )
+
+    def timeline(self, observation_id: int, *, before: int = 5, after: int = 5) -> Timeline:
+        """What was saved around an observation in its session, oldest first."""
+        before, said_before = clamp("before", before, 0, TIMELINE_MOST)
+        after, said_after = clamp("after", after, 0, TIMELINE_MOST)
+        focus = live_observation(self._store, observation_id)
+        earlier, later = table.neighbours(self._store, focus, before=before, after=after)
+        session = session_table.by_id(self._store, focus.session_id)
+        return Timeline(
+            focus=focus,
+            before=tuple(table.as_neighbour(row) for row in earlier),
+            after=tuple(table.as_neighbour(row) for row in later),
+            session_id=focus.session_id,
+            session_started_at=session.started_at if session else "",
+            total_in_session=table.count_in_session(self._store, focus.session_id),
+            warnings=said_before + said_after,
+        )
+
+    def due_for_review(self, project: str | None = None, *, all_projects: bool = False, limit: int = 10) -> Listing:
+        """Observations whose review date has come, the longest overdue first; then those of the project here whose
+        files changed under them, the newest first."""
+        limit, said = clamp("limit", limit, 1, REVIEW_MOST)
+        place = self._projects.for_read(project, all_projects=all_projects)
+        rows = table.due(self._store, now=self._journal.now(), projects=place.reads, limit=limit)
+        lines = tuple(
+            ReviewLine(row.id, row.title, row.type, row.project, row.review_after or "", row.updated_at) for row in rows
+        )
+        stale = self._anchors.stale(place.reads, without=[row.id for row in rows], limit=limit - len(lines))
+        return Listing("due", (*lines, *stale), (*said, *place.warnings))

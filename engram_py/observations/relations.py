@@ -1,0 +1,162 @@
+"""Verdicts on pairs of observations. Nothing is deleted or hidden by one: it is said wherever either is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engram_py.capture.redact import redact
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import EmptyFieldError, InvalidArgumentError, JudgmentNotFoundError, TextTooLongError
+from engram_py.observations import browse_table as browsing
+from engram_py.observations import relations_table as table
+from engram_py.observations import table as observation_table
+from engram_py.observations.arguments import clamp
+from engram_py.observations.lookup import MAX_ID, live_observation
+from engram_py.observations.relation_values import VERBS, Judged, Relation
+from engram_py.observations.table import projects_json
+from engram_py.observations.validation import clean_session_id
+from engram_py.projects.projects import Projects
+from engram_py.recall.related import pair_id
+from engram_py.text.normalize import check_text
+
+REASONING_LIMIT_CHARS = 200
+NOTE_LIMIT_CHARS = 4_000
+PENDING_MOST = 200
+
+
+class Relations:
+    """Judges candidates a save surfaced, compares any two observations, and lists what waits for a verdict."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+
+    def judge(
+        self,
+        judgment_id: str,
+        relation: str,
+        *,
+        reason: str | None = None,
+        evidence: str | None = None,
+        confidence: float | None = None,
+        session_id: str | None = None,
+    ) -> Judged:
+        """Give a verdict on a relation; the newer observation is its source, so "new supersedes old".
+
+        Judging again replaces the verdict. Raises JudgmentNotFoundError, InvalidArgumentError.
+        """
+        check_text("judgment_id", judgment_id)
+        check_text("session_id", session_id or "")
+        verdict = _verdict(relation, confidence, reason=reason, evidence=evidence)
+        with self._store.transaction():
+            found = table.by_sync_id(self._store, judgment_id.strip())
+            if found is None:
+                raise JudgmentNotFoundError(judgment_id)
+            verdict |= {
+                "marked_by_actor": "agent",
+                "marked_by_kind": "agent",
+                "session_id": clean_session_id(session_id) if session_id and session_id.strip() else None,
+            }
+            return self._judged(self._record(found, verdict))
+
+    def compare(
+        self, one: int, other: int, relation: str, *, confidence: float, reasoning: str, model: str | None = None
+    ) -> Judged:
+        """Give a verdict on any two observations of one project: ``one`` `relation` ``other``."""
+        if len(reasoning) > REASONING_LIMIT_CHARS:
+            raise TextTooLongError("reasoning", len(reasoning), REASONING_LIMIT_CHARS)
+        if not reasoning.strip():
+            raise EmptyFieldError("reasoning")
+        verdict = _verdict(relation, confidence, reason=reasoning)
+        verdict |= {"marked_by_actor": "engram", "marked_by_kind": "system", "marked_by_model": _note("model", model)}
+        with self._store.transaction():
+            source, target = live_observation(self._store, one), live_observation(self._store, other)
+            if source.id == target.id:
+                raise InvalidArgumentError("memory_id_b", other, expected="another observation than memory_id_a")
+            if source.project != target.project:
+                raise InvalidArgumentError(
+                    "memory_id_b", other, expected=f"an observation of {source.project}; #{other} is {target.project}'s"
+                )
+            found = table.between(self._store, source.sync_id, target.sync_id)
+            if found is None:
+                found = self._create(source.sync_id, target.sync_id, source.project)
+            # The verdict may read the other way round than the candidate was stored.
+            verdict |= {"source_id": source.sync_id, "target_id": target.sync_id}
+            return self._judged(self._record(found, verdict))
+
+    def show(self, relation: str) -> Judged:
+        """One relation with its verdict and the reason for it, by number or by judgment id.
+
+        Raises JudgmentNotFoundError.
+        """
+        key = relation.strip()
+        if key.isascii() and key.isdecimal():
+            row = browsing.relation(self._store, min(int(key[:20]), MAX_ID))
+            key = row["sync_id"] if row is not None else key
+        found = table.by_sync_id(self._store, key)
+        if found is None:
+            raise JudgmentNotFoundError(relation)
+        return self._judged(found)
+
+    def pending(self, project: str | None = None, *, all_projects: bool = False, limit: int = 20) -> tuple[Judged, ...]:
+        """Relations that wait for a verdict, newest first."""
+        limit, _ = clamp("limit", limit, 1, PENDING_MOST)
+        place = self._projects.for_read(project, all_projects=all_projects)
+        found = table.pending(self._store, projects=projects_json(place.reads), limit=limit)
+        return tuple(self._judged(relation) for relation in found)
+
+    def _create(self, source_id: str, target_id: str, project: str) -> Relation:
+        now, clock = self._journal.now(), self._journal.stamp()
+        sync_id = pair_id(source_id, target_id)
+        values = {"sync_id": sync_id, "source_id": source_id, "target_id": target_id, "project": project}
+        self._store.insert("memory_relations", values | {"created_at": now, "updated_at": now, "clock": clock})
+        created = table.by_sync_id(self._store, sync_id)
+        assert created is not None
+        return created
+
+    def _record(self, relation: Relation, verdict: dict[str, Any]) -> Relation:
+        clock = self._journal.stamp()
+        values = verdict | {"judgment_status": "judged", "updated_at": self._journal.now(), "clock": clock}
+        self._store.update("memory_relations", {"id": relation.id}, values)
+        self._journal.changed("relation", relation.sync_id, project=relation.project, clock=clock)
+        recorded = table.by_sync_id(self._store, relation.sync_id)
+        assert recorded is not None
+        return recorded
+
+    def _judged(self, relation: Relation) -> Judged:
+        source = observation_table.by_sync_id(self._store, relation.source_id)
+        target = observation_table.by_sync_id(self._store, relation.target_id)
+        return Judged(
+            relation,
+            source.id if source else None,
+            source.title if source else relation.source_id,
+            target.id if target else None,
+            target.title if target else relation.target_id,
+        )
+
+
+def _verdict(
+    relation: str, confidence: float | None, *, reason: str | None = None, evidence: str | None = None
+) -> dict[str, Any]:
+    verb = relation.strip().lower()
+    if verb not in VERBS:
+        raise InvalidArgumentError("relation", relation, expected=f"one of {', '.join(VERBS)}")
+    if confidence is not None and not 0 <= confidence <= 1:
+        raise InvalidArgumentError("confidence", confidence, expected="a number from 0 to 1")
+    return {
+        "relation": verb,
+        "confidence": confidence,
+        "reason": _note("reason", reason),
+        "evidence": _note("evidence", evidence),
+    }
+
+
+def _note(field: str, text: str | None) -> str | None:
+    if text is None or not text.strip():
+        return None
+    check_text(field, text)
+    if len(text) > NOTE_LIMIT_CHARS:
+        raise TextTooLongError(field, len(text), NOTE_LIMIT_CHARS)
+    return redact(text).text.strip()

@@ -1,0 +1,264 @@
+"""The one write path: every door that stores an observation ends in ``Saving.save``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import timedelta
+
+from engram_py.anchors.anchors import Anchors
+from engram_py.context.values import Suggestion
+from engram_py.database.journal import Journal, new_sync_id
+from engram_py.database.store import Store
+from engram_py.errors import OperationConflictError, TextTooLongError
+from engram_py.observations import table
+from engram_py.observations.topic_keys import near_topic
+from engram_py.observations.topic_suggestions import suggest_topic_key
+from engram_py.observations.validation import NAME_LIMIT_CHARS, Prepared, prepare
+from engram_py.observations.values import (
+    DEDUPE_WINDOW_MINUTES,
+    REVIEW_MONTHS,
+    TYPES,
+    Candidate,
+    Draft,
+    Observation,
+    Outcome,
+    Saved,
+    Truncated,
+)
+from engram_py.privacy.switches import Switches
+from engram_py.projects.projects import Projects
+from engram_py.projects.values import Place
+from engram_py.recall.related import Candidates
+from engram_py.sessions.sessions import Sessions
+from engram_py.text.derived_terms import derived_terms
+from engram_py.text.normalize import check_text
+from engram_py.times import add_months, to_text
+
+_OPERATION_DAYS = 30
+
+
+class Saving:
+    """Saves what somebody wants kept, and says what became of it."""
+
+    _store: Store
+    _journal: Journal
+    _projects: Projects
+    _sessions: Sessions
+    _candidates: Candidates
+    _anchors: Anchors
+    _switches: Switches
+
+    def save(self, draft: Draft, *, project: str | None = None, session_id: str | None = None) -> Saved:
+        """Store ``draft``, or fold it into the observation that already says it.
+
+        ``updated``: its topic key is live in this project and scope; the old text becomes a version.
+        ``duplicate``: the same text, title and type was saved within 15 minutes, or is what the topic says
+        already. ``added``: everything else. All of it in one transaction, with its queued mutation.
+
+        Raises:
+            InvalidInputError: see ``prepare``; or the project is ambiguous.
+            OperationConflictError: ``operation_id`` was used with other arguments.
+            StoreError: the file cannot be written. In every case nothing was stored.
+        """
+        prepared = prepare(draft)
+        operation_id = _operation_id(draft)
+        fingerprint = _fingerprint(prepared, project, session_id, draft.files)
+        observed = self._anchors.observe(draft.files, prepared.content)
+        with self._store.transaction():
+            if operation_id and (answer := self._replayed(operation_id, fingerprint)):
+                return answer
+            place = self._projects.for_write(project, session_id=session_id, scope=prepared.scope)
+            session = self._sessions.ensure(session_id, place)
+            saved = self._decide(draft, prepared, place, session.id)
+            notes = self._anchors.record(saved.id, saved.project, observed, saved.outcome)
+            notes = (*notes, *self._switches.note(place.project, session.id))
+            saved = replace(saved, warnings=(*saved.warnings, *notes))
+            if operation_id:
+                self._remember(operation_id, fingerprint, saved)
+        return saved
+
+    def _decide(self, draft: Draft, new: Prepared, place: Place, session_id: str) -> Saved:
+        scope = new.scope or place.default_scope
+        key = {"project": place.project, "scope": scope}
+        if new.topic_key and (old := self._holder(new, **key)):
+            if self._says_the_same(old, new):
+                return self._repeat(old, new, place)
+            return self._revise(old, new, place, session_id)
+        if not new.topic_key:
+            since = to_text(self._journal.moment() - timedelta(minutes=DEDUPE_WINDOW_MINUTES))
+            same = table.equal_text(
+                self._store, content_hash=new.content_hash, type=new.type, title=new.title, since=since, **key
+            )
+            if same:
+                return self._repeat(same, new, place)
+        return self._add(draft, new, place, session_id, scope)
+
+    def _holder(self, new: Prepared, *, project: str, scope: str) -> Observation | None:
+        """The row that has the topic key; while none has it, the keyless row of the save whose answer suggested it."""
+        assert new.topic_key is not None
+        key = {"topic_key": new.topic_key, "project": project, "scope": scope}
+        return table.live_topic(self._store, **key) or table.suggested(self._store, **key)
+
+    def _says_the_same(self, old: Observation, new: Prepared) -> bool:
+        old_facts = (old.title, old.type, old.topic_key, old.content)
+        return old_facts == (new.title, new.type, new.topic_key, new.content) and new.aliases in ("", old.aliases)
+
+    def _add(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str) -> Saved:
+        now, clock, sync_id = self._journal.now(), self._journal.stamp(), new_sync_id("obs")
+        suggestion = self._suggestion(new, place.project, scope)
+        row_id = self._store.insert(
+            "observations",
+            new.columns
+            | {
+                "sync_id": sync_id,
+                "session_id": session_id,
+                "project": place.project,
+                "scope": scope,
+                "origin": draft.origin,
+                "review_after": self._review_date(new.type),
+                "duplicate_count": 1,
+                "git_branch": place.branch,
+                "git_commit": place.commit,
+                "last_seen_at": now,
+                "created_at": now,
+                "updated_at": now,
+                "clock": clock,
+                "suggested_key": suggestion.topic_key if suggestion and not suggestion.existing_id else None,
+            },
+        )
+        self._journal.changed("observation", sync_id, project=place.project, clock=clock)
+        saved = self._answer("added", row_id, new, place, clock)
+        if suggestion is None:
+            return saved
+        return replace(saved, suggested_topic_key=suggestion.topic_key, topic_holder=suggestion.existing_id)
+
+    def _suggestion(self, new: Prepared, project: str, scope: str) -> Suggestion | None:
+        """The topic key to revise a new keyless row by: that of a near topic, else one made from the row."""
+        if new.topic_key or new.type in ("session_summary", "passive"):
+            return None
+        key = suggest_topic_key(type=new.type, title=new.title, content=new.content)
+        return near_topic(self._store, key, project=project, scope=scope) or Suggestion(key, None, None)
+
+    def _revise(self, old: Observation, new: Prepared, place: Place, session_id: str) -> Saved:
+        now, clock = self._journal.now(), self._journal.stamp()
+        if (old.title, old.content) != (new.title, new.content):
+            table.keep_version(self._store, old, clock=clock)
+        aliases = new.aliases or old.aliases
+        values = new.columns | {
+            "session_id": session_id,
+            "aliases": aliases,
+            "terms": derived_terms(new.title, new.topic_key or "", aliases, new.content),
+            "lifecycle": "active",
+            "review_after": self._review_date(new.type),
+            "git_branch": place.branch or old.git_branch,
+            "git_commit": place.commit or old.git_commit,
+            "revision_count": old.revision_count + 1,
+            "last_seen_at": now,
+            "updated_at": now,
+            "clock": clock,
+        }
+        self._store.update("observations", {"id": old.id}, values)
+        self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
+        return self._answer("updated", old.id, new, place, clock)
+
+    def _repeat(self, old: Observation, new: Prepared, place: Place) -> Saved:
+        now, clock = self._journal.now(), self._journal.stamp()
+        values = {"duplicate_count": old.duplicate_count + 1, "last_seen_at": now, "clock": clock}
+        known = [alias for alias in old.aliases.split("; ") if alias]
+        aliases = "; ".join(dict.fromkeys([*known, *(alias for alias in new.aliases.split("; ") if alias)]))
+        if aliases != old.aliases:  # new words to be found by, for a text that is known
+            terms = derived_terms(old.title, old.topic_key or "", aliases, old.content)
+            values |= {"aliases": aliases, "terms": terms}
+        self._store.update("observations", {"id": old.id}, values)
+        self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
+        return self._answer("duplicate", old.id, new, place)
+
+    def _answer(self, outcome: Outcome, row_id: int, new: Prepared, place: Place, changed: str = "") -> Saved:
+        """``changed``: the clock of a text that is new, which older ones may contradict."""
+        kept = table.by_id(self._store, row_id)
+        assert kept is not None
+        return Saved(
+            outcome=outcome,
+            id=kept.id,
+            sync_id=kept.sync_id,
+            title=kept.title,
+            type=kept.type,
+            scope=kept.scope,
+            topic_key=kept.topic_key,
+            project=kept.project,
+            project_source=place.source,
+            project_path=place.path,
+            session_id=kept.session_id,
+            revision_count=kept.revision_count,
+            duplicate_count=kept.duplicate_count,
+            state=kept.state(self._journal.moment()),
+            review_after=kept.review_after,
+            truncation=new.truncation,
+            redacted=new.redacted,
+            candidates=self._candidates.find(kept, clock=changed) if changed else (),
+            warnings=(*new.warnings, *_of_type(new.type), *place.warnings),
+        )
+
+    def _review_date(self, kind: str) -> str | None:
+        months = REVIEW_MONTHS.get(kind)
+        return None if months is None else to_text(add_months(self._journal.moment(), months))
+
+    # --- the same save twice -----------------------------------------------------------------------------
+
+    def _replayed(self, operation_id: str, fingerprint: str) -> Saved | None:
+        row = table.operation(self._store, operation_id)
+        if row is None:
+            return None
+        if row["fingerprint"] != fingerprint:
+            raise OperationConflictError
+        return replace(_saved_from_json(row["answer"]), replayed=True)
+
+    def _remember(self, operation_id: str, fingerprint: str, saved: Saved) -> None:
+        table.remember_operation(
+            self._store,
+            operation_id=operation_id,
+            fingerprint=fingerprint,
+            answer=json.dumps(asdict(saved)),
+            now=self._journal.now(),
+            forget_before=to_text(self._journal.moment() - timedelta(days=_OPERATION_DAYS)),
+        )
+
+
+def _of_type(kind: str) -> tuple[str, ...]:
+    if kind in TYPES:
+        return ()
+    from engram_py.observations.types import misspelt
+
+    return misspelt(kind)
+
+
+def _operation_id(draft: Draft) -> str | None:
+    if not draft.operation_id:
+        return None
+    check_text("operation_id", draft.operation_id)
+    if len(draft.operation_id) > NAME_LIMIT_CHARS:
+        raise TextTooLongError("operation_id", len(draft.operation_id), NAME_LIMIT_CHARS)
+    # Only ever compared, so a digest serves, and no secret passed by mistake is kept.
+    return hashlib.sha256(draft.operation_id.encode()).hexdigest()
+
+
+def _fingerprint(new: Prepared, project: str | None, session_id: str | None, files: Sequence[str]) -> str:
+    """A digest of what was asked for, each part with its length, so that no two requests run together."""
+    parts = [session_id, new.type, new.title, new.content, new.tool_name, project, new.scope, new.topic_key]
+    if new.aliases:
+        parts.append(new.aliases)
+    if files:
+        parts += ["files", *files]
+    joined = "".join(f"{len(part)}:{part}" for part in (part or "" for part in parts))
+    return "v1:" + hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _saved_from_json(text: str) -> Saved:
+    values = json.loads(text)
+    values["truncation"] = Truncated(**values["truncation"]) if values["truncation"] else None
+    values["candidates"] = tuple(Candidate(**candidate) for candidate in values["candidates"])
+    values["warnings"] = tuple(values["warnings"])
+    return Saved(**values)

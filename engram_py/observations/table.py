@@ -1,0 +1,360 @@
+"""SQL over observations, their versions, and the answers of repeated saves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from engram_py.database.store import Row, Store
+from engram_py.observations.values import OBSERVATION_COLUMNS, Neighbour, Observation, Version
+
+COLUMNS = ", ".join(OBSERVATION_COLUMNS)
+
+# What a project sees: its own rows, and what is personal or global wherever it was saved.
+VISIBLE = """(
+    :projects is null
+    or scope <> 'project'
+    or project in (select value from json_each(:projects))
+)"""
+
+BY_ID = f"select {COLUMNS} from observations where id = :id"
+BY_SYNC_ID = f"select {COLUMNS} from observations where sync_id = :sync_id"
+
+# Indexed look-ups of the write path: the newest live row of a topic, the newest equal text.
+# `+` keeps SQLite from walking the whole project in the order of its last changes.
+LIVE_TOPIC = f"""
+select {COLUMNS}
+from observations
+where topic_key = :topic_key and project = :project and scope = :scope and deleted_at is null
+order by +updated_at desc, +id desc
+limit 1
+"""
+
+# The newest row without a key whose save suggested this one.
+SUGGESTED = f"""
+select {COLUMNS}
+from observations indexed by observations_suggested
+where suggested_key = :topic_key and topic_key is null and deleted_at is null
+  and project = :project and scope = :scope
+order by id desc
+limit 1
+"""
+
+# Read from the index of topics alone: each beginning is one step into it.
+TOPICS_BEGINNING = """
+select topic_key
+from json_each(:beginnings) as beginning
+cross join observations indexed by observations_topic
+    on project = :project and scope = :scope and deleted_at is null
+    and topic_key >= beginning.value and topic_key < beginning.value || :last
+limit :limit
+"""
+
+EQUAL_TEXT = f"""
+select {COLUMNS}
+from observations
+where content_hash = :content_hash and project = :project and scope = :scope and type = :type and title = :title
+  and deleted_at is null and created_at >= :since
+order by created_at desc, id desc
+limit 1
+"""
+
+# One project at a time, so that the index gives the order and the cost is the limit, not the memory.
+_RECENT = f"""
+select {COLUMNS}
+from observations
+where deleted_at is null and lifecycle = 'active' and pinned = {{pinned}}
+  and type not in (select value from json_each(:without))
+  and (:scope is null or scope = :scope)
+  and {{where}}
+order by updated_at desc, id desc
+limit :limit
+"""
+# Spelt out for pinned and not, because a partial index serves only a condition SQLite can read in the text.
+RECENT_IN_PROJECT, RECENT_SHARED, RECENT_ANYWHERE = (
+    tuple(_RECENT.format(where=where, pinned=pinned) for pinned in (0, 1))
+    for where in ("project = :project", "scope <> 'project'", "true")
+)
+
+NEWEST = f"""
+select {COLUMNS}
+from observations
+where deleted_at is null and lifecycle = 'active' and (:scope is null or scope = :scope) and {VISIBLE}
+order by created_at desc, id desc
+limit :limit
+"""
+
+DUE = f"""
+select {COLUMNS}
+from observations
+where review_after <= :now and deleted_at is null and {VISIBLE}
+order by review_after, id
+limit :limit
+"""
+
+BEFORE = """
+select id, type, title, created_at
+from observations
+where session_id = :session_id and id < :id and deleted_at is null
+order by id desc
+limit :limit
+"""
+
+AFTER = """
+select id, type, title, created_at
+from observations
+where session_id = :session_id and id > :id and deleted_at is null
+order by id
+limit :limit
+"""
+
+# The device of a clock stands after 12 digits of time and 4 of counter.
+MADE_ELSEWHERE = """
+select id from observations
+where id in (select value from json_each(:ids))
+  and substr(clock, 19) <> (select value from meta where key = 'device_id')
+"""
+
+VERSIONS = """
+select version, title, content, created_at
+from observation_versions
+where observation_id = :id and (:cursor is null or version < :cursor)
+order by version desc
+limit :limit
+"""
+
+
+# Each is read from an index alone, and no further than :cap (-1: to the end).
+_LIVE = "select id from observations {index} where {where} and deleted_at is null limit :cap"
+_IN_PROJECTS = "project in (select value from json_each(:projects))"
+_OWN = _LIVE.format(index="indexed by observations_recent", where=_IN_PROJECTS)
+_SHARED = _LIVE.format(index="indexed by observations_shared", where=f"scope <> 'project' and not {_IN_PROJECTS}")
+COUNT_ANYWHERE = f"select count(*) from ({_LIVE.format(index='', where='true')})"
+COUNT_OWN = f"select count(*) from ({_OWN})"
+COUNT_SHARED = f"select count(*) from ({_SHARED})"
+COUNT_OTHERS = """
+select count(*) from (
+    select 1
+    from projects cross join observations indexed by observations_recent on project = projects.name
+    where projects.name not in (select value from json_each(:projects)) and deleted_at is null
+    limit :cap
+)
+"""
+# No index has the type: whether there is one is asked of the newest rows that the projects see.
+_HAS_TYPE = """
+select exists (
+    select 1
+    from ({seen}) as seen cross join observations on observations.id = seen.id
+    where type in (select value from json_each(:types))
+)
+"""
+HAS_TYPE = _HAS_TYPE.format(seen=f"select * from ({_OWN}) union all select * from ({_SHARED})")
+HAS_TYPE_ANYWHERE = _HAS_TYPE.format(seen=_LIVE.format(index="indexed by observations_newest", where="true"))
+LIVE_IDS = f"select json_group_array(id) from (select * from ({_OWN}) union all select * from ({_SHARED}))"
+
+
+def projects_json(projects: Sequence[str] | None) -> str | None:
+    """A bound value for ``VISIBLE``: None reads every project."""
+    return None if projects is None else json.dumps(list(projects))
+
+
+def by_id(store: Store, observation_id: int) -> Observation | None:
+    row = store.row(BY_ID, id=observation_id)
+    return None if row is None else Observation.from_row(row)
+
+
+def by_sync_id(store: Store, sync_id: str) -> Observation | None:
+    row = store.row(BY_SYNC_ID, sync_id=sync_id)
+    return None if row is None else Observation.from_row(row)
+
+
+def topics_beginning(store: Store, beginnings: Sequence[str], *, project: str, scope: str, limit: int) -> list[str]:
+    """The topic keys of a project and a scope that begin so, those of the first beginning first."""
+    values = {"beginnings": json.dumps(beginnings), "last": chr(0x10FFFF), "limit": limit}
+    return [row[0] for row in store.tuples(TOPICS_BEGINNING, project=project, scope=scope, **values)]
+
+
+def live_topic(store: Store, *, topic_key: str, project: str, scope: str) -> Observation | None:
+    row = store.row(LIVE_TOPIC, topic_key=topic_key, project=project, scope=scope)
+    return None if row is None else Observation.from_row(row)
+
+
+def suggested(store: Store, *, topic_key: str, project: str, scope: str) -> Observation | None:
+    row = store.row(SUGGESTED, topic_key=topic_key, project=project, scope=scope)
+    return None if row is None else Observation.from_row(row)
+
+
+def equal_text(store: Store, **key: Any) -> Observation | None:
+    row = store.row(EQUAL_TEXT, **key)
+    return None if row is None else Observation.from_row(row)
+
+
+def hash_was_deleted(store: Store, *, content_hash: str, project: str) -> bool:
+    """Whether an observation of ``project`` with this text was deleted. Reads the whole table: no index holds these."""
+    return bool(
+        store.value(
+            "select exists (select 1 from observations where content_hash = :hash and project = :project "
+            "and deleted_at is not null)",
+            hash=content_hash,
+            project=project,
+        )
+    )
+
+
+def hash_exists(store: Store, *, content_hash: str, project: str) -> int | None:
+    """The id of a live observation of ``project`` with this text, whatever its title or age."""
+    found: int | None = store.value(
+        "select id from observations where content_hash = :hash and project = :project and deleted_at is null limit 1",
+        hash=content_hash,
+        project=project,
+    )
+    return found
+
+
+def by_ids(store: Store, ids: Sequence[int]) -> dict[int, Observation]:
+    sql = f"select {COLUMNS} from observations where id in (select value from json_each(:ids))"
+    rows = store.rows(sql, ids=json.dumps(list(ids)))
+    return {row["id"]: Observation.from_row(row) for row in rows}
+
+
+def made_elsewhere(store: Store, ids: Sequence[int]) -> set[int]:
+    """Which of the observations another machine changed last."""
+    rows = store.rows(MADE_ELSEWHERE, ids=json.dumps(list(ids)))
+    return {row[0] for row in rows}
+
+
+def recent(
+    store: Store,
+    *,
+    projects: Sequence[str] | None,
+    limit: int,
+    pinned: bool = False,
+    scope: str | None = None,
+    without: Sequence[str] = (),
+) -> list[Observation]:
+    """The newest active observations the projects see, latest change first."""
+    values = {"limit": limit, "scope": scope, "without": json.dumps(list(without))}
+    if projects is None:
+        rows = store.rows(RECENT_ANYWHERE[pinned], **values)
+    else:
+        rows = store.rows(RECENT_SHARED[pinned], **values)
+        for project in projects:
+            rows += store.rows(RECENT_IN_PROJECT[pinned], **values, project=project)
+    unique = {row["id"]: row for row in rows}.values()
+    newest = sorted(unique, key=lambda row: (row["updated_at"], row["id"]), reverse=True)
+    return [Observation.from_row(row) for row in newest[:limit]]
+
+
+def newest(store: Store, *, projects: Sequence[str] | None, limit: int, scope: str | None = None) -> list[Observation]:
+    """The active observations the projects see that were saved last, pinned ones among them."""
+    rows = store.rows(NEWEST, projects=projects_json(projects), limit=limit, scope=scope)
+    return [Observation.from_row(row) for row in rows]
+
+
+def due(store: Store, *, now: str, projects: Sequence[str] | None, limit: int) -> list[Observation]:
+    rows = store.rows(DUE, now=now, projects=projects_json(projects), limit=limit)
+    return [Observation.from_row(row) for row in rows]
+
+
+def neighbours(store: Store, observation: Observation, *, before: int, after: int) -> tuple[list[Row], list[Row]]:
+    """Rows of ``BEFORE`` and ``AFTER``, both oldest first."""
+    key = {"session_id": observation.session_id, "id": observation.id}
+    earlier = store.rows(BEFORE, **key, limit=before)
+    return earlier[::-1], store.rows(AFTER, **key, limit=after)
+
+
+def as_neighbour(row: Row) -> Neighbour:
+    return Neighbour(id=row["id"], type=row["type"], title=row["title"], created_at=row["created_at"])
+
+
+def count_in_session(store: Store, session_id: str) -> int:
+    return int(
+        store.value(
+            "select count(*) from observations where session_id = :session_id and deleted_at is null",
+            session_id=session_id,
+        )
+    )
+
+
+def count_live(store: Store, projects: Sequence[str] | None, *, cap: int = -1) -> int:
+    """How many observations the projects see; counted no further than about ``cap``."""
+    if projects is None:
+        return int(store.value(COUNT_ANYWHERE, cap=cap))
+    values = {"projects": projects_json(projects), "cap": cap}
+    return int(store.value(COUNT_OWN, **values)) + int(store.value(COUNT_SHARED, **values))
+
+
+def live_ids(store: Store, projects: Sequence[str], *, cap: int) -> frozenset[int] | None:
+    """The ids of what the projects see; None when there are ``cap`` or more."""
+    ids = json.loads(store.value(LIVE_IDS, projects=projects_json(projects), cap=cap))
+    return frozenset(ids) if len(ids) < cap else None
+
+
+def has_type(store: Store, projects: Sequence[str] | None, types: Sequence[str], *, cap: int) -> bool:
+    """Whether one of the newest ``cap`` that the projects see has one of the types."""
+    sql = HAS_TYPE_ANYWHERE if projects is None else HAS_TYPE
+    return bool(store.value(sql, projects=projects_json(projects), types=json.dumps(list(types)), cap=cap))
+
+
+def count_others(store: Store, projects: Sequence[str], *, cap: int) -> int:
+    """How many observations there are of other projects; counted no further than ``cap``."""
+    return int(store.value(COUNT_OTHERS, projects=projects_json(projects), cap=cap))
+
+
+def versions(store: Store, observation_id: int, *, cursor: int | None, limit: int) -> list[Version]:
+    rows = store.rows(VERSIONS, id=observation_id, cursor=cursor, limit=limit)
+    return [Version(row["version"], row["title"], row["content"], row["created_at"]) for row in rows]
+
+
+def count_versions(store: Store, observation_id: int) -> int:
+    return int(store.value("select count(*) from observation_versions where observation_id = :id", id=observation_id))
+
+
+def keep_version(store: Store, observation: Observation, *, clock: str, of: int | None = None) -> None:
+    """Keep an observation's present text as its own next version, or as one of another observation ``of``."""
+    store.execute(
+        """
+        insert into observation_versions (observation_id, version, title, content, created_at, clock)
+        select :id, coalesce(max(version), 0) + 1, :title, :content, :created_at, :clock
+        from observation_versions where observation_id = :id
+        """,
+        id=observation.id if of is None else of,
+        title=observation.title,
+        content=observation.content,
+        created_at=observation.updated_at,
+        clock=clock,
+    )
+
+
+def copy_versions(store: Store, *, of: int, to: int) -> None:
+    """Give the older texts of one observation to another as well, after those it has."""
+    store.execute(
+        """
+        insert into observation_versions (observation_id, version, title, content, created_at, clock)
+        select :to, version + (select coalesce(max(version), 0) from observation_versions where observation_id = :to),
+            title, content, created_at, clock
+        from observation_versions
+        where observation_id = :of and (digest is null or digest not like '-%') order by version
+        """,
+        of=of,
+        to=to,
+    )
+
+
+def operation(store: Store, operation_id: str) -> Row | None:
+    return store.row("select * from save_operations where operation_id = :id", id=operation_id)
+
+
+def remember_operation(
+    store: Store, *, operation_id: str, fingerprint: str, answer: str, now: str, forget_before: str
+) -> None:
+    store.execute(
+        """
+        delete from save_operations where operation_id in
+            (select operation_id from save_operations where created_at < :before order by created_at limit 50)
+        """,
+        before=forget_before,
+    )
+    values = {"operation_id": operation_id, "fingerprint": fingerprint, "answer": answer, "created_at": now}
+    store.insert("save_operations", values)

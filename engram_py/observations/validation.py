@@ -1,0 +1,180 @@
+"""What happens to a draft before the store sees it: redacted, checked, cut to size. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engram_py.capture.paths import absolute_paths
+from engram_py.capture.redact import Redacted, redact, redact_head
+from engram_py.errors import EmptyFieldError, TextTooLongError
+from engram_py.observations.arguments import clean_scope
+from engram_py.observations.values import (
+    CONTENT_LIMIT_BYTES,
+    TITLE_LIMIT_CHARS,
+    Draft,
+    Scope,
+    Truncated,
+)
+from engram_py.text.derived_terms import derived_terms
+from engram_py.text.normalize import check_text, content_hash, normalize_topic_key, truncate_utf8
+
+TYPE_LIMIT_CHARS = 64
+NAME_LIMIT_CHARS = 200
+SESSION_ID_LIMIT = 200
+MAX_ALIASES = 32
+
+# Redaction reads at most this much of a content, of which 50,000 bytes are kept: a gigabyte pasted by mistake
+# must not hold the server up.
+READ_LIMIT_CHARS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A draft fit to be stored: nothing secret, nothing over-long, every field valid."""
+
+    title: str
+    content: str
+    type: str
+    scope: Scope | None
+    topic_key: str | None
+    aliases: str
+    tool_name: str | None
+    content_hash: str
+    redacted: int
+    truncation: Truncated | None
+    warnings: tuple[str, ...]
+
+    @property
+    def terms(self) -> str:
+        return derived_terms(self.title, self.topic_key or "", self.aliases, self.content)
+
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """What of an observation's row is its text."""
+        names = ("type", "title", "content", "topic_key", "aliases", "terms", "tool_name", "content_hash")
+        return {name: getattr(self, name) for name in names}
+
+
+def prepare(draft: Draft) -> Prepared:
+    """Redact, validate and bound a draft.
+
+    Raises:
+        EmptyFieldError: nothing is left of the title or the content.
+        TextTooLongError: the title is over 1,000 characters, or another name over its limit.
+        InvalidTextError: a NUL byte or a lone surrogate.
+        InvalidTopicKeyError, InvalidArgumentError: a topic key without letters, a scope that does not exist.
+    """
+    if len(draft.title) > TITLE_LIMIT_CHARS:
+        raise TextTooLongError("title", len(draft.title), TITLE_LIMIT_CHARS)
+    title, hidden_title = clean_line("title", draft.title, limit=TITLE_LIMIT_CHARS)
+    content, truncation, hidden_content = clean_content(draft.content)
+    kind, hidden_type = clean_line("type", draft.type.strip() or "manual", limit=TYPE_LIMIT_CHARS)
+    topic_key, hidden_topic = clean_topic_key(draft.topic_key)
+    aliases, hidden_aliases = _clean_aliases(draft.aliases)
+    tool_name = _clean_tool_name(draft.tool_name)
+    redacted = hidden_title + hidden_content + hidden_type + hidden_topic + hidden_aliases
+    return Prepared(
+        title=title,
+        content=content,
+        type=kind.lower(),
+        scope=clean_scope(draft.scope),
+        topic_key=topic_key,
+        aliases=aliases,
+        tool_name=tool_name,
+        content_hash=content_hash(content),
+        redacted=redacted,
+        truncation=truncation,
+        warnings=_warnings(content, redacted, truncation),
+    )
+
+
+def clean_line(field: str, text: str, *, limit: int) -> tuple[str, int]:
+    """A required single line, redacted and trimmed, and how many secrets went. Line breaks become blanks."""
+    check_text(field, text)
+    hidden = redact(text[: 4 * limit])
+    line = " ".join(hidden.text.split())
+    if not line:
+        raise EmptyFieldError(field)
+    if len(text) > 4 * limit or len(line) > limit:
+        raise TextTooLongError(field, len(text), limit)
+    return line, hidden.count
+
+
+def clean_content(text: str, *, field: str = "content") -> tuple[str, Truncated | None, int]:
+    """A required text, redacted and cut to 50,000 bytes; what was cut, and how many secrets went."""
+    check_text(field, text)
+    original = len(text.encode())
+    hidden = redact_readable(text)
+    body = hidden.text.strip()
+    if not body:
+        raise EmptyFieldError(field)
+    kept = truncate_utf8(body, CONTENT_LIMIT_BYTES)
+    if not kept.truncated:
+        return body, None, hidden.count
+    return kept.text, Truncated(original, kept.stored_bytes, CONTENT_LIMIT_BYTES), hidden.count
+
+
+def redact_readable(text: str, limit: int = READ_LIMIT_CHARS) -> Redacted:
+    """As much of a text as redaction reads, redacted, without what stands at the cut."""
+    return redact_head(text, limit)
+
+
+def clean_topic_key(topic_key: str | None) -> tuple[str | None, int]:
+    """A topic key in its canonical form, None when none was given, and how many secrets went."""
+    if topic_key is None or not topic_key.strip():
+        return None, 0
+    check_text("topic_key", topic_key)
+    hidden = redact(topic_key[:NAME_LIMIT_CHARS])
+    return normalize_topic_key(hidden.text), hidden.count
+
+
+def _clean_tool_name(tool_name: str | None) -> str | None:
+    if tool_name is None or not tool_name.strip():
+        return None
+    return clean_line("tool_name", tool_name, limit=NAME_LIMIT_CHARS)[0]
+
+
+def _clean_aliases(aliases: tuple[str, ...]) -> tuple[str, int]:
+    hidden = 0
+    cleaned: list[str] = []
+    for alias in aliases[:MAX_ALIASES]:
+        if alias.strip():
+            line, count = clean_line("aliases", alias, limit=NAME_LIMIT_CHARS)
+            cleaned.append(line.replace(";", ","))
+            hidden += count
+    return "; ".join(cleaned), hidden
+
+
+def clean_session_id(session_id: str) -> str:
+    """A session's id, checked, with what looks like a secret taken out of it.
+
+    Raises EmptyFieldError, TextTooLongError, InvalidTextError.
+    """
+    if not session_id.strip():
+        raise EmptyFieldError("session_id")
+    check_text("session_id", session_id)
+    if len(session_id) > SESSION_ID_LIMIT:
+        raise TextTooLongError("session_id", len(session_id), SESSION_ID_LIMIT)
+    return redact(session_id).text
+
+
+def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[str, ...]:
+    """What to tell whoever sent a text of which not everything was kept."""
+    found: list[str] = []
+    if redacted:
+        found.append(f"redacted {redacted} secret or private part(s); they were not stored")
+    if truncation:
+        found.append(
+            f"content cut: kept {truncation.stored_bytes:,} of {truncation.original_bytes:,} bytes "
+            f"(limit {truncation.limit_bytes:,})"
+        )
+    return tuple(found)
+
+
+def _warnings(content: str, redacted: int, truncation: Truncated | None) -> tuple[str, ...]:
+    found = intake_notes(redacted, truncation)
+    paths = absolute_paths(content)
+    if not paths:
+        return found
+    said = f"content names a path of this machine ({paths[0]}); a path inside the repository travels better"
+    return (*found, said)

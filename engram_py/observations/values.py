@@ -1,0 +1,350 @@
+"""Observations: what is offered (a draft), what is kept, and what a save decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from engram_py.times import parse_time
+
+if TYPE_CHECKING:
+    from engram_py.anchors.values import AnchorState
+    from engram_py.recall.explain import Explain, Silence
+
+Scope = Literal["project", "personal", "global"]
+Origin = Literal["user", "agent", "derived", "import"]
+Outcome = Literal["added", "updated", "duplicate"]
+
+SCOPES: tuple[Scope, ...] = ("project", "personal", "global")
+SHARED_SCOPES: tuple[Scope, ...] = ("personal", "global")  # seen from every project
+
+TYPES = (  # suggested, not enforced: `type` is free text
+    "decision", "bugfix", "pattern", "discovery", "learning", "architecture", "config", "preference", "policy", "fact",
+    "note", "identity", "session_summary", "passive", "manual",
+)  # fmt: skip
+
+# Months until a kind of knowledge should be looked at again (Engram: spec/engram-behaviour.md 1.5).
+REVIEW_MONTHS = {"decision": 6, "policy": 12, "preference": 3}
+
+CONTENT_LIMIT_BYTES, TITLE_LIMIT_CHARS = 50_000, 1_000
+HIT_LINE_CHARS = 100  # of the text of a hit, in a list of them
+DEDUPE_WINDOW_MINUTES = 15
+
+
+class Row(Protocol):
+    """A row as SQLite gives it."""
+
+    def __getitem__(self, places: slice, /) -> tuple[Any, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An observation somebody offers, before the store gives it an identity.
+
+    ``scope`` None takes the project's default. ``operation_id`` makes a repeated save answer what the first one did.
+    ``aliases`` are other words somebody may search by. ``files`` are those it is about, as ``path``, ``path:line`` or
+    ``path:start-end``; those its **Where** line names count as well."""
+
+    title: str
+    content: str
+    type: str = "manual"
+    scope: str | None = None
+    topic_key: str | None = None
+    aliases: tuple[str, ...] = ()
+    tool_name: str | None = None
+    origin: Origin = "agent"
+    operation_id: str | None = None
+    files: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)  # frozen, it would take three times as long to make, and a search makes forty
+class Observation:
+    """One durable thing worth keeping, as the store holds it. Times are UTC text."""
+
+    id: int
+    sync_id: str
+    session_id: str
+    project: str
+    scope: Scope
+    type: str
+    title: str
+    content: str
+    topic_key: str | None
+    aliases: str
+    tool_name: str | None
+    origin: Origin
+    lifecycle: str
+    pinned: bool
+    salience: float
+    access_count: int
+    last_accessed_at: str | None
+    review_after: str | None
+    expires_at: str | None
+    git_branch: str | None
+    git_commit: str | None
+    revision_count: int
+    duplicate_count: int
+    last_seen_at: str | None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+
+    @classmethod
+    def from_row(cls, row: Row) -> Observation:
+        """Of a row that begins with OBSERVATION_COLUMNS. By place: a name is looked for among all of them each time."""
+        values = list(row[: len(OBSERVATION_COLUMNS)])
+        values[_PINNED] = bool(values[_PINNED])
+        return cls(*values)
+
+    def state(self, now: datetime) -> str:
+        """``needs_review`` once its review date has come, else ``active``."""
+        due = parse_time(self.review_after)
+        return "needs_review" if due is not None and due <= now else "active"
+
+
+OBSERVATION_COLUMNS = tuple(field.name for field in fields(Observation))
+_PINNED = OBSERVATION_COLUMNS.index("pinned")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A partial update: None leaves a field as it is. ``find``/``replace`` edits the content in place."""
+
+    title: str | None = None
+    content: str | None = None
+    type: str | None = None
+    scope: str | None = None
+    topic_key: str | None = None
+    find: str | None = None
+    replace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """How much of an over-long content was kept, in bytes of UTF-8."""
+
+    original_bytes: int
+    stored_bytes: int
+    limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An older observation that may say the same or the opposite; ``judgment_id`` is what a verdict names."""
+
+    id: int
+    sync_id: str
+    title: str
+    type: str
+    topic_key: str | None
+    score: float
+    judgment_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a save decided, and everything its caller should be told."""
+
+    outcome: Outcome
+    id: int
+    sync_id: str
+    title: str
+    type: str
+    scope: Scope
+    topic_key: str | None
+    project: str
+    project_source: str
+    project_path: str
+    session_id: str
+    revision_count: int
+    duplicate_count: int
+    state: str
+    review_after: str | None
+    suggested_topic_key: str | None = None
+    topic_holder: int | None = None  # what holds the suggested topic already
+    truncation: Truncated | None = None
+    redacted: int = 0
+    candidates: tuple[Candidate, ...] = ()
+    warnings: tuple[str, ...] = ()
+    replayed: bool = False
+
+    @property
+    def judgment_required(self) -> bool:
+        return bool(self.candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """What an update changed; ``unchanged`` when the row already said so."""
+
+    outcome: Literal["updated", "unchanged"]
+    id: int
+    sync_id: str
+    title: str
+    type: str
+    scope: Scope
+    topic_key: str | None
+    project: str
+    revision_count: int
+    changed: tuple[str, ...]
+    truncation: Truncated | None = None
+    redacted: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A text an observation had before."""
+
+    version: int
+    title: str
+    content: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class RelationNote:
+    """A relation as seen from one observation: ``supersedes #4 (title)``."""
+
+    label: str
+    id: int | None
+    title: str
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One observation whole, with what is related to it, what became of the files it is about and, when asked for,
+    older texts newest first."""
+
+    observation: Observation
+    state: str
+    relations: tuple[RelationNote, ...] = ()
+    versions: tuple[Version, ...] = ()
+    version_total: int = 0
+    next_cursor: int | None = None
+    warnings: tuple[str, ...] = ()
+    anchors: tuple[AnchorState, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    id: int
+    sync_id: str
+    title: str
+    hard: bool
+    relations_orphaned: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Undeleted:
+    id: int
+    title: str
+    project: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    id: int
+    pinned: bool
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewLine:
+    """An observation whose review date has come."""
+
+    id: int
+    title: str
+    type: str
+    project: str
+    review_after: str
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """A review that was done; ``review_after`` is the next date, None when the type has none."""
+
+    id: int
+    title: str
+    review_after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Enough of an observation to choose by. ``score`` is 0..1 within one answer, best first; ``coverage`` the share of
+    the query it holds. ``branch`` is set when it was made where HEAD does not lead; ``like`` is a better hit that says
+    the same. ``place`` is where a short line of the snippet begins, ``goal`` what a session was for."""
+
+    id: int
+    sync_id: str
+    title: str
+    type: str
+    project: str
+    scope: Scope
+    topic_key: str | None
+    score: float
+    snippet: str
+    truncated: bool
+    pinned: bool
+    state: str
+    review_after: str | None
+    created_at: str
+    updated_at: str
+    relations: tuple[RelationNote, ...] = ()
+    lifecycle: str = "active"
+    coverage: float = 1.0
+    anchors: tuple[AnchorState, ...] = ()
+    branch: str = ""
+    like: int | None = None
+    place: int = 0
+    goal: str = ""
+
+
+MOST_COUNTED = 1_000  # "more than a thousand" is all a reader needs to know; counting a million takes long
+
+
+def counted(memories: int) -> str:
+    """How many there are, in words, as far as they were counted."""
+    said = f"more than {MOST_COUNTED:,}" if memories > MOST_COUNTED else f"{memories}"
+    return f"{said} {'memory' if memories == 1 else 'memories'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them; ``silence``
+    says why there is nothing; no memory has the ``unknown`` words. ``memories``: how many observations can be seen from
+    there, counted little further than MOST_COUNTED."""
+
+    query: str
+    results: tuple[Hit, ...]
+    rung: str
+    projects: tuple[str, ...] | None
+    memories: int
+    warnings: tuple[str, ...] = ()
+    explain: Explain | None = None
+    silence: Silence | None = None
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    id: int
+    type: str
+    title: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """An observation between its neighbours of the same session, oldest first."""
+
+    focus: Observation
+    before: tuple[Neighbour, ...]
+    after: tuple[Neighbour, ...]
+    session_id: str
+    session_started_at: str
+    total_in_session: int
+    warnings: tuple[str, ...] = ()

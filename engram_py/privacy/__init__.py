@@ -1,0 +1,3 @@
+"""Privacy: what the user lets engram record, inject and share, how long raw messages stay, and how to clear
+them.
+"""

@@ -1,0 +1,45 @@
+"""Deletes raw messages that are older than the user lets them be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from engram_py.database.lock_timeout import waiting
+from engram_py.database.store import Store
+from engram_py.errors import StoreError
+from engram_py.sessions import turns_table as table
+from engram_py.times import Clock, to_text
+
+_NEVER = "9999-12-31T23:59:59.999Z"
+
+
+def oldest_kept(clock: Clock, days: int) -> str:
+    """The moment before which nothing is kept; with 0 days nothing at all."""
+    return to_text(clock() - timedelta(days=days)) if days else _NEVER
+
+
+def prune_turns(store: Store, before: str) -> int:
+    """Delete what was read before; how many turns it was. Looking for them writes nothing."""
+    if not table.any_before(store, before):
+        return 0
+    with store.transaction():
+        return table.prune(store, before=before)
+
+
+def prune_after_first_write(store: Store, before: Callable[[], str]) -> None:
+    """Do it once, after a write of this process, and wait for nobody: for a server whose agents have no hooks."""
+    done = False
+
+    def look() -> None:
+        nonlocal done
+        if done:
+            return
+        done = True
+        try:
+            with waiting(store, 0.0):
+                prune_turns(store, before())
+        except StoreError:  # somebody else writes; there is a next time
+            done = False
+
+    store.after_write.append(look)

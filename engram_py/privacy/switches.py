@@ -1,0 +1,79 @@
+"""What hooks may do: the user's switches, for everything, for a project and for one session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engram_py.database.store import Store
+from engram_py.errors import InvalidArgumentError, RecordingOffError
+from engram_py.privacy import switches_table as table
+from engram_py.privacy.values import SWITCHES, Allowed, Choice, PrivacySettings, SwitchState
+from engram_py.projects.names import normalize_project
+from engram_py.projects.projects import Projects
+
+
+class Switches:
+    """Says what is allowed, and keeps what the user chose.
+
+    The most specific choice decides: a variable of the environment, the session, the project, then everything. A
+    project's ``.engram.json``, which may come with a clone, can switch off what nobody switched on for that project.
+    """
+
+    def __init__(self, store: Store, projects: Projects, settings: PrivacySettings) -> None:
+        self._store = store
+        self._projects = projects
+        self._settings = settings
+
+    def allowed(self, project: str, session_id: str = "") -> Allowed:
+        """What hooks may do in a session of a project."""
+        said = table.of(self._store, project, session_id)
+        return Allowed(**{switch: self._is_on(switch, said) for switch in SWITCHES})
+
+    def check_recording(self, project: str, session_id: str) -> None:
+        """Raise RecordingOffError where nothing of a conversation is to be kept."""
+        if not self.allowed(project, session_id).records:
+            raise RecordingOffError(project)
+
+    def note(self, project: str, session_id: str) -> tuple[str, ...]:
+        """What to tell whoever saved on purpose where recording is off."""
+        allowed = self.allowed(project, session_id)
+        if allowed.records:
+            return ()
+        what, step = ("engram", "engram on") if not allowed.enabled else ("recording", "engram on --record")
+        return (f"{what} is off in {project} (`{step}`); this was kept because it was asked for",)
+
+    def turn(
+        self, switches: Sequence[str], *, on: bool, project: str | None = None, session_id: str | None = None
+    ) -> SwitchState:
+        """Switch on or off, for a session, a project, or everything where neither is named.
+
+        Raises InvalidArgumentError, InvalidProjectError.
+        """
+        from engram_py.observations.validation import clean_session_id
+
+        if project and session_id:
+            raise InvalidArgumentError("session", session_id, expected="left out where a project is named")
+        scope, name = "all", ""
+        if project:
+            scope, name = "project", self._projects.for_read(normalize_project(project)).project
+        elif session_id:
+            scope, name = "session", clean_session_id(session_id)
+        with self._store.transaction():
+            for switch in switches:
+                table.put(self._store, scope=scope, name=name, switch=switch, on=on)
+        return self.state(session_id)
+
+    def state(self, session_id: str | None = None) -> SwitchState:
+        """What is allowed here, and every choice that was made."""
+        project = self._projects.for_read(session_id=session_id, head=False).project
+        rows = table.all_rows(self._store)
+        choices = tuple(Choice(row["scope"], row["name"], row["switch"], bool(row["is_on"])) for row in rows)
+        return SwitchState(project, self.allowed(project, session_id or ""), choices, dict(self._settings.environment))
+
+    def _is_on(self, switch: str, said: dict[tuple[str, str], bool]) -> bool:
+        narrow = (self._settings.environment.get(switch), said.get(("session", switch)), said.get(("project", switch)))
+        for choice in narrow:
+            if choice is not None:
+                return choice
+        everywhere = said.get(("all", switch), self._settings.config.get(switch, True))
+        return everywhere and bool(getattr(self._projects.preferences(), switch))

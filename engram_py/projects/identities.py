@@ -1,0 +1,103 @@
+"""Which repository is which project: names, aliases, and what was learned about clones and moves."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.files import readable_path
+from engram_py.projects import table
+from engram_py.projects.binding import rebind, write_binding
+from engram_py.projects.locate import Location
+from engram_py.projects.names import former_spelling, slug_project
+
+
+class Identities:
+    """One project per repository. A clone is known by its remote, a worktree or subfolder by the common git
+    directory, a moved or re-pointed repository by the binding file inside that directory."""
+
+    def __init__(self, store: Store, journal: Journal) -> None:
+        self._store = store
+        self._journal = journal
+
+    def canonical(self, name: str) -> str:
+        """The project that ``name`` is now: itself, or what it was merged into."""
+        if table.exists(self._store, name):
+            return name
+        return table.target_of_alias(self._store, name) or name
+
+    def meant(self, name: str) -> str:
+        """The project that a person or a folder means by ``name``: the one an earlier version spelled its way, too."""
+        project, former = self.canonical(name), former_spelling(name)
+        if former == name or table.exists(self._store, project):
+            return project
+        earlier = self.canonical(former)
+        return earlier if table.exists(self._store, earlier) else project
+
+    def owner(self, location: Location) -> str:
+        """The project of a located directory. Two different repositories never share one by the accident of a name."""
+        assert location.name is not None
+        repository = location.repository
+        if repository is None or location.source in ("config", "git_binding", "git_child", "dir_basename"):
+            return self.meant(location.name)
+        for kind, value in _identities(location):
+            known = table.identity_owner(self._store, kind, value)
+            # Another repository may have been cloned into a folder we knew: then only the remote counts.
+            if known and (kind == "remote" or not self._belongs_to_another(known, location)):
+                return known
+        parent = slug_project(f"{repository.main_folder.parent.name}-{location.name}")
+        for name in (location.name, *location.fallback_names, *([parent] if parent else ())):
+            project = self.meant(name)
+            if not self._belongs_to_another(project, location):
+                return project
+        digest = hashlib.sha256(str(_identities(location)[0]).encode()).hexdigest()[:6]
+        return self.meant(f"{location.name}-{digest}")
+
+    def remember(self, location: Location, project: str) -> None:
+        """Note that this repository is ``project``, which exists: here, and in the repository's own git directory."""
+        repository = location.repository
+        if repository is None or location.source in ("config", "git_child"):
+            return
+        known = [table.identity_owner(self._store, kind, value) for kind, value in _identities(location)]
+        if all(owner == project for owner in known):
+            return
+        for kind, value in _identities(location):
+            table.set_identity(self._store, kind=kind, value=value, project=project, now=self._journal.now())
+        if location.source != "git_binding":
+            write_binding(repository.common_dir, project)
+
+    def adopt(self, location: Location, project: str) -> None:
+        """This repository is ``project`` from now on, whatever it was and whatever its remote is called."""
+        if not table.exists(self._store, project):
+            self.create(project)
+        for kind, value in _identities(location):
+            table.set_identity(self._store, kind=kind, value=value, project=project, now=self._journal.now())
+        if location.repository is not None:
+            rebind(location.repository.common_dir, project)
+
+    def create(self, project: str) -> None:
+        now, clock = self._journal.now(), self._journal.stamp()
+        values = {"name": project, "display_name": project, "created_at": now, "updated_at": now, "clock": clock}
+        self._store.insert("projects", values)
+        self._journal.changed("project", project, project=project, clock=clock)
+
+    def _belongs_to_another(self, project: str, location: Location) -> bool:
+        """Whether a *different* repository owns this name: another remote, or, without one, another directory."""
+        repository = location.repository
+        assert repository is not None
+        remotes = table.remotes_of(self._store, project)
+        if repository.remote and remotes:
+            return repository.remote not in remotes
+        here = readable_path(str(repository.common_dir))
+        others = [known for known in table.common_dirs_of(self._store, project) if known != here]
+        return any(Path(known).exists() for known in others)  # one that is gone was moved here, or deleted
+
+
+def _identities(location: Location) -> list[tuple[str, str]]:
+    repository = location.repository
+    if repository is None:
+        return []
+    remote = [("remote", repository.remote)] if repository.remote else []
+    return [*remote, ("common_dir", readable_path(str(repository.common_dir)))]

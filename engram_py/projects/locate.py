@@ -1,0 +1,191 @@
+"""From a directory to the project it belongs to: settings file, git, a child repository, the folder's name."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from engram_py.files import exists, is_folder, real_path
+from engram_py.git.remotes import remote_names
+from engram_py.git.repository import Repository, find_repository, read_head
+from engram_py.projects.binding import load_binding
+from engram_py.projects.children import Children, scan_children
+from engram_py.projects.names import slug_project
+from engram_py.projects.settings_file import DEFAULTS, ProjectSettings, find_project_settings
+
+Source = Literal["config", "git_binding", "git_remote", "git_root", "git_child", "dir_basename", "ambiguous", "none"]
+Clock = Callable[[], float]
+
+CHILD_BUDGET_SECONDS = 0.030
+CACHE_SECONDS = 2.0
+_CACHED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """What a directory says about the project it belongs to; ``name`` is a proposal, normalised.
+
+    ``fallback_names`` are for a ``name`` that another repository has already. ``candidates`` are the child
+    repositories' projects, where there is no one answer.
+    """
+
+    directory: Path
+    source: Source
+    name: str | None
+    fallback_names: tuple[str, ...] = ()
+    repository: Repository | None = None
+    candidates: tuple[str, ...] = ()
+    settings: ProjectSettings = DEFAULTS
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    source: Source
+    name: str
+    fallback_names: tuple[str, ...] = ()
+
+
+def locate(directory: Path, *, home: Path | None = None, clock: Clock = time.monotonic) -> Location:
+    """The project that ``directory`` belongs to, by the first rule that answers; never raises.
+
+    A directory that is gone counts as the nearest parent that is there. The home directory, a file system's
+    root and the shared temporary directory never lend a project their name.
+    """
+    here, warnings = _existing(directory)
+    nameless = _nameless(home)
+    repository = find_repository(here)
+    settings = find_project_settings(here, repository.root if repository else None)
+    warnings += settings.warnings
+    found = Location(here, "none", None, repository=repository, settings=settings)
+    if settings.project is not None:
+        own = repository.warnings if repository else ()
+        return replace(found, source="config", name=settings.project, warnings=warnings + own)
+    if repository is not None:
+        named, more = _repository_name(repository, nameless)
+        warnings += repository.warnings + more
+        if named is not None:
+            return _named(found, named, warnings)
+        found = replace(found, repository=None)
+    children = scan_children(here, settings.ignore, _child_names(nameless), clock() + CHILD_BUDGET_SECONDS, clock)
+    return _from_children(found, children, warnings, nameless)
+
+
+class Locator:
+    """``locate`` for a server that asks with every call: the project for two seconds, HEAD fresh each time."""
+
+    def __init__(self, home: Path | None = None, *, clock: Clock = time.monotonic) -> None:
+        self._home, self._clock = home, clock
+        self._kept: dict[Path, tuple[float, Location]] = {}
+
+    def locate(self, directory: Path, *, head: bool = True) -> Location:
+        """What ``locate`` answers for ``directory``, with the branch and the commit as they are now; without ``head``
+        as they were in the last two seconds."""
+        now = self._clock()
+        at, location = self._kept.get(directory, (0.0, None))
+        if location is not None and now - at < CACHE_SECONDS:
+            return _with_fresh_head(location) if head else location
+        location = locate(directory, home=self._home)
+        if len(self._kept) >= _CACHED:
+            self._kept.clear()
+        self._kept[directory] = (now, location)
+        return location
+
+    def forget(self) -> None:
+        """Look anew at the next call: a repository was given another project."""
+        self._kept.clear()
+
+
+def _with_fresh_head(location: Location) -> Location:
+    repository = location.repository
+    if repository is None:
+        return location
+    branch, commit = read_head(repository)
+    return replace(location, repository=replace(repository, branch=branch, commit=commit))
+
+
+def _existing(directory: Path) -> tuple[Path, tuple[str, ...]]:
+    wanted = real_path(directory)
+    for folder in (wanted, *wanted.parents):
+        if is_folder(folder):
+            gone = folder != wanted and not exists(wanted)
+            return folder, ((f"{wanted} is not there; {folder} is used instead",) if gone else ())
+    return wanted, (f"{wanted} is not a directory",)
+
+
+def _nameless(home: Path | None) -> frozenset[Path]:
+    """The folders whose name is never a project's, besides the roots, which have none."""
+    own = str(home) if home is not None else os.path.expanduser("~")  # noqa: PTH111 (Path.home may raise)
+    shared = (os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name))
+    return _resolved((own, "/tmp", "/var/tmp", *shared))  # noqa: S108 (nothing is written there)
+
+
+@lru_cache(maxsize=8)
+def _resolved(folders: tuple[str, ...]) -> frozenset[Path]:
+    return frozenset(real_path(Path(folder)) for folder in folders)
+
+
+def _folder_name(folder: Path, nameless: frozenset[Path]) -> str | None:
+    if folder in nameless or folder == folder.parent:
+        return None
+    return slug_project(folder.name.removesuffix(".git"))
+
+
+def _repository_name(repository: Repository, nameless: frozenset[Path]) -> tuple[_Named | None, tuple[str, ...]]:
+    binding, warning = load_binding(repository.common_dir)
+    warnings = (warning,) if warning else ()
+    if binding is not None:
+        return _Named("git_binding", binding.project), warnings
+    if repository.remote is not None:
+        names = [name for part in remote_names(repository.remote) if (name := slug_project(part))]
+        if names:
+            others = dict.fromkeys(name for name in names[1:] if name != names[0])
+            return _Named("git_remote", names[0], tuple(others)), warnings
+    folder = repository.main_folder
+    name = _folder_name(folder, nameless)
+    if name is None:
+        return None, warnings
+    return _Named("git_root", name), warnings
+
+
+def _child_names(nameless: frozenset[Path]) -> Callable[[Path], tuple[str, tuple[str, ...], str] | None]:
+    """How a child repository is called: its name, what else it may be called, and its identity."""
+
+    def names(folder: Path) -> tuple[str, tuple[str, ...], str] | None:
+        repository = find_repository(folder)
+        if repository is None:
+            return None
+        identity = repository.remote or str(repository.common_dir)
+        if project := find_project_settings(folder, repository.root).project:
+            return project, (), project
+        named, _ = _repository_name(repository, nameless)
+        return (named.name, named.fallback_names, identity) if named else None
+
+    return names
+
+
+def _named(found: Location, named: _Named, warnings: tuple[str, ...]) -> Location:
+    return replace(found, source=named.source, name=named.name, fallback_names=named.fallback_names, warnings=warnings)
+
+
+def _from_children(
+    found: Location, children: Children, warnings: tuple[str, ...], nameless: frozenset[Path]
+) -> Location:
+    warnings += children.warnings
+    own = _folder_name(found.directory, nameless)
+    if found.directory in nameless or found.directory == found.directory.parent:
+        return replace(found, candidates=children.names, warnings=warnings)
+    if children.only is not None:
+        named = _Named("git_child", children.names[0])
+        note = f"{children.only} is the one repository in {found.directory}, so its project is used"
+        return _named(replace(found, repository=find_repository(children.only)), named, (*warnings, note))
+    if children.names:
+        return replace(found, source="ambiguous", candidates=children.names, warnings=warnings)
+    if own is not None:
+        return replace(found, source="dir_basename", name=own, warnings=warnings)
+    return replace(found, warnings=warnings)

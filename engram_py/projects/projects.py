@@ -1,0 +1,253 @@
+"""Which project a call belongs to, and what can be done with projects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.doors import call
+from engram_py.errors import AmbiguousProjectError, InvalidProjectError, UnknownProjectError
+from engram_py.projects import table
+from engram_py.projects.identities import Identities
+from engram_py.projects.locate import Location, Locator
+from engram_py.projects.names import normalize_project, similar_projects
+from engram_py.projects.settings_file import ProjectSettings
+from engram_py.projects.values import CurrentProject, Place, ProjectLine
+from engram_py.sessions import table as session_table
+
+NO_PROJECT = "no project here"
+
+
+class Projects:
+    """Resolves the project of a call: argument, session, override, config file, git, folder; in that order."""
+
+    def __init__(
+        self, store: Store, journal: Journal, locator: Locator, *, directory: Path, override: str | None = None
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._locator = locator
+        self._directory = directory
+        self._override = override
+        self._identities = Identities(store, journal)
+        self._session_project: str | None = None
+
+    def enter(self, project: str | None) -> None:
+        """Calls that name no project and no session belong to this one: the session the process was started into."""
+        self._session_project = project
+
+    def without_override(self) -> Projects:
+        """The same for what another process left: what this one was told to use says nothing about that."""
+        return Projects(self._store, self._journal, self._locator, directory=self._directory)
+
+    # --- resolving -------------------------------------------------------------------------------------
+
+    def for_write(
+        self,
+        project: str | None = None,
+        *,
+        session_id: str | None = None,
+        directory: str | None = None,
+        scope: str | None = None,
+    ) -> Place:
+        """The one project a write goes to, created when it is new. Call inside the write's transaction.
+
+        Raises:
+            AmbiguousProjectError: nothing decides between several, or nothing names one. A personal or global
+                observation belongs to no project, so then it is filed under its scope's name.
+            InvalidProjectError: ``project`` is not a name.
+        """
+        place = self._named(project, session_id, elsewhere=directory is not None)
+        location = None
+        if place is None:
+            location = self._locator.locate(Path(directory) if directory else self._directory)
+            place = self._at(location)
+        if not place.project:
+            if scope in ("personal", "global"):
+                place = Place(scope, "scope", place.path, (scope,))
+            else:
+                candidates = place.reads or self._suggestions()
+                raise AmbiguousProjectError(place.path, candidates, *(place.warnings or (NO_PROJECT,)))
+        ensured = self._ensured(place, explicit=bool(project))
+        if location is not None and place.source != "scope":
+            self._identities.remember(location, place.project)
+        return ensured
+
+    def for_read(
+        self,
+        project: str | None = None,
+        *,
+        session_id: str | None = None,
+        all_projects: bool = False,
+        head: bool = True,
+    ) -> Place:
+        """Where a read looks. Without one project it reads the candidates, or everything, and says so. Without ``head``
+        git is not asked for the branch and the commit as they are now."""
+        if all_projects:
+            return Place("", "all", str(self._directory), None)
+        named = self._named(project, session_id, head=head)
+        if named is None:
+            return self._at(self._locator.locate(self._directory, head=head))
+        if project and not table.exists(self._store, named.project):
+            near = similar_projects(named.project, table.names(self._store))
+            hint = f" (similar: {', '.join(near)})" if near else ""
+            warning = f'project "{named.project}" has no memory yet{hint}'
+            return replace(named, warnings=(*named.warnings, warning))
+        return named
+
+    def existing(self, project: str) -> str:
+        """The name that ``project`` goes by now.
+
+        Raises InvalidProjectError, and UnknownProjectError when nothing was ever kept for it.
+        """
+        name = self._identities.meant(_checked_name(project))
+        if not table.exists(self._store, name):
+            known = table.names(self._store)
+            raise UnknownProjectError(name, similar_projects(name, known), known)
+        return name
+
+    def current(self) -> CurrentProject:
+        """Where this process stands. Never raises."""
+        location = self._locator.locate(self._directory)
+        place = self._named(None, None) or self._at(location)
+        repository = location.repository
+        ambiguous = not place.project
+        return CurrentProject(
+            project=place.project or None,
+            project_source=place.source,
+            project_path=place.path,
+            candidates=location.candidates if ambiguous else (),
+            remote=repository.remote if repository else None,
+            branch=repository.branch if repository else None,
+            known=bool(place.project) and table.exists(self._store, place.project),
+            hint=f"give {call('project')} when you save" if ambiguous else None,
+            warnings=place.warnings,
+        )
+
+    def adopt(self, project: str) -> None:
+        """The repository of this directory is ``project`` from now on. Call inside a transaction."""
+        self._identities.adopt(self._locator.locate(self._directory), project)
+        self._locator.forget()
+
+    def preferences(self) -> ProjectSettings:
+        """The ``.engram.json`` of this directory; asked with every search, so git is not."""
+        return self._locator.locate(self._directory, head=False).settings
+
+    def settings_here(self) -> Location:
+        """What the directory of this process says, its ``.engram.json`` included."""
+        return self._locator.locate(self._directory)
+
+    def _named(
+        self, project: str | None, session_id: str | None, *, elsewhere: bool = False, head: bool = True
+    ) -> Place | None:
+        """The project somebody named: by argument, by the session, or for the whole process.
+
+        ``elsewhere``: the call names a directory of its own, which the process's session says nothing about.
+        """
+        if project:
+            name = _checked_name(project)
+            warnings = () if name == project else (f'project name normalized: "{project}" → "{name}"',)
+            return self._place(name, "explicit", warnings=warnings, head=head)
+        if session_id is not None and session_id.strip():
+            from engram_py.observations.validation import clean_session_id  # redaction is not loaded for nothing
+
+            session_id = clean_session_id(session_id)
+        else:
+            session_id = None  # hosts send blanks for what they leave out
+        session = session_table.by_id(self._store, session_id) if session_id else None
+        if session is not None and session.project:
+            return self._place(session.project, "session", path=session.directory, head=head)
+        if self._session_project and not session_id and not elsewhere:
+            return self._place(self._session_project, "session", head=head)
+        if self._override:
+            return self._place(normalize_project(self._override), "override", here=True, head=head)
+        return None
+
+    def _place(
+        self,
+        name: str,
+        source: str,
+        *,
+        path: str = "",
+        here: bool = False,
+        warnings: tuple[str, ...] = (),
+        head: bool = True,
+    ) -> Place:
+        """A named project. Where it is also the project of this directory (``here``: whatever git says), the branch
+        and the preferences of the directory hold for it as well."""
+        name = self._identities.meant(name)
+        place = Place(name, source, path or str(self._directory), (name,), warnings=warnings)
+        location = self._locator.locate(self._directory, head=head)
+        if here or (location.name is not None and self._identities.owner(location) == name):
+            branch, commit = _head(location)
+            return replace(place, default_scope=location.settings.default_scope, branch=branch, commit=commit)
+        return place
+
+    def _at(self, location: Location) -> Place:
+        """The project of a directory; with an empty name when there is not exactly one."""
+        path = str(location.directory)
+        warnings = location.warnings
+        if location.source == "ambiguous":
+            names = tuple(self._identities.meant(name) for name in location.candidates)
+            return Place("", "ambiguous", path, names, warnings=("several repositories here", *warnings))
+        if location.name is None:
+            note = f"{NO_PROJECT} (the home directory, / and folders for temporary files are never projects)"
+            return Place("", "none", path, None, warnings=(note, *warnings))
+        name = self._identities.owner(location)
+        branch, commit = _head(location)
+        return Place(
+            name,
+            _engram_source(location),
+            path,
+            (name,),
+            default_scope=location.settings.default_scope,
+            warnings=warnings,
+            branch=branch,
+            commit=commit,
+        )
+
+    def _ensured(self, place: Place, *, explicit: bool) -> Place:
+        """``place`` with its project in the table; a new explicit name says so and names the similar ones."""
+        if table.exists(self._store, place.project):
+            return place
+        near = similar_projects(place.project, table.names(self._store))
+        self._identities.create(place.project)
+        warnings = place.warnings
+        if explicit or near:
+            text = f'created project "{place.project}"'
+            if near:
+                text += f"; similar names exist: {', '.join(near)} (`engram projects merge` joins them)"
+            warnings = (*warnings, text)
+        return replace(place, created=True, warnings=warnings)
+
+    def _suggestions(self) -> list[str]:
+        return [line.name for line in table.lines(self._store)][:10]
+
+    # --- listing ---------------------------------------------------------------------------------------
+
+    def list(self) -> tuple[ProjectLine, ...]:
+        """All projects, the most recently active first."""
+        return tuple(table.lines(self._store))
+
+
+def _checked_name(project: str) -> str:
+    from engram_py.capture.redact import redact  # not loaded for a call that names no project
+
+    if redact(project).count:
+        raise InvalidProjectError("[REDACTED]", "it looks like a secret")
+    return normalize_project(project)
+
+
+def _engram_source(location: Location) -> str:
+    """How a project was found, in Engram's words: it calls a bound repository by what is there now."""
+    if location.source != "git_binding":
+        return location.source
+    remote = location.repository is not None and location.repository.remote
+    return "git_remote" if remote else "git_root"
+
+
+def _head(location: Location) -> tuple[str | None, str | None]:
+    repository = location.repository
+    return (None, None) if repository is None else (repository.branch, repository.commit)

@@ -1,0 +1,133 @@
+"""SQL over projects, their aliases, and the repositories that are theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engram_py.database.store import Row, Store
+from engram_py.projects.values import ProjectLine
+
+LINES = """
+select
+    projects.name,
+    (select count(*) from observations where project = projects.name and deleted_at is null) as observations,
+    (select count(*) from sessions where project = projects.name) as sessions,
+    (select count(*) from user_prompts where project = projects.name) as prompts,
+    (select max(coalesce(last_seen_at, created_at)) from observations
+     where project = projects.name and deleted_at is null) as last_activity_at,
+    (select group_concat(alias, char(10)) from project_aliases where project = projects.name) as aliases
+from projects
+order by last_activity_at desc nulls last, projects.name
+"""
+
+
+def exists(store: Store, name: str) -> bool:
+    return store.row("select 1 from projects where name = :name", name=name) is not None
+
+
+def names(store: Store) -> list[str]:
+    return [row[0] for row in store.rows("select name from projects order by name")]
+
+
+def count_observations(store: Store, name: str) -> int:
+    """How many live observations a project has."""
+    sql = "select count(*) from observations where project = :name and deleted_at is null"
+    return int(store.value(sql, name=name))
+
+
+def target_of_alias(store: Store, alias: str) -> str | None:
+    found: str | None = store.value("select project from project_aliases where alias = :alias", alias=alias)
+    return found
+
+
+def aliases(store: Store) -> list[Row]:
+    return store.rows("select alias, project, created_at, clock from project_aliases order by alias")
+
+
+def aliases_of(store: Store, project: str) -> list[str]:
+    rows = store.rows("select alias from project_aliases where project = :project order by alias", project=project)
+    return [row[0] for row in rows]
+
+
+def identity_owner(store: Store, kind: str, value: str) -> str | None:
+    found: str | None = store.value(
+        "select project from project_identities where kind = :kind and value = :value", kind=kind, value=value
+    )
+    return found
+
+
+def remotes_of(store: Store, project: str) -> list[str]:
+    rows = store.rows("select value from project_identities where kind = 'remote' and project = :p", p=project)
+    return [row[0] for row in rows]
+
+
+def common_dirs_of(store: Store, project: str) -> list[str]:
+    rows = store.rows("select value from project_identities where kind = 'common_dir' and project = :p", p=project)
+    return [row[0] for row in rows]
+
+
+def set_identity(store: Store, *, kind: str, value: str, project: str, now: str) -> None:
+    values: dict[str, Any] = {"kind": kind, "value": value, "project": project, "created_at": now}
+    store.insert("project_identities", values, replace=True)
+
+
+def lines(store: Store) -> list[ProjectLine]:
+    return [
+        ProjectLine(
+            row["name"],
+            row["observations"],
+            row["sessions"],
+            row["prompts"],
+            row["last_activity_at"],
+            tuple(row["aliases"].split("\n")) if row["aliases"] else (),
+        )
+        for row in store.rows(LINES)
+    ]
+
+
+# What a project must not have to be empty: a hidden observation can be brought back, so it is something.
+EMPTY = """
+select name from projects
+where not exists (select 1 from observations where project = projects.name)
+  and not exists (select 1 from user_prompts where project = projects.name)
+  and not exists (select 1 from memory_relations where project = projects.name)
+  and not exists (
+      select 1 from sessions
+      where project = projects.name
+        and (summary is not null or exists (select 1 from observations where session_id = sessions.id)
+            or exists (select 1 from user_prompts where session_id = sessions.id)
+            or exists (select 1 from turns where session_id = sessions.id))
+  )
+order by name
+"""
+
+
+def empty(store: Store) -> list[str]:
+    """The projects of which nothing is kept."""
+    return [row[0] for row in store.rows(EMPTY)]
+
+
+def move_rows(store: Store, table: str, *, project: str, into: str) -> list[Any]:
+    """Give a project's rows of one table to another project; the sync keys of those that moved."""
+    key = "id" if table == "sessions" else "sync_id"
+    moved = [row[0] for row in store.rows(f"select {key} from {table} where project = :project", project=project)]
+    store.execute(f"update {table} set project = :into where project = :project", project=project, into=into)
+    return moved
+
+
+def clashing_topics(store: Store, *, project: str, into: str) -> Sequence[Row]:
+    """Pairs of live observations of two projects that hold the same topic in the same scope."""
+    return store.rows(
+        """
+        select mine.id as id, theirs.id as other
+        from observations as mine
+        join observations as theirs
+          on theirs.topic_key = mine.topic_key and theirs.scope = mine.scope
+        where mine.project = :project and theirs.project = :into
+          and mine.deleted_at is null and theirs.deleted_at is null
+        order by mine.id
+        """,
+        project=project,
+        into=into,
+    )

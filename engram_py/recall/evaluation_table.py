@@ -1,0 +1,202 @@
+"""SQL of the user's retrieval tests: questions and answers, the kept run, and the trail of the last searches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from engram_py.database.store import Row, Store
+
+QUESTIONS = """
+select id, project, question, origin, silent, times, created_at, last_at
+from eval_questions
+order by origin desc, id
+"""
+
+ANSWERS = """
+select
+    eval_answers.question_id, eval_answers.sync_id,
+    observations.id, observations.title, observations.deleted_at
+from eval_answers
+left join observations on observations.sync_id = eval_answers.sync_id
+where :question is null or eval_answers.question_id = :question
+order by eval_answers.question_id, eval_answers.times desc, observations.id, eval_answers.sync_id
+"""
+
+# What says the same now: rows that were judged to supersede one (an orphaned verdict is one whose older row was
+# destroyed since), and the row that holds its topic since it was deleted (a merge of two projects leaves the later
+# of two topics). Followed to the end; a cycle ends itself.
+STANDING = """
+with recursive standing (answer, sync_id) as (
+    select value, value from json_each(:sync_ids)
+    union
+    select standing.answer, memory_relations.source_id
+    from standing
+    join memory_relations on memory_relations.target_id = standing.sync_id
+    where memory_relations.relation = 'supersedes'
+      and memory_relations.judgment_status in ('judged', 'orphaned')
+      and memory_relations.superseded_at is null
+    union
+    select standing.answer, holder.sync_id
+    from standing
+    join observations as gone on gone.sync_id = standing.sync_id
+    join observations as holder
+      on holder.topic_key = gone.topic_key and holder.scope = gone.scope and holder.deleted_at is null
+    where gone.deleted_at is not null and gone.topic_key is not null
+      and holder.project in (
+          gone.project, coalesce((select project from project_aliases where alias = gone.project), gone.project)
+      )
+)
+select standing.answer, observations.id, observations.lifecycle
+from standing
+join observations on observations.sync_id = standing.sync_id
+where observations.deleted_at is null
+order by standing.answer, observations.id
+"""
+
+LEARN = """
+insert into eval_questions (project, question, folded, origin, created_at, last_at)
+values (:project, :question, :folded, 'learned', :now, :now)
+on conflict (project, folded) do update set times = times + 1, last_at = :now
+where origin = 'learned'
+"""
+
+LEARN_ANSWER = """
+insert into eval_answers (question_id, sync_id, last_at)
+select id, :sync_id, :now from eval_questions
+where project = :project and folded = :folded and origin = 'learned'
+on conflict (question_id, sync_id) do update set times = times + 1, last_at = :now
+"""
+
+# How often, divided by how long ago: what was learned once yesterday outlives what was learned twice last month.
+DROP_QUESTIONS = """
+delete from eval_questions
+where origin = 'learned' and id not in (
+    select id from eval_questions
+    where origin = 'learned'
+    order by times / (1.0 + max(0.0, julianday(:now) - julianday(last_at))) desc, last_at desc, id desc
+    limit :most
+)
+"""
+
+DROP_ANSWERS = """
+delete from eval_answers
+where question_id = (
+    select id from eval_questions where project = :project and folded = :folded and origin = 'learned'
+)
+  and sync_id not in (
+    select eval_answers.sync_id
+    from eval_answers
+    join eval_questions on eval_questions.id = eval_answers.question_id
+    where eval_questions.project = :project and eval_questions.folded = :folded
+    order by eval_answers.times desc, eval_answers.last_at desc, eval_answers.sync_id
+    limit :most
+)
+"""
+
+OUTCOMES = "select question_id, outcome, rank, ndcg from eval_outcomes where run_id = :run order by question_id"
+
+KEEP_OUTCOME = """
+insert into eval_outcomes (run_id, question_id, outcome, rank, ndcg)
+select :run, id, :outcome, :rank, :ndcg from eval_questions where id = :question
+"""
+
+TRAIL = "select id, question, projects, ids, searched_at from search_trail order by id desc limit :limit"
+
+
+# --- questions ---------------------------------------------------------------------------------------------
+
+
+def questions(store: Store) -> list[Row]:
+    """All questions: the user's own first."""
+    return store.rows(QUESTIONS)
+
+
+def answers(store: Store, question: int | None = None) -> list[Row]:
+    """The answers of one question or of all, with the observations they name, which may be gone."""
+    return store.rows(ANSWERS, question=question)
+
+
+def question(store: Store, *, project: str, folded: str) -> Row | None:
+    return store.row(
+        "select * from eval_questions where project = :project and folded = :folded", project=project, folded=folded
+    )
+
+
+def standing(store: Store, sync_ids: Iterable[str]) -> list[Row]:
+    """For each answer the live rows that give it now (``answer``, ``id``, ``lifecycle``)."""
+    return store.rows(STANDING, sync_ids=json.dumps(sorted(set(sync_ids))))
+
+
+def remove(store: Store, numbers: Sequence[int]) -> int:
+    sql = "delete from eval_questions where id in (select value from json_each(:ids))"
+    return store.execute(sql, ids=json.dumps(list(numbers))).rowcount
+
+
+def known_numbers(store: Store, numbers: Sequence[int]) -> set[int]:
+    sql = "select id from eval_questions where id in (select value from json_each(:ids))"
+    return {row[0] for row in store.rows(sql, ids=json.dumps(list(numbers)))}
+
+
+def forget_answers(store: Store, number: int) -> None:
+    """Remove the answers of a question, and what the kept run made of it with them."""
+    store.execute("delete from eval_answers where question_id = :question", question=number)
+    forget_outcome(store, number)
+
+
+def forget_outcome(store: Store, number: int) -> None:
+    """Leave a question out of the kept run."""
+    store.execute("delete from eval_outcomes where question_id = :question", question=number)
+
+
+def forget_learned(store: Store) -> int:
+    """Remove what was learned, and the searches it would be learned from."""
+    store.execute("delete from search_trail")
+    return store.execute("delete from eval_questions where origin = 'learned'").rowcount
+
+
+def learn(store: Store, *, key: dict[str, Any], sync_id: str, most_questions: int, most_answers: int) -> None:
+    """Count a question and its answer; ``key`` holds project, question, folded and now. A user's own stays as it is."""
+    place = {name: key[name] for name in ("project", "folded")}
+    store.execute(LEARN, **key)
+    store.execute(LEARN_ANSWER, sync_id=sync_id, now=key["now"], **place)
+    store.execute(DROP_ANSWERS, most=most_answers, **place)
+    store.execute(DROP_QUESTIONS, most=most_questions, now=key["now"])
+
+
+# --- the kept run ------------------------------------------------------------------------------------------
+
+
+def kept_run(store: Store) -> Row | None:
+    return store.row("select id, kept_at, facts from eval_runs order by id desc limit 1")
+
+
+def outcomes(store: Store, run: int) -> dict[int, Row]:
+    return {row["question_id"]: row for row in store.rows(OUTCOMES, run=run)}
+
+
+def keep_run(store: Store, *, kept_at: str, facts: str, outcomes: Iterable[dict[str, Any]]) -> None:
+    """Put a run in the place of the one that was kept. A question that was removed meanwhile is left out."""
+    store.execute("delete from eval_runs")
+    run = store.insert("eval_runs", {"kept_at": kept_at, "facts": facts})
+    for outcome in outcomes:
+        store.execute(KEEP_OUTCOME, run=run, **outcome)
+
+
+# --- the trail ---------------------------------------------------------------------------------------------
+
+
+def leave_trail(store: Store, values: dict[str, Any], *, most: int) -> None:
+    row = store.insert("search_trail", values)
+    store.execute("delete from search_trail where id <= :oldest", oldest=row - most)
+
+
+def trail(store: Store, *, limit: int) -> list[Row]:
+    """The last searches, newest first."""
+    return store.rows(TRAIL, limit=limit)
+
+
+def open_from_trail(store: Store, row: int, ids: str) -> None:
+    """What a search showed and nobody opened yet."""
+    store.execute("update search_trail set ids = :ids where id = :row", ids=ids, row=row)

@@ -1,0 +1,65 @@
+"""A file that a question names: what is about it is found, whether its text has the name or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engram_py.anchors import table as anchors
+from engram_py.database.store import Store
+from engram_py.recall.index import table as search
+from engram_py.recall.plan import NEWEST_ROWS
+from engram_py.recall.query.file_words import file_words, naming_words
+from engram_py.recall.query.parse import Query, phrase
+from engram_py.recall.score.bm25 import idf
+from engram_py.recall.score.relevance import Term
+from engram_py.text.segments import segments
+
+# In parts of the idf of the name: what is anchored to the file, what names it in words, what has the words of its name.
+_ANCHORED, _NAMED, _WORDED = 2.0, 1.2, 0.6
+
+
+def weigh_files(store: Store, terms: list[Term], text: str, *, size: int, projects: Sequence[str] | None) -> list[Term]:
+    """The terms, with one for each file of ``text`` that an anchor in ``projects`` knows, in the place of its words.
+
+    As with ``file:``, a text that names the file is about it too; one that has the words of its name may be. ``yml``
+    and the names of folders say nothing besides. A name that no anchor knows is words, and costs one look-up.
+    """
+    for path, typed in file_words(text).items():
+        about = anchors.newest_of_file(store, path, projects=projects, limit=NEWEST_ROWS)
+        if about:
+            gone = _words(typed) - _words(text.replace(typed, " "))
+            others = [term for term in terms if term.text not in gone]
+            terms = [_file(store, terms, path, about, size=size, projects=projects), *others]
+    return terms
+
+
+def apart(query: Query, terms: Sequence[Term]) -> frozenset[int]:
+    """The numbers of the terms of which the folders of a path say nothing: not those that were typed as a part of one,
+    and none where files are asked for by a filter."""
+    if query.filters.files:
+        return frozenset()
+    paths = [word for word in query.asked.split() if "/" in word or "\\" in word]
+    typed = _words(" ".join(paths)) if paths else set()
+    return frozenset(number for number, term in enumerate(terms) if term.text not in typed)
+
+
+def _file(
+    store: Store, terms: Sequence[Term], path: str, about: Sequence[int], *, size: int, projects: Sequence[str] | None
+) -> Term:
+    named = search.newest_seen(store, f"{{title content}} : {phrase(path)}", projects=projects, limit=NEWEST_ROWS)
+    held = len({*about, *named})
+    worth = idf(held, size)
+    scores = dict.fromkeys(_worded(store, terms, path), _WORDED * worth)
+    scores |= dict.fromkeys(named, _NAMED * worth) | dict.fromkeys(about, _ANCHORED * worth)
+    return Term(path, "", worth, held, scores=scores, looked_up=True)
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in segments(text)}
+
+
+def _worded(store: Store, terms: Sequence[Term], path: str) -> list[int]:
+    """The newest rows that have all words of the file's name."""
+    known = {term.text: term.expression for term in terms if term.rows and term.expression}
+    words = [known.get(word, "") for word in naming_words(path)]
+    return search.newest(store, " AND ".join(words), limit=NEWEST_ROWS) if words and all(words) else []

@@ -1,0 +1,1 @@
+"""Index: the SQL of the full-text index, its vocabulary and its counts."""

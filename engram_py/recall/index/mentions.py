@@ -1,0 +1,120 @@
+"""Where a word of the full-text index stands. FTS5's bm25() looks up the length of every row besides, and costs three
+times as much."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, cast
+
+from engram_py.database.store import Store
+from engram_py.errors import IndexDamagedError
+
+# What a mention in each column of the index weighs, in their order. A title is its author's own summary; the figures
+# are where spec/retrieval's baselines found titles to be worth about six times the body.
+COLUMN_WEIGHTS = {"title": 6.0, "topic_key": 4.0, "aliases": 2.0, "content": 1.0, "terms": 0.5}
+
+# Nearly all mentions are in texts, which count one each: those are counted as rows alone.
+_TEXT = "content"
+_OTHERS = tuple(column for column in COLUMN_WEIGHTS if column != _TEXT)
+_BITS = 3
+_NUMBERS = " ".join(f"when '{column}' then {number}" for number, column in enumerate(_OTHERS))
+# Two values, each mention a number: a row each costs three times as much.
+MENTIONS = f"""
+select
+    json_group_array(doc) filter (where col = '{_TEXT}') as texts,
+    json_group_array((doc << {_BITS}) + case col {_NUMBERS} end) filter (where col <> '{_TEXT}') as others
+from (select doc, col from observations_mentions where term = :term limit :most)
+"""
+
+ROWS = """
+select
+    (select json_group_array(rowid) from observations_fts
+     where observations_fts match :match and rowid between :first and :last),
+    (select json_group_array(rowid) from observations_fts
+     where observations_fts match 'title : (' || :title || ')' and rowid between :first and :last)
+"""
+
+LENGTHS = """
+select id, sz from observations_fts_docsize where id in (select value from json_each(:ids))
+"""
+
+# The record of the index's totals: how many rows, and how many tokens each column has (sqlite/ext/fts5/fts5_index.c).
+TOTALS = "select block from observations_fts_data where id = 1"
+
+
+class Span(NamedTuple):
+    """The rows from one id to another, both included."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def around(cls, rows: Collection[int]) -> Span:
+        return cls(min(rows, default=0), max(rows, default=0))
+
+
+EVERYWHERE = Span(0, (1 << 63) - 1)
+
+
+class Totals(NamedTuple):
+    """How many rows the index has, and how many tokens on average."""
+
+    rows: int
+    average: float
+
+
+def mentions(store: Store, term: str, *, at_most: int) -> Mapping[int, float] | None:
+    """How often each row mentions a term of the index, by the weight of the columns; None of more than ``at_most``."""
+    [row] = store.tuples(MENTIONS, term=term, most=at_most + 1)
+    texts, others = map(json.loads, row)
+    if len(texts) + len(others) > at_most:
+        return None
+    weights = [COLUMN_WEIGHTS[column] for column in _OTHERS]
+    found = cast("dict[int, float]", Counter(texts))
+    for mention in others:
+        doc = mention >> _BITS
+        found[doc] = found.get(doc, 0.0) + weights[mention & (1 << _BITS) - 1]
+    return found
+
+
+def once(store: Store, match: str, *, title: str, span: Span = EVERYWHERE) -> tuple[set[int], set[int]]:
+    """The rows of ``span`` that match an expression, and those whose title matches another."""
+    [row] = store.tuples(ROWS, match=match, title=title, first=span.first, last=span.last)
+    everywhere, titles = map(set, map(json.loads, row))
+    return everywhere, titles
+
+
+def lengths(store: Store, ids: Sequence[int]) -> dict[int, int]:
+    """How many tokens each of the rows has."""
+    return {row: _sum(sizes) for row, sizes in store.tuples(LENGTHS, ids=json.dumps(list(ids)))}
+
+
+def totals(store: Store) -> Totals:
+    """What BM25 knows of the index as a whole."""
+    found = store.value(TOTALS)
+    if found is None:
+        raise IndexDamagedError(str(store.path), "it does not say how many rows it has")
+    rows, *tokens = _varints(found) or [0]
+    return Totals(rows, max(1, sum(tokens)) / max(1, rows))
+
+
+def _sum(blob: bytes) -> int:
+    """Of numbers as ``_varints`` reads them; nearly all have one byte."""
+    if not blob or max(blob) < 0x80:
+        return sum(blob)
+    return sum(_varints(blob))
+
+
+def _varints(blob: bytes) -> list[int]:
+    """SQLite's numbers of one to nine bytes, seven bits a byte, the highest first (sqlite.org/fileformat2.html, 1.6);
+    none here has a ninth."""
+    numbers = []
+    number = 0
+    for byte in blob:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(number)
+            number = 0
+    return numbers

@@ -1,0 +1,252 @@
+"""SQL of the full-text search over observations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from engram_py.database.store import Row, Store
+from engram_py.observations.table import COLUMNS, VISIBLE, live_ids, projects_json
+from engram_py.observations.values import Observation
+from engram_py.recall.index.mentions import COLUMN_WEIGHTS, EVERYWHERE, Span
+
+_POOL = 20
+_PART, _MOST_ROWS = 200, 10_000
+_MOST_SEEN = 20_000  # at three microseconds each
+
+# What one word scores, inside the index, before any row is looked at: joined to the table, each match would cost a
+# second look-up.
+SCORES = f"""
+select rowid as id, -bm25(observations_fts, {", ".join(map(str, COLUMN_WEIGHTS.values()))}) as score
+from observations_fts
+where observations_fts match :match and rowid between :first and :last
+"""
+
+# Without scoring: what everything is about is found by its newest mentions. As one value: rows cost twice as much.
+NEWEST = """
+select json_group_array(rowid) from (
+    select rowid from observations_fts
+    where observations_fts match :match and rowid between :first and :last
+    order by rowid desc
+    limit :limit
+)
+"""
+
+_SEEN_OF = """
+select id from observations
+where id in ({ids}) and deleted_at is null and {visible}
+order by id desc
+limit :limit
+"""
+VISIBLE_OF = _SEEN_OF.format(ids="select value from json_each(:ids)", visible=VISIBLE)
+NEWEST_SEEN = _SEEN_OF.format(
+    ids=f"""
+    select rowid from observations_fts where observations_fts match :match order by rowid desc limit {_MOST_SEEN}
+    """,
+    visible=VISIBLE,
+)
+
+# The filters of a query. Each is left out by binding null.
+_PASSES = f"""
+  deleted_at is null
+  and (:types is null or type in (select value from json_each(:types)))
+  and (:scopes is null or scope in (select value from json_each(:scopes)))
+  and (:branches is null or git_branch in (select value from json_each(:branches)))
+  and (:topics is null or exists (
+      select 1 from json_each(:topics)
+      where topic_key = value or substr(topic_key, 1, length(value) + 1) = value || '/'
+  ))
+  and (:files is null or id in (select value from json_each(:files)))
+  and (:since is null or updated_at >= :since)
+  and (:until is null or updated_at < :until)
+  and (:pinned is null or pinned = 1)
+  and (:stale is null or review_after <= :stale or expires_at <= :stale or lifecycle = 'archived'
+      or id in (select observation_id from anchors))
+  and (:superseded is null or lifecycle = 'historical' or exists (
+      select 1 from memory_relations
+      join observations as newer on newer.sync_id = source_id and newer.deleted_at is null
+      where target_id = observations.sync_id and relation = 'supersedes' and judgment_status = 'judged'
+  ))
+  and {VISIBLE}
+"""
+
+PASSING = f"""
+select id from observations where id in (select value from json_each(:ids)) and {_PASSES}
+"""
+
+SEEN = f"""
+select {COLUMNS} from observations where id in (select value from json_each(:ids)) and {_PASSES}
+"""
+
+LATEST = f"""
+select id
+from observations
+where {_PASSES}
+  and (:unwanted is null or id not in (select rowid from observations_fts where observations_fts match :unwanted))
+order by updated_at desc, id desc
+limit :limit
+"""
+
+# What was deleted and can be brought back, the latest deletion first.
+LATEST_DELETED = f"""
+select id
+from observations
+where {_PASSES.replace("deleted_at is null", "deleted_at is not null", 1)}
+order by deleted_at desc, id desc
+limit :limit
+"""
+
+# Each is read in the order of an index, and no further than :limit.
+_CHANGED = """
+select updated_at, id from observations indexed by {index}
+where {where} and updated_at >= :since and updated_at < :until and deleted_at is null
+order by updated_at desc, id desc
+limit :limit
+"""
+CHANGED_ANYWHERE = _CHANGED.format(index="observations_newest", where="true")
+CHANGED_IN_PROJECT = _CHANGED.format(index="observations_recent", where="project = :project")
+CHANGED_SHARED = _CHANGED.format(
+    index="observations_shared",
+    where="scope <> 'project' and project not in (select value from json_each(:projects))",
+)
+
+BESIDE = f"""
+select
+    id,
+    session_id,
+    (select max(other.id) from observations as other
+     where other.session_id = observations.session_id and other.id < observations.id and other.deleted_at is null),
+    (select min(other.id) from observations as other
+     where other.session_id = observations.session_id and other.id > observations.id and other.deleted_at is null),
+    (select other.id from observations as other
+     where other.session_id = observations.session_id and other.id > observations.id and other.deleted_at is null
+     order by other.id limit 1 offset 1)
+from observations
+where id in (select value from json_each(:ids)) and {_PASSES}
+"""
+
+# Pins, projects and soft-deleted rows are judged after this: it only bounds what a word costs.
+FREQUENCY = "select count(*) from (select 1 from observations_fts where observations_fts match :match limit :cap)"
+
+TOPIC = f"""
+select id
+from observations
+where topic_key = :topic_key and {_PASSES}
+order by +updated_at desc, +id desc
+limit :limit
+"""
+
+CANDIDATES = """
+select id, sync_id, title, type, topic_key
+from observations
+where id in (select value from json_each(:ids)) and project = :project and scope = :scope and id <> :id
+order by id desc
+"""
+
+
+def scores(store: Store, match: str, *, span: Span = EVERYWHERE) -> dict[int, float]:
+    """The BM25 of every row of ``span`` that matches; larger is better."""
+    return dict(store.tuples(SCORES, match=match, first=span.first, last=span.last))
+
+
+def newest(store: Store, match: str, *, limit: int, span: Span = EVERYWHERE) -> list[int]:
+    """The ids of the newest rows that match, newest first, at a tenth of what scoring them costs."""
+    return list(json.loads(store.value(NEWEST, match=match, limit=limit, first=span.first, last=span.last)))
+
+
+def newest_seen(store: Store, match: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
+    """The same of those that the projects see: of the newest 20,000, where most of the first are of others."""
+    found = newest(store, match, limit=limit)
+    if projects is None or len(found) < limit:
+        return found
+    visible = {"projects": projects_json(projects), "limit": limit}
+    own = [row for [row] in store.tuples(VISIBLE_OF, ids=json.dumps(found), **visible)]
+    if 2 * len(own) >= limit:
+        return own
+    return [row for [row] in store.tuples(NEWEST_SEEN, match=match, **visible)]
+
+
+def passing(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> set[int]:
+    """Which of the rows the sight (``recall/scope_filter.py``) lets through."""
+    return {row[0] for row in store.rows(PASSING, ids=json.dumps(list(ids)), **sight)}
+
+
+def seen(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> dict[int, Observation]:
+    """Those rows that the sight lets through, whole, by their ids."""
+    rows = store.tuples(SEEN, ids=json.dumps(list(ids)), **sight)
+    return {row[0]: Observation.from_row(row) for row in rows}
+
+
+def changed_between(store: Store, since: str, until: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
+    """The ids of the rows the projects see whose last change was in a span of time, latest first."""
+    values = {"since": since, "until": until, "limit": limit}
+    if projects is None:
+        return [row for _, row in store.tuples(CHANGED_ANYWHERE, **values)]
+    found = store.tuples(CHANGED_SHARED, projects=projects_json(projects), **values)
+    for name in projects:
+        found += store.tuples(CHANGED_IN_PROJECT, project=name, **values)
+    return [row for _, row in sorted(found, reverse=True)[:limit]]
+
+
+def latest(store: Store, sight: Mapping[str, object], *, unwanted: str | None = None, limit: int) -> list[int]:
+    """The ids of what the sight lets through and ``unwanted`` does not match, latest change first."""
+    return [row[0] for row in store.rows(LATEST, unwanted=unwanted, limit=limit, **sight)]
+
+
+def latest_deleted(store: Store, sight: Mapping[str, object], *, limit: int) -> list[int]:
+    """The ids of what was deleted and the sight would let through, the latest deletion first."""
+    return [row[0] for row in store.rows(LATEST_DELETED, limit=limit, **sight)]
+
+
+def beside(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> list[tuple[Any, ...]]:
+    """Of each row that the sight lets through: its id, its session, the row before it there, and the two after it."""
+    return store.tuples(BESIDE, ids=json.dumps(list(ids)), **sight)
+
+
+def frequency(store: Store, match: str, *, cap: int) -> int:
+    """How many rows match, counted no further than ``cap``."""
+    return int(store.value(FREQUENCY, match=match, cap=cap))
+
+
+def highest_id(store: Store) -> int:
+    """An upper bound of the number of observations, at no cost."""
+    return int(store.value("select coalesce(max(id), 0) from observations"))
+
+
+def by_topic(store: Store, topic_key: str, sight: Mapping[str, object], *, limit: int) -> list[int]:
+    return [row[0] for row in store.rows(TOPIC, topic_key=topic_key, limit=limit, **sight)]
+
+
+def with_title(store: Store, *, title: str, match: str, project: str, scope: str) -> list[Row]:
+    """The newest observations of exactly this title, as ``title_matches`` gives them; ``match`` are its words."""
+    rows = title_matches(store, match=match, project=project, scope=scope, without=0, limit=_POOL)
+    return [row for row in rows if row["title"] == title]
+
+
+def title_matches(store: Store, *, match: str, project: str, scope: str, without: int, limit: int) -> list[Row]:
+    """Id, sync id, title, type and topic key of the newest observations whose title matches.
+
+    Of a title that thousands have, the newest of all projects are looked at: 10,000, in a project of so many rows 400.
+    """
+    look = partial(titled, store, project=project, scope=scope, without=without, limit=limit)
+    matching = newest(store, match, limit=2 * _PART)
+    found = look(matching)
+    if len(found) >= limit or len(matching) < 2 * _PART:
+        return found
+    few = live_ids(store, [project], cap=_MOST_ROWS)
+    if few is not None:
+        found += look([row for row in newest(store, match, limit=_MOST_ROWS)[2 * _PART :] if row in few][:_PART])
+    return found[:limit]
+
+
+def titled(store: Store, ids: Sequence[int], *, project: str, scope: str, without: int, limit: int) -> list[Row]:
+    """The same of those of the rows, newest first, that are of the project and the scope."""
+    found: list[Row] = []
+    for start in range(0, len(ids), _PART):
+        part = json.dumps(ids[start : start + _PART])
+        found += store.rows(CANDIDATES, ids=part, project=project, scope=scope, id=without)
+        if len(found) >= limit:
+            break
+    return found[:limit]

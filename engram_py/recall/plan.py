@@ -1,0 +1,181 @@
+"""Which words of a query to look up: the rare ones, within a budget of rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
+from functools import lru_cache, partial
+
+from engram_py.database.store import Store
+from engram_py.recall.index import table as search
+from engram_py.recall.index import vocabulary, word_counts
+from engram_py.recall.query.dates import Dated, dates_in
+from engram_py.recall.query.days import Days, days_in, is_deed, may_name_days
+from engram_py.recall.query.month_days import days_there_are_not
+from engram_py.recall.query.parse import Query, Word, quote
+from engram_py.recall.score.bm25 import idf
+from engram_py.recall.score.relevance import Term
+from engram_py.text.prompt_text import Heard, plain
+from engram_py.text.segments import segments
+from engram_py.times import to_text
+
+# Rows that a search may score, a microsecond each. Recall at 5 on DPDK: 2,000 rows .289, 3,000 .301, 4,000 .305, 5,000
+# .307; on the other sets the same.
+ROW_BUDGET = 4_000
+# Without scoring a row costs a tenth: of a word that is everywhere, this many of its newest rows are candidates.
+NEWEST_ROWS = 2_000
+ALL_ROWS = 1_000_000
+# A pasted log has more words than this, and many that nobody ever saw.
+MOST_WORDS_ASKED = 12
+_MEASURED = re.compile(r"[0-9]{2,}[a-z]{0,3}|0x[0-9a-f]+|(?=[a-f]*[0-9])[0-9a-f]{7,}")
+
+
+def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
+    """Each word as this memory of ``size`` rows knows it: its stems, how many rows hold it, and its idf."""
+    asked_as = [form for word in words if not word.beginning for form in (word.text, *word.forms)]
+    stems = vocabulary.stems(store, asked_as) | {word.text: (word.beginning,) for word in words if word.beginning}
+    spelt = {stems[word][0]: quote(word) for word in asked_as if len(stems[word]) == 1}
+    known = [stem for found in stems.values() for stem in found]
+    rows = word_counts.rows_with(store, known, spelt, size=size)
+    terms = []
+    asked: set[tuple[str, ...]] = set()
+    for word in words:
+        if stems[word.text] and stems[word.text] in asked:  # `tests` beside `test`: one word to the index
+            continue
+        asked.add(stems[word.text])
+        found = tuple(dict.fromkeys(stem for form in (word.text, *word.forms) for stem in stems[form]))
+        held = told = min((rows[stem] for stem in stems[word.text]), default=0)
+        # `sent` is another word to the index than `sending`, `send` is not: asked for twice, it would count twice.
+        others = [form for form in word.forms if stems[form] != stems[word.text]]
+        together = min(size, sum(rows[stem] for stem in found))
+        partly = 0 < held <= ROW_BUDGET < together
+        if partly:  # what is too common to look up only ranks, under any name
+            told, others = together, []
+        expression = f"({' OR '.join((word.expression, *map(quote, others)))})" if others else word.expression
+        marked = len(stems[word.text]) > 1  # the index has it in several tokens, each of which many words have
+        if marked or "(" in word.expression or expression.endswith("*"):  # parts, beginnings: the index counts them
+            held = told = search.frequency(store, expression, cap=ROW_BUDGET + 1)
+        elif others:  # as if no row held two of them: to count those that do costs as much as to score them
+            held = told = together
+        looked_at = [stems[form] for form in (word.text, *others)]
+        whole = word.expression.startswith('"') and not word.expression.endswith("*")
+        plain = whole and all(len(one) == 1 for one in looked_at)
+        indexed = tuple(dict.fromkeys(one[0] for one in looked_at)) if plain else ()
+        if marked:
+            found = (word.text,)
+        terms.append(Term(word.text, expression, idf(told, size), held, found, indexed, partly=partly))
+    return _telling(terms) if len(terms) > MOST_WORDS_ASKED else terms
+
+
+def _telling(terms: Sequence[Term]) -> list[Term]:
+    """The words of a pasted log without the times, counts and addresses that nobody ever saw; `v2` and `h100` are
+    names."""
+    return [term for term in terms if term.rows or not _MEASURED.fullmatch(term.text)]
+
+
+def weigh_dates(
+    store: Store,
+    terms: list[Term],
+    text: str,
+    *,
+    size: int,
+    projects: Sequence[str] | None = None,
+    today: date | None = None,
+) -> list[Term]:
+    """The terms, with one for each date that ``text`` names in the place of the words that name it.
+
+    What changed on that day is about it as much as what says so: both have the term; of a day on which thousands of
+    rows changed, those of ``projects``. Days are those of UTC. Days that are told from ``today`` ("last week") are what
+    changed in them alone; where nothing did, their words are words.
+    """
+    dates = dates_in(text)
+    if not dates and today is not None and len(terms) <= MOST_WORDS_ASKED and may_name_days(segments(text.lower())):
+        return _weigh_days(store, terms, text, size=size, projects=projects, today=today)
+    for dated in dates:
+        words = {word.lower() for word in dated.words}
+        naming = [term for term in terms if term.text in words]
+        then, changed = _changed_in(store, dated, projects)
+        said = [term.expression for term in naming if not _is_year(term.text)]
+        expression = " AND ".join(said) if said else ""
+        rows = dict.fromkeys([*then, *_saying(store, said, projects)])
+        worth = idf(max(changed, len(rows)), size)
+        date = Term(dated.name, expression, worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
+        terms = [date, *(term for term in terms if term not in naming)]
+    named = [term for term in terms if term.looked_up and term.scores]
+    return [*named, *_without_deeds([term for term in terms if term not in named])] if named else terms
+
+
+def _weigh_days(
+    store: Store, terms: list[Term], text: str, *, size: int, projects: Sequence[str] | None, today: date
+) -> list[Term]:
+    heard = Heard(text)
+    days = days_in(heard, today)
+    if days is None:
+        unreal = {word for said in days_not_there(text) for word in said.split()}
+        return [term for term in terms if term.rows or plain(term.text) not in unreal]
+    then, changed = _changed_in(store, days, projects)
+    if not changed:
+        return terms
+    words = set(days.words.split())
+    naming = [term for term in terms if plain(term.text) in words]
+    said = [term.expression for term in naming] if days.dated and all(term.rows for term in naming) else []
+    rows = dict.fromkeys([*then, *_saying(store, said, projects)])
+    worth = idf(max(changed, len(rows)), size)
+    day = Term(days.words, "", worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
+    return [day, *_without_deeds([term for term in terms if term not in naming])]
+
+
+def _without_deeds(terms: Sequence[Term]) -> list[Term]:
+    """What is asked of days without what only says that something was done, where nobody wrote it or all are such."""
+    alone = all(is_deed(term.text) for term in terms)
+    return [term for term in terms if not is_deed(term.text) or (term.rows and not alone)]
+
+
+def days_meant(text: str, today: date) -> Days | None:
+    """The days a question tells from ``today``: "last Wednesday", "18 November"."""
+    return days_in(Heard(text), today) if not dates_in(text) and may_name_days(segments(text.lower())) else None
+
+
+def day_note(days: Days) -> str:
+    """How days were read: ``last wednesday: 2026-11-18``."""
+    return f"{days.words}: {days.start}" + (f" to {days.last}" if days.last != days.start else "")
+
+
+@lru_cache(maxsize=8)
+def days_not_there(text: str) -> tuple[str, ...]:
+    """The days of a question that their months have not, as they were said: its search and its answer ask for them."""
+    named = may_name_days(segments(text.lower()))
+    return tuple(days_there_are_not(Heard(text).words)) if named else ()
+
+
+def _saying(store: Store, words: Sequence[str], projects: Sequence[str] | None) -> list[int]:
+    """The newest rows that have all of these expressions."""
+    return search.newest_seen(store, " AND ".join(words), projects=projects, limit=NEWEST_ROWS) if words else []
+
+
+def _changed_in(store: Store, days: Dated | Days, projects: Sequence[str] | None) -> tuple[list[int], int]:
+    """The rows that changed then, latest first, and how many did. Where these are too many to be all, those of the
+    projects, if any did."""
+    since, until = (to_text(datetime.combine(day, time(), UTC)) for day in (days.start, days.end))
+    changed = partial(search.changed_between, store, since, until, limit=NEWEST_ROWS)
+    found = changed(projects=None)
+    own = changed(projects=projects) if len(found) >= NEWEST_ROWS else ()
+    return list(own or found), len(found)
+
+
+def hold_to(store: Store, query: Query, terms: Sequence[Term]) -> None:
+    """Take from the days what has not the phrases of the query, or a word that nothing may have: of days only their
+    rows are known, while words are looked up together with these."""
+    dated = [term for term in terms if term.scores]
+    if not dated or not (query.phrases or query.excluded):
+        return
+    unwanted = set(search.newest(store, " OR ".join(query.excluded), limit=ALL_ROWS)) if query.excluded else set()
+    wanted = set(search.newest(store, " AND ".join(query.phrases), limit=ALL_ROWS)) if query.phrases else None
+    for term in dated:
+        kept = (row for row in term.scores if row not in unwanted and (wanted is None or row in wanted))
+        term.scores = {row: term.scores[row] for row in kept}
+
+
+def _is_year(text: str) -> bool:
+    return len(text) == 4 and text.isdigit()

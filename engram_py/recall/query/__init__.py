@@ -1,0 +1,1 @@
+"""Query: from what somebody typed to words, phrases, exclusions, filters and dates."""

@@ -1,0 +1,127 @@
+"""What a search may see: the projects, and the filters of the query beside the arguments of the call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from engram_py.database.journal import Journal
+from engram_py.errors import InvalidTopicKeyError
+from engram_py.observations.table import projects_json
+from engram_py.observations.values import SCOPES
+from engram_py.recall.query.filters import KEYS, Filters, cut_filters
+from engram_py.recall.query.moments import span_of
+from engram_py.text.normalize import normalize_topic_key
+from engram_py.times import to_text
+
+FILTERS = KEYS
+_MOST_FILES = 500
+_MOST_SAID = 300  # characters, as many as a filter that was typed may have
+
+
+class Files(Protocol):
+    """Finds the observations that are about a file."""
+
+    def of_file(self, path: str, *, limit: int = 100, projects: Sequence[str] | None = None) -> list[int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """``values`` are bound by the statements of ``recall/index/table.py``; ``said`` names each filter that is in force."""
+
+    projects: tuple[str, ...] | None
+    values: dict[str, object]
+    said: tuple[str, ...] = ()
+    stale: bool = False
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def filtered(self) -> bool:
+        return bool(self.said)
+
+    def unfiltered(self) -> Sight:
+        """The same projects without the filters: what was filtered away is seen by it."""
+        return replace(self, values=_values(self.projects), said=(), stale=False)
+
+    def everywhere(self) -> Sight:
+        """Every project, without filters."""
+        return replace(self.unfiltered(), projects=None, values=_values(None))
+
+
+def says_where(query: str, scope: str | None) -> bool:
+    """Whether a query says itself whose memory it is about: by a filter, or because what is personal has no project."""
+    filters = cut_filters(query)[0]
+    scopes = (scope.strip().lower(),) if scope else filters.scopes
+    return bool(filters.projects) or scopes == ("personal",)
+
+
+def sight_of(
+    filters: Filters,
+    *,
+    projects: tuple[str, ...] | None,
+    type: str | None,
+    scope: str | None,
+    files: Files,
+    journal: Journal,
+) -> Sight:
+    """What ``filters`` and the arguments of the call allow together; what is not understood is noted and left out."""
+    values = _values(projects)
+    said: list[str] = []
+    notes: list[str] = []
+
+    def hold(name: str, key: str, wanted: Iterable[str]) -> None:
+        kept = list(dict.fromkeys(wanted))
+        if kept:
+            values[name] = json.dumps(kept)
+            said.extend(f"{key}:{value[:_MOST_SAID]}" for value in kept)
+
+    hold("types", "type", types_of(type, filters))
+    scopes = _lower(filters.scopes)
+    notes += [
+        f"scope:{value} is not one of {', '.join(SCOPES)}; it was left out" for value in scopes if value not in SCOPES
+    ]
+    hold("scopes", "scope", [*((scope,) if scope else ()), *(value for value in scopes if value in SCOPES)])
+    hold("branches", "branch", filters.branches)
+    hold("topics", "topic", _topics(filters.topics))
+    if filters.files:
+        found = [row for path in filters.files for row in files.of_file(path, limit=_MOST_FILES, projects=projects)]
+        values["files"] = json.dumps(found)
+        said += [f"file:{path}" for path in filters.files]
+    now = journal.moment()
+    for name, text in (("since", filters.since), ("until", filters.until)):
+        span = span_of(text, now) if text else None
+        if text and span is None:
+            notes.append(f"{name}:{text[:40]} is not a date such as 2026-03-14, 2026-03 or 7d; it was left out")
+        elif span is not None:
+            values[name] = to_text(span[name == "until"])
+            said.append(f"{name}:{text}")
+    for state in filters.states:
+        values[state] = to_text(now) if state == "stale" else 1
+        said.append(f"is:{state}")
+    return Sight(projects, values, tuple(dict.fromkeys(said)), "stale" in filters.states, tuple(notes))
+
+
+def types_of(type: str | None, filters: Filters) -> list[str]:
+    """The types that an argument, alternatives with commas as in ``type:a,b``, and the filters ask for."""
+    return [part for part in _lower(one.strip() for one in (type or "").split(",")) if part] + _lower(filters.types)
+
+
+def _values(projects: tuple[str, ...] | None) -> dict[str, object]:
+    names = ("types", "scopes", "branches", "topics", "files", "since", "until", "pinned", "stale", "superseded")
+    return {"projects": projects_json(projects), **dict.fromkeys(names)}
+
+
+def _lower(values: Iterable[str]) -> list[str]:
+    return [value.lower() for value in values]
+
+
+def _topics(values: Iterable[str]) -> list[str]:
+    keys = []
+    for value in values:
+        try:
+            keys.append(normalize_topic_key(value))
+        except InvalidTopicKeyError:
+            keys.append(value.lower())
+    return keys

@@ -1,0 +1,1 @@
+"""Score: how well a row answers a query. Pure functions."""

@@ -1,0 +1,81 @@
+"""From relevance to the order of an answer: gently newer, pinned, used and salient first; what was replaced sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from engram_py.ledger.citation_weight import citation_factor
+from engram_py.observations.values import Observation
+from engram_py.times import parse_time
+
+HALF_LIFE_DAYS = 30.0  # DESIGN.md, Rank; Osaurus and Martian use the same (spec/seed-capabilities.md 2.11)
+# Each factor is small beside a word more or less, so that they settle near ties. Engram's own are of this size
+# (.10 pinned, .06 recency, .04 repetition: spec/engram-behaviour.md 1.12).
+RECENCY = 0.06
+PINNED = 0.10
+SALIENCE = 0.06
+USE = 0.04
+_USED_OFTEN = 4.0
+_MIDDLE = 0.5
+
+SUPERSEDED, ARCHIVED, OVERDUE, EXPIRED = 0.5, 0.6, 0.9, 0.7
+ELSEWHERE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What else is known about a row: whether something replaced it, whether it is on another branch, and in how
+    many sessions it was shown unasked and cited."""
+
+    superseded: bool = False
+    elsewhere: bool = False
+    injected: int = 0
+    cited: int = 0
+
+
+def recency(row: Observation, now: datetime) -> float:
+    """``0.5 ** (age / 30 days)`` since the last change, 0..1; a pinned row is always new, a time to come is now."""
+    if row.pinned:
+        return 1.0
+    changed = parse_time(row.updated_at)
+    if changed is None:
+        return 0.0
+    days = max(0.0, (now - changed) / timedelta(days=1))
+    return float(0.5 ** (days / HALF_LIFE_DAYS))
+
+
+def factors(row: Observation, now: datetime, standing: Standing) -> Mapping[str, float]:
+    """What the relevance of a row is multiplied by, each by name; what changes nothing is left out.
+
+    ``recency``: 1 + .06 r; ``pinned``: 1.10; ``salience``: 1 + .06 (2 s - 1), s in 0..1 with .5 in the middle;
+    ``use``: 1 + .04 n / (n + 4) after n times shown; ``cited``: see ledger/citation_weight.py.
+    ``superseded`` .5, ``archived`` .6, ``expired`` .7, ``overdue``
+    .9, ``branch`` .8.
+    """
+    found = {"recency": 1 + RECENCY * recency(row, now)}
+    if row.pinned:
+        found["pinned"] = 1 + PINNED
+    if row.salience != _MIDDLE:
+        found["salience"] = 1 + SALIENCE * (2 * min(1.0, max(0.0, row.salience)) - 1)
+    if row.access_count:
+        found["use"] = 1 + USE * row.access_count / (row.access_count + _USED_OFTEN)
+    if standing.injected or standing.cited:
+        found["cited"] = citation_factor(standing.injected, standing.cited)
+    if standing.superseded or row.lifecycle == "historical":
+        found["superseded"] = SUPERSEDED
+    if row.lifecycle == "archived":
+        found["archived"] = ARCHIVED
+    if _past(row.expires_at, now):
+        found["expired"] = EXPIRED
+    if _past(row.review_after, now):
+        found["overdue"] = OVERDUE
+    if standing.elsewhere:
+        found["branch"] = ELSEWHERE
+    return {name: rounded for name, value in found.items() if (rounded := round(value, 4)) != 1}
+
+
+def _past(text: str | None, now: datetime) -> bool:
+    moment = parse_time(text)
+    return moment is not None and moment <= now

@@ -1,0 +1,333 @@
+"""Search: exact topic or id, all words, any word, near spelling. The one function every door asks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from engram_py.anchors.anchors import Anchors
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProjectError, InvalidTopicKeyError
+from engram_py.observations import table, usage_table
+from engram_py.observations.arguments import clamp, clean_scope
+from engram_py.observations.lookup import handles
+from engram_py.observations.usage import Usage
+from engram_py.observations.values import Results
+from engram_py.projects.projects import Projects
+from engram_py.recall.candidates import Found, retrieve
+from engram_py.recall.explain import Explain, Rung, Silence
+from engram_py.recall.file_observations import NamedFiles
+from engram_py.recall.hits import Hits, Placed
+from engram_py.recall.index import table as index
+from engram_py.recall.no_results import nameless, silence_of
+from engram_py.recall.plan import MOST_WORDS_ASKED, day_note, days_meant, days_not_there
+from engram_py.recall.query.days import Days, may_name_days
+from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS, Query, parse_query
+from engram_py.recall.scope_filter import Sight, sight_of, types_of
+from engram_py.recall.score.threshold import FLOOR, Verdict
+from engram_py.recall.search_log import Trail
+from engram_py.recall.unknown_words import unfamiliar_notes
+from engram_py.text.normalize import check_text, normalize_topic_key
+from engram_py.vectors.vectors import Vectors
+
+MOST = 20
+MATCH_MODES = ("all", "any")
+# Of rows that are about files, as many as this are compared with them to list those that changed.
+STALE_READ = 200
+_MOST_SAID = 80  # characters of a query in a note
+# Of so many is asked whether they have a type, before it is called unusual.
+TYPES_READ = 10_000
+
+
+class Search:
+    """Finds observations by words, a question, a topic key, or ``#id``."""
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        projects: Projects,
+        *,
+        anchors: Anchors,
+        usage: Usage,
+        trail: Trail,
+        vectors: Vectors,
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+        self._files = NamedFiles(store, anchors)
+        self._usage = usage
+        self._trail = trail
+        self._vectors = vectors
+        self._hits = Hits(store, journal, anchors)
+
+    def search(
+        self,
+        query: str,
+        *,
+        project: str | None = None,
+        all_projects: bool = False,
+        type: str | None = None,
+        scope: str | None = None,
+        match_mode: str = "all",
+        limit: int | None = None,
+        session_id: str | None = None,
+        floor: float | None = None,
+        explain: bool = False,
+    ) -> Results:
+        """The best matches, at most ``limit`` (1..20, by default what ``.engram.json`` says, else 10), best first.
+
+        Rows that hold every word in one passage come first, then those that hold any, so one word that is missing never
+        empties the answer; ``match_mode="any"`` ranks them together. What covers less than ``floor`` of the query
+        (0..1, by idf) is no answer: then ``silence`` says why there is none. The query may hold ``"phrases"``,
+        ``-word`` and filters (``recall/query/filters.py``). A personal search that names no project reads every project.
+
+        Raises EmptyQueryError when the query is blank and neither type nor scope is given, InvalidArgumentError for an
+        unknown argument.
+        """
+        started = time.perf_counter()
+        if limit is None:
+            limit = self._projects.preferences().search_limit
+        limit, said = clamp("limit", limit, 1, MOST)
+        if match_mode not in MATCH_MODES:
+            raise InvalidArgumentError("match_mode", match_mode, expected=f"one of {', '.join(MATCH_MODES)}")
+        if not (query.strip() or (type or "").strip() or (scope or "").strip()):
+            raise EmptyQueryError(query)
+        parsed = parse_query(query, filters=True)
+        floor = FLOOR if floor is None else max(0.0, min(1.0, floor))
+        sight, place_notes = self._sight(parsed, project, all_projects, type, scope, session_id)
+        found, placed = self._placed(parsed, sight, limit, floor, any_word=match_mode == "any")
+        # Whether a file changed is known only of what was looked at.
+        hits = self._hits.shown(found.terms, placed if sight.stale else placed[:limit], stale_only=sight.stale)[:limit]
+        ids = [hit.id for hit in hits]
+        days = self._days(parsed, found)
+        silence = None if hits else silence_of(self._store, parsed, found, sight, floor, days=days)
+        self._note_use(parsed, sight, ids, silence, narrowed=bool(type or scope))
+        notes = [*said, *sight.notes, *place_notes, *_notes(query, parsed), *found.notes]
+        notes += unfamiliar_notes(parsed, found, sight, placed[: len(hits)])
+        notes += [_day_note(days, found)] if days is not None else []
+        notes += () if hits else self._types_of_nobody(sight, types_of(type, parsed.filters))
+        return Results(
+            query=parsed.text,
+            results=hits,
+            rung=_rung(found) if hits else "none",
+            projects=sight.projects,
+            memories=usage_table.count_visible(self._store, sight.projects),
+            warnings=tuple(notes),
+            explain=self._explain(found, [one for one in placed if one.row.id in ids], floor, sight, started)
+            if explain
+            else None,
+            silence=silence,
+            unknown=nameless(found.unknown, days) if hits and len(found.terms) <= MOST_WORDS_ASKED else (),
+        )
+
+    def _days(self, parsed: Query, found: Found) -> Days | None:
+        """The days that were asked for as such: where nothing anywhere changed in them their words were words, which
+        they stay if some memory has these."""
+        dated = not all(term.expression for term in found.terms)  # days are not looked up by an expression
+        if len(found.terms) > MOST_WORDS_ASKED or not (dated or may_name_days(found.unknown)):
+            return None
+        days = days_meant(parsed.asked, self._journal.moment().date())
+        if days is None or _is_looked_up(days, found):
+            return days
+        naming = [term for term in found.terms if nameless([term.text], days) == ()]
+        return days if naming and not any(term.rows for term in naming) else None
+
+    def _sight(
+        self,
+        parsed: Query,
+        project: str | None,
+        all_projects: bool,
+        type: str | None,
+        scope: str | None,
+        session_id: str | None,
+    ) -> tuple[Sight, tuple[str, ...]]:
+        check_text("type", type or "")
+        scope = clean_scope(scope)
+        named = project or next(iter(parsed.filters.projects), None)
+        notes: tuple[str, ...] = ()
+        if len(parsed.filters.projects) > 1 or (project and parsed.filters.projects):
+            notes = (f"one project at a time: searched {named}",)
+        personal = scope == "personal" or parsed.filters.scopes == ("personal",)
+        everywhere = (
+            (all_projects and not parsed.filters.projects)
+            or (named or "").lower() in ("*", "all")
+            or (personal and not named)
+        )
+        try:
+            place = self._projects.for_read(
+                None if everywhere else named, session_id=session_id, all_projects=everywhere, head=False
+            )
+        except InvalidProjectError as exc:
+            if project:
+                raise
+            notes = (*notes, f"project: {exc.message}; the filter was left out")
+            place = self._projects.for_read(None, session_id=session_id, head=False)
+        sight = sight_of(
+            parsed.filters,
+            projects=place.reads,
+            type=type,
+            scope=scope,
+            files=self._files,
+            journal=self._journal,
+        )
+        return sight, (*notes, *place.warnings)
+
+    def _placed(
+        self, parsed: Query, sight: Sight, limit: int, floor: float, *, any_word: bool
+    ) -> tuple[Found, list[Placed]]:
+        """How the search went, and the hits in the order of the answer."""
+        exact = self._exact(parsed, sight, limit)
+        if exact and parsed.observation_id is not None:
+            rungs = [Rung("exact", 1, "an id names one observation")]
+            return Found(rungs=rungs, notes=_unheld(sight)), self._hits.exact(exact)
+        several, placed = self._named(parsed, sight, limit)
+        if placed:
+            return several, placed
+        if not parsed.asks:
+            if exact:
+                return Found(rungs=[Rung("exact", len(exact), "a topic key")]), self._hits.exact(exact)
+            return self._listed(parsed, sight, limit)
+        found = self._retrieved(parsed, sight, limit, floor)
+        if exact:
+            found.rungs.insert(0, Rung("exact", len(exact), "a topic key; words follow"))
+        if self._vectors.enabled:
+            from engram_py.recall.vector_rows import add_meaning
+
+            add_meaning(self._store, self._vectors, parsed, sight, found)
+        found.rungs.append(_floor_rung(found.verdict, floor))
+        answers = [one for one in found.answers(floor) if one.id not in exact]
+        whole_first = not any_word and not found.near
+        wanted = STALE_READ if sight.stale else limit
+        placed = self._hits.placed(answers, found.rows, whole_first=whole_first, limit=wanted)
+        if len(found.terms) == 1 and self._days(parsed, found) is not None:  # what was done then, a summary says best
+            placed.sort(key=lambda one: one.row.type != "session_summary")
+        if placed:  # an empty answer says itself what is not there
+            found.notes = (*several.notes, *found.notes)
+        return found, [*self._hits.exact(exact), *placed]
+
+    def _retrieved(self, parsed: Query, sight: Sight, limit: int, floor: float) -> Found:
+        """A question that quotes what no answer says word for word is asked again without the quotes, and says so."""
+        ask = partial(retrieve, self._store, limit=limit, floor=floor, today=self._journal.moment().date())
+        found = ask(parsed, sight)
+        looser = None if found.scored and found.verdict.answers(floor) else parsed.unquoted()
+        if looser is not None and (other := ask(looser, sight)).scored:
+            other.rungs[:0] = found.rungs
+            other.notes = (
+                "nothing here has what is quoted word for word; its words were looked up without the quotes",
+            )
+            return other
+        return found
+
+    def _exact(self, query: Query, sight: Sight, limit: int) -> list[int]:
+        """``#id``, then a topic key spelt out."""
+        if query.observation_id is not None:
+            row = table.by_id(self._store, query.observation_id)
+            return [row.id] if row is not None and row.deleted_at is None else []
+        try:
+            topic_key = normalize_topic_key(query.text[:200])
+        except InvalidTopicKeyError:
+            return []
+        return index.by_topic(self._store, topic_key, sight.values, limit=limit)
+
+    def _named(self, parsed: Query, sight: Sight, limit: int) -> tuple[Found, list[Placed]]:
+        """Several handles, as in `[#1] [#2]`: the observations they name, in that order."""
+        ids = () if parsed.phrases or parsed.excluded or sight.stale else handles(parsed.asked)
+        if not ids or parsed.observation_id is not None:
+            return Found(), []
+        rows = table.by_ids(self._store, ids[:limit])
+        there = [one for one in ids[:limit] if one in rows and rows[one].deleted_at is None]
+        gone = [f"#{one}" for one in ids[:limit] if one not in there]
+        deleted = "it was" if len(gone) == 1 else "they were"
+        notes = [f"there is no memory {', '.join(gone)}, or {deleted} deleted"] if gone else []
+        notes += [f"{len(ids)} memories were named; the first {limit} were looked up"] if len(ids) > limit else []
+        notes += _unheld(sight) if there else ()
+        rung = Rung("named", len(there), "ids name observations")
+        return Found(rungs=[rung], notes=tuple(notes)), self._hits.exact(there)
+
+    def _types_of_nobody(self, sight: Sight, types: Sequence[str]) -> tuple[str, ...]:
+        """For a search without an answer: what to call a type that no memory has."""
+        if not types:
+            return ()
+        from engram_py.observations.types import type_notes
+
+        notes = type_notes(types)
+        return () if notes and table.has_type(self._store, sight.projects, types, cap=TYPES_READ) else notes
+
+    def _listed(self, parsed: Query, sight: Sight, limit: int) -> tuple[Found, list[Placed]]:
+        """No word says what to look for: what the filters let through, latest change first; without any, nothing."""
+        if not sight.filtered and not parsed.filters.projects:
+            return Found(rungs=[Rung("words", 0, "none says what to look for")]), []
+        unwanted = " OR ".join(parsed.excluded) or None
+        most = STALE_READ if sight.stale else limit
+        ids = index.latest(self._store, sight.values, unwanted=unwanted, limit=most)
+        words = f'"{parsed.asked.strip()[:_MOST_SAID]}"'
+        notes = (f"{words} does not say what to look for; the filters alone were asked",) if parsed.words else ()
+        rung = Rung("filters", len(ids), "no word to rank by: latest change first")
+        return Found(rungs=[rung], notes=notes), self._hits.exact(ids)
+
+    def _note_use(
+        self, parsed: Query, sight: Sight, ids: Sequence[int], silence: Silence | None, *, narrowed: bool
+    ) -> None:
+        self._usage.surfaced(ids)
+        named = [silence.nearest] if silence and silence.nearest else ids
+        narrowed = narrowed or sight.filtered or not parsed.asks
+        self._trail.searched(parsed.text, projects=sight.projects, ids=named, narrowed=narrowed)
+
+    def _explain(self, found: Found, placed: list[Placed], floor: float, sight: Sight, started: float) -> Explain:
+        below = len(found.scored) if not found.verdict.answers(floor) else 0
+        return Explain(
+            rungs=tuple(found.rungs),
+            words=found.word_notes(),
+            hits=tuple(one.numbers() for one in placed),
+            floor=floor * found.verdict.ease,
+            below_floor=below,
+            filters=sight.said,
+            seconds=round(time.perf_counter() - started, 6),
+        )
+
+
+def _unheld(sight: Sight) -> tuple[str, ...]:
+    """An id opens what it names, as `get` does, whatever the filters beside it say."""
+    return (f"not asked of what an id names: {', '.join(sight.said)}",) if sight.said else ()
+
+
+def _floor_rung(verdict: Verdict, floor: float) -> Rung:
+    answers = verdict.answers(floor)
+    mixed = f" (the best passage {verdict.passage:.1%}, a session's first hits together {verdict.session:.1%})"
+    mixed = mixed if round(verdict.session - verdict.passage, 3) else ""
+    why = f"covers {verdict.coverage:.1%} of the question{mixed}, the floor is {floor * verdict.ease:.1%}"
+    return Rung("floor", 0, why if answers or not verdict.coverage else f"{why}: silent")
+
+
+def _rung(found: Found) -> str:
+    """The first step that found something."""
+    return next((rung.name for rung in found.rungs if rung.found), "none")
+
+
+def _day_note(days: Days, found: Found) -> str:
+    said = f"{days.words}: until {days.last}" if days.open else day_note(days)
+    return said + ("" if _is_looked_up(days, found) or not found.scored else ", when nothing changed")
+
+
+def _is_looked_up(days: Days, found: Found) -> bool:
+    return any(term.text == days.words and not term.expression for term in found.terms)
+
+
+def _notes(query: str, parsed: Query) -> list[str]:
+    notes = list(parsed.notes)
+    if parsed.shortened:
+        cut = len(query) > MAX_QUERY_CHARS
+        telling = len(parsed.words) >= MAX_WORDS
+        begun = f"the query was long; its first {MAX_QUERY_CHARS:,} characters were read"
+        used = "its most telling words were used"
+        notes.append(f"{begun}, and {used}" if cut and telling else begun if cut else f"the query was long; {used}")
+    if parsed.excluded:
+        said = dict.fromkeys(expression.strip("()").replace('"', "") for expression in parsed.excluded)
+        notes.append(f"left out: what has {', '.join(said)}")
+    if len(parsed.content_words) <= MOST_WORDS_ASKED:
+        notes += [f"there is no {said}; it was searched as words" for said in days_not_there(parsed.asked)]
+    return notes

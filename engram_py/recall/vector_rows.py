@@ -1,0 +1,53 @@
+"""Joins the rows that vectors found nearest to those that words found."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from engram_py.database.store import Store
+from engram_py.observations import table
+from engram_py.recall.candidates import READ, Found
+from engram_py.recall.explain import Rung
+from engram_py.recall.query.parse import Query
+from engram_py.recall.scope_filter import Sight
+from engram_py.recall.score.fusion import fuse, strong
+from engram_py.recall.score.relevance import Scored
+from engram_py.recall.visible_rows import InSight
+from engram_py.vectors.vectors import Vectors
+
+
+def add_meaning(store: Store, vectors: Vectors, query: Query, sight: Sight, found: Found) -> None:
+    """Rank ``found`` anew by words and vectors together; its notes say when vectors had to be left out.
+
+    Marks the rows so near that they answer whatever words they share with the question: the floor lets them through.
+    """
+
+    in_sight = InSight(store, sight)
+
+    def sees(ids: Collection[int]) -> set[int]:
+        return in_sight.of(list(ids))
+
+    if query.phrases or query.excluded:  # a phrase that has to stand in the text is not a matter of meaning
+        return
+    lexical = [(one.id, one.relevance) for one in found.scored]
+    nearest = vectors.nearest(
+        query.text, projects=sight.projects, sees=sees, limit=READ, also=[one.id for one in found.scored]
+    )
+    if not nearest.hits:
+        found.notes = (nearest.note,) if nearest.note else ()
+        return
+    told = found.scored[0].covered_nearby * sum(term.idf for term in found.terms) if found.scored else 0.0
+    fused = fuse(lexical, nearest, nats=told)[:READ]
+    by_words = {one.id: one for one in found.scored}
+    found.rows |= table.by_ids(store, [row for row, _ in fused if row not in found.rows])
+    top = lexical[0][1] if lexical else 1.0
+    found.scored = []
+    for row, score in fused:
+        if row in found.rows:
+            one = by_words.get(row) or Scored(row)
+            one.relevance = score * top
+            found.scored.append(one)
+    found.near = frozenset(row for row, _ in nearest.hits)
+    found.strong = strong(nearest) & found.rows.keys()
+    added = sum(one.id not in by_words for one in found.scored)
+    found.rungs.append(Rung("vectors", added, f"trusted at {nearest.trust:.2f}"))

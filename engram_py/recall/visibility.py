@@ -1,0 +1,109 @@
+"""What of the rows that were found may be shown, and what must be said with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engram_py.anchors.anchors import Anchors
+from engram_py.anchors.values import AnchorState
+from engram_py.capture.orders import reads_like_an_order
+from engram_py.context.values import Remarks
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.observations import table
+from engram_py.observations.lookup import relation_notes
+from engram_py.observations.values import Hit, Observation
+
+
+@dataclass(slots=True)
+class Findings:
+    """What vetting has to say about one answer."""
+
+    remarks: Remarks = field(default_factory=Remarks)
+    withheld: set[int] = field(default_factory=set)
+    states: dict[int, tuple[AnchorState, ...]] = field(default_factory=dict)
+    unmerged: bool = False  # whether something was left out because of its branch
+
+
+class Vetting:
+    """Leaves out what must not be shown, and remarks on the rest.
+
+    Gone are rows that are not current: deleted, historical, archived, expired, or replaced (a pinned one stays and
+    says by what). Text that was imported or came from another machine, and reads like an order, is withheld. A row of
+    a branch that is not in the history of HEAD sinks behind the others and is labelled; ``unasked``, it, what was
+    replaced and what came as personal from elsewhere are left out.
+    """
+
+    def __init__(self, store: Store, journal: Journal, anchors: Anchors) -> None:
+        self._store = store
+        self._journal = journal
+        self._anchors = anchors
+
+    def vetted(
+        self,
+        rows: Sequence[Observation],
+        findings: Findings,
+        *,
+        unasked: bool,
+        unmerged: bool = False,
+        hits: Mapping[int, Hit] | None = None,
+    ) -> list[Observation]:
+        """The rows that may be shown, in their order, with what there is to say added to ``findings``.
+
+        ``unmerged`` keeps what is of a branch even ``unasked``: to tell of it, not to show it.
+        ``hits`` are the rows as a search gave them: it has looked at their relations, branches and files already.
+        """
+        now = self._journal.now()
+        current = [row for row in rows if _is_current(row, now)]
+        foreign = table.made_elsewhere(self._store, [row.id for row in current])
+        if unasked:  # what somebody else's folder keeps as personal is not known to be this user's
+            current = [row for row in current if row.scope != "personal" or row.id not in foreign]
+        brought = [row for row in current if row.origin == "import" or row.id in foreign]
+        harmful = {row.id for row in brought if reads_like_an_order(row.title, row.content)}
+        findings.withheld |= harmful
+        replaced = self._replaced([row for row in current if row.id not in harmful], hits)
+        kept = [row for row in current if row.id not in harmful and _survives(row, replaced, unasked=unasked)]
+        findings.remarks.superseded.update({row.id: replaced[row.id] for row in kept if row.id in replaced})
+        findings.states.update({row_id: hit.anchors for row_id, hit in (hits or {}).items()})
+        elsewhere = self._elsewhere(kept, hits)
+        here = [row for row in kept if row.id not in elsewhere]
+        if unasked and not unmerged:
+            findings.unmerged = findings.unmerged or bool(elsewhere)
+            return here
+        findings.remarks.branches.update(elsewhere)
+        return [*here, *(row for row in kept if row.id in elsewhere)]
+
+    def look_at_files(self, rows: Sequence[Observation], findings: Findings) -> None:
+        """Remark on the rows whose files changed since: those that are shown only, because each file is read."""
+        findings.states.update(self._anchors.states([row for row in rows if row.id not in findings.states]))
+        stale = {row.id: tuple(one for one in findings.states.get(row.id, ()) if one.stale) for row in rows}
+        findings.remarks.files.update({row_id: states for row_id, states in stale.items() if states})
+
+    def _replaced(self, rows: Sequence[Observation], hits: Mapping[int, Hit] | None) -> dict[int, str]:
+        """By id, the handle of what replaced each of the rows that something replaced."""
+        if hits is None:
+            notes = relation_notes(self._store, [row.sync_id for row in rows])
+        else:
+            notes = {row.sync_id: hits[row.id].relations for row in rows}
+        return {
+            row.id: f"[#{note.id}]"
+            for row in rows
+            for note in notes.get(row.sync_id, ())
+            if note.label == "superseded_by" and not note.deleted
+        }
+
+    def _elsewhere(self, rows: list[Observation], hits: Mapping[int, Hit] | None) -> dict[int, str]:
+        """By id, the branch of each row that was made where HEAD does not lead."""
+        if hits is not None:
+            return {row.id: hits[row.id].branch for row in rows if hits[row.id].branch}
+        seen = self._anchors.visibility(rows)
+        return {row.id: seen[row.id].label for row in rows if row.id in seen and seen[row.id].elsewhere}
+
+
+def _is_current(row: Observation, now: str) -> bool:
+    return row.deleted_at is None and row.lifecycle == "active" and not (row.expires_at and row.expires_at <= now)
+
+
+def _survives(row: Observation, replaced: Mapping[int, str], *, unasked: bool) -> bool:
+    return row.id not in replaced or (row.pinned and not unasked)

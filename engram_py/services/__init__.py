@@ -1,1 +1,0 @@
-"""What one can do with a memory, in the words of the domain; transactions begin here."""

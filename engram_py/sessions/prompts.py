@@ -1,0 +1,176 @@
+"""What the person typed, and what a session left behind: prompts, summaries, learnings."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from engram_py.capture.memory_blocks import without_memory_blocks
+from engram_py.capture.passive import learning_title, parse_learnings
+from engram_py.database.erasing import erase
+from engram_py.database.journal import Journal, new_sync_id
+from engram_py.database.store import Store
+from engram_py.errors import EmptyQueryError, PromptNotFoundError
+from engram_py.observations import table as observation_table
+from engram_py.observations.arguments import clamp
+from engram_py.observations.lookup import check_id, live_observation
+from engram_py.observations.validation import clean_content, intake_notes, redact_readable
+from engram_py.observations.values import Draft, Saved
+from engram_py.privacy.switches import Switches
+from engram_py.projects.projects import Projects
+from engram_py.recall.query.parse import match_all, parse_query
+from engram_py.sessions import table
+from engram_py.sessions.sessions import Sessions
+from engram_py.sessions.values import SUMMARY_TITLE, Captured, Prompt, PromptSaved
+from engram_py.text.derived_terms import derived_terms
+from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS, check_text, content_hash, normalize_topic_key
+
+# A hook stores a prompt with a process of its own: it loads nothing of what saves observations.
+if TYPE_CHECKING:
+    from engram_py.observations.observations import Observations
+
+PROMPTS_MOST = 200
+
+
+class Prompts:
+    """Keeps user prompts, so that the next session knows what was asked for."""
+
+    def __init__(
+        self, store: Store, journal: Journal, projects: Projects, sessions: Sessions, switches: Switches
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+        self._sessions = sessions
+        self._switches = switches
+
+    def save(self, content: str, *, project: str | None = None, session_id: str | None = None) -> PromptSaved:
+        """Store a prompt, redacted; the same words in the same session are stored once.
+
+        Raises RecordingOffError: the user switched recording off.
+        """
+        text, truncation, redacted = clean_content(without_memory_blocks(content).strip() or content)
+        with self._store.transaction():
+            place = self._projects.for_write(project, session_id=session_id)
+            self._switches.check_recording(place.project, session_id or self._sessions.current_id(place.project))
+            session = self._sessions.ensure(session_id, place)
+            known = table.equal_prompt(self._store, session_id=session.id, project=place.project, content=text)
+            prompt = known or self._add(text, session.id, place.project)
+        return PromptSaved(
+            "duplicate" if known else "added",
+            prompt.id,
+            prompt.sync_id,
+            place.project,
+            place.source,
+            session.id,
+            redacted,
+            (*intake_notes(redacted, truncation), *place.warnings),
+        )
+
+    def _add(self, text: str, session_id: str, project: str) -> Prompt:
+        now, clock, sync_id = self._journal.now(), self._journal.stamp(), new_sync_id("prompt")
+        values = {"sync_id": sync_id, "session_id": session_id, "project": project, "content": text}
+        values |= {"terms": derived_terms(text), "created_at": now, "clock": clock}
+        prompt_id = self._store.insert("user_prompts", values)
+        self._journal.changed("prompt", sync_id, project=project, clock=clock)
+        return Prompt(prompt_id, sync_id, session_id, project, text, now)
+
+    def recent(
+        self, project: str | None = None, *, query: str | None = None, all_projects: bool = False, limit: int = 20
+    ) -> tuple[Prompt, ...]:
+        """The latest prompts, or those that hold every word of ``query``, best first. Raises EmptyQueryError."""
+        limit, _ = clamp("limit", limit, 1, PROMPTS_MOST)
+        place = self._projects.for_read(project, all_projects=all_projects)
+        if not query or not query.strip():
+            return tuple(table.recent_prompts(self._store, projects=place.reads, limit=limit))
+        words = parse_query(query).content_words
+        if not words:
+            raise EmptyQueryError(query)
+        return tuple(table.search_prompts(self._store, match=match_all(words), projects=place.reads, limit=limit))
+
+    def delete(self, prompt_id: int) -> Prompt:
+        """Remove a prompt for good, leaving a tombstone."""
+        check_id(prompt_id, "prompt id")
+        with self._store.transaction():
+            prompt = table.prompt_by_id(self._store, prompt_id)
+            if prompt is None:
+                raise PromptNotFoundError(prompt_id)
+            self._sessions.remove_prompt(prompt_id)
+        erase(self._store, "prompts_fts")
+        return prompt
+
+
+def summary_topic(session_id: str) -> str:
+    """The topic key of a session's summary: ``session/<id>``, with a digest where another id would be spelt alike."""
+    plain = f"session/{session_id}"
+    digest = hashlib.sha256(session_id.encode()).hexdigest()[:12]
+    topic = normalize_topic_key(plain)
+    return topic if topic == plain else f"{topic[: TOPIC_KEY_LIMIT_CHARS - 13].rstrip('/-')}-{digest}"
+
+
+class Episodes:
+    """What a session leaves: its summary, and the learnings its last message lists."""
+
+    def __init__(
+        self, store: Store, observations: Observations, sessions: Sessions, projects: Projects, switches: Switches
+    ) -> None:
+        self._switches = switches
+        self._store = store
+        self._observations = observations
+        self._sessions = sessions
+        self._projects = projects
+
+    def summarize(self, content: str, *, project: str | None = None, session_id: str | None = None) -> Saved:
+        """Keep a session's summary: the observation with topic key ``session/<id>``, revised when sent again."""
+        with self._store.transaction():
+            place = self._projects.for_write(project, session_id=session_id)
+            session = self._sessions.ensure(session_id, place)
+            draft = Draft(
+                title=f"{SUMMARY_TITLE}{place.project}",
+                content=content,
+                type="session_summary",
+                topic_key=summary_topic(session.id),
+            )
+            saved = self._observations.save(draft, project=place.project, session_id=session.id)
+            self._sessions.summarize(session.id, live_observation(self._store, saved.id).content)
+        # How the project was found is what this call was given, not the name it passed on.
+        return replace(
+            saved,
+            project_source=place.source,
+            project_path=place.path,
+            warnings=tuple(dict.fromkeys((*saved.warnings, *place.warnings))),
+        )
+
+    def _is_known(self, digest: str, project: str) -> bool:
+        live = observation_table.hash_exists(self._store, content_hash=digest, project=project)
+        return live is not None or observation_table.hash_was_deleted(self._store, content_hash=digest, project=project)
+
+    def capture(
+        self, content: str, *, session_id: str | None = None, source: str | None = None, project: str | None = None
+    ) -> Captured:
+        """Keep the items of a text's last "Key Learnings" section; what the project knows already is not kept twice.
+
+        Nor is what was deleted there kept again: a transcript says it for as long as it is read.
+
+        Raises RecordingOffError: the user switched recording off.
+        """
+        # Redacted before it is taken apart: a private passage can span several items.
+        check_text("content", content)
+        hidden = redact_readable(content)
+        learnings = parse_learnings(hidden.text)
+        with self._store.transaction():
+            place = self._projects.for_write(project, session_id=session_id)
+            self._switches.check_recording(place.project, session_id or self._sessions.current_id(place.project))
+            ids = []
+            for learning in learnings:
+                text, _, _ = clean_content(learning)
+                digest = content_hash(text)
+                if not self._is_known(digest, place.project):
+                    draft = Draft(learning_title(text), text, "passive", tool_name=source or "mcp-passive")
+                    ids.append(self._observations.save(draft, project=place.project, session_id=session_id).id)
+        saved = len(ids)
+        warnings = (*intake_notes(hidden.count, None), *place.warnings)
+        return Captured(
+            len(learnings), saved, len(learnings) - saved, tuple(ids), place.project, place.source, warnings
+        )

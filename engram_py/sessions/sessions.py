@@ -1,0 +1,268 @@
+"""Sessions: one run of an agent in a project. Saving never depends on one being alive."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from engram_py.capture.redact import redact
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import InvalidArgumentError, SessionInUseError, SessionNotFoundError
+from engram_py.files import readable_path
+from engram_py.observations.arguments import clamp
+from engram_py.observations.validation import clean_content, clean_session_id, intake_notes
+from engram_py.projects.projects import Projects
+from engram_py.projects.values import Place
+from engram_py.sessions import table
+from engram_py.sessions.hosts import hosted, keep
+from engram_py.sessions.values import SESSION_COLUMNS, Session, SessionLine, SessionState
+
+SESSIONS_MOST = 200
+OWNERSHIP_MODES = ("shared", "project_owned")
+
+SessionMode = Literal["process", "manual"]
+
+
+OWN_PREFIX = "mcp-"  # sessions that a server process opened by itself
+
+
+class Sessions:
+    """Starts, continues, ends and lists sessions.
+
+    A call that names no session belongs to the one this process started. A server (``process``) joins the session
+    that a hook of the same agent started, which ``hosts``, the processes above it, tell; without one it makes a
+    session of its own for each project on its first write. A command line files under ``manual-save-<project>``.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        projects: Projects,
+        *,
+        mode: SessionMode = "manual",
+        agent: str = "",
+        hosts: Sequence[str] = (),
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+        self._mode = mode
+        self.agent = agent
+        self._hosts = hosts
+        self._started: dict[str, str] = {}  # project → the session this process is in
+        self._entered: str | None = None  # the session that decides the project of calls which name none
+
+    def start(
+        self,
+        session_id: str,
+        *,
+        directory: str | None = None,
+        project: str | None = None,
+        ownership_mode: str = "shared",
+    ) -> SessionState:
+        """Begin ``session_id``, or continue it: an ended one is opened again. Later saves of this process join it.
+
+        ``ownership_mode`` is ``shared`` or ``project_owned``, and is kept as the session's first start said.
+        """
+        if ownership_mode not in OWNERSHIP_MODES:
+            raise InvalidArgumentError(
+                "ownership_mode", ownership_mode, expected=f"one of {', '.join(OWNERSHIP_MODES)}"
+            )
+        session_id = clean_session_id(session_id)
+        with self._store.transaction():
+            place = self._projects.for_write(project, directory=directory)
+            state = self._ensure_row(session_id, place, directory or place.path, ownership_mode)
+            if state.event == "continued":  # a hook that was late does not end what goes on
+                self._store.update("sessions", {"id": session_id}, {"updated_at": self._journal.now()})
+        before = self._started.get(place.project)
+        if before is not None and before != session_id and before.startswith(OWN_PREFIX):
+            self._end_if_there(before)
+        self._started[place.project] = self._entered = session_id
+        self._projects.enter(place.project)
+        return replace(state, warnings=place.warnings)
+
+    def keep_hosts(self, session_id: str, hosts: Sequence[str]) -> None:
+        """Remember below which processes the hook of a session runs: the agent's server is below one of them."""
+        with self._store.transaction():
+            keep(self._store, session_id, hosts, self._journal.now())
+
+    def end(self, session_id: str, *, summary: str | None = None, at: str | None = None) -> SessionState:
+        """Close a session, keeping ``summary`` when there is one; ``at`` is when it was over, unless just now.
+
+        Raises:
+            SessionNotFoundError: nothing was ever saved or started under this id.
+        """
+        session_id = clean_session_id(session_id)
+        clean, warnings = _clean_summary(summary)
+        with self._store.transaction():
+            session = table.by_id(self._store, session_id)
+            if session is None:
+                raise SessionNotFoundError(session_id)
+            ended = replace(session, ended_at=at or self._journal.now(), summary=_both(session.summary, clean))
+            self._write(ended)
+        self._started = {project: known for project, known in self._started.items() if known != session_id}
+        if self._entered == session_id:
+            self._entered = None
+            self._projects.enter(None)
+        return SessionState(ended, "ended", warnings)
+
+    def ensure(self, session_id: str | None, place: Place) -> Session:
+        """The session a write belongs to, created or reopened as needed. Call inside the write's transaction."""
+        # Hosts send blanks for what they leave out.
+        given = clean_session_id(session_id) if session_id and session_id.strip() else None
+        return self._ensure_row(given or self.current_id(place.project), place, place.path).session
+
+    def current_id(self, project: str) -> str:
+        """The session of this process for a project; its id only, nothing is written."""
+        known = self._started.get(project)
+        if known is not None and not known.startswith(OWN_PREFIX):
+            return known
+        if self._mode == "manual":
+            return f"manual-save-{project}"
+        if self._hosts and (session_id := hosted(self._store, project, self._hosts)):
+            return session_id
+        return self._started.setdefault(project, OWN_PREFIX + os.urandom(8).hex())
+
+    def end_own(self) -> None:
+        """End the sessions this process opened by itself; those an agent started are the agent's to end."""
+        for session_id in [known for known in self._started.values() if known.startswith(OWN_PREFIX)]:
+            self._end_if_there(session_id)
+
+    def _end_if_there(self, session_id: str) -> None:
+        if table.by_id(self._store, session_id) is not None:
+            self.end(session_id)
+
+    def summarize(self, session_id: str, summary: str) -> None:
+        """Keep a session's summary beside it. Call inside a transaction."""
+        session = table.by_id(self._store, session_id)
+        if session is not None:
+            self._write(replace(session, summary=summary))
+
+    def resummarize(self, session_id: str, *, old: str, new: str | None) -> None:
+        """The summary observation was corrected or deleted: the session says what it says. Inside a transaction."""
+        session = table.by_id(self._store, session_id)
+        if session is not None and session.summary is not None and old in session.summary:
+            self._write(replace(session, summary=session.summary.replace(old, new or "").strip() or None))
+
+    def resume_summary(self, session_id: str, text: str) -> None:
+        """The summary observation was brought back: the session says it again. Inside a transaction."""
+        session = table.by_id(self._store, session_id)
+        if session is not None and text not in (session.summary or ""):
+            self._write(replace(session, summary=_both(session.summary, text)))
+
+    def get(self, session_id: str) -> Session:
+        session_id = clean_session_id(session_id)
+        session = table.by_id(self._store, session_id)
+        if session is None:
+            raise SessionNotFoundError(session_id)
+        return session
+
+    def recent(
+        self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
+    ) -> tuple[SessionLine, ...]:
+        """The latest sessions of a project, the most recently active first, without those that were emptied."""
+        limit, _ = clamp("limit", limit, 1, SESSIONS_MOST)
+        place = self._projects.for_read(project, all_projects=all_projects)
+        lines = table.recent(self._store, projects=place.reads, limit=limit)
+        return tuple(line for line in lines if not self._is_emptied(line))
+
+    def _is_emptied(self, line: SessionLine) -> bool:
+        """Whether everything a session holds was deleted, and it is there only because that can be brought back."""
+        nothing = line.ended_at is not None and line.summary is None and not line.observations
+        return nothing and table.observations_in(self._store, line.id) > 0
+
+    def delete(self, session_id: str) -> None:
+        """Remove a session that holds no observations, and its prompts, leaving tombstones.
+
+        Raises:
+            SessionInUseError: observations belong to it, soft-deleted ones included.
+        """
+        with self._store.transaction():
+            session = self.get(session_id)
+            session_id = session.id
+            held = table.observations_in(self._store, session_id)
+            if held:
+                raise SessionInUseError(session_id, held)
+            for prompt in table.prompts_of(self._store, session_id):
+                self.remove_prompt(prompt.id)
+            self.close_or_remove(session_id)
+
+    def remove_prompt(self, prompt_id: int) -> None:
+        """Remove a prompt for good, if it is there, leaving a tombstone. Call inside a transaction."""
+        prompt = table.prompt_by_id(self._store, prompt_id)
+        if prompt is not None:
+            self._store.execute("delete from user_prompts where id = :id", id=prompt_id)
+            clock = self._journal.stamp()
+            self._journal.removed(
+                "prompt", prompt.sync_id, project=prompt.project, clock=clock, session_id=prompt.session_id
+            )
+
+    def close_or_remove(self, session_id: str) -> bool:
+        """End a session and forget its summary and turns; where no row names it, remove it, leaving a tombstone.
+
+        Whether it was removed. Call inside a transaction.
+        """
+        session = self.get(session_id)
+        self._store.execute("delete from turns where session_id = :id", id=session_id)
+        if table.observations_in(self._store, session_id) or table.prompts_of(self._store, session_id):
+            self._write(replace(session, ended_at=session.ended_at or self._journal.now(), summary=None))
+            return False
+        self._store.execute("delete from sessions where id = :id", id=session_id)
+        self._journal.removed("session", session_id, project=session.project, clock=self._journal.stamp())
+        return True
+
+    def _ensure_row(
+        self, session_id: str, place: Place, directory: str, ownership_mode: str = "shared"
+    ) -> SessionState:
+        session = table.by_id(self._store, session_id)
+        if session is None:
+            created = Session(
+                session_id,
+                place.project,
+                redact(readable_path(directory)).text,
+                self.agent,
+                ownership_mode,
+                self._journal.now(),
+                None,
+                None,
+            )
+            self._write(created, new=True)
+            return SessionState(created, "created")
+        if session.project != place.project and table.made_elsewhere(self._store, session_id):
+            # Its name came with somebody else's memory; what is said in it here belongs where it is said.
+            session = replace(session, project=place.project, ended_at=None, summary=None)
+            self._write(session)
+            return SessionState(session, "continued")
+        if session.ended_at is not None:
+            reopened = replace(session, ended_at=None)
+            self._write(reopened)
+            return SessionState(reopened, "reopened")
+        return SessionState(session, "continued")
+
+    def _write(self, session: Session, *, new: bool = False) -> None:
+        clock = self._journal.stamp()
+        values = {name: getattr(session, name) for name in SESSION_COLUMNS}
+        values |= {"updated_at": self._journal.now(), "clock": clock}
+        if new:
+            self._store.insert("sessions", values)
+        else:
+            self._store.update("sessions", {"id": session.id}, values)
+        self._journal.changed("session", session.id, project=session.project, clock=clock)
+
+
+def _both(kept: str | None, given: str | None) -> str | None:
+    """The summary a session has, with what its end adds: a closing word does not replace what was written with care."""
+    if not kept or not given or given in kept:
+        return kept or given
+    return f"{kept}\n\n{given}"
+
+
+def _clean_summary(summary: str | None) -> tuple[str | None, tuple[str, ...]]:
+    if not summary or not summary.strip():
+        return None, ()
+    text, truncation, redacted = clean_content(summary, field="summary")
+    return text, intake_notes(redacted, truncation)

@@ -1,0 +1,191 @@
+"""SQL over sessions and user prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engram_py.database.store import Row, Store
+from engram_py.observations.table import projects_json
+from engram_py.sessions.values import SESSION_COLUMNS, Prompt, Session, SessionLine
+
+COLUMNS = ", ".join(SESSION_COLUMNS)
+_POOL = 50
+# The directory of a session that nobody ran: an import made it up for rows whose own session is not known.
+MADE_UP = "(recovered-missing-session)"
+
+# What a session says of itself, else the last summary that was saved in it: Engram, and whoever has its rows, keeps
+# summaries as observations alone.
+SUMMARY = """coalesce(nullif(sessions.summary, ''), (
+    select content from observations indexed by observations_summaries
+    where session_id = sessions.id and type = 'session_summary' and deleted_at is null
+      and project = sessions.project and scope <> 'personal' and lifecycle = 'active'
+    order by observations.id desc limit 1
+))"""
+
+# The latest sessions are among those started last and those of the observations changed last: looking at these
+# alone keeps the cost at the limit, not at the size of the memory.
+RECENT = f"""
+with candidates (id) as (
+    select id from (
+        select id from sessions where {{sessions}} and (not :told or {SUMMARY} is not null)
+        order by started_at desc limit :pool
+    )
+    union
+    select session_id from (
+        select session_id from observations where {{observations}} and deleted_at is null
+        order by updated_at desc limit :pool
+    )
+)
+select
+    id, project, agent, started_at, ended_at, {SUMMARY} as summary,
+    (select count(*) from observations where session_id = sessions.id and deleted_at is null) as observations,
+    (select max(id) from observations where session_id = sessions.id and deleted_at is null) as newest,
+    max(started_at, coalesce((
+        select created_at from observations where session_id = sessions.id and deleted_at is null
+        order by observations.id desc limit 1
+    ), started_at)) as last_activity_at
+from sessions
+where id in (select id from candidates) and {{sessions}}
+  and (directory is not :without or {SUMMARY} is not null)
+  and (not :told or {SUMMARY} is not null
+       or exists (select 1 from observations where session_id = sessions.id and deleted_at is null))
+order by last_activity_at desc, newest desc, id
+limit :limit
+"""
+RECENT_IN_PROJECT = RECENT.format(sessions="project = :project", observations="project = :project")
+RECENT_ANYWHERE = RECENT.format(sessions="true", observations="true")
+
+_PROMPTS = """
+select id, sync_id, session_id, project, content, created_at
+from user_prompts
+where {where}
+order by created_at desc, id desc
+limit :limit
+"""
+PROMPTS_IN_PROJECT = _PROMPTS.format(where="project = :project")
+PROMPTS_ANYWHERE = _PROMPTS.format(where="true")
+PROMPTS_OF_SESSION = "select * from user_prompts where session_id = :session_id order by id"
+
+LAST_ACTIVE = """
+select max(
+    updated_at,
+    coalesce((select max(created_at) from user_prompts where session_id = :id), ''),
+    coalesce((select max(updated_at) from observations where session_id = :id), ''),
+    coalesce((select max(read_at) from turns where session_id = :id), '')
+)
+from sessions
+where id = :id
+"""
+
+KEEP_HOSTS = """
+insert into session_hosts (session_id, hosts, started_at) values (:session_id, :hosts, :now)
+on conflict (session_id) do update set hosts = excluded.hosts, started_at = excluded.started_at
+"""
+HOSTED = """
+select session_id, hosts
+from session_hosts
+join sessions on sessions.id = session_id
+where project = :project and ended_at is null
+order by session_hosts.started_at desc, session_id
+limit 20
+"""
+
+SEARCH_PROMPTS = """
+select user_prompts.id, sync_id, session_id, project, user_prompts.content, created_at
+from prompts_fts
+join user_prompts on user_prompts.id = prompts_fts.rowid
+where prompts_fts match :match
+  and (:projects is null or project in (select value from json_each(:projects)))
+order by bm25(prompts_fts), user_prompts.id desc
+limit :limit
+"""
+
+
+def by_id(store: Store, session_id: str) -> Session | None:
+    row = store.row(f"select {COLUMNS} from sessions where id = :id", id=session_id)
+    return None if row is None else Session.from_row(row)
+
+
+def last_active(store: Store, session_id: str) -> str:
+    """When anything of a session was last started, ended, asked, saved or read; empty for one that is not known."""
+    return str(store.value(LAST_ACTIVE, id=session_id) or "")
+
+
+def keep_hosts(store: Store, session_id: str, hosts_json: str, now: str) -> None:
+    store.execute(KEEP_HOSTS, session_id=session_id, hosts=hosts_json, now=now)
+
+
+def hosted(store: Store, project: str) -> list[tuple[str, str]]:
+    """The latest live sessions of a project that a hook started, and the processes (JSON) above each hook."""
+    return [(row[0], row[1]) for row in store.tuples(HOSTED, project=project)]
+
+
+def recent(
+    store: Store, *, projects: Sequence[str] | None, limit: int, made_up: bool = True, told: bool = False
+) -> list[SessionLine]:
+    """The sessions of the projects, the most recently active first; ``made_up``: also those that nobody ran; ``told``:
+    only those that left a summary or an observation."""
+    values = {"limit": limit, "pool": limit + _POOL, "without": None if made_up else MADE_UP, "told": told}
+    rows = _per_project(store, projects, RECENT_ANYWHERE, RECENT_IN_PROJECT, values)
+    rows.sort(key=lambda row: row["id"])
+    # Engram keeps whole seconds: of sessions of one second the one that saved last was the last.
+    rows.sort(key=lambda row: (str(row["last_activity_at"]), row["newest"] or 0), reverse=True)
+    names = ("id", "project", "agent", "started_at", "ended_at", "summary", "observations", "last_activity_at")
+    return [SessionLine(**{name: row[name] for name in names}) for row in rows[:limit]]
+
+
+def _per_project(
+    store: Store, projects: Sequence[str] | None, anywhere: str, in_project: str, values: Mapping[str, object]
+) -> list[Row]:
+    if projects is None:
+        return store.rows(anywhere, **values)
+    return [row for project in projects for row in store.rows(in_project, project=project, **values)]
+
+
+def as_prompt(row: Row) -> Prompt:
+    return Prompt(row["id"], row["sync_id"], row["session_id"], row["project"], row["content"], row["created_at"])
+
+
+def recent_prompts(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Prompt]:
+    """The prompts of the projects, newest first."""
+    rows = _per_project(store, projects, PROMPTS_ANYWHERE, PROMPTS_IN_PROJECT, {"limit": limit})
+    rows.sort(key=lambda row: (row["created_at"], row["id"]), reverse=True)
+    return [as_prompt(row) for row in rows[:limit]]
+
+
+def prompts_of(store: Store, session_id: str) -> list[Prompt]:
+    return [as_prompt(row) for row in store.rows(PROMPTS_OF_SESSION, session_id=session_id)]
+
+
+def search_prompts(store: Store, *, match: str, projects: Sequence[str] | None, limit: int) -> list[Prompt]:
+    rows = store.rows(SEARCH_PROMPTS, match=match, projects=projects_json(projects), limit=limit)
+    return [as_prompt(row) for row in rows]
+
+
+def prompt_by_id(store: Store, prompt_id: int) -> Prompt | None:
+    row = store.row("select * from user_prompts where id = :id", id=prompt_id)
+    return None if row is None else as_prompt(row)
+
+
+def equal_prompt(store: Store, *, session_id: str, project: str, content: str) -> Prompt | None:
+    row = store.row(
+        "select * from user_prompts where session_id = :session_id and project = :project and content = :content",
+        session_id=session_id,
+        project=project,
+        content=content,
+    )
+    return None if row is None else as_prompt(row)
+
+
+def observations_in(store: Store, session_id: str) -> int:
+    """How many observations name this session, soft-deleted ones included."""
+    return int(store.value("select count(*) from observations where session_id = :id", id=session_id))
+
+
+def made_elsewhere(store: Store, session_id: str) -> bool:
+    """Whether another machine changed a session last."""
+    sql = """
+    select 1 from sessions
+    where id = :id and substr(clock, 19) <> coalesce((select value from meta where key = 'device_id'), '')
+    """
+    return store.row(sql, id=session_id) is not None

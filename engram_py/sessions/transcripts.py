@@ -1,0 +1,291 @@
+"""Reads an agent's transcript as it grows: what is new in it becomes turns, and what they cite is counted."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from engram_py.capture.memory_blocks import without_memory_blocks
+from engram_py.capture.redact import CUT_MARGIN_CHARS, redact_head
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import TranscriptMissingError, TranscriptRefusedError
+from engram_py.files import real_path
+from engram_py.ledger.citations import Citations
+from engram_py.observations.arguments import clamp
+from engram_py.privacy.retention import oldest_kept, prune_turns
+from engram_py.privacy.values import TURN_DAYS
+from engram_py.sessions import turns_table as table
+from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, cited_ids, spoken, turn_of, turns_of_document
+from engram_py.sessions.turn_values import KeptTurn, TranscriptRead, Turn
+from engram_py.sessions.turns_table import Cursor
+from engram_py.times import parse_time, to_text
+
+# A file seen for the first time is read from this far before its end: a hook has no time for last month.
+FIRST_SIGHT_BYTES = 8 * 1024 * 1024
+# What one look reads at most; the rest waits for the next.
+MOST_AT_ONCE = 16 * 1024 * 1024
+MOST_TURNS = 20_000
+MOST_TRANSCRIPTS = 500
+MOST_LEARNED_FROM = 200
+# What is redacted and stored at a time: a look that is out of time, or is ended, has done whole slices.
+SLICE_TURNS = 50
+SLICE_CHARS = 100_000
+
+_HEAD_BYTES = 1_024
+_LONGEST_LINE = 4 * 1024 * 1024
+_SUFFIXES = (".jsonl", ".json", ".ndjson")
+# Where agents keep transcripts when not below the home directory.
+_ROOTS = (
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "GEMINI_CLI_HOME",
+    "QWEN_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "APPDATA",
+)
+# A FIFO in the place of a file would otherwise block the hook for ever.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+class Transcripts:
+    """Buffers what was said in a session, redacted and cut, until somebody distills it. It stays on this machine."""
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        citations: Citations,
+        *,
+        days: int = TURN_DAYS,
+        roots: Sequence[Path] | None = None,
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._citations = citations
+        self._days = days
+        self._roots = roots
+
+    def read(
+        self,
+        path: str,
+        *,
+        session_id: str,
+        project: str,
+        agent: str = "",
+        until: float | None = None,
+        learn: Callable[[str], object] | None = None,
+    ) -> TranscriptRead:
+        """Read what was added to a transcript since the last look, and count what its agent cites as ``[#id]``.
+
+        A file that was replaced or cut is read again from its beginning, which adds nothing that is known; a last
+        line without its end waits. The session must exist. ``until`` (``time.monotonic``) is when to stop: the rest
+        waits for the next look, but some of what was found is stored in any case. ``learn`` is called with each thing
+        the agent said, whole and not redacted, the last 200 of them, before it counts as read: a process that is ended
+        meanwhile leaves it to the next.
+
+        Raises TranscriptRefusedError: it is no regular file or lies where agents keep none; TranscriptMissingError.
+        """
+        place = self._admitted(path)
+        with _opened(place) as file:
+            status = os.fstat(file.fileno())
+            identity = f"{status.st_dev}:{status.st_ino}"
+            known = table.cursor(self._store, str(place))
+            start = known.position if known and _is_same(file, known, identity, status.st_size) else None
+            begin = _first_line(file, status.st_size) if start is None else start
+            parse = _document if place.suffix.lower() == ".json" else _lines
+            halfway = until and (until + time.monotonic()) / 2  # what was found wants its time, too
+            found, end = parse(file, begin, status.st_size, halfway)
+            more = end < status.st_size and (end - begin >= MOST_AT_ONCE or _is_late(halfway))
+            turns = tuple(replace(turn, agent=turn.agent or agent) for turn in found)
+            lessons = [number for number, turn in enumerate(turns) if turn.role == "assistant"][-MOST_LEARNED_FROM:]
+            done, reached, added, cited = 0, begin, 0, 0
+            for stop in _slice_ends(turns):
+                if done and _is_late(until):
+                    more = True
+                    break
+                for number in lessons:
+                    if learn and done <= number < stop:
+                        learn(turns[number].content)
+                # A document is read as a whole: half of it is to be read again, where what is known costs little.
+                reached = end if stop == len(turns) else begin if parse is _document else turns[stop].position
+                cursor = (str(place), _cursor(file, identity, reached))
+                new, counted = self.keep(turns[done:stop], session_id=session_id, project=project, cursor=cursor)
+                done, added, cited = stop, added + new, cited + counted
+        skipped = begin if start is None else 0
+        return TranscriptRead(turns[:done], added, cited, reached - begin, more=more, skipped=skipped)
+
+    def keep(
+        self, turns: Sequence[Turn], *, session_id: str, project: str, cursor: tuple[str, Cursor] | None = None
+    ) -> tuple[int, int]:
+        """Buffer turns that are new, and count the citations in those of the agent: (added, cited)."""
+        # Redaction takes its time, and other processes should not wait for it.
+        known = table.known(self._store, session_id, (turn.key for turn in turns)) if turns else set()
+        said = [(turn, without_memory_blocks(turn.content).strip()) for turn in turns if turn.key not in known]
+        clean = [(turn, _stored(own)) for turn, own in said if own]
+        added, cited = 0, list[int]()
+        with self._store.transaction():
+            now, before = self._journal.now(), self._oldest_kept()
+            for turn, content in clean:
+                kept = before < (_moment(turn) or now)
+                if not kept or table.add(
+                    self._store, turn, content=content, session_id=session_id, project=project, now=now
+                ):
+                    added += kept
+                    cited += cited_ids(turn.content) if turn.role == "assistant" else ()
+            if added:
+                table.shrink(self._store, most=MOST_TURNS)
+            table.prune(self._store, before=before)
+            found = self._citations.cite(session_id, cited)
+            if cursor:
+                path, reached = cursor
+                table.keep_cursor(self._store, path, reached, session_id=session_id, now=now, most=MOST_TRANSCRIPTS)
+        return added, found
+
+    def heard(self, message: str, *, session_id: str, project: str, agent: str = "") -> None:
+        """What an agent without a transcript said last. The session must exist."""
+        turn = spoken("assistant", message, agent=agent)
+        if turn is not None:
+            self.keep([turn], session_id=session_id, project=project)
+
+    def prune(self) -> int:
+        """Delete what is older than the setting ``turn_retention_days``; how many turns it was."""
+        return prune_turns(self._store, self._oldest_kept())
+
+    def _oldest_kept(self) -> str:
+        return oldest_kept(self._journal.moment, self._days)
+
+    def latest(
+        self, *, session_id: str | None = None, projects: Sequence[str] | None = None, limit: int = 20
+    ) -> list[KeptTurn]:
+        """What was said last, newest first."""
+        return table.latest(
+            self._store, session_id=session_id, projects=projects, limit=clamp("limit", limit, 1, 200)[0]
+        )
+
+    def turns(self, session_id: str, *, limit: int = 1_000) -> list[Turn]:
+        """What is buffered of a session, in the order it was read."""
+        return table.of_session(self._store, session_id, limit=limit)
+
+    def _admitted(self, path: str) -> Path:
+        """The real path of a transcript, if it is a file that agents keep transcripts in."""
+        try:
+            place = Path(os.path.realpath(path, strict=True))
+        except FileNotFoundError as exc:
+            raise TranscriptMissingError from exc
+        except (OSError, ValueError, RuntimeError) as exc:  # a loop of symlinks, a NUL
+            raise TranscriptRefusedError("it cannot be reached") from exc
+        if place.suffix.lower() not in _SUFFIXES:
+            raise TranscriptRefusedError("its name does not end in .jsonl or .json")
+        roots = _agents_roots() if self._roots is None else self._roots
+        if not any(place.is_relative_to(root) for root in roots):
+            raise TranscriptRefusedError("it lies outside of the home directory and of the agents' own")
+        return place
+
+
+def _moment(turn: Turn) -> str | None:
+    """When it was said, where the transcript says so."""
+    said = parse_time(turn.said_at)
+    return to_text(said) if said else None
+
+
+def _agents_roots() -> list[Path]:
+    roots = [Path(os.environ.get(name, "")) for name in _ROOTS]
+    with contextlib.suppress(RuntimeError):  # a user without a home directory
+        roots.append(Path.home())
+    return [real_path(root) for root in roots if root.is_absolute()]
+
+
+def _opened(place: Path) -> BinaryIO:
+    try:
+        file = os.fdopen(os.open(place, _FLAGS), "rb")
+    except OSError as exc:
+        raise TranscriptRefusedError("it cannot be opened") from exc
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise TranscriptRefusedError("it is not a regular file")
+    return file
+
+
+def _stored(content: str) -> str:
+    """What is kept of a turn: redacted before it is cut, so that no half of a secret stands at the cut."""
+    return redact_head(content, TURN_LIMIT_CHARS + CUT_MARGIN_CHARS).text[:TURN_LIMIT_CHARS]
+
+
+def _slice_ends(turns: Sequence[Turn]) -> Iterator[int]:
+    """Behind which turns to store what was redacted until then; at last, behind the last."""
+    begun = chars = 0
+    for number, turn in enumerate(turns):
+        size = min(len(turn.content), TURN_LIMIT_CHARS + CUT_MARGIN_CHARS)
+        if number > begun and (number - begun >= SLICE_TURNS or chars + size > SLICE_CHARS):
+            yield number
+            begun, chars = number, 0
+        chars += size
+    yield len(turns)
+
+
+# --- where to go on ---------------------------------------------------------------------------------------
+
+
+def _cursor(file: BinaryIO, identity: str, position: int) -> Cursor:
+    size = min(position, _HEAD_BYTES)
+    return Cursor(identity, _head(file, size), size, position)
+
+
+def _head(file: BinaryIO, size: int) -> str:
+    file.seek(0)
+    return hashlib.sha256(file.read(size)).hexdigest()
+
+
+def _is_same(file: BinaryIO, known: Cursor, identity: str, size: int) -> bool:
+    """Whether it is the file that was read before, and has only grown."""
+    return known.identity == identity and known.position <= size and known.head == _head(file, known.head_bytes)
+
+
+def _first_line(file: BinaryIO, size: int) -> int:
+    """Where to begin with a file nobody has read: at its beginning, or at a line not too far before its end."""
+    if size <= FIRST_SIGHT_BYTES:
+        return 0
+    file.seek(size - FIRST_SIGHT_BYTES)
+    file.readline(FIRST_SIGHT_BYTES)
+    return file.tell()
+
+
+# --- what is new ------------------------------------------------------------------------------------------
+
+
+def _lines(file: BinaryIO, start: int, size: int, until: float | None) -> tuple[list[Turn], int]:
+    """The turns of the whole lines from ``start`` on, and where the next look begins."""
+    turns: list[Turn] = []
+    end = start
+    file.seek(start)
+    while end < size and end - start < MOST_AT_ONCE and not _is_late(until):
+        line = file.readline(_LONGEST_LINE)
+        if not line.endswith(b"\n"):
+            if len(line) < _LONGEST_LINE:
+                break  # it is being written just now
+            # Nobody says four megabytes: the rest of the line is no JSON either, and passes as silently.
+        elif turn := turn_of(line, end):
+            turns.append(turn)
+        end += len(line)
+    return turns, end
+
+
+def _document(file: BinaryIO, start: int, size: int, until: float | None) -> tuple[list[Turn], int]:
+    """The same of a file that is one JSON document, written anew each time: read whole, when its size changed."""
+    if size > MOST_AT_ONCE or start == size:
+        return [], size
+    file.seek(0)
+    return turns_of_document(file.read(size)), size
+
+
+def _is_late(until: float | None) -> bool:
+    return until is not None and time.monotonic() >= until

@@ -1,0 +1,129 @@
+"""SQL over transcripts and the turns read from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from engram_py.database.store import Row, Store
+from engram_py.observations.table import projects_json
+from engram_py.sessions.turn_values import KeptTurn, Turn
+
+CURSOR = "select identity, head, head_bytes, position from transcripts where path = :path"
+
+KEEP_CURSOR = """
+insert into transcripts (path, session_id, identity, head, head_bytes, position, read_at)
+values (:path, :session_id, :identity, :head, :head_bytes, :position, :read_at)
+on conflict (path) do update set
+    session_id = excluded.session_id, identity = excluded.identity, head = excluded.head,
+    head_bytes = excluded.head_bytes, position = excluded.position, read_at = excluded.read_at
+"""
+
+ADD = """
+insert into turns (session_id, project, agent, key, position, role, content, said_at, read_at)
+values (:session_id, :project, :agent, :key, :position, :role, :content, :said_at, :read_at)
+on conflict (session_id, key) do nothing
+"""
+
+KNOWN = """
+select key from turns where session_id = :session_id and key in (select value from json_each(:keys))
+"""
+
+# The oldest go first, whether they were distilled or not: this is a buffer.
+SHRINK = "delete from turns where id <= (select max(id) from turns) - :most"
+FORGET_CURSORS = """
+delete from transcripts
+where path in (select path from transcripts order by read_at desc, path limit -1 offset :most)
+"""
+
+LATEST = """
+select * from turns
+where (:session_id is null or session_id = :session_id)
+  and (:projects is null or project in (select value from json_each(:projects)))
+order by id desc
+limit :limit
+"""
+OF_SESSION = "select * from turns where session_id = :session_id order by id limit :limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """How far a transcript was read, and how to tell that it is still the same file."""
+
+    identity: str
+    head: str
+    head_bytes: int
+    position: int
+
+
+def cursor(store: Store, path: str) -> Cursor | None:
+    row = store.row(CURSOR, path=path)
+    return None if row is None else Cursor(*row)
+
+
+def keep_cursor(store: Store, path: str, cursor: Cursor, *, session_id: str, now: str, most: int) -> None:
+    """Remember how far ``path`` was read. Call inside a transaction."""
+    store.execute(
+        KEEP_CURSOR,
+        path=path,
+        session_id=session_id,
+        identity=cursor.identity,
+        head=cursor.head,
+        head_bytes=cursor.head_bytes,
+        position=cursor.position,
+        read_at=now,
+    )
+    store.execute(FORGET_CURSORS, most=most)
+
+
+def add(store: Store, turn: Turn, *, content: str, session_id: str, project: str, now: str) -> bool:
+    """Keep a turn; False when its session has it already. Call inside a transaction."""
+    cursor = store.execute(
+        ADD,
+        session_id=session_id,
+        project=project,
+        agent=turn.agent,
+        key=turn.key,
+        position=turn.position,
+        role=turn.role,
+        content=content,
+        said_at=turn.said_at,
+        read_at=now,
+    )
+    return cursor.rowcount > 0
+
+
+def known(store: Store, session_id: str, keys: Iterable[str]) -> set[str]:
+    """Those of the keys whose turns the session has already."""
+    return {row[0] for row in store.rows(KNOWN, session_id=session_id, keys=json.dumps(list(keys)))}
+
+
+def shrink(store: Store, *, most: int) -> None:
+    """Drop the oldest turns beyond the latest ``most``. Call inside a transaction."""
+    store.execute(SHRINK, most=most)
+
+
+def any_before(store: Store, before: str) -> bool:
+    """Whether a turn was read before that moment."""
+    return store.row("select 1 from turns where read_at < :before limit 1", before=before) is not None
+
+
+def prune(store: Store, *, before: str) -> int:
+    """Delete the turns that were read before that moment; how many. Call inside a transaction."""
+    return store.execute("delete from turns where read_at < :before", before=before).rowcount
+
+
+def latest(store: Store, *, session_id: str | None, projects: Sequence[str] | None, limit: int) -> list[KeptTurn]:
+    """The turns that were read last, newest first."""
+    rows = store.rows(LATEST, session_id=session_id, projects=projects_json(projects), limit=limit)
+    names = ("session_id", "project", "role", "agent", "content", "said_at", "read_at")
+    return [KeptTurn(**{name: row[name] for name in names}) for row in rows]
+
+
+def of_session(store: Store, session_id: str, *, limit: int) -> list[Turn]:
+    """The turns of a session in the order they were read."""
+    rows: list[Row] = store.rows(OF_SESSION, session_id=session_id, limit=limit)
+    return [
+        Turn(row["role"], row["content"], row["key"], row["position"], row["agent"], row["said_at"]) for row in rows
+    ]

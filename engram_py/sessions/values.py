@@ -1,0 +1,90 @@
+"""Sessions and the user prompts said in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from engram_py.observations.values import Row
+
+# Before the name of the project; every session's, as Engram writes it (spec/engram-behaviour.md 5.2).
+SUMMARY_TITLE = "Session summary: "
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One run of a coding agent in a project. Times are UTC text; ``ended_at`` None means still open."""
+
+    id: str
+    project: str
+    directory: str
+    agent: str
+    ownership_mode: str
+    started_at: str
+    ended_at: str | None
+    summary: str | None
+
+    @classmethod
+    def from_row(cls, row: Row) -> Session:
+        return cls(*row[: len(SESSION_COLUMNS)])
+
+
+SESSION_COLUMNS = tuple(field.name for field in fields(Session))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A session and what a call did to it."""
+
+    session: Session
+    event: Literal["created", "reopened", "continued", "ended"]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLine:
+    """A session in a list, with the number of live observations it holds, and when the last of them was saved."""
+
+    id: str
+    project: str
+    agent: str
+    started_at: str
+    ended_at: str | None
+    summary: str | None
+    observations: int
+    last_activity_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    id: int
+    sync_id: str
+    session_id: str
+    project: str
+    content: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSaved:
+    outcome: Literal["added", "duplicate"]
+    id: int
+    sync_id: str
+    project: str
+    project_source: str
+    session_id: str
+    redacted: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What passive capture found in a text, and how much of it was new."""
+
+    extracted: int
+    saved: int
+    duplicates: int
+    ids: tuple[int, ...]
+    project: str
+    project_source: str
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,217 @@
+"""Logging in and out, and which projects a server gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import CloudFailedError, InvalidArgumentError, NotLoggedInError, TokenNotKeptError
+from engram_py.projects import table as project_table
+from engram_py.projects.identities import Identities
+from engram_py.projects.names import normalize_project
+from engram_py.sync.autosync import table, tokens
+from engram_py.sync.autosync.address import server_address
+from engram_py.sync.autosync.answers import Listing
+from engram_py.sync.autosync.client import CloudClient
+from engram_py.sync.autosync.problems import Problem, step_of
+from engram_py.sync.autosync.settings import TARGET, CloudSettings
+from engram_py.sync.autosync.standing import Standing, standing, token_of
+from engram_py.sync.autosync.values import Enrolled, LoggedIn, LoggedOut
+
+_LONGEST_TOKEN = 1_000
+_FOREGROUND_SECONDS = 30.0
+
+# What a login makes new again: nothing of it is about this token.
+_FRESH = {
+    "phase": "idle",
+    "reason_code": "",
+    "reason_message": "",
+    "push_failures": 0,
+    "push_backoff_until": None,
+    "pull_failures": 0,
+    "pull_backoff_until": None,
+    "refused_token": "",
+    "instance": "",
+    "last_attempt_at": None,
+    "notice": "",
+}
+
+
+class Account:
+    """This machine at a server."""
+
+    def __init__(self, store: Store, journal: Journal, settings: CloudSettings) -> None:
+        self._store = store
+        self._journal = journal
+        self._settings = settings
+
+    def login(self, server: str, token: str, *, insecure: bool) -> LoggedIn:
+        address = server_address(server, insecure=insecure)
+        token = _checked(token)
+        with _client(address, token) as client:
+            who = client.whoami()
+            grants = client.listing().grants or {}
+        before = table.login(self._store)
+        if before is not None and before["server"] != address:
+            tokens.forget(self._store.path.parent, before["server"], before["kept_in"])
+        try:
+            place = tokens.keep(self._store.path.parent, address, token)
+        except OSError as exc:
+            raise TokenNotKeptError(str(self._store.path.parent / tokens.FILE), exc.strerror or str(exc)) from exc
+        with self._store.transaction():
+            values = {"server": address, "principal": who.principal, "role": who.role, "kept_in": place}
+            more = {"token_expires_at": who.expires_at, "logged_in_at": self._journal.now(), "insecure": int(insecure)}
+            table.keep_login(self._store, {**values, **more})
+            table.set_state(self._store, TARGET, **_FRESH)
+            table.set_projects(self._store, address, _names(self._store, address), access="")
+        warnings = _of_variables(self._settings, address)
+        enrolled = _names(self._store, address)
+        if not enrolled:
+            offered = f" (granted: {', '.join(sorted(grants)[:10])})" if grants else ""
+            warnings.append(f"nothing is sent yet: `engram cloud enroll PROJECT`{offered}")
+        return LoggedIn(address, who.principal, who.role, place, who.expires_at, tuple(enrolled), tuple(warnings))
+
+    def logout(self) -> LoggedOut:
+        row = table.login(self._store)
+        gone = row is None or tokens.forget(self._store.path.parent, row["server"], row["kept_in"])
+        with self._store.transaction():
+            table.forget_login(self._store)
+            table.set_state(self._store, TARGET, **_FRESH)
+        warnings = [] if gone else ["the keychain did not give the token up: remove the entry `engram` there"]
+        if self._settings.token:
+            warnings.append("ENGRAM_CLOUD_TOKEN is set and still counts as a login")
+        return LoggedOut("" if row is None else row["server"], tuple(warnings))
+
+    def enroll(self, names: Sequence[str], *, everything: bool) -> Enrolled:
+        found = self._standing()
+        if not names and not everything:
+            raise InvalidArgumentError("project", "", expected="one or more project names, or --all")
+        asked = {normalize_project(name): self._canonical(name) for name in names}
+        wanted, local = list(asked.values()), project_table.names(self._store)
+        listing, warnings = self._listing(found, needed=everything)
+        warnings += [f"{old} is called {now} now" for old, now in asked.items() if old != now]
+        if everything:
+            wanted += sorted(listing.grants or ())
+            warnings += _left_out([name for name in local if name not in wanted], listing)
+        wanted = list(dict.fromkeys(wanted))
+        with self._store.transaction():
+            added = [name for name in wanted if table.enroll(self._store, found.server, name)]
+            table.set_state(self._store, TARGET, last_attempt_at=None)  # the next look syncs
+        warnings += [said for name in wanted if (said := _of_project(name, listing, here=name in local))]
+        return Enrolled(found.server, added=tuple(added), projects=self._all(found), warnings=tuple(warnings))
+
+    def unenroll(self, names: Sequence[str]) -> Enrolled:
+        found = self._standing()
+        known = set(_names(self._store, found.server))
+        # What was enrolled under a name that is an alias by now is still enrolled under it.
+        wanted = [name if name in known else self._canonical(name) for name in map(normalize_project, names)]
+        with self._store.transaction():
+            removed = [name for name in dict.fromkeys(wanted) if table.unenroll(self._store, found.server, name)]
+        warnings = [f"{name} was not enrolled" for name in dict.fromkeys(wanted) if name not in removed]
+        if removed:
+            warnings.append("what the server has of it stays there")
+        return Enrolled(found.server, removed=tuple(removed), projects=self._all(found), warnings=tuple(warnings))
+
+    # --- helpers ----------------------------------------------------------------------------------------
+
+    def _standing(self) -> Standing:
+        try:
+            found = standing(self._store, self._settings)
+        except Problem as problem:
+            raise problem.as_error() from problem
+        if found is None:
+            raise NotLoggedInError
+        return found
+
+    def _listing(self, found: Standing, *, needed: bool) -> tuple[Listing, list[str]]:
+        """What the server grants; a server that cannot be asked is no refusal."""
+        try:
+            token = token_of(self._store, found)
+            with _client(found.server, token) as client:
+                return client.listing(), []
+        except Problem as problem:
+            if needed:
+                raise problem.as_error() from problem
+            return Listing(None), [f"not checked with the server: {problem.message}"]
+        except CloudFailedError as exc:
+            if needed:
+                raise
+            return Listing(None), [f"not checked with the server: {exc.message}"]
+
+    def _canonical(self, name: str) -> str:
+        return Identities(self._store, self._journal).meant(normalize_project(name))
+
+    def _all(self, found: Standing) -> tuple[str, ...]:
+        return tuple(_names(self._store, found.server))
+
+
+@contextmanager
+def _client(server: str, token: str) -> Iterator[CloudClient]:
+    client = CloudClient(server, token, whole_seconds=_FOREGROUND_SECONDS)
+    try:
+        yield client
+    except Problem as problem:
+        raise problem.as_error() from problem
+    finally:
+        client.close()
+
+
+def _checked(token: str) -> str:
+    token = token.strip()
+    if not token:
+        raise CloudFailedError("auth_required", "no token was given", hint=step_of("auth_required"))
+    if not token.isascii() or not token.isprintable() or " " in token or len(token) > _LONGEST_TOKEN:
+        message = "that is no token: it holds blanks or other characters that none has"
+        raise CloudFailedError("auth_required", message, hint="pass it as it was shown: one line, nothing else")
+    return token
+
+
+def _names(store: Store, server: str) -> list[str]:
+    return [row["project"] for row in table.projects(store, server)]
+
+
+def _of_variables(settings: CloudSettings, address: str) -> list[str]:
+    said = []
+    if settings.token:
+        said.append("ENGRAM_CLOUD_TOKEN is set, and wins over what was kept now")
+    if settings.server and settings.server.rstrip("/") != address:
+        said.append(f"ENGRAM_CLOUD_SERVER or cloud_server says {settings.server}: nothing is sent until both agree")
+    return said
+
+
+def _left_out(names: list[str], listing: Listing) -> list[str]:
+    """What ``--all`` does not mean: what only this machine knows is sent when it is named."""
+    if not names:
+        return []
+    shown = ", ".join(names[:10])
+    if listing.every == "write":
+        return [f"not on the server yet, and not enrolled: {shown}; `engram cloud enroll NAME` sends one"]
+    return [f"not granted to this token, and not enrolled: {shown}"]
+
+
+def _of_project(name: str, listing: Listing, *, here: bool) -> str:
+    """What is to be known of a project that was enrolled, if anything."""
+    grant = (listing.grants or {}).get(name)
+    if grant is None and not here:
+        return _of_nothing(name, listing)
+    if listing.grants is None:
+        return ""
+    if grant is None and listing.every == "write":
+        return f"{name}: not on the server yet: your first push makes it"
+    if grant is None:
+        return f"{name}: the server does not show it to this token; it waits until it is granted"
+    if grant.access == "read":
+        return f"{name}: this token may read it, and not change it; changes here stay here"
+    if grant.paused:
+        why = f" ({grant.paused_reason})" if grant.paused_reason else ""
+        return f"{name} is paused on the server{why}; it waits"
+    return ""
+
+
+def _of_nothing(name: str, listing: Listing) -> str:
+    """Perhaps it was misspelt."""
+    there = ", and the server does not show it to this token" if listing.grants is not None else ""
+    step = f"`engram projects` lists the names; `engram cloud unenroll {name}` takes it back"
+    return f"nothing here is called {name}{there}: {step}"

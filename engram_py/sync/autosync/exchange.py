@@ -1,0 +1,322 @@
+"""One exchange with the server, from taking the lease to noting how it went."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import EngramError
+from engram_py.sync.autosync import table, tokens
+from engram_py.sync.autosync.backoff import MOST_SECONDS, delay, remaining
+from engram_py.sync.autosync.lease import Lease, LeaseLost
+from engram_py.sync.autosync.line import Line, Progress, Replica, Stopped
+from engram_py.sync.autosync.problems import SLOWS_DOWN, Problem
+from engram_py.sync.autosync.pull import Pull
+from engram_py.sync.autosync.push import Push
+from engram_py.sync.autosync.settings import TARGET, CloudSettings
+from engram_py.sync.autosync.standing import Standing, standing, token_of
+from engram_py.sync.autosync.values import CloudSynced, Grant
+from engram_py.times import to_text
+
+if TYPE_CHECKING:
+    from engram_py.sync.autosync.answers import Listing
+    from engram_py.sync.autosync.client import CloudClient
+
+logger = logging.getLogger(__name__)
+
+# From so many failures in a row on, people are told that it waits, and no longer that it tries.
+MANY_FAILURES = 10
+# How long the end of a process waits for what was written in its last moment to be sent.
+LAST_SECONDS = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """How one direction went; ``None`` as its problem is well."""
+
+    problem: Problem | None = None
+    ran: bool = True
+
+
+class Exchange:
+    """Exchanges changes with the server whenever it is told to, and remembers the connection in between."""
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        replica: Callable[[], Replica],
+        settings: CloudSettings,
+        *,
+        stopped: threading.Event | None = None,
+        chance: Callable[[], float] = random.random,
+        whole_seconds: float | None = None,
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._replica = replica
+        self._settings = settings
+        self._stopped = stopped or threading.Event()
+        self._chance = chance
+        self._whole_seconds = whole_seconds
+        self._lease = Lease(store, journal, TARGET)
+        self._client: tuple[tuple[str, str], CloudClient] | None = None
+        self._token: tuple[Standing, str] | None = None
+        self._push, self._pull = Push(), Pull()
+        self.more = False
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._client is not None:
+            self._client[1].close()
+            self._client = None
+
+    def release(self) -> None:
+        """Let other processes at it at once."""
+        self._lease.release()
+
+    def last(self) -> None:
+        """Send what is left, for a process that ends: within a moment, or not at all."""
+        self.close()
+        self._stopped, self._whole_seconds = threading.Event(), LAST_SECONDS
+        timer = threading.Timer(LAST_SECONDS, self._stopped.set)
+        timer.daemon = True
+        timer.start()
+        try:
+            self.once(only="push")
+        finally:
+            timer.cancel()
+
+    def retry_set_aside(self) -> bool:
+        """Offer again what was not taken, in both directions; False while another process is at it.
+
+        What is not taken again stays set aside. Raises CloudFailedError.
+        """
+        from engram_py.sync.autosync.retrying import retry
+
+        try:
+            found = standing(self._store, self._settings)
+            if found is None:
+                return True
+            client = self._connected(found, self._token_of(found))
+            with self._lease.holding() as renew:
+                if renew is not None:
+                    retry(self._line(client, found, renew, None))
+                return renew is not None
+        except (Stopped, LeaseLost):
+            return False
+        except Problem as problem:
+            raise problem.as_error() from problem
+
+    # --- one exchange -----------------------------------------------------------------------------------
+
+    def once(
+        self, *, now: bool = False, only: str | None = None, progress: Progress | None = None
+    ) -> CloudSynced | None:
+        """Fetch and send; what came of it. None: there is nothing to do, or it is not time yet.
+
+        ``now`` does not wait for the time that failures before have set. Never raises for the server's sake.
+        """
+        self.more = False
+        found: Standing | None = None
+        try:
+            found = standing(self._store, self._settings)
+            if found is None or not table.has_projects(self._store, found.server):
+                return None
+            directions = self._due(now=now) & ({only} if only else {"push", "pull"})
+            if not directions:
+                return None
+            token = self._token_of(found)
+            if self._is_refused(token):
+                return None
+            with self._lease.holding() as renew:
+                if renew is None:
+                    return CloudSynced("busy", found.server)
+                return self._run(found, token, directions, renew, progress)
+        except (Stopped, LeaseLost):
+            return None
+        except Problem as problem:
+            return self._noted(found.server if found else self._settings.server, Turn(problem), Turn(problem), ())
+        except Exception as exc:
+            if self._stopped.is_set():
+                return None  # the file was closed under it
+            return self._broken(_of_this_machine(exc))
+
+    def _run(
+        self, found: Standing, token: str, due: frozenset[str], renew: Callable[[], None], progress: Progress | None
+    ) -> CloudSynced:
+        # Imported by the replica when it is first used, which is under the write lock: half a second of it.
+        from engram_py.sync.replica import settling  # noqa: F401
+
+        line = self._line(self._connected(found, token), found, renew, progress)
+        pull = push = Turn(ran=False)
+        if "pull" in due:
+            pull = self._turn("pulling", lambda: self._fetch(line))
+        if self._pull.applied.ahead and pull.ran:
+            ahead = self._pull.applied.ahead
+            line.notices.append(f"{ahead} row(s) that arrived are dated in the future: see to the machines' clocks")
+        if pull.problem is not None and pull.problem.code == "auth_required":
+            push = Turn(pull.problem)
+        elif "push" in due:
+            push = self._turn("pushing", lambda: self._push.run(line))
+        for problem in (pull.problem, push.problem):
+            if problem is not None and problem.code == "auth_required":
+                self._refuse(token)
+        return self._noted(found.server, pull, push, line.notices)
+
+    def _fetch(self, line: Line) -> None:
+        self._pull.begin()
+        listing = _with_what_is_new(line, line.client.listing())
+        self._push.listing = listing
+        self._pull.run(line, listing)
+
+    def _turn(self, phase: str, work: Callable[[], None]) -> Turn:
+        """One direction; what goes wrong in it does not keep the other from its turn."""
+        self._say(phase)
+        try:
+            work()
+        except (Stopped, LeaseLost):
+            raise
+        except Problem as problem:
+            return Turn(problem)
+        except Exception as exc:
+            if self._stopped.is_set():
+                raise Stopped from exc  # the file was closed under it
+            return Turn(_of_this_machine(exc))
+        blocked = self._pull.blocked if phase == "pulling" else self._push.blocked
+        mine = [one for name, one in sorted(blocked.items())]
+        return Turn(mine[0] if mine else None)
+
+    def _say(self, phase: str) -> None:
+        row = table.state(self._store, TARGET)
+        if row is None or row["phase"] != phase:
+            with self._store.transaction():
+                table.set_state(self._store, TARGET, phase=phase)
+
+    def _token_of(self, found: Standing) -> str:
+        # A keychain may take its time, or ask the user: it is asked once after each login.
+        if self._token is None or self._token[0] != found:
+            self._token = (found, token_of(self._store, found))
+        return self._token[1]
+
+    def _line(self, client: CloudClient, found: Standing, renew: Callable[[], None], progress: Progress | None) -> Line:
+        return Line(self._store, self._journal, self._replica(), client, found.server, renew, self._stopped, progress)
+
+    def _connected(self, found: Standing, token: str) -> CloudClient:
+        from engram_py.sync.autosync.client import WHOLE_SECONDS, CloudClient
+
+        if self._client is None or self._client[0] != (found.server, token):
+            self.close()
+            client = CloudClient(found.server, token, whole_seconds=self._whole_seconds or WHOLE_SECONDS)
+            self._client = ((found.server, token), client)
+        return self._client[1]
+
+    # --- when, and whether ------------------------------------------------------------------------------
+
+    def _due(self, *, now: bool) -> frozenset[str]:
+        row = table.state(self._store, TARGET)
+        if now or row is None:
+            return frozenset({"push", "pull"})
+        moment = self._journal.moment()
+        return frozenset(
+            one for one in ("push", "pull") if not remaining(row[f"{one}_backoff_until"], moment, most=MOST_SECONDS)
+        )
+
+    def _is_refused(self, token: str) -> bool:
+        row = table.state(self._store, TARGET)
+        return row is not None and row["refused_token"] == tokens.mark(token)
+
+    def _refuse(self, token: str) -> None:
+        with self._store.transaction():
+            table.set_state(self._store, TARGET, refused_token=tokens.mark(token))
+
+    # --- how it went ------------------------------------------------------------------------------------
+
+    def _broken(self, problem: Problem) -> CloudSynced:
+        with contextlib.suppress(EngramError):
+            return self._noted("", Turn(problem), Turn(problem), ())
+        return CloudSynced(
+            "failed", "", reason_code=problem.code, reason_message=problem.message, next_step=problem.step
+        )
+
+    def _noted(self, server: str, pull: Turn, push: Turn, notices: list[str] | tuple[str, ...]) -> CloudSynced:
+        with self._store.transaction():
+            row = table.state(self._store, TARGET)
+            values: dict[str, Any] = self._counted("pull", pull, row) | self._counted("push", push, row)
+            failed = {name: turn.problem for name, turn in (("push", push), ("pull", pull)) if turn.problem is not None}
+            values |= self._phase(failed, values, row)
+            now = self._journal.now()
+            values["last_attempt_at"] = now
+            values |= {"last_success_at": now} if not failed else {}
+            values |= {"notice": "; ".join(notices)[:1000]} if notices else {}
+            table.set_state(self._store, TARGET, **values)
+        problem = next(iter(failed.values()), None)
+        self.more = (self._pull.more and pull.problem is None) or (self._push.more and push.problem is None)
+        sending, fetching = self._push, self._pull
+        return CloudSynced(
+            "failed" if failed else "done",
+            server,
+            sent=sending.sent if push.ran else 0,
+            known=sending.known if push.ran else 0,
+            received=fetching.received if pull.ran else 0,
+            applied=fetching.applied.applied if pull.ran else 0,
+            deferred=fetching.applied.deferred if pull.ran else 0,
+            set_aside=(sending.set_aside if push.ran else 0) + (fetching.set_aside if pull.ran else 0),
+            reason_code=problem.code if problem else "",
+            reason_message=problem.message if problem else "",
+            next_step=problem.step if problem else "",
+            warnings=(*notices, *(sending.kept_here if push.ran else ())),
+        )
+
+    def _counted(self, direction: str, turn: Turn, row: Any) -> dict[str, Any]:
+        """The failures in a row of a direction, and until when it waits."""
+        if not turn.ran:
+            return {}
+        problem = turn.problem
+        if problem is None or problem.code not in SLOWS_DOWN:
+            return {f"{direction}_failures": 0, f"{direction}_backoff_until": None}
+        failures = (row[f"{direction}_failures"] if row is not None else 0) + 1
+        seconds = delay(failures, chance=self._chance(), retry_after=problem.retry_after)
+        until = to_text(self._journal.moment() + timedelta(seconds=seconds))
+        return {f"{direction}_failures": failures, f"{direction}_backoff_until": until}
+
+    @staticmethod
+    def _phase(failed: dict[str, Problem], values: dict[str, Any], row: Any) -> dict[str, Any]:
+        counts = {name: values.get(f"{name}_failures", row[f"{name}_failures"] if row is not None else 0)
+                  for name in ("push", "pull")}  # fmt: skip
+        waiting = [name for name, count in counts.items() if count]
+        if not failed and not waiting:
+            return {"phase": "healthy", "reason_code": "", "reason_message": ""}
+        name = next(iter(failed), waiting[0] if waiting else "push")
+        phase = "backoff" if max(counts.values()) >= MANY_FAILURES else f"{name}_failed"
+        if not failed:  # one direction is well, and the other was not asked: its reason still stands
+            return {"phase": phase}
+        return {"phase": phase, "reason_code": failed[name].code, "reason_message": failed[name].message}
+
+
+def _with_what_is_new(line: Line, listing: Listing) -> Listing:
+    """A token that may write anything is not shown what is not there yet: it may all the same write to it."""
+    if listing.grants is None or listing.every != "write":
+        return listing
+    new = [row for row in table.projects(line.store, line.server) if row["project"] not in listing.grants]
+    for row in new:
+        if row["pulled_seq"] or row["seen_seq"]:  # when it is there again, all of it is asked for
+            line.commit("pull", [row["project"]], {"pulled_seq": 0, "seen_seq": 0})
+    made = {row["project"]: Grant(row["project"], "write", latest_seq=0) for row in new}
+    return replace(listing, grants={**listing.grants, **made})
+
+
+def _of_this_machine(exc: Exception) -> Problem:
+    if isinstance(exc, EngramError):  # a full disk, a locked file
+        logger.warning("sync waits: %s", exc.message)
+        return Problem("internal_error", exc.message)
+    logger.error("sync failed", exc_info=exc)
+    return Problem("internal_error", f"a bug: {type(exc).__name__}")

@@ -1,0 +1,221 @@
+"""What one can do about a server: log in, choose projects, sync now or in the background, see how it is."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import CloudFailedError, NothingEnrolledError, NotLoggedInError
+from engram_py.sync.autosync import table
+from engram_py.sync.autosync.settings import TARGET, CloudSettings
+from engram_py.sync.autosync.values import CloudStatus, CloudSynced, Enrolled, LoggedIn, LoggedOut
+
+if TYPE_CHECKING:
+    from engram_py.sync.autosync.account import Account
+    from engram_py.sync.autosync.exchange import Exchange
+    from engram_py.sync.autosync.line import Progress, Replica
+    from engram_py.sync.autosync.worker import Worker
+
+logger = logging.getLogger(__name__)
+
+# Every server process imports this module, and most never sync: the rest is imported where it is used.
+
+_STOPPING_SECONDS = 2.0
+_LEASE_PATIENCE_SECONDS = 10.0
+_LEASE_LOOK_SECONDS = 0.25
+
+
+class Autosync:
+    """Sync with a server. Nothing is sent before somebody logged in and enrolled a project."""
+
+    def __init__(
+        self, store: Store, journal: Journal, replica: Callable[[], Replica], settings: CloudSettings | None = None
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._replica = replica
+        self._settings = settings or CloudSettings()
+        self._worker: Worker | None = None
+
+    # --- in the background ------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Sync in the background from now on, once somebody has logged in: for a process that stays."""
+        if self._worker is None and self._settings.autosync:
+            from engram_py.sync.autosync.worker import Worker
+
+            self._worker = Worker(self._store, self._journal, self._settings, self._exchange)
+            self._worker.start()
+
+    def stop(self) -> None:
+        """End the background thread. What it has not sent is sent by the next process."""
+        if self._worker is not None:
+            self._worker.stop(seconds=_STOPPING_SECONDS)
+
+    # --- the account ------------------------------------------------------------------------------------
+
+    def login(self, server: str, token: str, *, insecure: bool = False) -> LoggedIn:
+        """Keep ``token`` for ``server``, once that server has said whose it is.
+
+        Raises:
+            InvalidServerError: no address, or http:// to another machine without ``insecure``.
+            CloudFailedError: the server cannot be reached, or does not take the token. Nothing is kept then.
+        """
+        return self._account.login(server or self._settings.server, token, insecure=insecure)
+
+    def logout(self) -> LoggedOut:
+        """Forget the token. What is enrolled stays so, for the next login to the same server."""
+        return self._account.logout()
+
+    def enroll(self, names: Sequence[str], *, everything: bool = False) -> Enrolled:
+        """Send these projects to the server from now on, and fetch them; ``everything``: all that it grants.
+
+        Raises NotLoggedInError, InvalidProjectError, InvalidArgumentError; with ``everything`` CloudFailedError.
+        """
+        return self._account.enroll(names, everything=everything)
+
+    def unenroll(self, names: Sequence[str]) -> Enrolled:
+        """Stop sending and fetching these projects. What the server has it keeps, and so does this machine."""
+        return self._account.unenroll(names)
+
+    def status(self) -> CloudStatus:
+        """How it is; asks nobody."""
+        from engram_py.sync.autosync.status import cloud_status
+
+        return cloud_status(self._store, self._settings, self._journal.moment())
+
+    def deferred(
+        self, *, status: str | None = None, limit: int = 50, offset: int = 0
+    ) -> tuple[int, list[dict[str, Any]]]:
+        """What arrived and could not be applied, without its text: how many there are, and some of them."""
+        counts = table.deferred_counts(self._store)
+        total = counts.get(status, 0) if status else sum(counts.values())
+        return total, table.deferred_rows(self._store, status=status, limit=limit, offset=offset)
+
+    def replay(self) -> dict[str, int]:
+        """Try once more what could not be applied: how many were tried, and what became of them."""
+        before = sum(table.deferred_counts(self._store).values())
+        done = self._replica().retry_deferred()
+        after = table.deferred_counts(self._store)
+        succeeded = done.applied + done.unchanged
+        waits, dead = after.get("deferred", 0), after.get("dead", 0)
+        return {"retried": before, "succeeded": succeeded, "failed": waits, "dead": dead}
+
+    def credentials(self) -> tuple[str, str]:
+        """The server and the token, for what else is asked of it. Raises NotLoggedInError, CloudFailedError."""
+        from engram_py.sync.autosync.problems import Problem
+        from engram_py.sync.autosync.standing import standing, token_of
+
+        try:
+            found = standing(self._store, self._settings)
+            if found is None:
+                raise NotLoggedInError
+            return found.server, token_of(self._store, found)
+        except Problem as problem:
+            raise problem.as_error() from problem
+
+    # --- now --------------------------------------------------------------------------------------------
+
+    def sync_now(self, *, progress: Progress | None = None) -> CloudSynced:
+        """Fetch and send until both are at their ends, whatever failed before.
+
+        What the server or the way to it does wrong is in the answer, as is that another process is at it.
+
+        Raises NotLoggedInError, NothingEnrolledError, CloudFailedError (the server refused this token before).
+        """
+        server = self._ready()
+        exchange = self._exchange(threading.Event())
+        try:
+            total = self._once(exchange, server, progress)
+            while exchange.more and total.outcome == "done":
+                total = _sum(total, self._once(exchange, server, progress))
+            return total
+        finally:
+            exchange.close()
+
+    def catch_up(self, *, seconds: float) -> None:
+        """Exchange until both are at their ends, for at most ``seconds``, unless failures before say to wait.
+
+        For a process that nobody waits for. Never raises for the server's sake: how it went is in ``status``.
+        """
+        stopped = threading.Event()
+        timer = threading.Timer(seconds, stopped.set)
+        timer.daemon = True
+        timer.start()
+        exchange = self._exchange(stopped)
+        try:
+            for _ in _patiently():
+                done = exchange.once()
+                while exchange.more and not stopped.is_set():
+                    done = exchange.once()
+                if done is None or done.outcome != "busy":
+                    return
+        finally:
+            timer.cancel()
+            exchange.close()
+
+    def retry(self) -> CloudSynced:
+        """Try again what was set aside, then sync. Raises as ``sync_now`` does."""
+        server = self._ready()
+        exchange = self._exchange(threading.Event())
+        try:
+            for _ in _patiently():
+                if exchange.retry_set_aside():
+                    return self._once(exchange, server, None)
+            return CloudSynced("busy", server)
+        finally:
+            exchange.close()
+
+    def _once(self, exchange: Exchange, server: str, progress: Progress | None) -> CloudSynced:
+        for _ in _patiently():
+            done = exchange.once(now=True, progress=progress)
+            if done is None:  # another process took the lease over, or the project was unenrolled meanwhile
+                return CloudSynced("busy", server)
+            if done.outcome != "busy":
+                return done
+        return CloudSynced("busy", server)
+
+    def _ready(self) -> str:
+        from engram_py.sync.autosync import tokens
+        from engram_py.sync.autosync.problems import step_of
+
+        server, token = self.credentials()
+        if not table.has_projects(self._store, server):
+            raise NothingEnrolledError(server)
+        row = table.state(self._store, TARGET)
+        if row is not None and row["refused_token"] == tokens.mark(token):
+            message = f"{server} does not take this token any more"
+            raise CloudFailedError("auth_required", message, hint=step_of("auth_required"))
+        return server
+
+    @property
+    def _account(self) -> Account:
+        from engram_py.sync.autosync.account import Account
+
+        return Account(self._store, self._journal, self._settings)
+
+    def _exchange(self, stopped: threading.Event) -> Exchange:
+        from engram_py.sync.autosync.exchange import Exchange
+
+        return Exchange(self._store, self._journal, self._replica, self._settings, stopped=stopped)
+
+
+def _patiently() -> Iterator[None]:
+    """Again and again, as long as somebody at a terminal waits for another process."""
+    pause = threading.Event()
+    for _ in range(int(_LEASE_PATIENCE_SECONDS / _LEASE_LOOK_SECONDS)):
+        yield
+        pause.wait(_LEASE_LOOK_SECONDS)
+
+
+def _sum(one: CloudSynced, other: CloudSynced) -> CloudSynced:
+    """Of several turns one answer: the last one's outcome, all of their numbers."""
+    from dataclasses import replace
+
+    names = ("sent", "known", "received", "applied", "deferred", "set_aside")
+    counts = {name: getattr(one, name) + getattr(other, name) for name in names}
+    return replace(other, **counts, warnings=(*one.warnings, *other.warnings))

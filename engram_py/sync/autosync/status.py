@@ -1,0 +1,162 @@
+"""How sync with a server is, read from the database alone: for status, the doctor, and the HTTP route."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from engram_py.database.store import Row, Store
+from engram_py.sync.autosync import table
+from engram_py.sync.autosync.backoff import MOST_SECONDS, passed, remaining
+from engram_py.sync.autosync.lease import SECONDS as LEASE_SECONDS
+from engram_py.sync.autosync.problems import Problem, step_of
+from engram_py.sync.autosync.settings import TARGET, CloudSettings
+from engram_py.sync.autosync.standing import Standing, standing
+from engram_py.sync.autosync.values import CloudProject, CloudStatus, Phase, SetAside
+from engram_py.times import parse_time, to_text
+from engram_py.upkeep.values import Check
+
+MOST_SHOWN = 50
+_QUIET_SECONDS = 86_400.0
+_TOKEN_ENDS_SECONDS = 7 * 86_400.0
+
+
+def cloud_status(store: Store, settings: CloudSettings, now: datetime) -> CloudStatus:
+    """Costs a few queries, and asks nobody."""
+    row, problem, found = table.state(store, TARGET), None, None
+    try:
+        found = standing(store, settings)
+    except Problem as exc:
+        problem = exc
+    counts = table.deferred_counts(store)
+    if found is None and problem is None:
+        return _off(row, counts)
+    server = found.server if found else settings.server
+    code, message = _reason(row, problem)
+    aside = table.set_aside(store, server, limit=MOST_SHOWN)
+    return CloudStatus(
+        enabled=settings.autosync and problem is None,
+        server=server,
+        principal=found.principal if found else "",
+        kept_in=found.kept_in if found else "",
+        phase=_phase(row, settings, now),
+        reason_code=code,
+        reason_message=message,
+        next_step=step_of(code),
+        consecutive_failures=max(row["push_failures"], row["pull_failures"]) if row else 0,
+        backoff_until=_backoff(row, now),
+        last_attempt_at=row["last_attempt_at"] if row else None,
+        last_success_at=row["last_success_at"] if row else None,
+        projects=_projects(store, server),
+        set_aside_total=table.count_set_aside(store, server),
+        set_aside=tuple(_set_aside(one) for one in aside),
+        deferred=counts.get("deferred", 0),
+        dead=counts.get("dead", 0),
+        notice=_notice(store, row, found, now),
+    )
+
+
+def sync_check(store: Store, settings: CloudSettings, now: datetime) -> Check:
+    """The doctor's finding."""
+    status = cloud_status(store, settings, now)
+    evidence: dict[str, object] = {"server": status.server, "phase": status.phase, "reason_code": status.reason_code}
+    evidence |= {"set_aside": status.set_aside_total, "deferred": status.deferred, "dead": status.dead}
+    if not status.server:
+        return Check("sync", "ok", "not logged in to a server; nothing is sent anywhere", evidence)
+    if status.reason_code:
+        return Check("sync", "warning", f"{status.server}: {status.reason_message}", evidence, status.next_step)
+    if status.set_aside_total:
+        message = f"{status.set_aside_total} row(s) were not taken; the rest is in step with {status.server}"
+        return Check("sync", "warning", message, evidence, "`engram cloud status` names them and says why")
+    if not status.projects:
+        step = "engram cloud enroll PROJECT"
+        return Check("sync", "ok", f"logged in to {status.server}; no project is enrolled", evidence, step)
+    stale = status.enabled and passed(status.last_success_at, now, seconds=_QUIET_SECONDS)
+    if stale and status.pending:
+        message = f"{status.pending} change(s) wait, and {status.server} was not reached for a day"
+        return Check("sync", "warning", message, evidence, "`engram sync --cloud` tries now and says what is wrong")
+    said = f"in step with {status.server}" if not status.pending else f"{status.pending} change(s) wait to be sent"
+    return Check("sync", "ok", said, evidence)
+
+
+def _off(row: Row | None, counts: dict[str, int]) -> CloudStatus:
+    return CloudStatus(
+        enabled=False,
+        server="",
+        principal="",
+        kept_in="",
+        phase="disabled",
+        reason_code="",
+        reason_message="",
+        next_step="engram cloud login --server URL",
+        consecutive_failures=0,
+        backoff_until=None,
+        last_attempt_at=row["last_attempt_at"] if row else None,
+        last_success_at=row["last_success_at"] if row else None,
+        deferred=counts.get("deferred", 0),
+        dead=counts.get("dead", 0),
+    )
+
+
+def _reason(row: Row | None, problem: Problem | None) -> tuple[str, str]:
+    if problem is not None:
+        return problem.code, problem.message
+    return (row["reason_code"], row["reason_message"]) if row is not None else ("", "")
+
+
+def _phase(row: Row | None, settings: CloudSettings, now: datetime) -> Phase:
+    if row is None:
+        return "idle" if settings.autosync else "disabled"
+    phase: Phase = row["phase"]
+    if phase in ("pushing", "pulling"):
+        # Who was at it may have been killed.
+        return phase if remaining(row["lease_until"], now, most=LEASE_SECONDS + 1) else "idle"
+    return phase if settings.autosync else "disabled"
+
+
+def _backoff(row: Row | None, now: datetime) -> str | None:
+    if row is None:
+        return None
+    waits = [row[name] for name in ("push_backoff_until", "pull_backoff_until")]
+    return max((one for one in waits if remaining(one, now, most=MOST_SECONDS)), default=None)
+
+
+def _projects(store: Store, server: str) -> tuple[CloudProject, ...]:
+    found = []
+    for row in table.projects(store, server):
+        code = row["push_reason"] or row["pull_reason"]
+        found.append(CloudProject(row["project"], row["access"], _waiting(store, row), code, step_of(code)))
+    return tuple(found)
+
+
+def _waiting(store: Store, row: Row) -> int:
+    after = row["pushed_seq"]
+    if row["access"] == "read":  # what came from elsewhere is not this account's to send
+        return table.waiting_of_here(store, row["project"], after=after)
+    return table.waiting(store, row["project"], after=after, resend=row["resend_upto"], target=TARGET)
+
+
+def _set_aside(row: Row) -> SetAside:
+    return SetAside(
+        direction=row["direction"],
+        entity=row["entity"],
+        entity_key=row["entity_key"],
+        project=row["project"],
+        reason_code=row["reason_code"],
+        reason=row["reason"],
+        repairable=bool(row["repairable"]),
+        tries=row["tries"],
+        last_seen_at=row["last_seen_at"],
+        next_step=step_of(row["reason_code"]),
+    )
+
+
+def _notice(store: Store, row: Row | None, found: Standing | None, now: datetime) -> str:
+    said = [row["notice"]] if row is not None and row["notice"] else []
+    if found is None:
+        return "; ".join(said)
+    for name, became in table.merged_away(store, found.server).items():
+        said.append(f"{name} is part of {became} now: `engram cloud enroll {became}` if that is to be shared")
+    ends = parse_time(found.token_expires_at)
+    if ends is not None and (ends - now).total_seconds() < _TOKEN_ENDS_SECONDS:
+        said.append(f"the token ends at {to_text(ends)}: get a new one, then `engram cloud login`")
+    return "; ".join(said)

@@ -1,0 +1,137 @@
+"""The thread of a server process that syncs: soon after a write, and every half minute for what others wrote."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from engram_py.database.journal import Journal
+from engram_py.database.store import Row, Store
+from engram_py.errors import StoreError
+from engram_py.sync.autosync import table
+from engram_py.sync.autosync.backoff import MOST_SECONDS, passed, remaining
+from engram_py.sync.autosync.settings import TARGET, CloudSettings
+
+if TYPE_CHECKING:
+    from engram_py.sync.autosync.exchange import Exchange
+
+logger = logging.getLogger(__name__)
+
+DEBOUNCE_SECONDS = 0.5
+POLL_SECONDS = 30.0
+# Writes of other processes of this machine, hooks and commands, are noticed this often.
+LOOK_SECONDS = 5.0
+_BUSY_SECONDS = 1.0
+_LEAST_SECONDS = 0.05
+
+
+class Worker:
+    """Waits for something to do. Until somebody logs in that is a query every half minute, and no import."""
+
+    def __init__(
+        self, store: Store, journal: Journal, settings: CloudSettings, make: Callable[[threading.Event], Exchange]
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._settings = settings
+        self._make = make
+        self._exchange: Exchange | None = None
+        self._wake = threading.Event()
+        self._stopped = threading.Event()
+        self._seen = -1
+        self._on = False
+        self._thread = threading.Thread(target=self._run, name="engram-autosync", daemon=True)
+
+    def start(self) -> None:
+        self._store.after_write.append(self.wake)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Something was written. Costs nothing and never fails: it is called after every commit."""
+        # What we write ourselves is no news, and without a login nothing is.
+        if self._on and threading.get_ident() != self._thread.ident:
+            self._wake.set()
+
+    def stop(self, *, seconds: float) -> None:
+        """Ask the thread to end, and wait for it for a moment: it may be in the middle of a request."""
+        self._stopped.set()
+        self._wake.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(seconds)
+        if self._exchange is not None:
+            with contextlib.suppress(StoreError):
+                self._exchange.release()
+
+    def look(self) -> float:
+        """Sync if it is time to; the seconds until the next look."""
+        row = table.state(self._store, TARGET)
+        newest = table.last_seq(self._store)
+        if newest == self._seen and not self._due(row):
+            return self._rest(row, LOOK_SECONDS)
+        exchange = self._exchange = self._exchange or self._make(self._stopped)
+        done = exchange.once()
+        if done is not None and done.outcome == "busy":
+            return _BUSY_SECONDS
+        self._seen = newest
+        if exchange.more:
+            return 0.0
+        return self._rest(table.state(self._store, TARGET), POLL_SECONDS if done is None else LOOK_SECONDS)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether somebody logged in, and wants this. Asked every time: a login is noticed within half a minute."""
+        if not self._settings.autosync:
+            return False
+        return bool(self._settings.server and self._settings.token) or table.login(self._store) is not None
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            if self._wake.wait(self._looked()):
+                self._stopped.wait(DEBOUNCE_SECONDS)  # writes come in bursts
+                self._wake.clear()
+        try:
+            self._last_words()
+        except Exception:  # the file was closed meanwhile: what is left is sent by the next process
+            logger.info("the last changes wait for the next process")
+        finally:
+            if self._exchange is not None:
+                self._exchange.close()
+
+    def _looked(self) -> float:
+        try:
+            self._on = self.is_on
+            return self.look() if self._on else POLL_SECONDS
+        except StoreError as exc:
+            logger.info("sync waits: %s", exc.message)
+        except Exception:
+            if not self._stopped.is_set():
+                logger.exception("sync failed")
+        return POLL_SECONDS
+
+    def _last_words(self) -> None:
+        """What was written in the last half second is sent before the process ends, if the server took it just now."""
+        if not self.is_on or table.last_seq(self._store) == self._seen:
+            return
+        row = table.state(self._store, TARGET)
+        if row is not None and not row["push_failures"]:
+            exchange = self._exchange = self._exchange or self._make(self._stopped)
+            exchange.last()
+
+    def _due(self, row: Row | None) -> bool:
+        if row is None:
+            return True
+        now = self._journal.moment()
+        waits = [row[name] for name in ("push_backoff_until", "pull_backoff_until") if row[name]]
+        if any(not remaining(one, now, most=MOST_SECONDS) for one in waits):
+            return True
+        return passed(row["last_attempt_at"], now, seconds=POLL_SECONDS)
+
+    def _rest(self, row: Row | None, most: float) -> float:
+        if row is None:
+            return most
+        now = self._journal.moment()
+        waits = [remaining(row[name], now, most=MOST_SECONDS) for name in ("push_backoff_until", "pull_backoff_until")]
+        return max(_LEAST_SECONDS, min([most, *(one for one in waits if one)]))

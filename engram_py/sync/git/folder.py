@@ -1,0 +1,259 @@
+"""The folder ``.engram`` of a repository: its chunks, their signatures, the manifest. Anybody may have prepared it.
+
+Nothing in it is followed out of it, everything read is bounded, and what is written appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import stat
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from engram_py.errors import SyncFolderError
+from engram_py.files import reason
+from engram_py.sync import manifest
+from engram_py.sync.chunk import About
+from engram_py.sync.packing import ID, MOST_PACKED_BYTES, ChunkRefusedError
+from engram_py.sync.sealing import Parameters
+from engram_py.sync.signing import MOST_SIGNATURE_BYTES
+
+NAME = ".engram"
+PLAIN, SEALED, SIGNATURE = ".jsonl.gz", ".enc", ".sig"
+_MOST_MANIFEST_BYTES = 32 * 2**20
+_MOST_PARAMETERS_BYTES = 4096
+_PART = ".engram-part-"
+_PART_SECONDS = 3600  # a part of a file that is older than this is nobody's any more
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+# The manifest only repeats what the chunks say: git joins two of them by line, and the next sync puts them in order.
+ATTRIBUTES = """\
+# Written by engram sync. A manifest that git joined is put in order by the next sync.
+manifest.json text eol=lf merge=union
+chunks/*.jsonl.gz binary
+chunks/*.enc binary
+chunks/*.sig text eol=lf
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A chunk's file as the folder lists it. ``problem``: it is no file that can be read."""
+
+    name: str
+    sealed: bool
+    size: int
+    signature_size: int = 0
+    problem: str = ""
+
+    @property
+    def file(self) -> str:
+        return self.name + (SEALED if self.sealed else PLAIN)
+
+
+class ChunkFolder:
+    """The chunks of the repository whose top folder is ``root``."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.path = root / NAME
+        self.chunks = self.path / "chunks"
+
+    @property
+    def exists(self) -> bool:
+        return self.chunks.is_dir()
+
+    def check(self) -> None:
+        """Raises SyncFolderError: a part of the folder is a link, which may lead anywhere, or no folder."""
+        for path in (self.path, self.chunks):
+            try:
+                mode = path.lstat().st_mode
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as exc:
+                raise SyncFolderError(str(path), f"it cannot be looked at ({reason(exc)})") from exc
+            if stat.S_ISLNK(mode) or getattr(path, "is_junction", bool)():
+                raise SyncFolderError(str(path), "it is a link to another place")
+            if not stat.S_ISDIR(mode):
+                raise SyncFolderError(str(path), "it is not a folder")
+
+    def list(self) -> dict[str, Listed]:
+        """The chunks by name; what has the ending of one and is none is listed with its problem."""
+        found: dict[str, Listed] = {}
+        signatures: dict[str, int] = {}
+        try:
+            with os.scandir(self.chunks) as entries:
+                for entry in entries:
+                    self._place(entry, found, signatures)
+        except FileNotFoundError:
+            return {}
+        except OSError as exc:
+            raise SyncFolderError(str(self.chunks), f"it cannot be read ({reason(exc)})") from exc
+        return {
+            name: Listed(one.name, one.sealed, one.size, signatures.get(name, 0), one.problem)
+            for name, one in sorted(found.items())
+        }
+
+    def _place(self, entry: os.DirEntry[str], found: dict[str, Listed], signatures: dict[str, int]) -> None:
+        for ending in (PLAIN, SEALED, SIGNATURE):
+            if entry.name.endswith(ending):
+                break
+        else:
+            return
+        name = entry.name.removesuffix(ending)
+        about = entry.stat(follow_symlinks=False)
+        if ending == SIGNATURE:
+            signatures[name] = about.st_size
+            return
+        problem = _problem(about.st_mode)
+        if not ID.fullmatch(name):
+            name, problem = _shown(entry.name), "its name is not a hash"
+        elif name in found:
+            problem = "there is a plain and a sealed chunk of this name"
+        elif not problem and about.st_size > MOST_PACKED_BYTES:
+            problem = f"it has {about.st_size:,} bytes; {MOST_PACKED_BYTES // 2**20} MiB are read"
+        found[name] = Listed(name, ending == SEALED, about.st_size, problem=problem)
+
+    def read(self, chunk: Listed) -> bytes:
+        """The bytes of a chunk's file. Raises ChunkRefusedError."""
+        if chunk.problem:
+            raise ChunkRefusedError(chunk.problem)
+        return _read(self.chunks / chunk.file, MOST_PACKED_BYTES)
+
+    def read_signature(self, name: str) -> bytes | None:
+        """What is beside a chunk; None when there is nothing. Raises ChunkRefusedError."""
+        path = self.chunks / f"{name}{SIGNATURE}"
+        if not os.path.lexists(path):
+            return None
+        try:
+            return _read(path, MOST_SIGNATURE_BYTES)
+        except ChunkRefusedError as exc:
+            raise ChunkRefusedError(f"its signature cannot be read: {exc}") from None
+
+    def signature_size(self, name: str) -> int:
+        """How many bytes are beside a chunk."""
+        try:
+            return (self.chunks / f"{name}{SIGNATURE}").lstat().st_size
+        except OSError:
+            return 0
+
+    def write(self, name: str, data: bytes, *, sealed: bool) -> None:
+        """Put a chunk into the folder. Raises SyncFolderError; then nothing is there that was not there before."""
+        self._put(self.chunks / (name + (SEALED if sealed else PLAIN)), data)
+
+    def write_signature(self, name: str, data: bytes) -> None:
+        self._put(self.chunks / f"{name}{SIGNATURE}", data)
+
+    # --- what describes the chunks ----------------------------------------------------------------------
+
+    def manifest(self) -> tuple[dict[str, About], bool]:
+        """What the manifest says, as far as it can be read, and whether it is whole."""
+        text = self._manifest_text()
+        return manifest.recover(text), manifest.is_whole(text)
+
+    def write_manifest(self, chunks: Mapping[str, About]) -> None:
+        """Make the manifest say what there is, and tell git how to join two of them."""
+        text = manifest.render(chunks)
+        if text != self._manifest_text():
+            self._put(self.path / "manifest.json", text.encode())
+        if not os.path.lexists(self.path / ".gitattributes"):
+            self._put(self.path / ".gitattributes", ATTRIBUTES.encode())
+
+    def _manifest_text(self) -> str:
+        try:
+            return _read(self.path / "manifest.json", _MOST_MANIFEST_BYTES).decode("utf-8", "replace")
+        except ChunkRefusedError:
+            return ""
+
+    def parameters(self) -> Parameters | None:
+        """How the folder is encrypted; None when it is not.
+
+        Raises SyncFolderError: it says so, and not in a way that can be used.
+        """
+        path = self.path / "encryption.json"
+        if not os.path.lexists(path):
+            return None
+        try:
+            return Parameters.from_json(json.loads(_read(path, _MOST_PARAMETERS_BYTES)))
+        except (ChunkRefusedError, ValueError, RecursionError) as exc:
+            raise SyncFolderError(str(path), f"how the folder is encrypted cannot be read: {exc}") from exc
+
+    def write_parameters(self, parameters: Parameters) -> None:
+        self._put(self.path / "encryption.json", (json.dumps(parameters.to_json(), indent=1) + "\n").encode())
+
+    # --- writing ----------------------------------------------------------------------------------------
+
+    def _put(self, path: Path, data: bytes) -> None:
+        self.check()
+        part = path.with_name(f"{_PART}{os.urandom(6).hex()}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o644)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                part.replace(path)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    part.unlink()
+                raise
+            _sync_folder(path.parent)
+        except OSError as exc:
+            full = exc.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None))
+            why = "no space is left" if full else f"{path.name} cannot be written ({reason(exc)})"
+            raise SyncFolderError(str(path.parent), why) from exc
+
+    def sweep(self) -> None:
+        """Remove what a write left that was killed long ago."""
+        for folder in (self.path, self.chunks):
+            with contextlib.suppress(OSError):
+                for part in folder.glob(f"{_PART}*"):
+                    if time.time() - part.lstat().st_mtime > _PART_SECONDS:
+                        part.unlink()
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """The bytes of a regular file. Raises ChunkRefusedError with what it is instead."""
+    try:
+        mode = path.lstat().st_mode
+        if problem := _problem(mode):
+            raise ChunkRefusedError(problem)
+        with os.fdopen(os.open(path, _READ), "rb") as file:
+            if problem := _problem(os.fstat(file.fileno()).st_mode):
+                raise ChunkRefusedError(problem)
+            data = file.read(limit + 1)
+    except OSError as exc:
+        raise ChunkRefusedError(f"it cannot be read ({reason(exc)})") from exc
+    if len(data) > limit:
+        raise ChunkRefusedError(f"it has more than {limit:,} bytes")
+    return data
+
+
+def _problem(mode: int) -> str:
+    if stat.S_ISREG(mode):
+        return ""
+    if stat.S_ISLNK(mode):
+        return "it is a symbolic link"
+    return "it is a folder" if stat.S_ISDIR(mode) else "it is not a file"
+
+
+def _shown(name: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in name)[:80]
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power cut, where the system can be told so."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

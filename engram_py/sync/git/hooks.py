@@ -1,0 +1,183 @@
+"""Git hooks that sync: our lines in each, between two marks, and taken out again to the byte."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from engram_py.errors import HookRefusedError
+from engram_py.files import read_bounded, real_path, reason
+from engram_py.git.program import Patience, ask_git
+from engram_py.git.repository import Repository
+
+HOOKS = ("post-merge", "post-rewrite", "pre-push")
+BEGIN = "# >>> engram sync: `engram sync --uninstall-hooks` removes this part"
+END = "# <<< engram sync"
+_MADE = "# (there was no hook before)"
+_SHEBANG = "#!/bin/sh\n"
+_SHELLS = ("sh", "bash", "dash", "ksh", "zsh", "ash")
+_MOST_BYTES = 2**20
+
+# What a hook asks before it starts anything: most merges bring no chunks, most repositories have none.
+_CHANGED = "[ -d .engram/chunks ] && ! git diff --quiet ORIG_HEAD -- .engram/chunks 2>/dev/null"
+_TESTS = {
+    "post-merge": _CHANGED,
+    "post-rewrite": f'[ "$1" = rebase ] && {_CHANGED}',  # a pull that rebases does not merge
+    "pre-push": "[ -d .engram/chunks ]",
+}
+
+
+def install(repository: Repository, command: Sequence[str]) -> list[Path]:
+    """Put our lines into the hooks; the files that changed. ``command`` starts engram.
+
+    They come first in a hook: after its last line they would decide its exit code, and an ``exit`` would hide them.
+
+    Raises HookRefusedError: a hook is not ours to change; then none was.
+    """
+    folder = _folder(repository, command)
+    planned = [(path, _with_block(path, hook, command)) for hook in HOOKS for path in [folder / hook]]
+    for path, _ in planned:
+        _check_tracked(repository, path, command)
+    changed = [(path, text) for path, text in planned if text is not None]
+    for path, text in changed:
+        _write(path, text)
+    return [path for path, _ in changed]
+
+
+def uninstall(repository: Repository) -> list[Path]:
+    """Take our lines out; the files that changed. A file that we made is removed."""
+    changed: list[Path] = []
+    for path in _installed(repository):
+        text = _read(path)
+        start, end = _span(text)
+        rest = text[:start] + text[end:]
+        if _MADE in text[start:end] and rest == _SHEBANG:
+            path.unlink()
+        else:
+            _write(path, rest)
+        changed.append(path)
+    return changed
+
+
+def installed(repository: Repository) -> list[str]:
+    """The hooks that sync."""
+    return [path.name for path in _installed(repository)]
+
+
+def _installed(repository: Repository) -> list[Path]:
+    folder = _hooks_path(repository)
+    found: list[Path] = []
+    for hook in HOOKS:
+        path = folder / hook
+        try:
+            if not path.is_symlink() and BEGIN in _read(path):
+                found.append(path)
+        except (OSError, HookRefusedError):
+            continue
+    return found
+
+
+def _folder(repository: Repository, command: Sequence[str]) -> Path:
+    """Where this repository's hooks are, ``core.hooksPath`` respected.
+
+    Raises HookRefusedError: other repositories have the same hooks.
+    """
+    folder = _hooks_path(repository)
+    own = (repository.common_dir, repository.root)
+    if not any(folder.is_relative_to(real_path(one)) for one in own):
+        lines = "\n".join(_block(hook, command) for hook in HOOKS)
+        raise HookRefusedError(str(folder), "core.hooksPath names it, so other repositories use it too", lines=lines)
+    return folder
+
+
+def _hooks_path(repository: Repository) -> Path:
+    asked = ask_git(repository.root, "rev-parse", "--git-path", "hooks", patience=Patience())
+    if asked is None:
+        return real_path(repository.common_dir / "hooks")
+    return real_path(repository.root / os.fsdecode(asked[0].rstrip(b"\r\n")))
+
+
+def _with_block(path: Path, hook: str, command: Sequence[str]) -> str | None:
+    """The hook with our lines, None when it has them."""
+    block = _block(hook, command)
+    if not os.path.lexists(path):
+        return f"{_SHEBANG}{block.replace(END, f'{_MADE}{chr(10)}{END}')}"
+    if path.is_symlink():
+        raise HookRefusedError(str(path), "it is a symbolic link", lines=block)
+    text = _read(path)
+    if BEGIN in text:
+        start, end = _span(text)
+        made = _MADE in text[start:end]
+        fresh = block.replace(END, f"{_MADE}\n{END}") if made else block
+        return None if text[start:end] == fresh else text[:start] + fresh + text[end:]
+    first, newline, rest = text.partition("\n")
+    if not first.startswith("#!"):
+        first, newline, rest = "", "", text
+    elif not _is_shell(first):
+        raise HookRefusedError(str(path), "it is no shell script", lines=block)
+    if os.name == "posix" and not path.stat().st_mode & stat.S_IXUSR:
+        raise HookRefusedError(str(path), "it is not executable, so git does not run it", lines=block)
+    return f"{first}{newline or (chr(10) if first else '')}{block}{rest}"
+
+
+def _check_tracked(repository: Repository, path: Path, command: Sequence[str]) -> None:
+    root = real_path(repository.root)
+    if not path.is_relative_to(root) or path.is_relative_to(real_path(repository.common_dir)):
+        return
+    relative = path.relative_to(root).as_posix()
+    if ask_git(repository.root, "ls-files", "--error-unmatch", relative, patience=Patience()) is not None:
+        lines = _block(path.name, command)
+        raise HookRefusedError(str(path), "git tracks it, so everyone would get this machine's paths", lines=lines)
+
+
+def _block(hook: str, command: Sequence[str]) -> str:
+    words = [word.replace("\\", "/") if os.name == "nt" else word for word in command]
+    run = shlex.join([*words, "sync", "--hook", hook])
+    # Standard input is the hook's own: git tells it there what is pushed.
+    lines = [
+        f"if {_TESTS[hook]}; then",
+        f"  if [ -x {shlex.quote(words[0])} ]; then {run} </dev/null || :; fi",
+        "fi",
+    ]
+    return "\n".join([BEGIN, *lines, END, ""])
+
+
+def _span(text: str) -> tuple[int, int]:
+    """Where our lines are: from the first mark to the end of the last one's line."""
+    start = text.index(BEGIN)
+    end = text.find(END, start)
+    if end < 0:
+        raise HookRefusedError("the hook", f"it has {BEGIN!r} without {END!r}", lines=END)
+    after = text.find("\n", end)
+    return start, len(text) if after < 0 else after + 1
+
+
+def _is_shell(shebang: str) -> bool:
+    words = shebang.removeprefix("#!").split()
+    return any(word.rpartition("/")[2] in _SHELLS for word in words[:2])
+
+
+def _read(path: Path) -> str:
+    try:
+        # Bytes that are no UTF-8 come back as they were.
+        return read_bounded(path, _MOST_BYTES).decode("utf-8", "surrogateescape")
+    except OSError as exc:
+        if isinstance(exc, FileNotFoundError):
+            raise
+        raise HookRefusedError(str(path), f"it cannot be read ({reason(exc)})", lines="") from exc
+
+
+def _write(path: Path, text: str) -> None:
+    part = path.with_name(f"{path.name}.engram-part-{os.urandom(4).hex()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o755
+        part.write_bytes(text.encode("utf-8", "surrogateescape"))
+        part.chmod(mode)
+        part.replace(path)
+    except OSError as exc:
+        part.unlink(missing_ok=True)
+        raise HookRefusedError(str(path), f"it cannot be written ({reason(exc)})", lines="") from exc

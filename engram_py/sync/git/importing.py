@@ -1,0 +1,230 @@
+"""Chunks into the memory: each is looked at once, refused by name where it must be, and never in the others' way."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from engram_py.database.store import Row, Store
+from engram_py.sync import packing
+from engram_py.sync.chunk import About, Contents, decompose
+from engram_py.sync.git import table
+from engram_py.sync.git.choosing import choose
+from engram_py.sync.git.folder import ChunkFolder, Listed
+from engram_py.sync.git.job import Exchange, Job
+from engram_py.sync.git.values import ChunkRefusal, ChunksRead
+from engram_py.sync.mutation import Applied, Mutation
+from engram_py.sync.packing import ChunkRefusedError
+from engram_py.sync.signing import Signer, signer_of
+
+_BATCH = 500  # rows in one transaction, for which other writers wait
+
+
+class _UntrustedError(ChunkRefusedError):
+    """A chunk that is whole, and not to be believed as things are."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What became of each chunk; one that is read twice counts as it was read last."""
+
+    names: frozenset[str] | None
+    applied: Applied = field(default_factory=Applied)
+    read: set[str] = field(default_factory=set)
+    rows: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    problems: dict[str, list[str]] = field(default_factory=dict)
+    left_out: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+class Importing:
+    """Reads the chunks of a folder that were not read before."""
+
+    def __init__(self, store: Store, replica: Exchange) -> None:
+        self._store = store
+        self._replica = replica
+
+    def run(self, job: Job) -> ChunksRead:
+        """Read what is new. A chunk is noted when its rows are stored: a crash in between reads it again.
+
+        Where all that was ever read here was left out, it is looked at once more.
+        """
+        listing = job.folder.list()
+        manifest, _ = job.folder.manifest()
+        tally = _Tally(job.names)
+        again = self._all_left_out(job, listing)
+        while not job.is_late:
+            names = tally.names
+            new = sorted(again or self._new(job, listing, names), key=lambda one: _age(one, manifest))
+            again = []
+            for done, chunk in enumerate(new):
+                if job.is_late:
+                    break
+                if job.progress is not None:
+                    job.progress(done, len(new))
+                self._read(job, chunk, manifest.get(chunk.name, About()), tally)
+            # An alias that arrived makes rows ours that were left out.
+            if not new or tally.names == names or not any(tally.left_out.values()):
+                break
+        if tally.applied.applied:
+            with self._store.transaction():
+                table.tidy(self._store, job.target)
+        rows = table.known(self._store, job.target)
+        looked = tally.read.union(tally.refused)
+        still = [name for name in listing if name not in looked and name in rows and _is_refused(rows[name])]
+        return ChunksRead(
+            chunks=len(tally.read),
+            rows=sum(tally.rows.values()),
+            applied=tally.applied,
+            refused=tuple(ChunkRefusal(name, why) for name, why in tally.refused.items()),
+            still_refused=len(still),
+            unreadable=tuple(ChunkRefusal(name, why) for name, all_ in tally.problems.items() for why in all_),
+            left_out=dict(sorted(sum(tally.left_out.values(), Counter[str]()).items())),
+            more=job.is_late and bool(self._new(job, listing, tally.names)),
+            waiting=min(tally.applied.deferred, table.waiting_rows(self._store).get("deferred", 0)),
+        )
+
+    def has_news(self, target: str, folder: ChunkFolder) -> bool:
+        """Whether the folder has a chunk that was never looked at; what was refused or left out is not asked again."""
+        known = table.known(self._store, target)
+        return any(_is_changed(chunk, known.get(name)) for name, chunk in folder.list().items())
+
+    def _all_left_out(self, job: Job, listing: dict[str, Listed]) -> list[Listed]:
+        """The chunks, if some were read and none of their rows was this project's, as far as is known."""
+        if job.names is None or job.until is not None:
+            return []
+        known = table.known(self._store, job.target)
+        read = [known[name] for name in listing if name in known and not _is_refused(known[name])]
+        if not read or not all(row["left_out"] for row in read):
+            return []
+        return [chunk for name, chunk in listing.items() if name not in known or not _is_refused(known[name])]
+
+    def waiting(self, job: Job) -> int:
+        """How many chunks an import would look at."""
+        return len(self._new(job, job.folder.list(), job.names))
+
+    def _new(self, job: Job, listing: dict[str, Listed], names: frozenset[str] | None) -> list[Listed]:
+        known = table.known(self._store, job.target)
+        policy = job.policy(names)
+        return [chunk for name, chunk in listing.items() if _is_new(chunk, known.get(name), policy)]
+
+    def _read(self, job: Job, chunk: Listed, listed: About, tally: _Tally) -> None:
+        note = {"target": job.target, "chunk": chunk.name, "size": chunk.size, "signature_size": chunk.signature_size}
+        file, signer = b"", None
+        try:
+            file = job.folder.read(chunk)
+            signer = self._signer(job, chunk, file)
+            contents = self._contents(job, chunk, file)
+        except ChunkRefusedError as exc:
+            tally.refused[chunk.name] = str(exc)
+            state = "refused" if isinstance(exc, _UntrustedError) else "broken"
+            # What could not even be read may be readable the next time.
+            policy = job.policy(tally.names) if file else ""
+            self._note(note | _about(listed), state=state, file=file, reason=str(exc), policy=policy)
+            return
+        choice = choose(self._store, contents.mutations, tally.names)
+        applied, refusals, whole = self._apply(job, choice.taken)
+        if not whole:
+            tally.applied += applied
+            return
+        problems = [*contents.unreadable, *choice.problems, *refusals]
+        tally.read.add(chunk.name)
+        tally.rows[chunk.name] = len(contents.mutations) + len(contents.unreadable)
+        tally.names = choice.names
+        tally.applied += applied
+        tally.problems[chunk.name] = problems
+        tally.left_out[chunk.name] = choice.left_out
+        about = About() if chunk.sealed else _joined(contents.about, listed)
+        self._note(
+            note | _about(about) | {"device": signer.device if signer else contents.device},
+            state="imported",
+            file=file,
+            reason="; ".join(problems)[:500],
+            policy=job.policy(tally.names),
+            left_out=len(contents.mutations) - len(choice.taken),
+        )
+
+    def _note(self, values: dict[str, Any], *, file: bytes, **more: Any) -> None:
+        row = {"sha256": hashlib.sha256(file).hexdigest()}
+        with self._store.transaction():
+            table.remember(self._store, values | row | more)
+
+    def _signer(self, job: Job, chunk: Listed, file: bytes) -> Signer | None:
+        """Who signed a chunk. Raises ChunkRefusedError: the signature is wrong, or whose it is is not trusted."""
+        signature = job.folder.read_signature(chunk.name)
+        if signature is None:
+            if job.trusted:
+                raise _UntrustedError("it is not signed, and only trusted devices are read here")
+            return None
+        signer = signer_of(chunk.name, file, signature)
+        if signer.key == job.device.key:
+            return signer
+        with self._store.transaction():
+            table.see_device(self._store, job.target, key=signer.key, device=signer.device)
+        if job.trusted and signer.key not in job.trusted:
+            raise _UntrustedError(
+                f"it is signed by device {signer.device}, which is not trusted; `engram sync --trust {signer.key}`"
+            )
+        return signer
+
+    def _contents(self, job: Job, chunk: Listed, file: bytes) -> Contents:
+        if chunk.sealed:
+            if job.key is None:
+                raise _UntrustedError("it is encrypted, and encryption.json is missing")
+            data = packing.unpack(job.key.open(chunk.name, file))
+            name = job.key.name(data)
+        else:
+            if job.key is not None and not job.allow_plain:
+                raise _UntrustedError("it is not encrypted, but this folder is; `engram sync --allow-plain` reads it")
+            data = packing.unpack(file)
+            name = packing.digest(data)
+        if not name.startswith(chunk.name):
+            raise ChunkRefusedError("it does not hold what its name says: it was changed, or renamed")
+        return decompose(packing.parse(data), project=job.project)
+
+    def _apply(self, job: Job, mutations: list[Mutation]) -> tuple[Applied, list[str], bool]:
+        """What was taken over, what was refused, and whether there was time for all of it."""
+        applied, refusals = Applied(), list[str]()
+        for start in range(0, len(mutations), _BATCH):
+            if start and job.is_late:
+                return applied, refusals, False
+            batch = mutations[start : start + _BATCH]
+            done = self._replica.apply(batch, source=job.target)
+            refusals += [f"{one.entity} {one.entity_key}: {one.reason}" for one in done.refused]
+            applied += done
+            with self._store.transaction():
+                rows = [(one.entity, one.entity_key, one.clock) for one in batch]
+                table.note_present(self._store, job.target, rows)
+        return applied, refusals, True
+
+
+def _is_changed(chunk: Listed, row: Row | None) -> bool:
+    return row is None or (chunk.size, chunk.signature_size) != (row["size"], row["signature_size"])
+
+
+def _is_new(chunk: Listed, row: Row | None, policy: str) -> bool:
+    if row is None or _is_changed(chunk, row):
+        return True
+    return bool(_is_refused(row) or row["left_out"]) and row["policy"] != policy
+
+
+def _is_refused(row: Row) -> bool:
+    return row["state"] in ("refused", "broken")
+
+
+def _age(chunk: Listed, manifest: dict[str, About]) -> tuple[str, str]:
+    return manifest.get(chunk.name, About()).created_at, chunk.name
+
+
+def _about(about: About) -> dict[str, Any]:
+    names = ("created_by", "created_at", "sessions", "memories", "prompts", "version")
+    return {name: getattr(about, name) for name in names}
+
+
+def _joined(said: About, listed: About) -> About:
+    """What a chunk says of itself; who made it and when, Engram writes into the manifest only."""
+    if said.created_by:
+        return said
+    return replace(said, created_by=listed.created_by, created_at=listed.created_at or said.created_at)

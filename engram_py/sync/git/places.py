@@ -1,0 +1,145 @@
+"""Which folder a sync is about, and whether the project that the repository names may go through it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import AmbiguousProjectError, InvalidProjectError, NoRepositoryError, UnconfirmedProjectError
+from engram_py.files import read_bounded
+from engram_py.git.repository import Repository
+from engram_py.projects import table as project_table
+from engram_py.projects.merge import Merging
+from engram_py.projects.names import normalize_project
+from engram_py.projects.projects import NO_PROJECT, Projects
+from engram_py.sync.git import table
+from engram_py.sync.git.folder import ChunkFolder
+from engram_py.sync.git.values import Adoption
+from engram_py.sync.replica import project_access_table as walls
+
+_IDENTITY = "engram-sync-id"
+_ID_CHARS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A repository, its folder and the project whose memory goes through it."""
+
+    repository: Repository
+    folder: ChunkFolder
+    target: str
+    project: str
+    warnings: tuple[str, ...] = ()
+
+
+class Places:
+    """Finds the folder of the directory this process stands in."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+
+    def here(self) -> Repository:
+        """The repository. Raises NoRepositoryError."""
+        location = self._projects.settings_here()
+        repository = location.repository
+        if repository is None:
+            raise NoRepositoryError(str(location.directory), "is in no git repository")
+        if repository.bare:
+            raise NoRepositoryError(str(repository.root), "is a bare repository, without files to put chunks beside")
+        return repository
+
+    def place(self, project: str | None = None, *, all_projects: bool = False) -> Place:
+        """The folder, and the project: the one that was named, else the repository's own.
+
+        Raises:
+            NoRepositoryError: there is no checkout here.
+            AmbiguousProjectError: the repository does not say which project it is.
+            UnconfirmedProjectError: its ``.engram.json`` names a project that was never used here.
+            SyncFolderError: its ``.engram`` is not a folder of its own.
+        """
+        repository = self.here()
+        folder = ChunkFolder(repository.root)
+        folder.check()
+        # What a whole process was told to use (ENGRAM_PROJECT) is not what this repository may be given.
+        found = self._projects.without_override().for_read(project)
+        if not found.project:
+            raise AmbiguousProjectError(found.path, found.reads or (), *(found.warnings or (NO_PROJECT,)))
+        warnings = found.warnings if project else ()
+        place = Place(repository, folder, _target(repository), found.project, warnings)
+        named = bool(project) or all_projects
+        if not named and found.source == "config" and not self._is_used_here(place):
+            raise UnconfirmedProjectError(found.project, str(repository.root))
+        return place
+
+    def current(self, project: str) -> str:
+        """What a project is called now."""
+        return self._projects.for_read(project).project
+
+    def adoption(self, place: Place, project: str) -> Adoption | None:
+        """What it would mean that this repository is the project of its chunks; None where it cannot be."""
+        if self._projects.settings_here().settings.project is not None:
+            return None  # somebody wrote down what it is called
+        try:
+            name = self.current(normalize_project(project))
+        except InvalidProjectError:
+            return None
+        if name == place.project:
+            return None
+        return Adoption(
+            place.project,
+            name,
+            own=project_table.count_observations(self._store, place.project),
+            known=walls.is_taken(self._store, name) and not table.is_allowed(self._store, place.target, name),
+        )
+
+    def adopt(self, adoption: Adoption) -> None:
+        """Make the repository the project of its chunks, with what was kept of it here under another name."""
+        with self._store.transaction():
+            self._projects.adopt(adoption.project)
+            if adoption.own:
+                Merging(self._store, self._journal).merge([adoption.name], into=adoption.project)
+
+    def confirm(self, place: Place) -> None:
+        """Note that the project goes through this folder."""
+        if not table.is_allowed(self._store, place.target, place.project):
+            with self._store.transaction():
+                table.allow(self._store, place.target, place.project, self._journal.now())
+
+    def _is_used_here(self, place: Place) -> bool:
+        """A clone brings its ``.engram.json`` along: that must not be enough to be given another project's memory."""
+        return (
+            table.is_allowed(self._store, place.target, place.project)
+            or not walls.has_memory(self._store, place.project)
+            or table.used_below(self._store, place.project, str(place.repository.root))
+        )
+
+
+def _target(repository: Repository) -> str:
+    """``git:`` and what identifies this repository on this machine, for all its worktrees, wherever it is moved."""
+    path = repository.common_dir / _IDENTITY
+    try:
+        return f"git:{_identity(path) or _made(path)}"
+    except OSError:  # a git directory that cannot be written still has a place
+        return f"git:{sha256(os.fsencode(repository.common_dir)).hexdigest()[:_ID_CHARS]}"
+
+
+def _identity(path: Path) -> str:
+    try:
+        text = read_bounded(path, 64).decode("ascii", "replace").strip()
+    except FileNotFoundError:
+        return ""
+    return text if len(text) == _ID_CHARS and not set(text) - set("0123456789abcdef") else ""
+
+
+def _made(path: Path) -> str:
+    identity = os.urandom(_ID_CHARS // 2).hex()
+    part = path.with_name(f"{path.name}.{identity}")
+    part.write_text(f"{identity}\n", encoding="ascii")
+    part.replace(path)
+    return _identity(path)

@@ -1,0 +1,335 @@
+"""Sync of a repository's memory with its folder of chunks: what ``engram sync`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from engram_py.database.journal import Journal
+from engram_py.database.store import Row, Store
+from engram_py.errors import (
+    EncryptionChangedError,
+    InvalidArgumentError,
+    PassphraseMissingError,
+    SyncFolderError,
+    WrongPassphraseError,
+)
+from engram_py.projects.projects import Projects
+from engram_py.sync.chunk import About
+from engram_py.sync.git import hooks, table
+from engram_py.sync.git.choosing import all_names
+from engram_py.sync.git.elsewhere import uncommitted
+from engram_py.sync.git.exporting import Exporting
+from engram_py.sync.git.folder import NAME
+from engram_py.sync.git.importing import Importing
+from engram_py.sync.git.job import Exchange, Job, Progress
+from engram_py.sync.git.keys import Keys
+from engram_py.sync.git.places import Place, Places
+from engram_py.sync.git.values import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
+from engram_py.sync.mutation import Digest
+from engram_py.sync.sealing import SealingKey, WrongSecretError, derived_key, new_key, secret_of, secret_of_file
+from engram_py.sync.signing import is_key
+
+
+class GitSync:
+    """Shares memory through the ``.engram`` folder of the repository this process stands in."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects, replica: Exchange) -> None:
+        self._store = store
+        self._journal = journal
+        self._places = Places(store, journal, projects)
+        self._keys = Keys(store.path.parent)
+        self._replica = replica
+        self._importing = Importing(store, replica)
+        self._exporting = Exporting(store, replica)
+
+    def sync(
+        self,
+        *,
+        project: str | None = None,
+        all_projects: bool = False,
+        read: bool = True,
+        write: bool = True,
+        again: bool = False,
+        secret: bytes | None = None,
+        encrypt: bool = False,
+        allow_plain: bool = False,
+        progress: Progress | None = None,
+        adopt: Callable[[Adoption], bool] | None = None,
+    ) -> GitSynced:
+        """Read the chunks that are new, then write what is not in a chunk yet.
+
+        ``again`` writes all there is. ``secret`` opens an encrypted folder, and is remembered as a key on this
+        machine; with ``encrypt`` a folder that is not encrypted will be. Under a new key everything is written again.
+        ``adopt`` decides whether a repository goes by another name, that of the one project its chunks are of; without
+        it, it does where no memory is joined with another.
+
+        Raises:
+            SyncError: the folder, the repository or the secret; nothing was written then, but for a full disk.
+            AmbiguousProjectError: nothing says which project the repository is.
+        """
+        place = self._places.place(project, all_projects=all_projects)
+        before, said = self._keys.folder(place.target), place.folder.parameters()
+        key = self._key(place, secret, encrypt=encrypt)
+        job = self._job(place, key, all_projects=all_projects, allow_plain=allow_plain, progress=progress)
+        self._places.confirm(place)
+        if key is not None and (before is None or before.parameters != key.parameters):
+            self._keys.keep_folder(place.target, key)
+            again = again or said is None or before is not None
+        warnings = list(place.warnings)
+        got, adopted = self._read(job, place, None if project else adopt or _is_free) if read else (None, None)
+        name = self._places.current(adopted.project if adopted else job.project)
+        if name != job.project:  # what arrived had a new name for it
+            place = replace(place, project=name)
+            self._places.confirm(place)
+            job = self._job(place, key, all_projects=all_projects, progress=progress)
+        sent = self._write(job, again=again) if write else None
+        try:
+            self._describe(job, written=bool(sent and sent.chunks))
+        except SyncFolderError as exc:
+            if write:
+                raise
+            warnings.append(f"the manifest could not be corrected: {exc.reason}")
+        if plain := self._plain_chunks(job):
+            warnings.append(_still_plain(plain))
+        return GitSynced(
+            place.project,
+            str(place.folder.path),
+            key is not None,
+            got,
+            sent,
+            tuple(warnings),
+            uncommitted(place.folder.root),
+            adopted,
+        )
+
+    def arrive(self, *, until: float) -> GitSynced | None:
+        """Read what others committed since, for a session that begins; None where nothing is new.
+
+        ``until`` (``time.monotonic``) is when to stop; the rest waits for the next time. Nothing is written to the
+        repository's files.
+
+        Raises SyncError, AmbiguousProjectError.
+        """
+        place = self._places.place()
+        if not self._importing.has_news(place.target, place.folder):
+            return None
+        key = self._key(place, None, encrypt=False)
+        job = self._job(place, key, all_projects=False, until=until)
+        got, adopted = self._read(job, place, _is_free)
+        place = replace(place, project=self._places.current(adopted.project if adopted else place.project))
+        self._places.confirm(place)
+        return GitSynced(
+            place.project, str(place.folder.path), key is not None, got, None, place.warnings, adopted=adopted
+        )
+
+    def is_encrypted(self) -> bool:
+        """Whether the folder here has a secret already, so that a passphrase opens it and does not set it up.
+
+        Raises SyncError: there is no folder to say, or it does not say so in a way that can be used.
+        """
+        place = self._places.place(all_projects=True)
+        return place.folder.parameters() is not None or self._keys.folder(place.target) is not None
+
+    @staticmethod
+    def secret(passphrase: str) -> bytes:
+        """A passphrase as ``sync`` takes it."""
+        return secret_of(passphrase)
+
+    @staticmethod
+    def file_secret(data: bytes) -> bytes:
+        """What a key file holds, as ``sync`` takes it."""
+        return secret_of_file(data)
+
+    def status(self, *, project: str | None = None, all_projects: bool = False) -> GitStatus:
+        """Where the folder stands; nothing is read into the memory, nothing is written."""
+        place = self._places.place(project, all_projects=all_projects)
+        job = self._job(place, self._keys.folder(place.target), all_projects=all_projects)
+        listing = job.folder.list()
+        known = table.known(self._store, job.target)
+        refused = [
+            ChunkRefusal(name, row["reason"]) for name, row in known.items() if name in listing and _refused(row)
+        ]
+        rows = table.waiting_rows(self._store)
+        return GitStatus(
+            project=place.project,
+            folder=str(place.folder.path),
+            exists=place.folder.exists,
+            encrypted=job.key is not None or (place.folder.path / "encryption.json").exists(),
+            chunks=len(listing),
+            waiting=self._importing.waiting(job),
+            unsent=self._exporting.unsent(job),
+            refused=tuple(refused),
+            elsewhere=self._exporting.elsewhere(job),
+            hooks=tuple(hooks.installed(place.repository)),
+            devices=self._devices(job),
+            deferred=rows.get("deferred", 0),
+            dead=rows.get("dead", 0),
+            uncommitted=uncommitted(place.folder.root),
+        )
+
+    def digest(self, *, project: str | None = None, all_projects: bool = False) -> Digest:
+        """What two machines compare: equal when their shared rows are."""
+        if all_projects:
+            return self._replica.digest(projects=None)
+        return self._replica.digest(projects=[self._places.place(project, all_projects=True).project])
+
+    # --- whom to believe --------------------------------------------------------------------------------
+
+    def devices(self) -> tuple[Device, ...]:
+        """The devices whose chunks were seen here, this one first."""
+        place = self._places.place(all_projects=True)
+        return self._devices(self._job(place, None, all_projects=True))
+
+    def trust(self, key: str) -> Device:
+        """Believe what the device with this public key signed; from then on, in this repository, no other.
+
+        Raises InvalidArgumentError: it is no key, or this device's own, which would shut out everybody else.
+        """
+        return self._trust(key, self._journal.now())
+
+    def untrust(self, key: str) -> Device:
+        """Believe it no longer. Once no device is trusted, all are read again."""
+        return self._trust(key, None)
+
+    def _trust(self, key: str, now: str | None) -> Device:
+        if not is_key(key):
+            raise InvalidArgumentError("key", key, expected="the 43 characters `engram sync --trusted` lists")
+        place = self._places.place(all_projects=True)
+        job = self._job(place, None, all_projects=True)
+        if now is not None and key == job.device.key:
+            raise InvalidArgumentError("key", key, expected="another device's key; this device is always believed")
+        with self._store.transaction():
+            table.trust(self._store, place.target, key=key, now=now)
+        found = self._devices(job)
+        return next(device for device in found if device.key == key)
+
+    def _devices(self, job: Job) -> tuple[Device, ...]:
+        rows = [row for row in table.devices(self._store, job.target) if row["key"] != job.device.key]
+        own = Device(job.device.device, job.device.key, trusted=True, own=True)
+        return (own, *(Device(row["device"], row["key"], row["trusted_at"] is not None) for row in rows))
+
+    # --- hooks -------------------------------------------------------------------------------------------
+
+    def install_hooks(self, command: Sequence[str]) -> list[Path]:
+        """Let git sync: import after a merge or a rebase, export before a push. ``command`` starts engram."""
+        return hooks.install(self._places.here(), command)
+
+    def uninstall_hooks(self) -> list[Path]:
+        return hooks.uninstall(self._places.here())
+
+    # --- the parts ---------------------------------------------------------------------------------------
+
+    def _job(
+        self,
+        place: Place,
+        key: SealingKey | None,
+        *,
+        all_projects: bool,
+        allow_plain: bool = False,
+        progress: Progress | None = None,
+        until: float | None = None,
+    ) -> Job:
+        with self._store.transaction():
+            device = self._journal.device()
+        return Job(
+            folder=place.folder,
+            target=place.target,
+            project=place.project,
+            names=None if all_projects else all_names(self._store, place.project),
+            key=key,
+            device=self._keys.device(device),
+            trusted=frozenset(table.trusted(self._store, place.target)),
+            allow_plain=allow_plain,
+            progress=progress,
+            until=until,
+        )
+
+    def _key(self, place: Place, secret: bytes | None, *, encrypt: bool) -> SealingKey | None:
+        """The key of the folder, None when it is not encrypted.
+
+        A folder that was encrypted stays so: taking encryption.json away, or exchanging it, makes nobody write plainly.
+        """
+        kept = self._keys.folder(place.target)
+        said = place.folder.parameters()
+        path = str(place.folder.path)
+        if said is None:
+            return kept or (new_key(secret) if encrypt and secret is not None else None)
+        if kept is not None and kept.parameters == said:
+            return kept
+        if secret is None and kept is not None:
+            raise EncryptionChangedError(path, kept.parameters.key_id, said.key_id)
+        if secret is None:
+            raise PassphraseMissingError(path)
+        try:
+            return derived_key(secret, said)
+        except WrongSecretError as exc:
+            raise WrongPassphraseError(path) from exc
+
+    def _read(
+        self, job: Job, place: Place, adopt: Callable[[Adoption], bool] | None
+    ) -> tuple[ChunksRead, Adoption | None]:
+        """Read what is new; where all of it is of one other project, as that project if ``adopt`` says so."""
+        got = self._importing.run(job)
+        done = got.applied
+        strange = () if adopt is None or got.more or done.applied + done.unchanged + done.deferred else got.left_out
+        found = self._places.adoption(place, *strange) if len(strange) == 1 else None
+        if found is None or adopt is None or not adopt(found):
+            return got, None
+        self._places.adopt(found)
+        job = replace(job, project=found.project, names=all_names(self._store, found.project))
+        return self._importing.run(job), found
+
+    def _write(self, job: Job, *, again: bool) -> ChunksWritten:
+        job.folder.sweep()
+        if job.key is not None and job.folder.parameters() is None:
+            job.folder.write_parameters(job.key.parameters)
+        return self._exporting.run(job, again=again)
+
+    def _describe(self, job: Job, *, written: bool) -> None:
+        """Make the manifest say what there is, if it does not."""
+        listing = job.folder.list()
+        known = table.known(self._store, job.target)
+        said, whole = job.folder.manifest()
+        there = {
+            name: _about(known.get(name), said.get(name, About()), sealed=one.sealed)
+            for name, one in listing.items()
+            if not one.problem and (name not in known or known[name]["state"] != "broken")
+        }
+        if written or (there and not whole) or set(there) != set(said):
+            job.folder.write_manifest(there)
+
+    def _plain_chunks(self, job: Job) -> list[str]:
+        """The chunks that an encrypted folder still has in plain."""
+        if job.key is None:
+            return []
+        return [name for name, one in job.folder.list().items() if not one.sealed and not one.problem]
+
+
+def _about(row: Row | None, said: About, *, sealed: bool) -> About:
+    """What the manifest says of a chunk: nothing of one that is sealed."""
+    if sealed:
+        return About()
+    if row is None:
+        return said
+    names = ("created_by", "created_at", "sessions", "memories", "prompts", "version")
+    return About(**{name: row[name] for name in names})
+
+
+def _still_plain(chunks: Sequence[str]) -> str:
+    """What to do about them: ``:/`` is the top of the repository, and ``.*`` takes a chunk's signature with it."""
+    files = " ".join(f"':/{NAME}/chunks/{name}.*'" for name in chunks)
+    them = "1 chunk is" if len(chunks) == 1 else f"{len(chunks)} chunks are"
+    return (
+        f"{them} not encrypted, nor is git's history of them; once everybody has synced: "
+        f"git rm {files} && git commit -m 'engram sync: encrypted'"
+    )
+
+
+def _is_free(adoption: Adoption) -> bool:
+    return adoption.is_free
+
+
+def _refused(row: Row) -> bool:
+    return row["state"] in ("refused", "broken")

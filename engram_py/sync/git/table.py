@@ -1,0 +1,200 @@
+"""SQL over the chunks of git folders: which were seen, what of the queue each holds, which devices are trusted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engram_py.database.store import Row, Store
+
+KNOWN = "select * from sync_chunks where target = :target order by chunk"
+
+EXPORTS = """
+select after_seq, upto_seq, chunk
+from sync_exports
+where target = :target and selection = :selection
+order by after_seq, upto_seq
+"""
+
+# An empty stretch right after another one is told by the same row.
+GROW = """
+update sync_exports set upto_seq = :upto
+where target = :target and selection = :selection and chunk = '' and upto_seq = :after
+"""
+
+# Of the rows a chunk holds, those that are in the queue just so, but came here by another way or were made here. An
+# older text is the same whoever kept it, and whenever.
+PRESENT = """
+insert or ignore into sync_present (target, seq)
+select :target, sync_mutations.seq
+from json_each(:rows) as row
+join sync_mutations on sync_mutations.entity = row.value ->> 0 and sync_mutations.entity_key = row.value ->> 1
+where sync_mutations.source <> :target
+  and (sync_mutations.clock = row.value ->> 2 or sync_mutations.entity = 'version')
+"""
+
+FORGET_PRESENT = """
+delete from sync_present
+where target = :target and seq not in (select seq from sync_mutations)
+"""
+
+USED_BELOW = """
+select 1
+from sessions
+where project = :project and (directory = :root or substr(directory, 1, length(:root) + 1) = :root || '/')
+limit 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of the queue, and the chunk it was written to: '' where there was nothing in it."""
+
+    after: int
+    upto: int
+    chunk: str
+
+
+def known(store: Store, target: str) -> dict[str, Row]:
+    return {row["chunk"]: row for row in store.rows(KNOWN, target=target)}
+
+
+def remember(store: Store, values: Mapping[str, Any]) -> None:
+    """Note what became of a chunk. Call inside a transaction."""
+    store.insert("sync_chunks", values, replace=True)
+
+
+def forget(store: Store, target: str, chunks: Iterable[str], *, seen: bool = False) -> None:
+    """Forget what went into chunks, and, unless they are ``seen`` in the folder, the chunks. Inside a transaction."""
+    names = json.dumps(list(chunks))
+    for table in ("sync_exports",) if seen else ("sync_chunks", "sync_exports"):
+        store.execute(
+            f"delete from {table} where target = :target and chunk in (select value from json_each(:names))",
+            target=target,
+            names=names,
+        )
+
+
+def newest(store: Store) -> int:
+    """The last place in the queue of changes."""
+    return int(store.value("select coalesce(max(seq), 0) from sync_mutations"))
+
+
+def stretches(store: Store, target: str, selection: str) -> list[Stretch]:
+    """What of the queue was exported, in order."""
+    rows = store.rows(EXPORTS, target=target, selection=selection)
+    return [Stretch(row["after_seq"], row["upto_seq"], row["chunk"]) for row in rows]
+
+
+def add_stretch(store: Store, target: str, selection: str, stretch: Stretch) -> None:
+    """Note that a part of the queue was exported. Call inside a transaction."""
+    values = {"target": target, "selection": selection, "after": stretch.after, "upto": stretch.upto}
+    if not stretch.chunk and store.execute(GROW, **values).rowcount:
+        return
+    row = {"target": target, "selection": selection, "after_seq": stretch.after, "upto_seq": stretch.upto}
+    store.insert("sync_exports", {**row, "chunk": stretch.chunk}, replace=True)
+
+
+def keep_stretches(store: Store, target: str, selection: str, chunks: Iterable[str]) -> None:
+    """Forget what went into other chunks than these. Call inside a transaction."""
+    store.execute(
+        """
+        delete from sync_exports
+        where target = :target and selection = :selection and chunk <> ''
+          and chunk not in (select value from json_each(:chunks))
+        """,
+        target=target,
+        selection=selection,
+        chunks=json.dumps(list(chunks)),
+    )
+
+
+def note_present(store: Store, target: str, rows: Sequence[tuple[str, str, str]]) -> None:
+    """Note which changes (kind, key, clock) the folder has. Call inside a transaction."""
+    store.execute(PRESENT, target=target, rows=json.dumps(rows))
+
+
+def present(store: Store, target: str, seqs: Sequence[int]) -> set[int]:
+    """Which of the changes the folder has, though they came here by another way."""
+    sql = "select seq from sync_present where target = :target and seq in (select value from json_each(:seqs))"
+    return {row[0] for row in store.rows(sql, target=target, seqs=json.dumps(seqs))}
+
+
+def tidy(store: Store, target: str) -> None:
+    """Forget what changed since. Call inside a transaction."""
+    store.execute(FORGET_PRESENT, target=target)
+
+
+# --- whose folder it is ----------------------------------------------------------------------------------
+
+
+def is_allowed(store: Store, target: str, project: str) -> bool:
+    sql = "select 1 from sync_folders where target = :target and project = :project"
+    return store.row(sql, target=target, project=project) is not None
+
+
+def allow(store: Store, target: str, project: str, now: str) -> None:
+    """Call inside a transaction."""
+    store.execute(
+        "insert or ignore into sync_folders (target, project, created_at) values (:target, :project, :now)",
+        target=target,
+        project=project,
+        now=now,
+    )
+
+
+def used_below(store: Store, project: str, root: str) -> bool:
+    """Whether a session of the project ran in this folder."""
+    return store.row(USED_BELOW, project=project, root=root) is not None
+
+
+def aliases_of(store: Store, project: str) -> list[str]:
+    """The other names of a project."""
+    sql = "select alias from project_aliases where project = :project order by alias"
+    return [row[0] for row in store.rows(sql, project=project)]
+
+
+def waiting_rows(store: Store) -> dict[str, int]:
+    """How many rows wait for what they depend on (``deferred``), or were set aside (``dead``)."""
+    sql = "select apply_status, count(*) from sync_apply_deferred group by apply_status"
+    return {row[0]: row[1] for row in store.rows(sql)}
+
+
+# --- devices ---------------------------------------------------------------------------------------------
+
+
+def devices(store: Store, target: str) -> list[Row]:
+    return store.rows("select * from sync_devices where target = :target order by device, key", target=target)
+
+
+def trusted(store: Store, target: str) -> set[str]:
+    sql = "select key from sync_devices where target = :target and trusted_at is not null"
+    return {row[0] for row in store.rows(sql, target=target)}
+
+
+def see_device(store: Store, target: str, *, key: str, device: str) -> None:
+    """Call inside a transaction."""
+    store.execute(
+        """
+        insert into sync_devices (target, key, device) values (:target, :key, :device)
+        on conflict (target, key) do update set device = :device where device = ''
+        """,
+        target=target,
+        key=key,
+        device=device,
+    )
+
+
+def trust(store: Store, target: str, *, key: str, now: str | None) -> None:
+    """Believe a device, or (``now`` None) no longer. Call inside a transaction."""
+    store.execute(
+        """
+        insert into sync_devices (target, key, device, trusted_at) values (:target, :key, '', :now)
+        on conflict (target, key) do update set trusted_at = :now
+        """,
+        target=target,
+        key=key,
+        now=now,
+    )

@@ -1,0 +1,124 @@
+"""Sync through a git repository: what was read, written and refused, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engram_py.sync.mutation import Applied
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRefusal:
+    """A chunk that was not read, or not all of it, and why."""
+
+    chunk: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunksRead:
+    """What an import did.
+
+    ``rows`` counts what the chunks hold: applied, known already, deferred, unreadable and left out add up to it.
+    ``left_out`` counts rows of projects that are not this repository's, by project. ``refused`` are chunks that were
+    looked at now; ``still_refused`` counts those of earlier times. ``waiting`` rows lack what they depend on. ``more``:
+    there was no time for all of it.
+    """
+
+    chunks: int = 0
+    rows: int = 0
+    applied: Applied = field(default_factory=Applied)
+    refused: tuple[ChunkRefusal, ...] = ()
+    still_refused: int = 0
+    unreadable: tuple[ChunkRefusal, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)
+    waiting: int = 0
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChunksWritten:
+    """What an export did.
+
+    ``again``: what this machine had exported before was written once more. ``lost`` counts its chunks that were gone or
+    damaged, which is one reason; ``sealed`` says that what was in plain chunks is encrypted now, which is another.
+    """
+
+    chunks: tuple[str, ...] = ()
+    rows: int = 0
+    bytes: int = 0
+    again: bool = False
+    lost: int = 0
+    sealed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Uncommitted:
+    """Chunks that are in the folder and not in git's last commit; ``ignored`` of them git was told to ignore."""
+
+    chunks: int = 0
+    ignored: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """A repository that is called ``name`` here, with chunks that are all of ``project``.
+
+    ``own`` counts the observations that ``name`` has here; ``known`` says that ``project`` has memory here, made
+    somewhere else.
+    """
+
+    name: str
+    project: str
+    own: int = 0
+    known: bool = False
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody has to be asked: no memory is joined with another."""
+        return not self.own and not self.known
+
+
+@dataclass(frozen=True, slots=True)
+class GitSynced:
+    """A sync of a repository's folder; a half that was not asked for is None. ``adopted``: the repository goes by the
+    project of its chunks from now on."""
+
+    project: str
+    folder: str
+    encrypted: bool
+    read: ChunksRead | None
+    written: ChunksWritten | None
+    warnings: tuple[str, ...] = ()
+    uncommitted: Uncommitted = field(default_factory=Uncommitted)
+    adopted: Adoption | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device that signed chunks here, or is trusted to. ``own``: this one."""
+
+    device: str
+    key: str
+    trusted: bool
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GitStatus:
+    """Where a repository's folder stands. ``waiting`` chunks are not imported, ``unsent`` says whether rows are."""
+
+    project: str
+    folder: str
+    exists: bool
+    encrypted: bool
+    chunks: int
+    waiting: int
+    unsent: bool
+    refused: tuple[ChunkRefusal, ...] = ()
+    elsewhere: int = 0
+    hooks: tuple[str, ...] = ()
+    devices: tuple[Device, ...] = ()
+    deferred: int = 0
+    dead: int = 0
+    uncommitted: Uncommitted = field(default_factory=Uncommitted)

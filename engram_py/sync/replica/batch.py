@@ -1,0 +1,175 @@
+"""What one batch of arriving mutations knows while it is applied, inside its transaction."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from engram_py.clock import is_ahead
+from engram_py.database import journal_table
+from engram_py.database.journal import Journal
+from engram_py.database.store import Row, Store
+from engram_py.interchange.import_ledger import EPOCH, RECOVERED_SESSION, LocalIds
+from engram_py.projects import table as project_table
+from engram_py.sync.merge import Names
+from engram_py.sync.mutation import Mutation
+from engram_py.sync.replica import table
+
+
+@dataclass
+class Batch:
+    """Shared by the parts that apply a batch. ``arrived`` are observations that others may have waited for."""
+
+    store: Store
+    journal: Journal
+    source: str
+    now_milliseconds: int
+    names: Names
+    topics: set[tuple[str, str, str]] = field(default_factory=set)
+    renumbered: set[int] = field(default_factory=set)
+    arrived: set[str] = field(default_factory=set)
+    newest: str = ""
+    ahead: int = 0
+    destroyed: bool = False
+    aliased: bool = False
+    # The numbers that rows of Engram have where they come from, by table: they keep them while they are free.
+    offered: dict[str, list[object]] = field(default_factory=dict)
+    _ids: dict[str, LocalIds] = field(default_factory=dict)
+    _now: str = ""
+    _projects: set[str] = field(default_factory=set)
+    _sessions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def now(self) -> str:
+        if not self._now:
+            self._now = self.journal.now()
+        return self._now
+
+    # --- what is here ------------------------------------------------------------------------------------
+
+    def row(self, entity: str, key: str) -> Row | None:
+        """The row as it is here, with the project it was given."""
+        return table.outgoing(self.store, entity, [key]).get(key)
+
+    def stone(self, entity: str, key: str) -> Row | None:
+        sql = "select * from tombstones where entity = :entity and entity_key = :key"
+        return self.store.row(sql, entity=entity, key=key)
+
+    def project(self, given: str) -> str:
+        """The project a row of ``given`` belongs to now, made when it is new."""
+        name = self.names.canonical(given)
+        if name not in self._projects:
+            values = {"name": name, "display_name": name, "created_at": self.now, "updated_at": self.now}
+            if not project_table.exists(self.store, name):
+                self.store.insert("projects", values | {"clock": table.MADE_UP})
+            self._projects.add(name)
+        return name
+
+    def session(self, session_id: str, project: str) -> None:
+        """A stand-in for a session nobody sent: the same on every machine that needs one, and never sent itself."""
+        if self._sessions.get(session_id, "~") <= project:
+            return
+        known = self.store.row("select project, clock from sessions where id = :id", id=session_id)
+        if known is None:
+            values = {"id": session_id, "project": project, "directory": RECOVERED_SESSION}
+            moments = {"started_at": EPOCH, "updated_at": EPOCH, "clock": table.MADE_UP}
+            self.store.insert("sessions", values | moments)
+        elif known["clock"] == table.MADE_UP and project < known["project"]:
+            self.store.update("sessions", {"id": session_id}, {"project": project})
+        self._sessions[session_id] = project
+
+    def numbered(self, name: str, number: object) -> dict[str, int]:
+        """The id of a new row of a table, where any row of the batch has a number; else the table gives it."""
+        if name not in self.offered:
+            return {}
+        if name not in self._ids:
+            self._ids[name] = LocalIds(self.store, name, self.offered[name])
+        return {"id": self._ids[name].of(number)}
+
+    # --- what became of it -------------------------------------------------------------------------------
+
+    def took(self, mutation: Mutation, *, project: str, given: str = "") -> None:
+        """Note a state that was taken over: for other targets, and for the clock."""
+        entity, key, clock = mutation.entity, mutation.entity_key, mutation.clock
+        self.queue(entity, key, mutation.op, project=project, clock=clock, at=mutation.occurred_at, source=self.source)
+        if given and given != project:
+            self.renamed(entity, key, given, clock)
+        if mutation.op == "upsert":
+            sql = "delete from tombstones where entity = :entity and entity_key = :key"
+            self.store.execute(sql, entity=entity, key=key)
+        self.saw(entity, key, clock)
+
+    def saw(self, entity: str, key: str, clock: str) -> None:
+        """Set our clock by the clock of a row; where it lies too far ahead, only what becomes of that row will."""
+        if is_ahead(clock, now_milliseconds=self.now_milliseconds):
+            self.ahead += 1
+            row = {"entity": entity, "entity_key": key, "clock": clock}
+            self.store.insert("sync_ahead", row, replace=True)
+        elif clock > self.newest:
+            self.newest = clock
+
+    def queue(
+        self, entity: str, key: str, op: str, *, project: str, clock: str, at: str = "", source: str = ""
+    ) -> None:
+        row = {"entity": entity, "entity_key": key, "op": op, "project": project, "clock": clock, "source": source}
+        table.enqueue(self.store, row | {"occurred_at": at or self.now})
+
+    def renamed(self, entity: str, key: str, given: str, clock: str) -> None:
+        row = {"entity": entity, "entity_key": key, "project": given, "clock": clock}
+        self.store.insert("sync_renamed", row, replace=True)
+
+    def bury(self, mutation: Mutation, *, deleted_at: str, final: bool) -> None:
+        old = self.stone(mutation.entity, mutation.entity_key)
+        if old is not None and old["clock"] >= mutation.clock and bool(old["final"]) >= final:
+            return
+        session_id = mutation.payload.get("session_id")
+        journal_table.bury(
+            self.store,
+            entity=mutation.entity,
+            entity_key=mutation.entity_key,
+            project=mutation.project,
+            session_id=session_id if isinstance(session_id, str) else None,
+            deleted_at=deleted_at,
+            clock=max(mutation.clock, old["clock"] if old is not None else ""),
+            final=final,
+        )
+
+    def refused(self, mutation: Mutation) -> bool:
+        """Whether the row itself came and could not be read."""
+        sql = """
+        select 1 from sync_apply_deferred
+        where entity = :entity and entity_key = :entity_key and op = 'upsert' and apply_status = 'dead'
+        """
+        return self.store.row(sql, entity=mutation.entity, entity_key=mutation.entity_key) is not None
+
+    def wait(
+        self, mutation: Mutation, *, waits_for: str, reason: str, dead: bool = False, source: str | None = None
+    ) -> None:
+        """Set a mutation aside until ``waits_for`` is here, or for good. Its text was redacted by the caller."""
+        key = {
+            "target_key": self.source if source is None else source,
+            "entity": mutation.entity,
+            "entity_key": mutation.entity_key,
+        }
+        row: dict[str, Any] = {
+            **key,
+            "op": mutation.op,
+            "remote_seq": mutation.seq or None,
+            "payload": "{}" if dead else json.dumps(mutation.payload),  # nobody redacted what could not be read
+            "project": mutation.project,
+            "reason_code": "unreadable" if dead else "waits_for_observation",
+            "apply_status": "dead" if dead else "deferred",
+            "last_error": reason,
+            "last_attempted_at": self.now,
+            "first_seen_at": self.now,
+            "waits_for": waits_for,
+            "clock": mutation.clock,
+        }
+        sql = """
+        select clock from sync_apply_deferred
+        where target_key = :target_key and entity = :entity and entity_key = :entity_key and op = :op
+        """
+        old = self.store.value(sql, **key, op=mutation.op)
+        if old is None or old <= mutation.clock:
+            self.store.insert("sync_apply_deferred", row, replace=True)

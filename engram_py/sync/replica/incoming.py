@@ -1,0 +1,256 @@
+"""Takes over one mutation: reads it, compares it with what is here, and writes what wins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from engram_py.database.store import Row
+from engram_py.sync.merge import version_key, wins
+from engram_py.sync.mutation import KINDS, Mutation
+from engram_py.sync.naming import NATURAL
+from engram_py.sync.replica import table
+from engram_py.sync.replica.batch import Batch
+from engram_py.sync.replica.observing import remove_observation, take_observation, take_version
+from engram_py.sync.replica.outgoing import travelling
+from engram_py.sync.replica.reading import (
+    SAID,
+    Read,
+    UnreadableError,
+    deletion_time,
+    read_name,
+    read_observation,
+    read_prompt,
+    read_relation,
+    read_session,
+    read_version,
+)
+
+_READERS: dict[str, Callable[[Mutation], Any]] = {
+    "observation": read_observation,
+    "version": read_version,
+    "session": read_session,
+    "prompt": read_prompt,
+    "relation": read_relation,
+}
+_CARRIED_LIMIT_BYTES = 1_000_000
+
+# Dependencies first, and deletions last.
+_ORDER = {kind: place for place, kind in enumerate(KINDS)}
+
+
+def order_of(mutation: Mutation) -> int:
+    """What to apply first, so that little has to wait: what others need, then them; deletions the other way round."""
+    place = _ORDER.get(mutation.entity, len(KINDS))
+    return place if mutation.op == "upsert" else 100 - place
+
+
+def read(mutation: Mutation) -> Any:
+    """What a mutation says: redacted and checked, which takes longer than writing it, and needs no lock.
+
+    Raises UnreadableError: it is no row of its kind.
+    """
+    reader = _READERS.get(mutation.entity) if mutation.op == "upsert" else None
+    return None if reader is None else reader(mutation)
+
+
+def take(batch: Batch, mutation: Mutation, said: Any) -> bool | None:
+    """Take a mutation over, with what ``read`` made of it: True when it changed something, False when not, None when
+    it has to wait.
+
+    Raises UnreadableError: it is no row of its kind.
+    """
+    if mutation.op == "delete":
+        return remove_observation(batch, mutation) if mutation.entity == "observation" else _remove(batch, mutation)
+    match mutation.entity:
+        case "observation":
+            return take_observation(batch, mutation, said)
+        case "version":
+            taken = take_version(batch, mutation, said)
+            if taken is None:
+                _wait_for_observation(batch, mutation, said)
+            return taken
+        case "session" | "prompt" | "relation":
+            return _take_row(batch, mutation, said)
+        case "project":
+            return _take_project(batch, mutation)
+        case "alias":
+            return _take_alias(batch, mutation)
+    return _carry(batch, mutation)
+
+
+def _wait_for_observation(batch: Batch, mutation: Mutation, said: tuple[str, str, dict[str, str]]) -> None:
+    """An older text waits as it will be kept: redacted, and then by another name, which its source has to hear of."""
+    owner, digest, text = said
+    key, source = version_key(owner, digest), None
+    if key != mutation.entity_key:
+        kept = {"title": text["title"], "content": text["content"], "created_at": text["at"]}
+        mutation, source = replace(mutation, entity_key=key, payload=kept), ""
+    batch.wait(mutation, waits_for=owner, reason="its observation is not here", source=source)
+
+
+def _take_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
+    entity, key = mutation.entity, mutation.entity_key
+    stone = batch.stone(entity, key)
+    if stone is not None and (entity not in NATURAL or stone["clock"] >= mutation.clock):
+        return False
+    if entity == "relation" and (missing := _missing_end(batch, read)):
+        # As it will be kept: redacted.
+        said = {name: read.columns[name] for name in SAID if name in mutation.payload}
+        mutation = replace(mutation, payload=mutation.payload | said)
+        batch.wait(mutation, waits_for=missing, reason="one of its ends is not here")
+        return None
+    here = batch.row(entity, key)
+    if here is not None and not _later(mutation, read, here):
+        return False
+    project = batch.project(read.project)
+    if entity == "prompt":
+        batch.session(read.columns["session_id"], project)
+    name, column = table.TABLES[entity]
+    values = {**read.columns, **read.derived, "project": project, "clock": mutation.clock}
+    if here is None:
+        batch.store.insert(name, {column: key, **values, **batch.numbered(name, read.number)})
+    else:
+        batch.store.update(name, {column: key}, values)
+    batch.took(mutation, project=project, given=read.project)
+    return True
+
+
+def _later(mutation: Mutation, read: Read, here: Row) -> bool:
+    """Whether what arrived replaces what is here. A verdict replaces a question, whenever either was."""
+    if mutation.entity == "relation":
+        asked, answered = here["judgment_status"] == "pending", read.columns["judgment_status"] != "pending"
+        if asked == answered:
+            return bool(asked)
+    mine = {**{name: here[name] for name in read.columns}, "given": here["given_project"]}
+    if mutation.entity == "session":
+        mine["directory"] = travelling(mine["directory"])
+    return wins(mutation.clock, {**read.columns, "given": read.project}, here["clock"], mine)
+
+
+def _missing_end(batch: Batch, read: Read) -> str | None:
+    for end in (read.columns["source_id"], read.columns["target_id"]):
+        known = end.startswith("entity:") or batch.store.row("select 1 from observations where sync_id = :k", k=end)
+        if not known and batch.stone("observation", end) is None:
+            return str(end)
+    return None
+
+
+def _take_project(batch: Batch, mutation: Mutation) -> bool:
+    columns = read_name(mutation)
+    stone = batch.stone("project", columns["name"])
+    if batch.names.canonical(columns["name"]) != columns["name"] or (stone and stone["clock"] >= mutation.clock):
+        return False
+    here = batch.store.row("select * from projects where name = :name", name=columns["name"])
+    if here is not None and not wins(mutation.clock, columns, here["clock"], {name: here[name] for name in columns}):
+        return False
+    sets = ", ".join(f"{name} = excluded.{name}" for name in (*columns, "clock") if name != "name")
+    # An upsert: replacing the row would take the repositories that are this project with it.
+    batch.store.execute(
+        f"""
+        insert into projects ({", ".join(columns)}, clock)
+        values ({", ".join(f":{name}" for name in columns)}, :clock)
+        on conflict (name) do update set {sets}
+        """,
+        **columns,
+        clock=mutation.clock,
+    )
+    batch.took(mutation, project=columns["name"])
+    return True
+
+
+def _take_alias(batch: Batch, mutation: Mutation) -> bool:
+    columns = read_name(mutation)
+    if columns["alias"] == columns["project"]:
+        raise UnreadableError("payload.project: an alias of itself")
+    here = batch.store.row("select * from sync_aliases where alias = :alias", alias=columns["alias"])
+    if here is not None and not wins(mutation.clock, columns, here["clock"], {name: here[name] for name in columns}):
+        return False
+    batch.store.insert("sync_aliases", columns | {"clock": mutation.clock}, replace=True)
+    batch.took(mutation, project=columns["project"])
+    batch.aliased = True
+    return True
+
+
+def _carry(batch: Batch, mutation: Mutation) -> bool:
+    """Keep a row of a kind from a newer program, to pass it on."""
+    text = json.dumps(mutation.payload)
+    if len(text) > _CARRIED_LIMIT_BYTES:
+        raise UnreadableError(f"payload: longer than {_CARRIED_LIMIT_BYTES:,} bytes")
+    key: dict[str, Any] = {"entity": mutation.entity, "entity_key": mutation.entity_key}
+    stone = batch.stone(mutation.entity, mutation.entity_key)
+    if stone is not None and stone["clock"] >= mutation.clock:
+        return False
+    here = batch.store.row("select * from sync_carried where entity = :entity and entity_key = :entity_key", **key)
+    if here is not None:
+        mine = {"payload": json.loads(here["payload"]), "project": here["project"]}
+        if not wins(mutation.clock, {"payload": mutation.payload, "project": mutation.project}, here["clock"], mine):
+            return False
+    values = {"project": mutation.project, "payload": text, "clock": mutation.clock}
+    row = {**key, **values, "occurred_at": mutation.occurred_at}
+    batch.store.insert("sync_carried", row, replace=True)
+    batch.took(mutation, project=mutation.project)
+    return True
+
+
+def _remove(batch: Batch, mutation: Mutation) -> bool:
+    """End a row of another kind than an observation."""
+    entity, key = mutation.entity, mutation.entity_key
+    old = batch.stone(entity, key)
+    if old is not None and old["clock"] >= mutation.clock:
+        return False
+    if entity in NATURAL or entity not in table.TABLES:
+        name, column = table.TABLES.get(entity, ("sync_carried", "entity_key"))
+        here = batch.store.row(f"select clock from {name} where {column} = :key", key=key)
+        if here is not None and here["clock"] >= mutation.clock and here["clock"] != table.MADE_UP:
+            return False
+    _drop(batch, entity, key)
+    batch.bury(mutation, deleted_at=deletion_time(mutation), final=True)
+    batch.took(mutation, project=batch.names.canonical(mutation.project))
+    return True
+
+
+def _drop(batch: Batch, entity: str, key: str) -> None:
+    if entity == "session":
+        _drop_session(batch, key)
+    elif entity == "project":
+        _drop_project(batch, key)
+    elif entity == "alias":
+        batch.store.execute("delete from sync_aliases where alias = :key", key=key)
+        batch.aliased = True
+    elif entity in table.TABLES:
+        name, column = table.TABLES[entity]
+        batch.store.execute(f"delete from {name} where {column} = :key", key=key)
+    else:
+        sql = "delete from sync_carried where entity = :entity and entity_key = :key"
+        batch.store.execute(sql, entity=entity, key=key)
+
+
+def _drop_session(batch: Batch, key: str) -> None:
+    """A session that rows here belong to lives on as the stand-in that every replica makes for it."""
+    sql = """
+    select min(project) from (
+        select project from observations where session_id = :key
+        union all select project from user_prompts where session_id = :key
+    )
+    """
+    project = batch.store.value(sql, key=key)
+    if project is None:
+        batch.store.execute("delete from sessions where id = :key", key=key)
+        return
+    blank = {"summary": None, "ended_at": None, "agent": "", "ownership_mode": "shared"}
+    batch.store.update("sessions", {"id": key}, blank | {"project": project, "clock": table.MADE_UP})
+
+
+def _drop_project(batch: Batch, key: str) -> None:
+    """A project that rows here still have is kept under its name, until its alias says where they belong."""
+    used = " union all ".join(
+        f"select 1 from {name} where project = :key"
+        for name in ("observations", "sessions", "user_prompts", "project_identities", "project_aliases")
+    )
+    if batch.store.row(f"{used} limit 1", key=key) is None:
+        batch.store.execute("delete from projects where name = :key", key=key)
+    else:
+        batch.store.update("projects", {"name": key}, {"clock": table.MADE_UP})

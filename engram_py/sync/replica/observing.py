@@ -1,0 +1,192 @@
+"""Takes over observations and their older texts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from engram_py.anchors import table as anchor_table
+from engram_py.clock import consequence, just_after
+from engram_py.database.store import Row
+from engram_py.sync.merge import version_key, wins
+from engram_py.sync.mutation import OWN_BLOCK, Mutation
+from engram_py.sync.replica import table
+from engram_py.sync.replica.batch import Batch
+from engram_py.sync.replica.older_texts import add_version
+from engram_py.sync.replica.reading import Read, UnreadableError, deletion_time
+from engram_py.sync.wire import fingerprint, is_final
+
+# What a row of Engram itself does not say: the row here keeps its own.
+_OURS = ("pinned", "aliases", "origin", "lifecycle", "salience", "expires_at", "git_branch", "git_commit")
+
+
+def take_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
+    """Take over an observation that is new or later; whether anything changed. The text that loses is kept.
+
+    Engram writes personal rows into its folder. They are kept as personal: never sent on, never shown unasked.
+
+    Raises UnreadableError: a personal row that came any other way.
+    """
+    key, personal = mutation.entity_key, read.columns["scope"] == "personal"
+    if personal and (read.own or not batch.source.startswith("git:")):
+        raise UnreadableError("payload.scope: a personal row of another machine does not belong here")
+    stone = batch.stone("observation", key)
+    if stone is not None and (stone["final"] or stone["clock"] >= mutation.clock):
+        return False
+    here = batch.row("observation", key)
+    if here is not None and here["scope"] == "personal" and not personal:
+        _keep_text(batch, here["id"], key, read.columns, mutation.clock, live=here)
+        return _stay_personal(batch, mutation, here)
+    project = batch.project(read.project)
+    if here is None:
+        _insert(batch, mutation, read, project)
+        return True
+    columns = _kept(batch, read, here)
+    mine = _columns_here(batch, here, columns)
+    if not wins(mutation.clock, {**columns, "given": read.project, "files": _files(read.anchors)}, here["clock"], mine):
+        return _keep_text(batch, here["id"], key, read.columns, mutation.clock, live=here)
+    _keep_text(batch, here["id"], key, mine, here["clock"], live=columns)
+    if not read.own:
+        # Joined with what Engram does not know, it is a state of its own, which others have to hear of.
+        outcome = fingerprint({**columns, "given": read.project, "files": mine["files"]})
+        mutation = replace(mutation, clock=consequence(mutation.clock, outcome))
+    _overwrite(batch, mutation, read, columns, here, project)
+    if not read.own:
+        batch.queue("observation", key, "upsert", project=project, clock=mutation.clock)
+    return True
+
+
+def _insert(batch: Batch, mutation: Mutation, read: Read, project: str) -> None:
+    batch.session(read.columns["session_id"], project)
+    values = {"sync_id": mutation.entity_key, "project": project, "clock": mutation.clock}
+    number = batch.numbered("observations", read.number)
+    row_id = batch.store.insert("observations", {**read.columns, **read.derived, **values, **number})
+    if read.anchors:
+        anchor_table.replace(batch.store, row_id, read.anchors)
+    _settled(batch, mutation, read, project)
+
+
+def _overwrite(batch: Batch, mutation: Mutation, read: Read, columns: dict[str, Any], here: Row, project: str) -> None:
+    batch.session(columns["session_id"], project)
+    changed = {name: value for name, value in (columns | read.derived).items() if here[name] != value}
+    changed |= {"clock": mutation.clock}
+    if project != here["project"]:
+        changed["project"] = project
+    batch.store.update("observations", {"id": here["id"]}, changed)
+    if read.own:
+        anchor_table.replace(batch.store, here["id"], read.anchors)
+    _settled(batch, mutation, read, project)
+
+
+def _settled(batch: Batch, mutation: Mutation, read: Read, project: str) -> None:
+    batch.took(mutation, project=project, given=read.project)
+    batch.arrived.add(mutation.entity_key)
+    if read.columns["topic_key"] and not read.columns["deleted_at"]:
+        batch.topics.add((project, read.columns["scope"], read.columns["topic_key"]))
+
+
+def _kept(batch: Batch, read: Read, here: Row) -> dict[str, Any]:
+    """The columns that arrived; where Engram has none, those that are here."""
+    return read.columns if read.own else read.columns | {name: here[name] for name in _OURS}
+
+
+def _columns_here(batch: Batch, here: Row, columns: dict[str, Any]) -> dict[str, Any]:
+    files = anchor_table.exported_of(batch.store, [here["id"]]).get(here["id"], [])
+    return {**{name: here[name] for name in columns}, "given": here["given_project"], "files": _files(files)}
+
+
+def _files(anchors: Any) -> str:
+    names = ("path", "start_line", "end_line", "digest", "recorded_at")
+    return json.dumps([[one[name] for name in names] for one in anchors])
+
+
+def _keep_text(batch: Batch, row_id: int, sync_id: str, lost: Any, clock: str, *, live: Any) -> bool:
+    """Keep the text of the state that lost as an older version, where it is another one."""
+    if (lost["title"], lost["content"]) == (live["title"], live["content"]):
+        return False
+    return add_version(batch, row_id, sync_id, (lost["updated_at"], lost["title"], lost["content"]), clock=clock)
+
+
+def take_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[str, str]]) -> bool | None:
+    """Add an older text; None when its observation is not here yet."""
+    owner, digest, text = read
+    row = batch.store.row("select id, scope, project from observations where sync_id = :key", key=owner)
+    if row is None:
+        return None if batch.stone("observation", owner) is None else False
+    if row["scope"] == "personal":
+        return False
+    added = table.add_version(batch.store, row["id"], digest=digest, clock=mutation.clock, **text)
+    if added:
+        batch.renumbered.add(row["id"])
+        # One that was redacted here is another text, by another name.
+        source = batch.source if version_key(owner, digest) == mutation.entity_key else ""
+        key = version_key(owner, digest)
+        batch.queue("version", key, "upsert", project=row["project"], clock=mutation.clock, source=source)
+        batch.saw("version", key, mutation.clock)
+    return added
+
+
+def remove_observation(batch: Batch, mutation: Mutation) -> bool | None:
+    """End an observation: for good, because it was made personal elsewhere, or (Engram's soft delete) hidden; None when
+    there is nothing yet to hide."""
+    block = mutation.payload.get(OWN_BLOCK) or {}
+    here = batch.row("observation", mutation.entity_key)
+    withdrawn = block.get("withdrawn") is True
+    old = batch.stone("observation", mutation.entity_key)
+    if not withdrawn and not is_final(mutation):
+        if here is not None:
+            return _hide(batch, mutation, here)
+        if (old is not None and (old["final"] or old["clock"] >= mutation.clock)) or batch.refused(mutation):
+            return False
+        # Nothing else of it is of use, and nobody has read the rest.
+        mutation = replace(mutation, payload={"deleted_at": deletion_time(mutation)})
+        batch.wait(mutation, waits_for=mutation.entity_key, reason="its observation is not here")
+        return None
+    if old is not None and (old["final"] or withdrawn) and old["clock"] >= mutation.clock:
+        return False
+    if withdrawn:
+        if here is not None and (here["scope"] == "personal" or here["clock"] >= mutation.clock):
+            return False
+        if old is not None and old["final"]:
+            return False
+    if here is not None:
+        _destroy(batch, here)
+    batch.bury(mutation, deleted_at=deletion_time(mutation), final=not withdrawn)
+    batch.took(mutation, project=batch.names.canonical(mutation.project))
+    batch.arrived.add(mutation.entity_key)
+    return True
+
+
+def _hide(batch: Batch, mutation: Mutation, here: Row) -> bool:
+    if here["scope"] == "personal" or here["deleted_at"] or mutation.clock <= here["clock"]:
+        return False
+    clock = consequence(mutation.clock, here["clock"])
+    values = {"deleted_at": deletion_time(mutation), "clock": clock}
+    batch.store.update("observations", {"id": here["id"]}, values)
+    batch.queue("observation", mutation.entity_key, "upsert", project=here["project"], clock=clock)
+    batch.saw("observation", mutation.entity_key, clock)
+    return True
+
+
+def _destroy(batch: Batch, here: Row) -> None:
+    # The answers of repeated saves hold the title.
+    batch.store.execute("delete from save_operations where instr(answer, :key)", key=here["sync_id"])
+    batch.store.execute("delete from observations where id = :id", id=here["id"])
+    # Others told us of it: that it is gone is no secret, even where it was made personal here.
+    sql = "delete from sync_private where entity = 'observation' and entity_key = :key"
+    batch.store.execute(sql, key=here["sync_id"])
+    batch.destroyed = True
+
+
+def _stay_personal(batch: Batch, mutation: Mutation, here: Row) -> bool:
+    """Somebody changed a row that was made personal here meanwhile: it is taken back once more, later than that."""
+    taken = table.withdrawn(batch.store, [here["sync_id"]]).get(here["sync_id"])
+    if taken is not None and taken["clock"] > mutation.clock:
+        return False
+    clock = just_after(mutation.clock, device=batch.journal.device())
+    row = {"sync_id": here["sync_id"], "project": here["project"], "clock": clock}
+    batch.store.insert("sync_withdrawn", row, replace=True)
+    batch.queue("observation", here["sync_id"], "upsert", project=here["project"], clock=clock)
+    batch.saw("observation", here["sync_id"], clock)  # sharing it again has to come after that
+    return True

@@ -1,0 +1,205 @@
+"""Rows as they travel: Engram's JSON of each, with our columns in its block."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from engram_py.anchors import table as anchor_table
+from engram_py.database.store import Row, Store
+from engram_py.sync.merge import version_key, version_owner
+from engram_py.sync.mutation import OWN_BLOCK, Mutation
+from engram_py.sync.replica import table
+from engram_py.times import to_engram
+
+_OBSERVATION = (
+    "sync_id", "session_id", "type", "title", "content", "tool_name", "scope", "topic_key", "revision_count",
+    "duplicate_count", "last_seen_at", "created_at", "updated_at", "deleted_at", "review_after",
+)  # fmt: skip
+_OWN_OBSERVATION = (
+    "aliases", "origin", "lifecycle", "salience", "expires_at", "git_branch", "git_commit", "created_at",
+    "updated_at", "last_seen_at", "deleted_at", "review_after",
+)  # fmt: skip
+_SESSION = ("id", "ownership_mode", "directory", "started_at", "ended_at", "summary")
+_OWN_SESSION = ("agent", "started_at", "ended_at", "updated_at")
+_PROMPT = ("sync_id", "session_id", "content", "created_at")
+_RELATION = (
+    "sync_id", "source_id", "target_id", "relation", "reason", "evidence", "confidence", "judgment_status",
+    "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id", "created_at", "updated_at",
+)  # fmt: skip
+_OWN_RELATION = ("superseded_at", "created_at", "updated_at")
+_TIMES = frozenset({"created_at", "updated_at", "deleted_at", "last_seen_at", "started_at", "ended_at", "review_after"})
+
+
+class Outgoing:
+    """Makes mutations of queued keys, with the text the tables have now. What must not leave is left out."""
+
+    def __init__(self, store: Store, *, prompts: bool) -> None:
+        self._store = store
+        self._prompts = prompts
+
+    def mutations(self, queued: Sequence[Row | dict[str, Any]]) -> list[Mutation]:
+        """One for each queued row that may leave and is still there, in their order."""
+        keys: dict[str, list[str]] = {}
+        for row in queued:
+            keys.setdefault(row["entity"], []).append(row["entity_key"])
+        found = {(one.entity, one.entity_key): one for kind in keys for one in self.rows(kind, keys[kind])}
+        made: list[Mutation] = []
+        for row in queued:
+            mutation = found.get((row["entity"], row["entity_key"]))
+            if mutation is not None:
+                made.append(_placed(mutation, row))
+        return made
+
+    def rows(self, entity: str, keys: Sequence[str]) -> Iterable[Mutation]:
+        """The rows of one kind as they are now; where a row is gone, its tombstone."""
+        match entity:
+            case "observation":
+                live = self._observations(keys)
+            case "version":
+                live = self._versions(keys)
+            case "session" | "prompt" | "relation":
+                live = self._plain(entity, keys)
+            case "project" | "alias":
+                live = self._named(entity, keys)
+            case _:
+                live = self._carried(entity, keys)
+        for key in table.private(self._store, entity, keys):
+            live[key] = _NOTHING
+        gone = [(entity, key) for key in keys if key not in live]
+        stones = table.tombstones(self._store, gone) if gone and entity != "version" else {}
+        return [*(one for one in live.values() if one.entity), *(_deletion(row) for row in stones.values())]
+
+    def _observations(self, keys: Sequence[str]) -> dict[str, Mutation]:
+        rows = table.outgoing(self._store, "observation", keys)
+        anchors = anchor_table.exported_of(self._store, [row["id"] for row in rows.values()])
+        personal = [key for key, row in rows.items() if row["scope"] == "personal"]
+        taken_back = table.withdrawn(self._store, personal)
+        found: dict[str, Mutation] = {}
+        for key, row in rows.items():
+            if row["scope"] != "personal":
+                payload = _payload(row, _OBSERVATION, _OWN_OBSERVATION) | {"pinned": bool(row["pinned"])}
+                if row["deleted_at"]:
+                    payload["deleted"] = True
+                if anchors.get(row["id"]):
+                    payload[OWN_BLOCK]["anchors"] = anchors[row["id"]]
+                found[key] = _upsert("observation", key, row, payload)
+            elif key in taken_back:
+                found[key] = _withdrawal(key, taken_back[key])
+            else:
+                found[key] = _NOTHING
+        return found
+
+    def _versions(self, keys: Sequence[str]) -> dict[str, Mutation]:
+        found: dict[str, Mutation] = {}
+        for row in table.versions(self._store, [version_owner(key) for key in keys]):
+            key = version_key(row["sync_id"], row["digest"])
+            if row["scope"] != "personal":
+                payload = {name: row[name] for name in ("title", "content", "created_at")}
+                payload |= {"sync_id": row["sync_id"], OWN_BLOCK: {}}
+                found[key] = Mutation("version", key, "upsert", "", payload, row["clock"])
+        return found
+
+    def _plain(self, entity: str, keys: Sequence[str]) -> dict[str, Mutation]:
+        rows = table.outgoing(self._store, entity, keys)
+        hidden = table.with_personal_ends(self._store, keys) if entity == "relation" else set()
+        found: dict[str, Mutation] = {}
+        for key, row in rows.items():
+            if row["clock"] == table.MADE_UP:
+                continue  # a stand-in; where the session was deleted, that is what there is to say
+            # The end of a prompt is told in any case: it may have left before.
+            if key in hidden or _is_question(entity, row) or (entity == "prompt" and not self._prompts):
+                found[key] = _NOTHING
+                continue
+            names, own = {
+                "session": (_SESSION, _OWN_SESSION),
+                "prompt": (_PROMPT, ("created_at",)),
+                "relation": (_RELATION, _OWN_RELATION),
+            }[entity]
+            payload = _payload(row, names, own)
+            if entity == "session":
+                payload["directory"] = travelling(row["directory"])
+            found[key] = _upsert(entity, key, row, payload)
+        return found
+
+    def _named(self, entity: str, keys: Sequence[str]) -> dict[str, Mutation]:
+        found: dict[str, Mutation] = {}
+        for key, row in table.named(self._store, entity, keys).items():
+            names = ("alias", "project", "created_at") if entity == "alias" else _PROJECT
+            payload: dict[str, Any] = {name: row[name] for name in names} | {OWN_BLOCK: {}}
+            project = row["project"] if entity == "alias" else row["name"]
+            if row["clock"] != table.MADE_UP:
+                found[key] = Mutation(entity, key, "upsert", project, payload, row["clock"])
+        return found
+
+    def _carried(self, entity: str, keys: Sequence[str]) -> dict[str, Mutation]:
+        rows = table.carried(self._store, [(entity, key) for key in keys])
+        return {
+            key: Mutation(entity, key, "upsert", row["project"], json.loads(row["payload"]), row["clock"])
+            for (_, key), row in rows.items()
+        }
+
+
+def travelling(directory: str) -> str:
+    """A directory as others may read it: below ``~``, without the name of whose home that is."""
+    home = os.path.expanduser("~").rstrip("/\\")  # noqa: PTH111 (Path.home may raise)
+    rest = directory.removeprefix(home)
+    inside = len(home) > 1 and rest != directory and rest[:1] in ("", "/", "\\")
+    return f"~{rest}" if inside else directory
+
+
+_PROJECT = ("name", "display_name", "origin", "created_at", "updated_at")
+_NOTHING = Mutation("", "", "upsert", "", {}, "")
+
+
+def _is_question(entity: str, row: Row) -> bool:
+    """A relation nobody judged yet is this machine's own question."""
+    return entity == "relation" and row["judgment_status"] == "pending"
+
+
+def _payload(row: Row, names: tuple[str, ...], own: tuple[str, ...]) -> dict[str, Any]:
+    payload = {name: to_engram(row[name]) if name in _TIMES else row[name] for name in names}
+    payload["project"] = row["given_project"]
+    payload[OWN_BLOCK] = {name: row[name] for name in own}
+    return payload
+
+
+def _upsert(entity: str, key: str, row: Row, payload: dict[str, Any]) -> Mutation:
+    return Mutation(entity, key, "upsert", row["project"], payload, row["clock"])
+
+
+def _withdrawal(key: str, row: Row) -> Mutation:
+    payload = {"sync_id": key, "project": row["project"], "deleted": True, OWN_BLOCK: {"withdrawn": True}}
+    return Mutation("observation", key, "delete", row["project"], payload, row["clock"])
+
+
+def _deletion(row: Row) -> Mutation:
+    """A tombstone, with the fields Engram asks of a deletion."""
+    entity, key = row["entity"], row["entity_key"]
+    name = "id" if entity == "session" else "sync_id"
+    payload: dict[str, Any] = {
+        name: key,
+        "project": row["project"],
+        "deleted": True,
+        "deleted_at": to_engram(row["deleted_at"]),
+        "hard_delete": bool(row["final"]),
+        OWN_BLOCK: {"deleted_at": row["deleted_at"], **({} if row["final"] else {"withdrawn": True})},
+    }
+    if row["session_id"]:
+        payload["session_id"] = row["session_id"]
+    return Mutation(entity, key, "delete", row["project"], payload, row["clock"])
+
+
+def _placed(mutation: Mutation, row: Row | dict[str, Any]) -> Mutation:
+    return Mutation(
+        mutation.entity,
+        mutation.entity_key,
+        mutation.op,
+        row["project"] or mutation.project,
+        mutation.payload,
+        mutation.clock,
+        row["occurred_at"],
+        row["seq"],
+    )

@@ -1,0 +1,262 @@
+"""Reads the payload of a row that arrived: redacted, checked, and in our columns.
+
+What comes out depends on the mutation alone, never on the time or the machine: every replica must read the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from engram_py.anchors.values import MOST_ANCHORS
+from engram_py.capture.redact import redact
+from engram_py.clock import parse_stamp
+from engram_py.errors import EngramError
+from engram_py.interchange.import_anchors import anchor_values
+from engram_py.interchange.import_file import moment_of
+from engram_py.interchange.import_ledger import EPOCH, session_key, without_nul
+from engram_py.interchange.values import (
+    ObservationIn,
+    OwnAnchor,
+    OwnObservation,
+    OwnSession,
+    PromptIn,
+    RelationIn,
+    SessionIn,
+)
+from engram_py.observations.relation_values import VERBS
+from engram_py.observations.validation import Prepared, clean_content, clean_line, prepare
+from engram_py.observations.values import SCOPES, TITLE_LIMIT_CHARS, Draft
+from engram_py.projects.names import normalize_project
+from engram_py.sync.merge import version_digest, version_owner
+from engram_py.sync.mutation import OWN_BLOCK, Mutation
+from engram_py.text.derived_terms import derived_terms
+from engram_py.times import to_text
+
+_MODES = ("shared", "project_owned")
+_MADE_TITLE_CHARS = 80
+_LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp() * 1000
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class UnreadableError(ValueError):
+    """A payload that is no row of its kind; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A row that arrived. ``columns`` are those replicas agree on, ``project`` the one it was given; ``own`` is False
+    for a row of Engram itself, which knows fewer columns. ``derived`` follows from the columns. ``number`` is the id it
+    has where it comes from, which only Engram tells."""
+
+    project: str
+    columns: dict[str, Any]
+    derived: dict[str, Any] = field(default_factory=dict)
+    number: object = None
+    anchors: tuple[dict[str, Any], ...] = ()
+    own: bool = True
+
+
+def read_observation(mutation: Mutation) -> Read:
+    row = _model(ObservationIn, mutation.payload)
+    block = mutation.payload.get(OWN_BLOCK)
+    own = _model(OwnObservation, block or {})
+    if not row.session_id or not row.content:
+        raise UnreadableError("payload.session_id or payload.content: missing")
+    new = _cleaned(lambda: _prepared(row, own))
+    at = _clock_time(mutation)
+    updated = _moment(own.updated_at, row.updated_at, own.created_at, row.created_at) or at
+    text = new.columns
+    derived = {name: text.pop(name) for name in ("terms", "content_hash")}
+    columns = {
+        **text,
+        "session_id": session_key(row.session_id),
+        "scope": new.scope or "project",
+        "pinned": int(row.pinned),
+        "revision_count": max(1, row.revision_count),
+        "duplicate_count": max(1, row.duplicate_count),
+        "last_seen_at": _moment(own.last_seen_at, row.last_seen_at) or updated,
+        "review_after": _moment(own.review_after, row.review_after),
+        "created_at": _moment(own.created_at, row.created_at) or updated,
+        "updated_at": updated,
+        "deleted_at": _moment(own.deleted_at, row.deleted_at),
+        "origin": own.origin,
+        "lifecycle": own.lifecycle,
+        "salience": own.salience,
+        "expires_at": _moment(own.expires_at),
+        "git_branch": _text(own.git_branch),
+        "git_commit": _text(own.git_commit),
+    }
+    return Read(_project(mutation, row.project), columns, derived, row.id, _anchors(block, updated), block is not None)
+
+
+def read_session(mutation: Mutation) -> Read:
+    row = _model(SessionIn, mutation.payload)
+    own = _model(OwnSession, mutation.payload.get(OWN_BLOCK) or {})
+    at = _clock_time(mutation)
+    started = _moment(own.started_at, row.started_at) or at
+    columns = {
+        "directory": _text(row.directory) or "",
+        "agent": _text(own.agent) or "",
+        "ownership_mode": row.ownership_mode if row.ownership_mode in _MODES else "shared",
+        "started_at": started,
+        "ended_at": _moment(own.ended_at, row.ended_at),
+        "summary": _text(row.summary),
+        "updated_at": _moment(own.updated_at, own.ended_at, row.ended_at) or started,
+    }
+    return Read(_project(mutation, row.project), columns)
+
+
+def read_prompt(mutation: Mutation) -> Read:
+    row = _model(PromptIn, mutation.payload)
+    block = mutation.payload.get(OWN_BLOCK) or {}
+    content = _text(row.content)
+    if not row.session_id or content is None:
+        raise UnreadableError("payload.session_id or payload.content: missing")
+    columns = {
+        "session_id": session_key(row.session_id),
+        "content": content,
+        "created_at": _moment(block.get("created_at"), row.created_at) or _clock_time(mutation),
+    }
+    return Read(_project(mutation, row.project), columns, {"terms": derived_terms(content)}, row.id)
+
+
+# What a verdict says in somebody's words.
+SAID = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id")
+
+
+def read_relation(mutation: Mutation) -> Read:
+    row = _model(RelationIn, mutation.payload)
+    block = mutation.payload.get(OWN_BLOCK) or {}
+    if row.relation not in (*VERBS, "pending"):
+        raise UnreadableError(f"payload.relation: {row.relation[:40]!r} is no verdict")
+    updated = _moment(block.get("updated_at"), row.updated_at, row.created_at) or _clock_time(mutation)
+    columns = {
+        **row.model_dump(include={"source_id", "target_id", "relation", "confidence", "judgment_status"}),
+        **{name: _text(getattr(row, name)) for name in SAID},
+        "superseded_at": _moment(block.get("superseded_at"), row.superseded_at),
+        "created_at": _moment(block.get("created_at"), row.created_at) or updated,
+        "updated_at": updated,
+    }
+    project = mutation.payload.get("project")
+    return Read(_project(mutation, project if isinstance(project, str) else None), columns)
+
+
+def read_version(mutation: Mutation) -> tuple[str, str, dict[str, str]]:
+    """The observation, the digest, and the text of an older version, as they are kept."""
+    owner, digest = version_owner(mutation.entity_key)
+    title, content, at = (_string(mutation.payload, name) for name in ("title", "content", "created_at"))
+    if not owner or version_digest(at, title, content) != digest:
+        raise UnreadableError("entity_key: not the name of this text")
+    clean = _cleaned(lambda: clean_line("title", without_nul(title), limit=TITLE_LIMIT_CHARS)[0])
+    text = _cleaned(lambda: clean_content(without_nul(content))[0])
+    moment = moment_of(at) or _clock_time(mutation)
+    # What redaction changed has the name of what is kept, or nobody could be told of it.
+    return owner, version_digest(moment, clean, text), {"title": clean, "content": text, "at": moment}
+
+
+def read_name(mutation: Mutation) -> dict[str, str]:
+    """The columns of a project or an alias."""
+    at = _clock_time(mutation)
+    created = _moment(mutation.payload.get("created_at")) or at
+    if mutation.entity == "alias":
+        project = _known_name(_string(mutation.payload, "project"))
+        return {"alias": _known_name(mutation.entity_key), "project": project, "created_at": created}
+    display = mutation.payload.get("display_name")
+    return {
+        "name": _known_name(mutation.entity_key),
+        "display_name": (_text(display) if isinstance(display, str) else None) or mutation.entity_key,
+        "origin": _text(mutation.payload.get("origin")) or "agent",
+        "created_at": created,
+        "updated_at": _moment(mutation.payload.get("updated_at")) or created,
+    }
+
+
+def deletion_time(mutation: Mutation) -> str:
+    block = mutation.payload.get(OWN_BLOCK) or {}
+    return _moment(block.get("deleted_at"), mutation.payload.get("deleted_at")) or _clock_time(mutation)
+
+
+def _prepared(row: ObservationIn, own: OwnObservation) -> Prepared:
+    content, title = without_nul(row.content), without_nul(row.title)
+    if not title.strip():  # older Engrams accepted rows without a title
+        title = " ".join(clean_content(content)[0].split())[:_MADE_TITLE_CHARS]
+    elif len(title) > TITLE_LIMIT_CHARS:
+        title = redact(title[: 4 * TITLE_LIMIT_CHARS]).text[:TITLE_LIMIT_CHARS]
+    return prepare(
+        Draft(
+            title,
+            content,
+            row.type or "manual",
+            scope=row.scope if row.scope in SCOPES else "project",
+            topic_key=row.topic_key,
+            aliases=tuple((own.aliases or "").split("; ")),
+            tool_name=without_nul(row.tool_name) or None,
+        )
+    )
+
+
+def _anchors(block: Any, updated: str) -> tuple[dict[str, Any], ...]:
+    offered = (block or {}).get("anchors") or []
+    if not isinstance(offered, list):
+        raise UnreadableError("payload.engram_py.anchors: not a list")
+    read = [anchor_values(_model(OwnAnchor, one), updated) for one in offered[:MOST_ANCHORS]]
+    return tuple(values for values in read if values is not None)
+
+
+def _model(kind: type[_Model], value: object) -> _Model:
+    try:
+        return kind.model_validate(value)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part)[:40] for part in first["loc"])
+        raise UnreadableError(f"payload.{where}: {first['msg']}") from None
+
+
+def _cleaned(action: Callable[[], Any]) -> Any:
+    try:
+        return action()
+    except EngramError as exc:
+        raise UnreadableError(exc.message) from None
+
+
+def _project(mutation: Mutation, named: str | None) -> str:
+    return _known_name(named or mutation.project)
+
+
+def _known_name(name: str) -> str:
+    return str(_cleaned(lambda: normalize_project(name)))
+
+
+def _string(payload: dict[str, Any], name: str) -> str:
+    value = payload.get(name)
+    if not isinstance(value, str):
+        raise UnreadableError(f"payload.{name}: missing, or not a text")
+    return value
+
+
+def _text(text: Any) -> str | None:
+    """A text without its secrets, None for an empty one."""
+    if not isinstance(text, str) or not without_nul(text).strip():
+        return None
+    return str(_cleaned(lambda: clean_content(without_nul(text))[0]))
+
+
+def _moment(*texts: Any) -> str | None:
+    """The first of the texts that names a time."""
+    for text in texts:
+        moment = moment_of(text) if isinstance(text, str) else None
+        if moment is not None:
+            return moment
+    return None
+
+
+def _clock_time(mutation: Mutation) -> str:
+    milliseconds = parse_stamp(mutation.clock).milliseconds
+    if not 0 < milliseconds < _LATEST:
+        return EPOCH
+    return to_text(datetime.fromtimestamp(milliseconds / 1000, UTC))

@@ -1,0 +1,179 @@
+"""What follows from a batch: rows whose project has another name now, topics held twice, rows that waited.
+
+None of it gives a row a clock of this machine's: it follows from the rows alone, so every replica comes to the same.
+"""
+
+from __future__ import annotations
+
+import json
+
+from engram_py.clock import consequence
+from engram_py.database.store import Row, Store
+from engram_py.sync.merge import Contender, Names, topic_holder, version_digest, version_key
+from engram_py.sync.mutation import Mutation
+from engram_py.sync.replica import table
+from engram_py.sync.replica.batch import Batch
+from engram_py.sync.replica.older_texts import add_version
+
+# But for those that were replaced while it was personal.
+_OLDER_TEXTS = """
+select created_at, title, content from observation_versions where observation_id = :id and digest not like '-%'
+"""
+
+
+def known_names(store: Store) -> Names:
+    rows = store.rows("select alias, project, clock from sync_aliases")
+    return Names((row["alias"], row["project"], row["clock"]) for row in rows)
+
+
+def note_aliases(store: Store) -> None:
+    """Note the aliases that were given here since, as they were given."""
+    store.execute(
+        """
+        insert or replace into sync_aliases (alias, project, created_at, clock)
+        select here.alias, here.project, here.created_at, here.clock
+        from project_aliases as here left join sync_aliases as given using (alias)
+        where given.clock is null or given.clock < here.clock
+        """
+    )
+
+
+def _name_versions(batch: Batch) -> None:
+    """Give the versions that have none their digest, and tell the others of them."""
+    store = batch.store
+    rows = store.rows(
+        """
+        select v.*, observations.sync_id, observations.project, observations.scope
+        from observation_versions as v join observations on observations.id = v.observation_id
+        where v.digest is null
+        """
+    )
+    for row in rows:
+        digest = version_digest(row["created_at"], row["title"], row["content"])
+        same = "select 1 from observation_versions where observation_id = :id and digest = :digest"
+        if store.row(same, id=row["observation_id"], digest=digest):
+            store.execute("delete from observation_versions where id = :id", id=row["id"])
+        else:
+            store.update("observation_versions", {"id": row["id"]}, {"digest": digest})
+        if row["scope"] != "personal":
+            key = version_key(row["sync_id"], digest)
+            batch.queue("version", key, "upsert", project=row["project"], clock=row["clock"])
+        batch.renumbered.add(row["observation_id"])
+
+
+def settle(batch: Batch) -> None:
+    """Bring the memory to what follows from its rows."""
+    if batch.aliased:
+        _settle_names(batch)
+    _name_versions(batch)  # before topics are settled: older texts move by their names
+    for project, scope, topic_key in sorted(batch.topics):
+        name = batch.names.canonical(project)
+        values = {"project": name, "scope": scope, "topic_key": topic_key}
+        holders = batch.store.rows(table.HOLDERS, **values)
+        if len(holders) > 1:
+            _settle_topic(batch, holders)
+    for row_id in sorted(batch.renumbered):
+        table.renumber(batch.store, row_id)
+
+
+def _settle_topic(batch: Batch, holders: list[Row]) -> None:
+    """The text written last stays live; the others are its versions, their rows soft-deleted."""
+    contenders = {row["id"]: Contender(row["id"], row["sync_id"], row["updated_at"], row["clock"]) for row in holders}
+    winner = topic_holder(contenders.values())
+    for row in holders:
+        if row["id"] == winner.id:
+            continue
+        # What the row becomes follows from its own state and the winner's moment: another outcome has another clock.
+        clock = consequence(max(winner.clock, row["clock"]), f"{row['clock']} {winner.sync_id} {winner.updated_at}")
+        texts = [(row["updated_at"], row["title"], row["content"])]
+        texts += [(one[0], one[1], one[2]) for one in batch.store.rows(_OLDER_TEXTS, id=row["id"])]
+        for text in texts:
+            add_version(batch, winner.id, winner.sync_id, text, clock=clock)
+        values = {"deleted_at": winner.updated_at, "clock": clock}
+        batch.store.update("observations", {"id": row["id"]}, values)
+        batch.queue("observation", row["sync_id"], "upsert", project=row["project"], clock=clock)
+
+
+def _settle_names(batch: Batch) -> None:
+    names = batch.names = known_names(batch.store)
+    for entity in table.OWNED:
+        _rename_rows(batch, entity)
+    _rename_aliases(batch)
+    for name, project in sorted(names.moved.items()):
+        sql = "update project_identities set project = :project where project = :name"
+        batch.store.execute(sql, project=batch.project(project), name=name)
+        batch.store.execute("delete from projects where name = :name", name=name)
+    targets = json.dumps(sorted(set(names.moved.values())))
+    for row in batch.store.rows(table.TOPIC_CLASHES, projects=targets):
+        batch.topics.add((row["project"], row["scope"], row["topic_key"]))
+
+
+def _rename_rows(batch: Batch, entity: str) -> None:
+    name, column = table.TABLES[entity]
+    # Those moved before, by the name they were given: their alias may mean another project now.
+    sql = f"""
+    select t.{column} as key, t.project, t.clock, sync_renamed.project as given, sync_renamed.clock as moved_at
+    from sync_renamed join {name} as t on t.{column} = sync_renamed.entity_key
+    where sync_renamed.entity = :entity
+    """
+    for row in batch.store.rows(sql, entity=entity):
+        if row["moved_at"] == row["clock"]:
+            _rename(batch, entity, row, row["given"])
+    for old in sorted(batch.names.moved):
+        rows = batch.store.rows(f"select {column} as key, project, clock from {name} where project = :old", old=old)
+        for row in rows:
+            batch.renamed(entity, row["key"], old, row["clock"])
+            _rename(batch, entity, row, old)
+
+
+def _rename(batch: Batch, entity: str, row: Row, given: str) -> None:
+    project = batch.project(batch.names.canonical(given))
+    if project == row["project"]:
+        return
+    name, column = table.TABLES[entity]
+    batch.store.update(name, {column: row["key"]}, {"project": project})
+    if row["clock"] != table.MADE_UP:
+        # A folder of chunks has the row, and whoever reads it there comes to the same project; a server files it anew.
+        sql = "select source from sync_mutations where entity = :entity and entity_key = :key"
+        source = batch.store.value(sql, entity=entity, key=row["key"]) or ""
+        kept = source if source.startswith("git:") else ""
+        batch.queue(entity, row["key"], "upsert", project=project, clock=row["clock"], source=kept)
+
+
+def _rename_aliases(batch: Batch) -> None:
+    """``project_aliases`` again, from all that were given: each leads to its project in one step."""
+    batch.store.execute("delete from project_aliases")
+    for row in batch.store.rows("select * from sync_aliases"):
+        project = batch.names.canonical(row["alias"])
+        if project != row["alias"]:
+            values = {"alias": row["alias"], "project": batch.project(project)}
+            batch.store.insert("project_aliases", values | {"created_at": row["created_at"], "clock": row["clock"]})
+
+
+def waiting_for(store: Store, sync_ids: set[str]) -> list[tuple[int, str, Mutation]]:
+    """Mutations set aside until one of these observations was here: their row, their source, and themselves."""
+    sql = """
+    select * from sync_apply_deferred
+    where waits_for <> '' and waits_for in (select value from json_each(:ids)) and apply_status = 'deferred'
+    order by id
+    """
+    return [_waiting(row) for row in store.rows(sql, ids=json.dumps(sorted(sync_ids)))]
+
+
+def all_waiting(store: Store) -> list[tuple[int, str, Mutation]]:
+    sql = "select * from sync_apply_deferred where apply_status = 'deferred' order by id"
+    return [_waiting(row) for row in store.rows(sql)]
+
+
+def _waiting(row: Row) -> tuple[int, str, Mutation]:
+    mutation = Mutation(
+        row["entity"],
+        row["entity_key"],
+        row["op"],
+        row["project"],
+        json.loads(row["payload"]),
+        row["clock"],
+        row["first_seen_at"],
+        row["remote_seq"] or 0,
+    )
+    return row["id"], row["target_key"], mutation

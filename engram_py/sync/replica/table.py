@@ -1,0 +1,211 @@
+"""SQL of replication: rows as they travel, the queue read by targets, and what waits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from engram_py.database.store import Row, Store
+
+# Where each kind lives, and the column that is the same on every machine.
+TABLES = {
+    "session": ("sessions", "id"),
+    "observation": ("observations", "sync_id"),
+    "prompt": ("user_prompts", "sync_id"),
+    "relation": ("memory_relations", "sync_id"),
+    "project": ("projects", "name"),
+    "alias": ("project_aliases", "alias"),
+}
+# The kinds that belong to a project, and move with its name.
+OWNED = ("session", "observation", "prompt", "relation")
+
+# Everything after the cursor that did not come from where it would go.
+QUEUED = """
+select seq, entity, entity_key, op, project, clock, occurred_at
+from sync_mutations
+where seq > :after and (source = '' or source <> :towards)
+  and (:projects is null or project in (select value from json_each(:projects)))
+order by seq
+limit :limit
+"""
+
+_GIVEN = """coalesce(
+    (select project from sync_renamed
+     where entity = '{entity}' and entity_key = t.{key} and clock = t.clock), t.project) as given_project"""
+
+OUTGOING = {
+    entity: f"select t.*, {_GIVEN.format(entity=entity, key=key)} from {table} as t"
+    f" where t.{key} in (select value from json_each(:keys))"
+    for entity, (table, key) in TABLES.items()
+    if entity in OWNED
+}
+
+# A session of which nothing but its name is known here: clock zero.
+MADE_UP = "000000000000-0000-"
+
+VERSIONS = """
+select observations.sync_id, observations.scope, v.digest, v.title, v.content, v.created_at, v.clock
+from json_each(:keys) as wanted
+join observations on observations.sync_id = wanted.value ->> 0
+join observation_versions as v on v.observation_id = observations.id and v.digest = wanted.value ->> 1
+"""
+
+# Every row that is shared, a thousand at a time, in the order of its key.
+_PAGE = "select {key} as key from {table} where {key} > :after and {where} order by {key} limit :limit"
+_IN_PROJECTS = "(:projects is null or project in (select value from json_each(:projects)))"
+PAGES = {
+    "session": _PAGE.format(key="id", table="sessions", where=f"clock <> '{MADE_UP}' and {_IN_PROJECTS}"),
+    "observation": _PAGE.format(key="sync_id", table="observations", where=f"scope <> 'personal' and {_IN_PROJECTS}"),
+    "prompt": _PAGE.format(key="sync_id", table="user_prompts", where=_IN_PROJECTS),
+    "relation": _PAGE.format(
+        key="sync_id",
+        table="memory_relations",
+        where=f"judgment_status <> 'pending' and {_IN_PROJECTS} and "
+        + " and ".join(
+            f"""({end} like 'entity:%' or exists (
+                select 1 from observations where sync_id = memory_relations.{end} and scope <> 'personal'))"""
+            for end in ("source_id", "target_id")
+        ),
+    ),
+}
+
+VERSION_NAMES = f"""
+select observations.sync_id, v.digest
+from observation_versions as v
+join observations on observations.id = v.observation_id
+where scope <> 'personal' and v.digest not like '-%' and {_IN_PROJECTS}
+"""
+
+PERSONAL_ENDS = """
+select r.sync_id
+from memory_relations as r
+where r.sync_id in (select value from json_each(:keys)) and exists (
+    select 1 from observations where sync_id in (r.source_id, r.target_id) and scope = 'personal'
+)
+"""
+
+TOPIC_CLASHES = """
+select project, scope, topic_key
+from observations
+where deleted_at is null and topic_key is not null and project in (select value from json_each(:projects))
+group by project, scope, topic_key
+having count(*) > 1
+"""
+
+HOLDERS = """
+select * from observations
+where topic_key = :topic_key and project = :project and scope = :scope and deleted_at is null
+order by sync_id
+"""
+
+
+def queued(store: Store, *, after: int, towards: str, projects: Sequence[str] | None, limit: int) -> list[Row]:
+    names = None if projects is None else json.dumps(list(projects))
+    return store.rows(QUEUED, after=after, towards=towards, projects=names, limit=limit)
+
+
+def newest_seq(store: Store) -> int:
+    return int(store.value("select coalesce(max(seq), 0) from sync_mutations"))
+
+
+def outgoing(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:
+    _, key = TABLES[entity]
+    return {row[key]: row for row in store.rows(OUTGOING[entity], keys=json.dumps(list(keys)))}
+
+
+def named(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:
+    """Rows of projects and aliases as they were given."""
+    table, key = ("sync_aliases", "alias") if entity == "alias" else TABLES[entity]
+    sql = f"select * from {table} where {key} in (select value from json_each(:keys))"
+    return {row[key]: row for row in store.rows(sql, keys=json.dumps(list(keys)))}
+
+
+def versions(store: Store, keys: Sequence[tuple[str, str]]) -> list[Row]:
+    """Versions by observation and digest."""
+    return store.rows(VERSIONS, keys=json.dumps(list(keys)))
+
+
+def carried(store: Store, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Row]:
+    sql = """
+    select * from sync_carried
+    where (entity, entity_key) in (select value ->> 0, value ->> 1 from json_each(:keys))
+    """
+    return {(row["entity"], row["entity_key"]): row for row in store.rows(sql, keys=json.dumps(list(keys)))}
+
+
+def tombstones(store: Store, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Row]:
+    sql = """
+    select * from tombstones
+    where (entity, entity_key) in (select value ->> 0, value ->> 1 from json_each(:keys))
+    """
+    return {(row["entity"], row["entity_key"]): row for row in store.rows(sql, keys=json.dumps(list(keys)))}
+
+
+def withdrawn(store: Store, sync_ids: Sequence[str]) -> dict[str, Row]:
+    sql = "select * from sync_withdrawn where sync_id in (select value from json_each(:ids))"
+    return {row["sync_id"]: row for row in store.rows(sql, ids=json.dumps(list(sync_ids)))}
+
+
+def private(store: Store, entity: str, keys: Sequence[str]) -> list[str]:
+    """Which of these must never leave, although they are gone."""
+    sql = """
+    select entity_key from sync_private
+    where entity = :entity and entity_key in (select value from json_each(:keys))
+    """
+    return [row[0] for row in store.rows(sql, entity=entity, keys=json.dumps(list(keys)))]
+
+
+def with_personal_ends(store: Store, keys: Sequence[str]) -> set[str]:
+    return {row[0] for row in store.rows(PERSONAL_ENDS, keys=json.dumps(list(keys)))}
+
+
+def page(store: Store, entity: str, *, after: str, projects: Sequence[str] | None, limit: int) -> list[str]:
+    names = None if projects is None else json.dumps(list(projects))
+    return [row[0] for row in store.rows(PAGES[entity], after=after, projects=names, limit=limit)]
+
+
+def version_names(store: Store, projects: Sequence[str] | None) -> list[tuple[str, str]]:
+    """Observation and digest of every older text that may be shared."""
+    names = None if projects is None else json.dumps(list(projects))
+    return [(row[0], row[1]) for row in store.rows(VERSION_NAMES, projects=names)]
+
+
+def enqueue(store: Store, row: dict[str, Any]) -> None:
+    store.insert("sync_mutations", row, replace=True)
+
+
+def renumber(store: Store, observation_id: int) -> None:
+    """Number an observation's versions in the order of their texts' moments. Costs one pass over them."""
+    rows = store.rows(
+        "select id, version from observation_versions where observation_id = :id order by created_at, digest",
+        id=observation_id,
+    )
+    wrong = [(place, row["id"]) for place, row in enumerate(rows, 1) if row["version"] != place]
+    # By way of negative numbers: they are unique at every moment.
+    for place, row_id in wrong:
+        store.execute("update observation_versions set version = :place where id = :id", place=-place, id=row_id)
+    if wrong:
+        sql = "update observation_versions set version = -version where observation_id = :id and version < 0"
+        store.execute(sql, id=observation_id)
+
+
+def add_version(
+    store: Store, observation_id: int, *, digest: str, title: str, content: str, at: str, clock: str
+) -> bool:
+    """Add an older text unless it is there; whether it was added. The caller renumbers."""
+    cursor = store.execute(
+        """
+        insert into observation_versions (observation_id, version, title, content, created_at, clock, digest)
+        select :id, coalesce(max(version), 0) + 1, :title, :content, :at, :clock, :digest
+        from observation_versions where observation_id = :id
+        having not exists (select 1 from observation_versions where observation_id = :id and digest = :digest)
+        """,
+        id=observation_id,
+        digest=digest,
+        title=title,
+        content=content,
+        at=at,
+        clock=clock,
+    )
+    return cursor.rowcount > 0

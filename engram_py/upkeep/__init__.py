@@ -1,0 +1,1 @@
+"""Upkeep: the doctor, backups, and rebuilding what is derived."""

@@ -1,0 +1,81 @@
+"""Backups of the whole memory, and the way back."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from engram_py.database import backup, filesystem, health
+from engram_py.database.backup import Progress
+from engram_py.database.store import Store
+from engram_py.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreIOError
+from engram_py.times import Clock
+from engram_py.upkeep.values import Backup, Restored
+
+FOLDER = "backups"
+
+_TABLES_OF_A_MEMORY = ("observations", "user_prompts", "sessions", "projects")
+
+
+class Backups:
+    """Makes backups of an open memory."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def create(self, target: Path | None = None, *, label: str = "", progress: Progress | None = None) -> Backup:
+        """A checked copy, by default ``backups/engram-<UTC time>.db`` in the data directory.
+
+        Raises InvalidBackupError when ``target`` exists, StoreDamagedError when the memory is not sound (no copy
+        of it is kept), StoreError when the copy cannot be written.
+        """
+        path = target or self._free_name(label)
+        try:
+            if path.exists():
+                raise InvalidBackupError(str(path), "the file exists already")
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as exc:
+            raise StoreIOError(str(path), exc.strerror or str(exc)) from exc
+        backup.copy_to(self._store, path, progress)
+        try:
+            observations = backup.check_backup(path)
+        except InvalidBackupError as exc:
+            path.unlink(missing_ok=True)
+            raise StoreDamagedError(str(self._store.path), exc.reason) from exc
+        return Backup(str(path), path.stat().st_size, observations)
+
+    def list(self) -> tuple[Path, ...]:
+        return tuple(sorted((self._store.path.parent / FOLDER).glob("*.db")))
+
+    def _free_name(self, label: str) -> Path:
+        stem = f"engram-{self._clock():%Y%m%dT%H%M%S%fZ}" + (f"-{label}" if label else "")
+        return filesystem.free_name(self._store.path.parent / FOLDER / f"{stem}.db")
+
+
+def restore(data_dir: Path, source: Path, *, clock: Clock, progress: Progress | None = None) -> Restored:
+    """Put a backup in the place of the memory in ``data_dir``. What was there is kept, as a backup or set aside.
+
+    Works when the present file is damaged, and while other processes have a sound one open.
+
+    Raises InvalidBackupError before anything is changed.
+    """
+    observations = backup.check_backup(source)
+    path = filesystem.prepare_data_dir(data_dir)
+    try:
+        kept = _back_up_present(data_dir, clock)
+    except (StoreDamagedError, StoreForeignError):
+        kept = backup.set_aside(path, f"damaged-{clock():%Y%m%dT%H%M%SZ}")
+    with contextlib.closing(Store.open(data_dir)) as store:
+        backup.copy_from(store, source, progress)
+        if health.index_damage(store):
+            health.rebuild_indexes(store)
+    return Restored(str(source), str(path), observations, str(kept) if kept else None)
+
+
+def _back_up_present(data_dir: Path, clock: Clock) -> Path | None:
+    """A backup of the memory that is about to be replaced, None when it holds nothing."""
+    with contextlib.closing(Store.open(data_dir)) as store:
+        if not any(store.value(f"select 1 from {table} limit 1") for table in _TABLES_OF_A_MEMORY):
+            return None
+        return Path(Backups(store, clock).create(label="before-restore").path)

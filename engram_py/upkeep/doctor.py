@@ -1,0 +1,255 @@
+"""Looks after the file: what is wrong, what to do, and with ``fix`` the repair of what is derived."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from engram_py.clock import parse_stamp
+from engram_py.database import filesystem, health, journal_table
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import InvalidArgumentError, StoreError
+from engram_py.projects.identities import Identities
+from engram_py.sync.autosync.settings import CloudSettings
+from engram_py.sync.autosync.table import is_used
+from engram_py.upkeep.backups import Backups
+from engram_py.upkeep.engram_checks import SAME, EngramChecks
+from engram_py.upkeep.hook_check import hooks_check
+from engram_py.upkeep.reindex import reindex_notes
+from engram_py.upkeep.values import Check, CheckResult, Report
+from engram_py.upkeep.vector_check import examined
+from engram_py.vectors.vectors import Vectors
+
+LOW_DISK_BYTES = 100 * 1024 * 1024
+NO_DISK_BYTES = 10 * 1024 * 1024
+LARGE_WAL_BYTES = 256 * 1024 * 1024
+_CLOCK_SLACK_SECONDS = 86_400
+
+
+class Doctor:
+    """Diagnoses the database. Reads only, unless asked to fix."""
+
+    def __init__(
+        self, store: Store, journal: Journal, backups: Backups, vectors: Vectors, cloud: CloudSettings | None = None
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._backups = backups
+        self._vectors = vectors
+        self._cloud = cloud or CloudSettings()
+        self._identities = Identities(store, journal)
+        self._engram = EngramChecks(store, self._identities, journal.moment)
+
+    @property
+    def _checks(self) -> dict[str, Callable[[], Check]]:
+        return {
+            "integrity": self._integrity,
+            "schema": self._schema,
+            "search_index": self._search_index,
+            "orphans": self._orphans,
+            "projects": self._projects,
+            "permissions": self._permissions,
+            "free_disk": self._free_disk,
+            "write_lock": self._write_lock,
+            "sync_queue": self._sync_queue,
+            "clock": self._clock_check,
+            "vectors": self._vectors_check,
+            "hooks": self._hooks,
+            "sync": self._sync,
+        }
+
+    def check_ids(self, *, engram: bool = False) -> tuple[str, ...]:
+        """The names of the checks; ``engram``: and those of Engram's."""
+        return (*self._checks, *self._engram.checks, *SAME) if engram else tuple(self._checks)
+
+    def examine(self, *, check: str | None = None, fix: bool = False, engram: bool = False) -> Report:
+        """All checks, or one. ``fix`` backs the file up, repairs what is derived, and checks again.
+
+        Each check of Engram's can be asked for by its name; ``engram``: all of them are in the report as well.
+
+        Raises InvalidArgumentError for a check that does not exist.
+        """
+        if check is not None and check not in self.check_ids(engram=True):
+            raise InvalidArgumentError("check", check, expected=f"one of {', '.join(self._checks)}")
+        wanted = [check] if check else self.check_ids(engram=engram)
+        found = [self._run(name) for name in wanted]
+        broken = [one for one in found if one.fixable and one.result != "ok"]
+        backup = None
+        if fix and broken:
+            backup = self._backups.create(label="before-fix").path
+            self._repair({SAME.get(one.check_id, one.check_id) for one in broken})
+            repaired = {one.check_id: replace(self._run(one.check_id), fixed=True) for one in broken}
+            found = [repaired.get(one.check_id, one) for one in found]
+        results = {one.result for one in found}
+        status: CheckResult = "error" if "error" in results else "warning" if "warning" in results else "ok"
+        return Report(status, str(self._store.path), tuple(found), backup)
+
+    def _run(self, name: str) -> Check:
+        try:
+            if name in SAME:
+                return replace(self._checks[SAME[name]](), check_id=name)
+            return (self._checks | self._engram.checks)[name]()
+        except StoreError as exc:  # damaged, locked or full: a finding, and no reason to leave out the others
+            return Check(name, "error", exc.message, {"error_code": exc.code}, exc.hint)
+
+    def _repair(self, broken: set[str]) -> None:
+        if {"search_index", "schema"} & broken:
+            health.rebuild_indexes(self._store)
+        with self._store.transaction():
+            if "orphans" in broken:
+                self._adopt_orphans()
+            if "projects" in broken:
+                for row in self._store.rows(health.UNLISTED_PROJECTS):
+                    self._identities.create(row[0])
+        if "permissions" in broken:
+            for path in self._private_paths():
+                filesystem.tighten(path)
+
+    def _adopt_orphans(self) -> None:
+        now = self._journal.now()
+        for row in self._store.rows(health.ORPHANED_OBSERVATIONS):
+            if self._store.row("select 1 from sessions where id = :id", id=row["session_id"]) is None:
+                clock = self._journal.stamp()
+                values = {"id": row["session_id"], "project": row["project"], "directory": "(recovered)"}
+                self._store.insert("sessions", values | {"started_at": now, "updated_at": now, "clock": clock})
+                self._journal.changed("session", row["session_id"], project=row["project"], clock=clock)
+        states = [(row, "orphaned") for row in self._store.rows(health.LOOSE_RELATIONS)]
+        for row in self._store.rows(health.WHOLE_AGAIN_RELATIONS):
+            states.append((row, "pending" if row["relation"] == "pending" else "judged"))
+        for row, state in states:
+            clock = self._journal.stamp()
+            values = {"judgment_status": state, "updated_at": now, "clock": clock}
+            self._store.update("memory_relations", {"id": row["id"]}, values)
+            self._journal.changed("relation", row["sync_id"], project=row["project"], clock=clock)
+
+    # --- the checks --------------------------------------------------------------------------------------
+
+    def _integrity(self) -> Check:
+        found = health.integrity(self._store)
+        if not found:
+            return Check("integrity", "ok", "the file is sound")
+        step = "run `engram restore BACKUP` with an earlier backup; it keeps the damaged file"
+        return Check("integrity", "error", f"{len(found)} problem(s): {found[0]}", {"problems": found}, step)
+
+    def _schema(self) -> Check:
+        missing = health.missing_triggers(self._store)
+        if not missing:
+            return Check("schema", "ok", "every trigger is there")
+        step = "run `engram doctor --fix` to make them again and rebuild the index"
+        message = f"missing triggers: {', '.join(missing)}; new memory would be saved but not found"
+        return Check("schema", "error", message, {"missing": missing}, step, fixable=True)
+
+    def _search_index(self) -> Check:
+        step = "run `engram doctor --fix` to rebuild the index"
+        damage = health.index_damage(self._store)
+        if damage:
+            return Check("search_index", "error", "; ".join(damage), {"damage": damage}, step, fixable=True)
+        drift = health.index_drift(self._store)
+        if not any(missing or extra for missing, extra in drift.values()):
+            return self._index_age()
+        parts = [
+            f"{name}: not there" if missing < 0 else f"{name}: {missing} row(s) missing, {extra} too many"
+            for name, (missing, extra) in drift.items()
+        ]
+        return Check("search_index", "error", "; ".join(parts), {"drift": drift}, step, fixable=True)
+
+    def _index_age(self) -> Check:
+        said = reindex_notes(self._store)
+        if not said:
+            return Check("search_index", "ok", "the search index agrees with the tables")
+        return Check("search_index", "warning", "; ".join(said), {}, "run `engram reindex`")
+
+    def _orphans(self) -> Check:
+        observations = self._store.rows(health.ORPHANED_OBSERVATIONS)
+        relations = self._store.rows(health.LOOSE_RELATIONS)
+        whole = self._store.rows(health.WHOLE_AGAIN_RELATIONS)
+        orphaned = self._store.rows(health.ORPHANED_RELATIONS)
+        said = {
+            "observation(s) without a session": observations,
+            "relation(s) without an end": relations,
+            "orphaned relation(s) whose ends are both here": whole,
+            "orphaned relation(s) to a memory that never arrived": orphaned,
+        }
+        message = ", ".join(f"{len(rows)} {what}" for what, rows in said.items() if rows)
+        if not message:
+            return Check("orphans", "ok", "every row has what it depends on")
+        evidence = {"observations": [row["id"] for row in observations[:20]], "relations": len(relations)}
+        evidence |= {"whole_again": len(whole), "orphaned": [row["sync_id"] for row in orphaned[:20]]}
+        fixable = bool(observations or relations or whole)
+        steps = [
+            "run `engram doctor --fix`: sessions are made again, relations get the state their ends have"
+        ] * fixable
+        if orphaned:
+            steps.append(
+                "import the memory they came from again (`engram import --from engram`, `engram sync --import`)"
+            )
+        return Check("orphans", "warning", message, evidence, "\n".join(steps), fixable=fixable)
+
+    def _projects(self) -> Check:
+        unlisted = [row[0] for row in self._store.rows(health.UNLISTED_PROJECTS)]
+        if not unlisted:
+            return Check("projects", "ok", "every row's project is listed")
+        message = f"not in the list of projects: {', '.join(unlisted[:5])}"
+        return Check("projects", "warning", message, {"projects": unlisted}, "run `engram doctor --fix`", fixable=True)
+
+    def _permissions(self) -> Check:
+        if os.name != "posix":
+            return Check("permissions", "ok", "not checked on this platform")
+        modes = {str(path): path.stat().st_mode & 0o777 for path in self._private_paths()}
+        loose = {path: oct(mode) for path, mode in modes.items() if mode & 0o077}
+        if not loose:
+            return Check("permissions", "ok", "readable by you alone")
+        message = f"others may read {', '.join(loose)}"
+        return Check("permissions", "warning", message, loose, "run `engram doctor --fix`", fixable=True)
+
+    def _private_paths(self) -> list[Path]:
+        return [self._store.path.parent, *filesystem.database_files(self._store.path)]
+
+    def _free_disk(self) -> Check:
+        free = shutil.disk_usage(self._store.path.parent).free
+        evidence = {"free_bytes": free}
+        size = f"{free / 1024 / 1024:,.0f} MB free"
+        if free < NO_DISK_BYTES:
+            return Check("free_disk", "error", size, evidence, "free some disk space: the next save may fail")
+        if free < LOW_DISK_BYTES:
+            return Check("free_disk", "warning", size, evidence, "free some disk space")
+        return Check("free_disk", "ok", size, evidence)
+
+    def _write_lock(self) -> Check:
+        with self._store.transaction():
+            pass
+        wal = self._store.path.with_name(self._store.path.name + "-wal")
+        size = wal.stat().st_size if wal.exists() else 0
+        if size > LARGE_WAL_BYTES:
+            step = "close programs that hold the database open for reading; the next write then shrinks it"
+            return Check("write_lock", "warning", f"the write-ahead log has {size:,} bytes", {"wal_bytes": size}, step)
+        return Check("write_lock", "ok", "the file can be written", {"wal_bytes": size})
+
+    def _sync_queue(self) -> Check:
+        size = journal_table.queue_size(self._store)
+        shared = f"{size} row(s) would be told to a new machine" if is_used(self._store) else "nothing syncs"
+        return Check("sync_queue", "ok", shared, {"mutations": size})
+
+    def _clock_check(self) -> Check:
+        mark = journal_table.get_meta(self._store, "clock")
+        ahead = parse_stamp(mark).milliseconds / 1000 - self._journal.moment().timestamp() if mark else 0.0
+        if ahead > _CLOCK_SLACK_SECONDS:
+            step = "set this machine's clock; until then new rows are ordered by counting on from that moment"
+            message = f"the newest change is dated {ahead / 86_400:.1f} days in the future"
+            return Check("clock", "warning", message, {"seconds_ahead": round(ahead)}, step)
+        return Check("clock", "ok", "no change is dated in the future")
+
+    def _hooks(self) -> Check:
+        return hooks_check(self._store.path.parent, self._journal.moment())
+
+    def _sync(self) -> Check:
+        from engram_py.sync.autosync.status import sync_check
+
+        return sync_check(self._store, self._cloud, self._journal.moment())
+
+    def _vectors_check(self) -> Check:
+        return examined(self._vectors)

@@ -1,0 +1,137 @@
+"""The doctor's checks under Engram's names, for scripts that were written for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from engram_py.database import health
+from engram_py.database.store import Row, Store
+from engram_py.projects.identities import Identities
+from engram_py.projects.locate import locate
+from engram_py.sync.autosync.settings import TARGET
+from engram_py.times import to_text
+from engram_py.upkeep.values import Check
+
+# Checks of ours that are the same thing.
+SAME = {"sqlite_lock_contention": "write_lock", "orphaned_observation_session": "orphans"}
+
+_LIVE_DAYS, _STALE_DAYS = 7, 30
+_SHOWN = 20
+_FROM_GIT = ("git_binding", "git_remote", "git_root")
+
+
+class EngramChecks:
+    """Engram's questions about sessions and sync, asked of this memory's rows."""
+
+    def __init__(self, store: Store, identities: Identities, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._identities = identities
+        self._now = now
+
+    @property
+    def checks(self) -> dict[str, Callable[[], Check]]:
+        return {
+            "session_project_directory_mismatch": self._directories,
+            "manual_session_name_project_mismatch": self._manual_names,
+            "ambiguous_active_runtime_sessions": self._several_active,
+            "stale_open_sessions": self._stale,
+            "invalid_session_identity": self._identity,
+            "unowned_session_project": self._unowned,
+            "sync_mutation_required_fields": self._required_fields,
+            "sync_target_closed_space": self._targets,
+        }
+
+    def _directories(self) -> Check:
+        """Sessions that an agent started in a repository of another project, the latest 200 places."""
+        rows = self._store.rows(health.SESSION_PLACES)
+        found = [row for row in rows if self._project_of(row["directory"]) not in (None, row["project"])]
+        return _check(
+            "session_project_directory_mismatch",
+            found,
+            f"the sessions of {len(rows)} folder(s) are in the folder's own project",
+            f"{len(found)} folder(s) had sessions of another project than their repository's",
+            step="`engram projects merge OLD --into NEW` joins two names of one project",
+        )
+
+    def _project_of(self, directory: str) -> str | None:
+        path = Path(directory)
+        if not path.is_absolute() or not path.is_dir():
+            return None
+        location = locate(path)
+        return self._identities.owner(location) if location.source in _FROM_GIT else None
+
+    def _manual_names(self) -> Check:
+        return _check(
+            "manual_session_name_project_mismatch",
+            self._store.rows(health.MISNAMED_MANUAL_SESSIONS),
+            "every session manual-save-NAME is in project NAME",
+            "sessions manual-save-NAME are in another project than NAME",
+            step="`engram get` shows a row's project; `engram projects merge OLD --into NEW` joins two",
+        )
+
+    def _several_active(self) -> Check:
+        """Never wrong here: a save without a session goes to its own process's."""
+        rows = self._store.rows(health.SEVERAL_OPEN_SESSIONS, since=self._days_ago(_LIVE_DAYS))
+        said = f"{len(rows)} folder(s) have several open sessions; no save depends on it"
+        return Check("ambiguous_active_runtime_sessions", "ok", said, _evidence(rows))
+
+    def _stale(self) -> Check:
+        """Never wrong here: a session that is used again is simply open."""
+        rows = self._store.rows(health.STALE_OPEN_SESSIONS, before=self._days_ago(_STALE_DAYS))
+        said = f"{len(rows)} open session(s) were last used over {_STALE_DAYS} days ago; that harms nothing"
+        evidence = _evidence(rows) | {"stale_count": len(rows), "threshold_days": _STALE_DAYS}
+        return Check("stale_open_sessions", "ok", said, evidence)
+
+    def _identity(self) -> Check:
+        return _check(
+            "invalid_session_identity",
+            self._store.rows(health.BLANK_SESSIONS),
+            "every session has a name",
+            "a session's name is blank",
+            step="report it; `engram export` keeps its rows",
+            error=True,
+        )
+
+    def _unowned(self) -> Check:
+        return _check(
+            "unowned_session_project",
+            self._store.rows(health.UNOWNED_SESSIONS),
+            "every session has a project",
+            "sessions have no project",
+            step="start them again in the folder of their project",
+        )
+
+    def _required_fields(self) -> Check:
+        return _check(
+            "sync_mutation_required_fields",
+            self._store.rows(health.INCOMPLETE_OBSERVATIONS),
+            "every observation has what a server asks for",
+            "observations lack a title, content, type or session, so a server refuses them",
+            step="`engram update ID --title …` fills in what is missing",
+            error=True,
+        )
+
+    def _targets(self) -> Check:
+        return _check(
+            "sync_target_closed_space",
+            self._store.rows(health.FOREIGN_TARGETS, known=TARGET),
+            "the state of sync is that of the one server there is",
+            "there is state of a server that nothing syncs with",
+            step="`engram sync --status` shows what is in use",
+            error=True,
+        )
+
+    def _days_ago(self, days: int) -> str:
+        return to_text(self._now() - timedelta(days=days))
+
+
+def _check(name: str, rows: list[Row], fine: str, wrong: str, *, step: str, error: bool = False) -> Check:
+    if not rows:
+        return Check(name, "ok", fine)
+    return Check(name, "error" if error else "warning", f"{len(rows)} found: {wrong}", _evidence(rows), step)
+
+
+def _evidence(rows: list[Row]) -> dict[str, object]:
+    return {"found": [dict(row) for row in rows[:_SHOWN]]}

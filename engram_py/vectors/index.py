@@ -1,0 +1,181 @@
+"""The vectors of one model as searches see them: bits in memory, kept up by change marks, the nearest read whole."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engram_py.database.store import Store
+from engram_py.errors import EmbedderFailedError
+from engram_py.vectors import table
+from engram_py.vectors.codes import Codes
+from engram_py.vectors.cosine import Usual
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from engram_py.vectors.arrays import Vectors
+
+_READ_AT_ONCE = 20_000
+_CENTRE_ROWS = 4_000
+# Passages nearest by bits that are read whole; and more, where most of those are out of sight.
+NEAREST, NEAREST_AT_LAST = 600, 10_000
+# How many stand for a whole memory when it is measured what is usual there.
+USUAL = 1_000
+# Up to here a project's own rows are picked out first; a larger one is a large part of any memory.
+_PICKED = 20_000
+_SAMPLES_KEPT = 16
+_LOADING_SECONDS = 1.0
+
+Sees = Callable[[Collection[int]], Collection[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a search may see. ``sees``, where given, decides instead of type and scope."""
+
+    projects: tuple[str, ...] | None = None
+    type: str | None = None
+    scope: str | None = None
+    sees: Sees | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """What was found: ``hits`` nearest first, those asked about besides among them."""
+
+    hits: tuple[tuple[int, float], ...]
+    mean: float
+    deviation: float
+    population: int
+
+
+class VectorIndex:
+    """Finds the nearest observations. Safe to use from several threads."""
+
+    def __init__(self, store: Store, embedder_id: int, dimension: int) -> None:
+        self.embedder_id = embedder_id
+        self._store = store
+        self._dimension = dimension
+        self._lock = threading.Lock()
+        self._codes: Codes | None = None
+        self._seen = 0
+        self._file: tuple[int, int] | None = None
+        self._samples: dict[tuple[str, ...] | None, tuple[tuple[int, int], Usual, float]] = {}
+
+    def refresh(self, store: Store | None = None) -> None:
+        """Take in what was computed since. ``store`` is another connection to the same file."""
+        with self._lock:
+            self._refresh(store or self._store)
+
+    def near(self, question: Vectors, view: View, *, limit: int, also: Iterable[int] = ()) -> Near:
+        """The ``limit`` nearest observations that ``view`` shows, and how near those of ``also`` are.
+
+        Raises EmbedderFailedError while another thread reads a large memory in.
+        """
+        if not self._lock.acquire(timeout=_LOADING_SECONDS):
+            raise EmbedderFailedError("vectors", "they are still being read", hint="the next search has them")
+        try:
+            self._refresh(self._store)
+            return self._near(question, view, limit, tuple(also))
+        finally:
+            self._lock.release()
+
+    def _near(self, question: Vectors, view: View, limit: int, also: tuple[int, ...]) -> Near:
+        codes = self._codes
+        assert codes is not None
+        among = self._picked(view)
+        count = codes.count(among)
+        usual, share = self._usual(view, among, count)
+        for most in (NEAREST, NEAREST_AT_LAST):
+            rows = codes.nearest(question[0], most=most, among=among)
+            blobs = table.read(self._store, self.embedder_id, rows.values())
+            self._drop_missing(rows, blobs)
+            found = usual.cosines(question, blobs)
+            shown = self._first_shown(sorted(found, key=lambda key: (-found[key], -key)), view, limit)
+            if len(shown) >= limit or len(rows) < most // 2:
+                break
+        hits = {key: found[key] for key in shown}
+        hits |= usual.cosines(question, table.of(self._store, self.embedder_id, set(also) - hits.keys()))
+        mean, deviation = usual.closeness(question)
+        ranked = sorted(hits.items(), key=lambda hit: (-hit[1], -hit[0]))
+        return Near(tuple(ranked), mean, deviation, round(count * share))
+
+    def _first_shown(self, ordered: Sequence[int], view: View, limit: int) -> list[int]:
+        """The first of them that may be shown, asked for in portions: looking at a row costs more than its vector."""
+        shown: list[int] = []
+        start, portion = 0, 2 * limit
+        while start < len(ordered) and len(shown) < limit:
+            part = ordered[start : start + portion]
+            seen = self._shown(part, view)
+            shown += [key for key in part if key in seen]
+            start, portion = start + portion, 4 * portion
+        return shown[:limit]
+
+    def _usual(self, view: View, among: NDArray[np.int64] | None, count: int) -> tuple[Usual, float]:
+        """The sample of what these projects see, and the share of all rows that is."""
+        made = self._samples.get(view.projects)
+        if made is not None and (made[0] == (self._seen, count) or USUAL < count < 1.1 * made[0][1]):
+            return made[1], made[2]
+        assert self._codes is not None
+        drawn = self._codes.spread(most=USUAL, among=among)
+        seen = table.seen(self._store, drawn, projects=view.projects, type=None, scope=None)
+        blobs = table.read(self._store, self.embedder_id, [row for key, row in drawn.items() if key in seen])
+        usual, share = Usual(list(blobs.values()), self._dimension), len(blobs) / max(1, len(drawn))
+        self._samples = {view.projects: ((self._seen, count), usual, share), **self._samples}
+        while len(self._samples) > _SAMPLES_KEPT:
+            self._samples.popitem()
+        return usual, share
+
+    def _picked(self, view: View) -> NDArray[np.int64] | None:
+        """The rows of a project that is small, None where all are looked through."""
+        if view.projects is None:
+            return None
+        import numpy as np
+
+        ids = table.ids_within(self._store, view.projects, limit=_PICKED)
+        return None if ids is None else np.asarray(ids, dtype=np.int64)
+
+    def _shown(self, ids: Sequence[int], view: View) -> set[int]:
+        if view.sees is not None:
+            return set(view.sees(ids))
+        return table.seen(self._store, ids, projects=view.projects, type=view.type, scope=view.scope)
+
+    def _drop_missing(self, rows: Collection[int], blobs: Collection[int]) -> None:
+        gone = [key for key in rows if key not in blobs]  # destroyed since: nothing announces that
+        if gone and self._codes is not None:
+            import numpy as np
+
+            self._codes.drop(np.asarray(gone, dtype=np.int64))
+
+    # --- reading in -----------------------------------------------------------------------------------------
+
+    def _refresh(self, store: Store) -> None:
+        file = _identity(store.path)
+        if self._codes is None or file != self._file or table.last_seq(store, self.embedder_id) < self._seen:
+            self._codes, self._seen, self._file, self._samples = self._empty(store), 0, file, {}
+        while rows := table.changed(store, self.embedder_id, seen=self._seen, limit=_READ_AT_ONCE):
+            ids, blobs = [row["observation_id"] for row in rows], [row["vectors"] for row in rows]
+            self._codes.put(ids, blobs, rows=[row["seq"] for row in rows])
+            self._seen = rows[-1]["seq"]
+
+    def _empty(self, store: Store) -> Codes:
+        import numpy as np
+
+        from engram_py.vectors.arrays import unpack
+
+        sample, _ = unpack(table.spread(store, self.embedder_id, limit=_CENTRE_ROWS), self._dimension)
+        centre = sample.mean(axis=0) if len(sample) else np.zeros(self._dimension, np.float32)
+        return Codes(self._dimension, centre)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino

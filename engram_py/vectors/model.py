@@ -1,0 +1,111 @@
+"""The embedder of this process: loaded when first asked, under a time limit while somebody waits, and left to rest."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from engram_py.errors import EmbedderError, EmbedderFailedError
+from engram_py.vectors.loading import load_embedder
+from engram_py.vectors.protocol import Embedder, Spec, parse_embedder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engram_py.vectors.arrays import Vectors
+
+Loader = Callable[..., Embedder]
+
+# A model that answers this sentence differently from before is another model, whatever its name.
+PROBE = "The retry limit is five attempts, with a pause that doubles: see config/http.toml."
+
+_REST_SECONDS = 30.0  # after a failure searches do without, so that each does not wait for the same timeout
+_REMEMBERED = 64
+
+
+class VectorModel:
+    """Answers with vectors, or raises EmbedderError soon. Used by several threads."""
+
+    def __init__(self, setting: str, *, key: str = "", load: Loader | None = None) -> None:
+        self.setting = setting
+        self._key = key
+        self._load = load or load_embedder
+        self._embedder: Embedder | None = None
+        self._loading = threading.Lock()
+        self._failure: EmbedderError | None = None
+        self._failed_at = 0.0
+        self._questions: OrderedDict[str, Vectors] = OrderedDict()
+        self._probe: Vectors | None = None
+
+    @property
+    def spec(self) -> Spec:
+        """What the setting says. Raises InvalidEmbedderError."""
+        return parse_embedder(self.setting)
+
+    def open(self, *, download: bool = False, threads: int | None = None) -> Embedder:
+        """The loaded embedder. ``download`` and ``threads`` count for the call that loads it.
+
+        Raises EmbedderError: it cannot be loaded.
+        """
+        with self._loading:
+            if self._embedder is None:
+                self._embedder = self._load(self.spec, key=self._key, download=download, threads=threads)
+            return self._embedder
+
+    def probe(self, *, seconds: float | None = None) -> Vectors:
+        """The model's vector of the fixed sentence, asked once. Raises EmbedderError like ``question``."""
+        if self._probe is None:
+            self._probe = self.question(PROBE, seconds=seconds)
+        return self._probe
+
+    def question(self, text: str, *, seconds: float | None = None) -> Vectors:
+        """The vector of a question, within ``seconds`` where they are given.
+
+        Raises EmbedderError: the model failed now, or shortly before, or takes too long (and is waited for by the
+        next question).
+        """
+        known = self._questions.get(text)
+        if known is not None:
+            return known
+        if seconds is None:
+            return self._asked(text)
+        if self._failure is not None and time.monotonic() - self._failed_at < _REST_SECONDS:
+            raise self._failure
+        answer: list[Vectors | BaseException] = []
+
+        def ask() -> None:
+            try:
+                answer.append(self._asked(text))
+            except BaseException as exc:
+                answer.append(exc)
+
+        thread = threading.Thread(target=ask, name="engram-question", daemon=True)
+        thread.start()
+        thread.join(seconds)
+        found = answer[0] if answer else self._late(seconds)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def passages(self, texts: Sequence[str]) -> Vectors:
+        """One row per text. Raises EmbedderError."""
+        return self.open().passages(texts)
+
+    def _asked(self, text: str) -> Vectors:
+        try:
+            found = self.open().question(text)
+        except EmbedderError as exc:
+            self._failure, self._failed_at = exc, time.monotonic()
+            raise
+        self._failure = None
+        self._questions[text] = found
+        while len(self._questions) > _REMEMBERED:
+            self._questions.popitem(last=False)
+        return found
+
+    def _late(self, seconds: float) -> EmbedderFailedError:
+        reason = f"no vector within {seconds:g} s"
+        return EmbedderFailedError(self.setting, reason, hint="a model that is being loaded answers the next search")

@@ -1,0 +1,316 @@
+"""SQL over vectors: the models there are, what each has computed, what is pending, and who computes just now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from engram_py.database.store import Row, Store
+from engram_py.observations.table import VISIBLE, projects_json
+from engram_py.vectors.values import Trust
+
+_TEXT = "observations.id, title, content, aliases"
+
+STALE = f"""
+select {_TEXT}
+from observation_vectors
+join observations on observations.id = observation_id
+where embedder_id = :embedder and stale = 1 and deleted_at is null
+order by observation_id
+limit :limit
+"""
+
+# Ids only grow, and a row that comes back from a delete is marked stale: what is new lies beyond the last one done.
+NEW = f"""
+select {_TEXT}
+from observations
+where id > :done_to and deleted_at is null
+order by id
+limit :limit
+"""
+
+TEXTS = f"select {_TEXT}, deleted_at from observations where id in (select value from json_each(:ids))"
+
+CHANGED = """
+select seq, observation_id, vectors
+from observation_vectors
+where embedder_id = :embedder and seq > :seen
+order by seq
+limit :limit
+"""
+
+# Every n-th row, from the index alone until it is one of them.
+SPREAD = """
+select vectors
+from observation_vectors
+where embedder_id = :embedder and seq % :step = 0 and vectors <> x''
+order by seq
+limit :limit
+"""
+
+READ = """
+select observation_id, vectors
+from observation_vectors
+where embedder_id = :embedder and seq in (select value from json_each(:rows))
+"""
+
+OF = """
+select observation_id, vectors
+from observation_vectors
+where embedder_id = :embedder and observation_id in (select value from json_each(:ids))
+"""
+
+SEEN = f"""
+select id from observations
+where id in (select value from json_each(:ids))
+  and deleted_at is null
+  and (:type is null or type = :type)
+  and (:scope is null or scope = :scope)
+  and {VISIBLE}
+"""
+
+# Each is read from an index alone.
+OWN_IDS = """
+select id from observations indexed by observations_recent
+where project in (select value from json_each(:projects)) and deleted_at is null
+limit :limit
+"""
+SHARED_IDS = """
+select id from observations indexed by observations_shared
+where scope <> 'project' and deleted_at is null
+limit :limit
+"""
+
+FORGET = """
+delete from observation_vectors
+where seq in (select seq from observation_vectors where embedder_id = :embedder order by seq limit :limit)
+"""
+
+TAKE_LEASE = """
+update embedders set lease_owner = :owner, lease_until = :until
+where id = :id and (lease_owner is null or lease_owner = :owner or lease_until < :now or lease_until > :horizon)
+"""
+
+UNUSED = "select id from embedders where id <> :keep and used_at < :before order by id"
+
+PROJECTS = """
+select project, count(*) as rows
+from observations
+where deleted_at is null
+group by project
+having count(*) >= :fewest
+order by project
+"""
+
+# Newest of a project first, from the index; of the whole memory every n-th.
+OF_PROJECT = """
+select content from observations
+where project = :project and deleted_at is null
+order by updated_at desc, id desc
+limit :limit
+"""
+OF_MEMORY = """
+select content from observations
+where deleted_at is null and id % :step = 0
+order by id
+limit :limit
+"""
+
+
+def embedder(store: Store, name: str) -> Row | None:
+    """The model of that name, with its ``id``, ``dimension``, ``probe`` and ``done_to``."""
+    return store.row("select * from embedders where name = :name", name=name)
+
+
+def embedders(store: Store) -> list[Row]:
+    return store.rows("select id, name, dimension, used_at from embedders order by id")
+
+
+def add_embedder(store: Store, *, name: str, dimension: int, probe: bytes, now: str) -> int:
+    values = {"name": name, "dimension": dimension, "probe": probe, "created_at": now, "used_at": now}
+    return store.insert("embedders", values)
+
+
+def set_aside(store: Store, embedder_id: int) -> None:
+    """Take a model's name away: the next pass deletes its vectors, a few at a time."""
+    store.execute(
+        "update embedders set name = name || ' (replaced ' || id || ')', used_at = '' where id = :id", id=embedder_id
+    )
+
+
+def used(store: Store, embedder_id: int, now: str) -> None:
+    store.update("embedders", {"id": embedder_id}, {"used_at": now})
+
+
+def unused(store: Store, *, keep: int, before: str) -> list[int]:
+    return [row[0] for row in store.rows(UNUSED, keep=keep, before=before)]
+
+
+def forget(store: Store, embedder_id: int, *, limit: int) -> bool:
+    """Delete some of a model's vectors, and the model itself after the last; whether there may be more."""
+    if store.execute(FORGET, embedder=embedder_id, limit=limit).rowcount:
+        return True
+    store.execute("delete from embedders where id = :id", id=embedder_id)
+    return False
+
+
+def take_lease(store: Store, embedder_id: int, *, owner: str, now: str, until: str, horizon: str) -> bool:
+    """Become the one that computes; False while another process does. A lease that ends beyond ``horizon`` was given
+    by a clock that has been set back since, and counts for nothing."""
+    values = {"id": embedder_id, "owner": owner, "now": now, "until": until, "horizon": horizon}
+    return store.execute(TAKE_LEASE, **values).rowcount == 1
+
+
+def drop_lease(store: Store, embedder_id: int, owner: str) -> None:
+    store.update("embedders", {"id": embedder_id, "lease_owner": owner}, {"lease_owner": None, "lease_until": None})
+
+
+# --- computing ---------------------------------------------------------------------------------------------
+
+
+def pending(store: Store, embedder_id: int, *, done_to: int, limit: int) -> tuple[list[Row], list[Row]]:
+    """Texts whose vector is out of date, and new ones in the order of their ids; ``limit`` of both together."""
+    stale = store.rows(STALE, embedder=embedder_id, limit=limit)
+    return stale, store.rows(NEW, done_to=done_to, limit=limit - len(stale)) if len(stale) < limit else []
+
+
+def texts(store: Store, ids: Iterable[int]) -> dict[int, Row]:
+    return {row["id"]: row for row in store.rows(TEXTS, ids=json.dumps(list(ids)))}
+
+
+def put(
+    store: Store, *, embedder_id: int, observation_id: int, text_hash: str, vectors: bytes, stale: bool = False
+) -> None:
+    """Keep the vectors of an observation, in place of those it had; ``stale`` when its text is another one by now."""
+    key = {"embedder_id": embedder_id, "observation_id": observation_id}
+    values = {"text_hash": text_hash, "vectors": vectors, "stale": int(stale)}
+    store.insert("observation_vectors", key | values, replace=True)
+
+
+def known_hashes(store: Store, embedder_id: int, ids: Iterable[int]) -> dict[int, str]:
+    sql = """
+    select observation_id, text_hash from observation_vectors
+    where embedder_id = :embedder and observation_id in (select value from json_each(:ids))
+    """
+    return {row[0]: row[1] for row in store.rows(sql, embedder=embedder_id, ids=json.dumps(list(ids)))}
+
+
+def still_true(store: Store, embedder_id: int, observation_id: int) -> None:
+    """The text changed and changed back."""
+    store.update("observation_vectors", {"embedder_id": embedder_id, "observation_id": observation_id}, {"stale": 0})
+
+
+def done_to(store: Store, embedder_id: int, last: int) -> None:
+    store.execute("update embedders set done_to = max(done_to, :last) where id = :id", id=embedder_id, last=last)
+
+
+def retry_empty(store: Store, embedder_id: int) -> None:
+    """Mark what the model refused, or had nothing to read in, as never computed."""
+    key = {"embedder_id": embedder_id, "vectors": b""}
+    store.update("observation_vectors", key, {"text_hash": "", "stale": 1})
+
+
+def count_pending(store: Store, embedder_id: int, done_to: int) -> int:
+    new = "select count(*) from observations where id > :done_to and deleted_at is null"
+    stale = """
+    select count(*) from observation_vectors join observations on observations.id = observation_id
+    where embedder_id = :id and stale = 1 and deleted_at is null
+    """
+    return int(store.value(new, done_to=done_to)) + int(store.value(stale, id=embedder_id))
+
+
+def count_live(store: Store) -> int:
+    return int(store.value("select count(*) from observations where deleted_at is null"))
+
+
+def vector_bytes(store: Store) -> int:
+    return int(store.value("select coalesce(sum(length(vectors)), 0) from observation_vectors"))
+
+
+def clear(store: Store) -> int:
+    """Delete every vector of every model; how many observations had one."""
+    had = int(store.value("select count(distinct observation_id) from observation_vectors"))
+    store.execute("delete from observation_vectors")
+    store.execute("delete from embedders")
+    return had
+
+
+# --- searching ---------------------------------------------------------------------------------------------
+
+
+def changed(store: Store, embedder_id: int, *, seen: int, limit: int) -> list[Row]:
+    """Rows written after the one ``seen``, in the order they were written."""
+    return store.rows(CHANGED, embedder=embedder_id, seen=seen, limit=limit)
+
+
+def last_seq(store: Store, embedder_id: int) -> int:
+    sql = "select coalesce(max(seq), 0) from observation_vectors where embedder_id = :embedder"
+    return int(store.value(sql, embedder=embedder_id))
+
+
+def spread(store: Store, embedder_id: int, *, limit: int) -> list[bytes]:
+    """Vectors of about ``limit`` observations, from all over the memory."""
+    step = max(1, last_seq(store, embedder_id) // limit)
+    return [row[0] for row in store.rows(SPREAD, embedder=embedder_id, step=step, limit=limit)]
+
+
+def read(store: Store, embedder_id: int, rows: Iterable[int]) -> dict[int, bytes]:
+    """The vectors of each observation, from the rows (``seq``) they were seen in; what was written anew is left out."""
+    return {row[0]: row[1] for row in store.rows(READ, embedder=embedder_id, rows=json.dumps(list(rows)))}
+
+
+def of(store: Store, embedder_id: int, ids: Iterable[int]) -> dict[int, bytes]:
+    """The vectors of each of these observations that has some."""
+    return {row[0]: row[1] for row in store.rows(OF, embedder=embedder_id, ids=json.dumps(list(ids)))}
+
+
+def seen(
+    store: Store, ids: Iterable[int], *, projects: Sequence[str] | None, type: str | None, scope: str | None
+) -> set[int]:
+    """Those of the observations that a search of these projects, type and scope may show."""
+    sight = {"projects": projects_json(projects), "type": type, "scope": scope}
+    return {row[0] for row in store.rows(SEEN, ids=json.dumps(list(ids)), **sight)}
+
+
+def ids_within(store: Store, projects: Sequence[str], *, limit: int) -> list[int] | None:
+    """Every observation the projects see, None when there are more than ``limit``."""
+    own = store.rows(OWN_IDS, projects=projects_json(projects), limit=limit + 1)
+    shared = store.rows(SHARED_IDS, limit=limit + 1)
+    found = {row[0] for row in own} | {row[0] for row in shared}
+    return sorted(found) if len(found) <= limit else None
+
+
+# --- trust -------------------------------------------------------------------------------------------------
+
+
+def trusts(store: Store, embedder_id: int) -> list[Trust]:
+    sql = "select project, script, trust, asked from vector_trust where embedder_id = :id order by project, script"
+    return [Trust(*row) for row in store.rows(sql, id=embedder_id)]
+
+
+def measured(store: Store, embedder_id: int) -> dict[str, int]:
+    """How many observations each project ('' all) had when its trust was measured."""
+    sql = "select project, rows from vector_trust where embedder_id = :id and script = ''"
+    return {row[0]: row[1] for row in store.rows(sql, id=embedder_id)}
+
+
+def put_trust(store: Store, embedder_id: int, project: str, *, rows: int, found: Sequence[Trust]) -> None:
+    """Replace what is known of one project."""
+    store.execute(
+        "delete from vector_trust where embedder_id = :id and project = :project", id=embedder_id, project=project
+    )
+    for one in found:
+        values = {"embedder_id": embedder_id, "project": project, "script": one.script, "trust": one.trust}
+        store.insert("vector_trust", values | {"asked": one.asked, "rows": rows})
+
+
+def projects(store: Store, *, fewest: int) -> dict[str, int]:
+    """Projects with at least so many observations, and how many each has."""
+    return {row[0]: row[1] for row in store.rows(PROJECTS, fewest=fewest)}
+
+
+def contents(store: Store, project: str, *, rows: int, limit: int) -> list[str]:
+    """Contents of one project, or ('') from all over the memory of ``rows`` observations."""
+    if project:
+        return [row[0] for row in store.rows(OF_PROJECT, project=project, limit=limit)]
+    return [row[0] for row in store.rows(OF_MEMORY, step=max(1, -(-rows // limit)), limit=limit)]

@@ -1,0 +1,259 @@
+"""Computes what is pending: batch by batch, after the write, one process at a time."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from engram_py.database.store import Row, Store
+from engram_py.errors import EmbedderError
+from engram_py.times import Clock, to_text
+from engram_py.vectors import table
+from engram_py.vectors.arrays import pack
+from engram_py.vectors.model import VectorModel
+from engram_py.vectors.passages import passages, text_hash
+from engram_py.vectors.trust import TrustTest
+
+if TYPE_CHECKING:
+    from engram_py.vectors.arrays import Vectors
+
+logger = logging.getLogger(__name__)
+
+# A step ends with one transaction; what it computed is kept whatever happens to the next.
+_OBSERVATIONS, _PASSAGES = 64, 128
+_TEXTS_AT_ONCE = 16  # of about one length, so that a model that fills up to the longest wastes little
+_LEASE = timedelta(seconds=180)
+_KEPT_UNUSED = timedelta(days=7)  # another setting may come back, or be another process's
+_FORGOTTEN_AT_ONCE = 2_000
+_SAME = 0.99  # of the probe's vectors: endpoints answer the same text a little differently each time
+
+_A_DAY = timedelta(days=1)
+
+Stopped = Callable[[], bool]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """The model as the file knows it."""
+
+    id: int
+    dimension: int
+    done_to: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """An observation whose vectors are to be computed; ``is_new`` has none yet."""
+
+    id: int
+    hash: str
+    texts: list[str]
+    is_new: bool
+
+
+class VectorUpkeep:
+    """Keeps the vectors of one file true. Has a connection to itself, so that nobody waits for a model."""
+
+    def __init__(self, store: Store, clock: Clock, model: VectorModel, *, stopped: Stopped = lambda: False) -> None:
+        self._store = store
+        self._clock = clock
+        self._model = model
+        self._stopped = stopped
+        self._owner = f"{os.getpid()}-{os.urandom(4).hex()}"
+        self._trust = TrustTest(store, model)
+        self._checked: int | None = None  # the entry whose probe was compared
+
+    # --- the model ------------------------------------------------------------------------------------------
+
+    def entry(self) -> Registered:
+        """The model's entry in the file, made anew when it is new or answers otherwise than it did.
+
+        Raises EmbedderError when the model cannot be asked.
+        """
+        name = self._model.spec.name
+        row = table.embedder(self._store, name)
+        if row is None or row["id"] != self._checked:
+            row = self._registered(name)
+            self._checked = row["id"]
+        return Registered(row["id"], row["dimension"], row["done_to"])
+
+    def _registered(self, name: str) -> Row:
+        probe = self._model.probe()
+        now = self._clock()
+        with self._store.transaction():
+            row = table.embedder(self._store, name)
+            if row is not None and not same_model(probe, row["probe"], row["dimension"]):
+                table.set_aside(self._store, row["id"])
+                row = None
+            if row is None:
+                values = {"name": name, "dimension": probe.shape[-1], "probe": probe.tobytes(), "now": to_text(now)}
+                table.add_embedder(self._store, **values)
+            elif row["used_at"] < to_text(now - _A_DAY):
+                table.used(self._store, row["id"], to_text(now))
+            found = table.embedder(self._store, name)
+        assert found is not None
+        return found
+
+    # --- computing ------------------------------------------------------------------------------------------
+
+    def run(self, *, progress: Progress | None = None) -> tuple[int, int] | None:
+        """Compute all that is pending; how many observations and passages that were, None while another process does.
+
+        Raises EmbedderError when the model fails; what was computed before is kept.
+        """
+        entry = self.entry()
+        if not self._due(entry):  # and nothing is written, which would wake the other processes
+            return 0, 0
+        if not self._lease(entry.id):
+            return None
+        done = passages_done = 0
+        try:
+            total = table.count_pending(self._store, entry.id, entry.done_to) if progress else 0
+            while (step := self._step()) is not None:
+                done, passages_done = done + step[0], passages_done + step[1]
+                if progress:
+                    progress(done, max(total, done))
+                self._lease(entry.id)
+            if done or not table.measured(self._store, entry.id):
+                self._finish(entry.id)
+        finally:
+            with self._store.transaction():
+                table.drop_lease(self._store, entry.id, self._owner)
+        return done, passages_done
+
+    def _due(self, entry: Registered) -> bool:
+        stale, new = table.pending(self._store, entry.id, done_to=entry.done_to, limit=1)
+        return bool(stale or new) or not table.measured(self._store, entry.id)
+
+    def _step(self) -> tuple[int, int] | None:
+        """One batch; None when nothing is pending, or somebody asked to stop."""
+        entry = self.entry()
+        stale, new = table.pending(self._store, entry.id, done_to=entry.done_to, limit=_OBSERVATIONS)
+        if not (stale or new) or self._stopped():
+            return None
+        work = self._work(entry.id, stale, new)
+        vectors = self._computed(work)
+        if vectors is None:
+            return None
+        self._keep(entry, work, vectors)
+        return len(work), sum(len(one.texts) for one in work)
+
+    def _finish(self, embedder_id: int) -> None:
+        """Measure the trust anew where it is due, and delete what no setting has used for a week."""
+        self._trust.measure(embedder_id, stopped=self._stopped)
+        before = to_text(self._clock() - _KEPT_UNUSED)
+        for unused in table.unused(self._store, keep=embedder_id, before=before):
+            more = True
+            while more and not self._stopped():
+                with self._store.transaction():
+                    more = table.forget(self._store, unused, limit=_FORGOTTEN_AT_ONCE)
+
+    def _work(self, embedder_id: int, stale: Sequence[Row], new: Sequence[Row]) -> list[_Work]:
+        known = table.known_hashes(self._store, embedder_id, [row["id"] for row in stale])
+        work: list[_Work] = []
+        unchanged: list[int] = []
+        for row, is_new in [*((row, False) for row in stale), *((row, True) for row in new)]:
+            told = (row["title"], row["content"], row["aliases"])
+            found = _Work(row["id"], text_hash(*told), passages(*told), is_new)
+            if known.get(found.id) == found.hash:
+                unchanged.append(found.id)
+                continue
+            work.append(found)
+            if sum(len(one.texts) for one in work) >= _PASSAGES:
+                break
+        if unchanged:
+            with self._store.transaction():
+                for observation_id in unchanged:
+                    table.still_true(self._store, embedder_id, observation_id)
+        return work
+
+    def _computed(self, work: Sequence[_Work]) -> dict[int, bytes] | None:
+        """The packed vectors of each observation; None when asked to stop meanwhile."""
+        try:
+            return self._packed(work)
+        except EmbedderError:
+            if not self._answers():
+                raise
+        # The model answers, so it is one of the texts: it stays without a vector, and the others are not held up.
+        done: dict[int, bytes] = {}
+        for one in work:
+            try:
+                packed = self._packed([one])
+            except EmbedderError as exc:
+                logger.warning("observation %d has no vector: %s", one.id, exc.message)
+                packed = {one.id: b""}
+            if packed is None:
+                return None
+            done |= packed
+        return done
+
+    def _answers(self) -> bool:
+        try:
+            self._model.passages(["Does it answer?"])
+        except EmbedderError:
+            return False
+        return True
+
+    def _packed(self, work: Sequence[_Work]) -> dict[int, bytes] | None:
+        texts = sorted(((one.id, place, text) for one in work for place, text in enumerate(one.texts)), key=_length)
+        rows: dict[tuple[int, int], bytes] = {}
+        for start in range(0, len(texts), _TEXTS_AT_ONCE):
+            if self._stopped():
+                return None
+            batch = texts[start : start + _TEXTS_AT_ONCE]
+            vectors = self._model.passages([text for _, _, text in batch])
+            for (observation_id, place, _), vector in zip(batch, vectors, strict=True):
+                rows[observation_id, place] = pack(vector[None]) if vector.any() else b""
+        return {one.id: b"".join(rows[one.id, place] for place in range(len(one.texts))) for one in work}
+
+    def _keep(self, entry: Registered, work: Sequence[_Work], vectors: dict[int, bytes]) -> None:
+        with self._store.transaction():
+            now = table.texts(self._store, [one.id for one in work])
+            for one in work:
+                row = now.get(one.id)
+                if row is None:
+                    continue  # destroyed meanwhile
+                same = text_hash(row["title"], row["content"], row["aliases"]) == one.hash
+                table.put(
+                    self._store,
+                    embedder_id=entry.id,
+                    observation_id=one.id,
+                    text_hash=one.hash,
+                    vectors=vectors[one.id],
+                    stale=not same,
+                )
+            new = [one.id for one in work if one.is_new]
+            if new:
+                table.done_to(self._store, entry.id, max(new))
+
+    # --- one process at a time ------------------------------------------------------------------------------
+
+    def _lease(self, embedder_id: int) -> bool:
+        now = self._clock()
+        with self._store.transaction():
+            return table.take_lease(
+                self._store,
+                embedder_id,
+                owner=self._owner,
+                now=to_text(now),
+                until=to_text(now + _LEASE),
+                horizon=to_text(now + 2 * _LEASE),
+            )
+
+
+def same_model(probe: Vectors, kept: bytes, dimension: int) -> bool:
+    """Whether the model that made ``probe`` is the one whose answer to it was kept."""
+    import numpy as np
+
+    if probe.shape[-1] != dimension or len(kept) != 4 * dimension:
+        return False
+    return float(probe[0] @ np.frombuffer(kept, dtype=np.float32)) >= _SAME
+
+
+def _length(one: tuple[int, int, str]) -> tuple[int, int, int]:
+    return len(one[2]), one[0], one[1]

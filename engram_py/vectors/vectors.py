@@ -1,0 +1,222 @@
+"""Vectors: how near observations are to a question, computed after the writes and never in their way."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from engram_py.errors import EmbedderError, EmbedderFailedError
+
+if TYPE_CHECKING:
+    from engram_py.database.store import Row, Store
+    from engram_py.times import Clock
+    from engram_py.vectors.index import VectorIndex, View
+    from engram_py.vectors.model import Loader, VectorModel
+    from engram_py.vectors.values import Cleared, Embedded, Nearest, VectorState
+    from engram_py.vectors.worker import VectorWorker
+
+# Every search imports this module, and most have no embedder: what only vectors need is imported where it is used.
+
+# How long a search waits for the vector of its question: a server has the model loaded, a command loads it first.
+SERVER_SECONDS, COMMAND_SECONDS = 3.0, 60.0
+_QUESTION_CHARS = 2_000
+_STOPPING_SECONDS = 0.2
+
+
+class Vectors:
+    """The optional half of search. Without an ``embedder`` it does nothing and imports nothing."""
+
+    def __init__(
+        self, store: Store, clock: Clock, *, embedder: str = "", key: str = "", load: Loader | None = None
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._setting = embedder
+        self._key = key
+        self._load = load
+        self._index: VectorIndex | None = None
+        self._worker: VectorWorker | None = None
+
+    @property
+    def enabled(self) -> bool:
+        """Whether an embedder is set; costs nothing."""
+        return bool(self._setting)
+
+    @cached_property
+    def _model(self) -> VectorModel:
+        from engram_py.vectors.model import VectorModel
+
+        return VectorModel(self._setting, key=self._key, load=self._load)
+
+    @property
+    def private(self) -> bool:
+        """Whether nobody on the way can read what is embedded: it stays on this machine, or goes out encrypted.
+
+        Raises InvalidEmbedderError.
+        """
+        return self._model.spec.private
+
+    # --- searching ------------------------------------------------------------------------------------------
+
+    def nearest(
+        self,
+        text: str,
+        *,
+        projects: Sequence[str] | None = None,
+        type: str | None = None,
+        scope: str | None = None,
+        sees: Callable[[Collection[int]], Collection[int]] | None = None,
+        limit: int = 50,
+        also: Iterable[int] = (),
+    ) -> Nearest:
+        """The ``limit`` observations nearest to a question among those it may see, and how near those of ``also`` are.
+
+        ``projects``, ``type`` and ``scope`` are as in a search; ``sees``, given ids, answers which of them may be
+        shown, and then decides instead of type and scope. Never raises for the embedder's sake: when there are no
+        vectors to answer with, the note says why.
+        """
+        from engram_py.vectors.index import View
+        from engram_py.vectors.values import Nearest
+
+        if not self.enabled or not text.strip():
+            return Nearest()
+        view = View(None if projects is None else tuple(projects), type, scope, sees)
+        try:
+            row, index = self._entry()
+            asked = text[:_QUESTION_CHARS].encode("utf-8", "replace").decode()
+            near = index.near(self._model.question(asked, seconds=self._patience), view, limit=limit, also=also)
+        except EmbedderError as exc:
+            return Nearest(note=f"vectors were left out: {exc.message}; {exc.hint}")
+        return Nearest(near.hits, near.mean, near.deviation, near.population, self._trust(row, view, text))
+
+    def _trust(self, row: Row, view: View, text: str) -> float:
+        from engram_py.vectors.pairs import script
+        from engram_py.vectors.table import trusts
+        from engram_py.vectors.trust import trust_in
+
+        project = view.projects[0] if view.projects and len(view.projects) == 1 else ""
+        return trust_in(trusts(self._store, row["id"]), project, script(text))
+
+    def _entry(self) -> tuple[Row, VectorIndex]:
+        """The model as the file knows it. Raises EmbedderError when it does not, or knows another by that name."""
+        from engram_py.vectors import table
+        from engram_py.vectors.index import VectorIndex
+        from engram_py.vectors.upkeep import same_model
+
+        row = table.embedder(self._store, self._model.spec.name)
+        if row is None:
+            hint = "the server computes them now" if self._worker else "run `engram embed --now`"
+            raise EmbedderFailedError(self._setting, "nothing was computed yet", hint=hint)
+        index = self._index
+        if index is None or index.embedder_id != row["id"]:
+            if not same_model(self._model.probe(seconds=self._patience), row["probe"], row["dimension"]):
+                reason = "it answers otherwise than when the vectors were computed"
+                raise EmbedderFailedError(self._setting, reason, hint="run `engram embed --now`")
+            index = self._index = VectorIndex(self._store, row["id"], row["dimension"])
+        return row, index
+
+    @property
+    def _patience(self) -> float:
+        return SERVER_SECONDS if self._worker is not None else COMMAND_SECONDS
+
+    # --- computing ------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Compute in the background from now on: for a process that stays. Does nothing without an embedder."""
+        if not self.enabled or self._worker is not None:
+            return
+        from engram_py.database.store import Store
+        from engram_py.vectors.worker import VectorWorker
+
+        path = self._store.path
+        self._worker = VectorWorker(lambda: Store(path), self._background)
+        self._store.after_write.append(self._worker.wake)
+        self._worker.start()
+
+    def close(self) -> None:
+        """End the background thread. What it was computing just now is computed another time."""
+        if self._worker is not None:
+            self._worker.stop(seconds=_STOPPING_SECONDS)
+
+    def _background(self, store: Store, stopped: Callable[[], bool]) -> Callable[[], None]:
+        """What the thread does whenever the file changed, over its own connection."""
+        from engram_py.vectors.upkeep import VectorUpkeep
+
+        upkeep = VectorUpkeep(store, self._clock, self._model, stopped=stopped)
+
+        def work() -> None:
+            upkeep.run()
+            with contextlib.suppress(EmbedderError):
+                self._entry()[1].refresh(store)  # so that the first search finds everything in memory
+
+        return work
+
+    def compute(self, *, progress: Callable[[int, int], None] | None = None) -> Embedded:
+        """Compute all that is pending, now and here. A model that is not on this machine may be downloaded.
+
+        Raises EmbedderError: the model cannot be loaded, or fails.
+        """
+        from engram_py.vectors.table import retry_empty
+        from engram_py.vectors.upkeep import VectorUpkeep
+        from engram_py.vectors.values import Embedded
+
+        self._require()
+        started = time.perf_counter()
+        self._model.open(download=True, threads=os.cpu_count())
+        upkeep = VectorUpkeep(self._store, self._clock, self._model)
+        entry = upkeep.entry()
+        with self._store.transaction():
+            retry_empty(self._store, entry.id)
+        done = upkeep.run(progress=progress)
+        said = () if done is not None else ("another process computes vectors of this memory just now",)
+        observations, passages = done or (0, 0)
+        seconds = round(time.perf_counter() - started, 2)
+        return Embedded(self._setting, observations, passages, seconds, self.state(), said)
+
+    def clear(self) -> Cleared:
+        """Delete all vectors, of whatever model. They can be computed again."""
+        from engram_py.vectors.table import clear
+        from engram_py.vectors.values import Cleared
+
+        with self._store.transaction():
+            return Cleared(clear(self._store))
+
+    def state(self, *, ask: bool = False) -> VectorState:
+        """How far vectors are computed. ``ask`` has the model answer once, and names the problem when it does not."""
+        from engram_py.vectors import table
+        from engram_py.vectors.values import VectorState
+
+        problem: EmbedderError | None = None
+        name, host = self._setting, ""
+        if self.enabled:
+            try:
+                spec = self._model.spec
+                name, host = spec.name, spec.host
+                if ask:
+                    self._model.probe(seconds=COMMAND_SECONDS)
+            except EmbedderError as exc:
+                problem = exc
+        live = table.count_live(self._store)
+        row = table.embedder(self._store, name) if name else None
+        pending = live if row is None else table.count_pending(self._store, row["id"], row["done_to"])
+        return VectorState(
+            embedder=name,
+            host=host,
+            observations=live,
+            done=live - pending,
+            dimension=0 if row is None else row["dimension"],
+            bytes=table.vector_bytes(self._store),
+            others=tuple(one["name"] for one in table.embedders(self._store) if one["name"] != name),
+            trust=() if row is None else tuple(table.trusts(self._store, row["id"])),
+            problem=None if problem is None else problem.message,
+            hint=None if problem is None else problem.hint,
+        )
+
+    def _require(self) -> None:
+        if not self.enabled:
+            hint = "set ENGRAM_EMBEDDER to model2vec:NAME, fastembed:NAME or openai:http://127.0.0.1:11434/v1#MODEL"
+            raise EmbedderFailedError("embedder", "none is set", hint=hint)

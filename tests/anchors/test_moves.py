@@ -1,0 +1,246 @@
+"""Memories that are asked for by the file their text is in now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram_py import Engram
+from engram_py.anchors.anchors import Anchors
+from engram_py.anchors.file_history import Log, read_log
+from engram_py.anchors.spans import _like as like
+from engram_py.anchors.spans import digest_of, mark_span
+from engram_py.observations.values import Saved
+from tests.anchors.repositories import AUTH, about, commit, lines, state, write
+from tests.memory import Git, Opener
+
+
+def repeat(app: Engram, saved: Saved, changes: Iterable[dict[str, Any]]) -> None:
+    """Store a memory once more for each of ``changes`` to its anchor."""
+    [row] = app.store.rows("select * from observations where id = :id", id=saved.id)
+    own = app.store.rows("select * from anchors where observation_id = :id", id=saved.id)
+    with app.store.transaction():
+        for number, changed in enumerate(changes):
+            facts = {"id": None, "sync_id": f"obs-{saved.id:08x}{number:08x}", "content_hash": f"{saved.id}.{number}"}
+            copy = app.store.insert("observations", {**dict(row), **facts})
+            app.store.insert("anchors", {**dict(own[0]), **changed, "id": None, "observation_id": copy})
+
+
+def four_lines(start: int) -> dict[str, Any]:
+    mark = mark_span([line.encode() for line in lines("auth", 900)], start, start + 3)
+    return {"start_line": start, "end_line": start + 3, "digest": mark.digest, "probe": mark.probe}
+
+
+def found(app: Engram, path: str) -> list[int]:
+    return [hit.id for hit in app.search(f"file:{path}").results]
+
+
+@pytest.mark.parametrize("name", [AUTH, f"{AUTH}:10-20"])
+@pytest.mark.parametrize("step", ["staged", "committed", "committed twice", "committed and changed"])
+def test_a_file_that_got_another_name_is_asked_for_by_it(
+    here: Engram, root: Path, git: Git, name: str, step: str
+) -> None:
+    saved = about(here, name)
+    about(here, "src/login.py", title="Another")
+    (root / "lib").mkdir()
+    if step == "committed twice":
+        git(root, "mv", AUTH, "src/identity.py")
+        commit(git, root, "rename")
+    git(root, "mv", "src/identity.py" if step == "committed twice" else AUTH, "lib/sub_a.py")
+    if step == "committed and changed":
+        write(root, "lib/sub_a.py", ["import os", *lines("auth")])
+    if step != "staged":
+        commit(git, root, "rename")
+
+    assert state(here, saved).now_path == "lib/sub_a.py"
+    for path in ("lib/sub_a.py", "sub_a.py", str(root / "lib/sub_a.py"), AUTH):
+        assert found(here, path) == [saved.id]
+    assert found(here, "src/identity.py") == found(here, "src/sub_a.py") == []
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_function_that_went_to_another_file_is_asked_for_there(
+    here: Engram, root: Path, git: Git, committed: bool
+) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    stays = about(here, f"{AUTH}:30-35", title="What stays")
+    write(root, AUTH, lines("auth")[:9] + lines("auth")[20:])
+    write(root, "src/tokens.py", ["import os", *lines("auth")[9:20]])
+    if committed:
+        commit(git, root, "extract a module")
+        write(root, "src/tokens.py", ["import os", "import sys", *lines("auth")[9:20]])
+        commit(git, root, "go on there")
+
+    assert state(here, saved).now_path == "src/tokens.py"
+    assert found(here, "src/tokens.py") == found(here, "tokens.py") == [saved.id]
+    assert found(here, AUTH) == [stays.id, saved.id]
+
+
+def test_every_memory_of_a_file_that_moved_is_found(here: Engram, root: Path, git: Git) -> None:
+    saved = [about(here, f"{AUTH}:{number}-{number + 3}", title=f"Lines {number}").id for number in range(1, 31)]
+    git(root, "mv", AUTH, "src/identity.py")
+    commit(git, root, "rename")
+    assert sorted(here.anchors.of_file("src/identity.py")) == saved
+
+
+def test_memories_of_a_file_that_moved_are_found_by_the_hundred(here: Engram, root: Path, git: Git) -> None:
+    write(root, AUTH, lines("auth", 900))
+    commit(git, root, "a long file")
+    first = about(here, f"{AUTH}:1-4")
+    repeat(here, first, map(four_lines, range(6, 751, 5)))
+    git(root, "mv", AUTH, "src/identity.py")
+    commit(git, root, "rename")
+    assert len(here.anchors.of_file("src/identity.py", limit=500)) == 150
+    assert len(here.anchors.of_file("src/identity.py", limit=120)) == 120
+
+
+def test_of_thousands_of_memories_of_a_file_that_moved_a_few_are_compared(
+    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, AUTH, lines("auth", 900))
+    commit(git, root, "a long file")
+    first = about(here, f"{AUTH}:1-4")
+    repeat(here, first, [four_lines(start) for start in range(2, 892)] * 4)
+    git(root, "mv", AUTH, "src/identity.py")
+    write(root, "src/identity.py", ["import os", *lines("auth", 900)])
+    commit(git, root, "rename and change")
+    scans: list[int] = []
+
+    def scanned(text: Sequence[bytes], probe: str) -> list[int]:
+        scans.append(len(text))
+        return like(text, probe)
+
+    monkeypatch.setattr("engram_py.anchors.spans._like", scanned)
+    here.anchors.of_file("src/identity.py")  # git is asked
+    assert sum(scans) < 900 * 20
+    hashed: list[int] = []
+
+    def counted(span: Sequence[bytes]) -> str:
+        hashed.append(len(span))
+        return digest_of(span)
+
+    for module in ("spans", "worktree", "moves"):
+        monkeypatch.setattr(f"engram_py.anchors.{module}.digest_of", counted, raising=False)
+    assert len(here.anchors.of_file("src/identity.py")) == 100
+    assert sum(hashed) < 900 + 100 * 20
+
+
+def test_a_text_that_only_looks_like_many_others_is_hashed_once(
+    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = about(here, f"{AUTH}:10-20")
+    login = {"path": "src/login.py", "name": "login.py"}
+    repeat(here, first, (login | {"digest": f"{number:032x}"} for number in range(300)))
+    git(root, "mv", AUTH, "src/identity.py")
+    commit(git, root, "rename")
+    hashed: list[int] = []
+
+    def counted(span: Sequence[bytes]) -> str:
+        hashed.append(len(span))
+        return digest_of(span)
+
+    monkeypatch.setattr("engram_py.anchors.moves.digest_of", counted)
+    assert here.anchors.of_file("src/identity.py") == [first.id]
+    assert hashed == [11]
+
+
+@pytest.mark.parametrize("name", ["lib/auth.py", "lib/identity.py"])
+def test_another_project_does_not_stand_between_a_file_and_its_memories(
+    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    saved = about(here, AUTH)
+    other = about(here, "src/login.py:10-20", title="A text that moved")
+    (root / "lib").mkdir()
+    git(root, "mv", AUTH, name)
+    git(root, "mv", "src/login.py", "lib/access.py")
+    commit(git, root, "rename")
+    write(root, name, ["all = new"])
+    commit(git, root, "rewrite")
+    repeat(here, saved, ({"path": f"part{number}/auth.py", "digest": "ab" * 16} for number in range(60)))
+    with here.store.transaction():
+        here.store.execute("update observations set project = 'gadgets' where id > :id", id=other.id)
+    monkeypatch.setattr("engram_py.anchors.moves._ANCHORS_READ", 20)
+    monkeypatch.setattr("engram_py.anchors.moves._ANCHORS_COMPARED", 50)
+    assert here.anchors.of_file(name) == [saved.id]
+    assert here.anchors.of_file("lib/access.py") == [other.id]
+
+
+@pytest.mark.parametrize("step", ["staged", "committed", "committed and rewritten"])
+def test_a_folder_that_got_another_name_is_asked_for_by_it(here: Engram, root: Path, git: Git, step: str) -> None:
+    write(root, "deploy/k8s/base/ingest.yaml", lines("ingest"))
+    write(root, "deploy/k8s/web.yaml", lines("web"))
+    commit(git, root, "a folder")
+    nested = about(here, "deploy/k8s/base/ingest.yaml:3-8")
+    saved = about(here, "deploy/k8s/web.yaml", title="Another")
+    about(here, AUTH, title="Not of it")
+    git(root, "mv", "deploy/k8s", "deploy/kubernetes")
+    if step != "staged":
+        git(root, "mv", "deploy/kubernetes/web.yaml", "deploy/kubernetes/site.yaml")
+        commit(git, root, "rename")
+    if step == "committed and rewritten":
+        write(root, "deploy/kubernetes/base/ingest.yaml", ["all = new"])
+        commit(git, root, "rewrite")
+    assert (
+        sorted(found(here, "deploy/kubernetes/")) == sorted(found(here, "deploy/kubernetes")) == [nested.id, saved.id]
+    )
+    assert found(here, "deploy/kubernetes/base/") == [nested.id]
+    assert sorted(found(here, "deploy/k8s/")) == [nested.id, saved.id]
+    assert here.anchors.of_file("deploy/helm/") == here.anchors.of_file("lib/") == []
+
+
+def test_nothing_moved_to_a_file_that_is_not_there(
+    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about(here, AUTH)
+    git(root, "mv", AUTH, "src/identity.py")
+    commit(git, root, "rename")
+    monkeypatch.setattr(Anchors, "states", lambda *_, **__: pytest.fail("compared"))
+    monkeypatch.setattr("subprocess.Popen", None)
+    assert here.anchors.of_file("src/other.py") == []
+
+
+def test_a_file_that_was_renamed_and_changed_throughout_is_asked_for_by_its_new_name(
+    open_memory: Opener, here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    git(root, "mv", AUTH, "src/identity.py")
+    commit(git, root, "rename")
+    write(root, "src/identity.py", ["all = new"])
+    commit(git, root, "rewrite")
+    assert here.anchors.of_file("identity.py", patience=0) == []  # nobody asked git yet
+    assert here.anchors.of_file("identity.py") == [saved.id]
+    monkeypatch.setattr("subprocess.Popen", None)
+    assert open_memory(root).anchors.of_file("identity.py") == [saved.id]
+
+
+def test_a_copy_in_another_file_is_not_where_a_text_moved(here: Engram, root: Path) -> None:
+    about(here, f"{AUTH}:10-20", AUTH)
+    write(root, "src/copy.py", lines("auth"))
+    assert here.anchors.of_file("src/copy.py") == []
+
+
+def test_of_many_files_that_are_gone_a_few_are_followed(
+    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(100):
+        write(root, f"old/part{number}.py", lines(f"part{number}", 5))
+    commit(git, root, "many")
+    for number in range(100):
+        about(here, f"old/part{number}.py", title=f"Part {number}")
+    moved = about(here, AUTH)
+    for number in range(100):
+        (root / f"old/part{number}.py").unlink()
+    git(root, "mv", AUTH, "src/identity.py")
+    commit(git, root, "clear out")
+    paths: list[int] = []
+
+    def counted(root: Path, head: str, names: Sequence[str], **more: Any) -> Log | None:
+        paths.append(len(names))
+        return read_log(root, head, names, **more)
+
+    monkeypatch.setattr("engram_py.anchors.git_search.read_log", counted)
+    assert here.anchors.of_file("identity.py") == [moved.id]
+    assert 0 < sum(paths) <= 65

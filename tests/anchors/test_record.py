@@ -1,0 +1,471 @@
+"""What a save keeps of the files it names, and what becomes of that when the text is written again."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from engram_py import Draft, Engram
+from engram_py.anchors import table
+from engram_py.anchors.values import MOST_ANCHORS, Anchor
+from engram_py.observations.values import Change, Saved
+from tests.anchors.repositories import AUTH, about, commit, lines, state, states, write
+from tests.memory import Git, Opener
+
+WHERE = "**What**: a race\n**Where**: `src/auth.py:10-20`, src/login.py\n**Learned**: lock first"
+
+
+def kept(app: Engram, saved: Saved) -> tuple[Anchor, ...]:
+    return table.of_observations(app.store, [saved.id]).get(saved.id, ())
+
+
+def places(app: Engram, saved: Saved) -> list[tuple[str, int | None, int | None, str]]:
+    return [(one.path, one.start_line, one.end_line, one.origin) for one in kept(app, saved)]
+
+
+def notes(saved: Saved) -> tuple[str, ...]:
+    """What was said about the files."""
+    return tuple(one for one in saved.warnings if "created" not in one)
+
+
+# --- which files --------------------------------------------------------------------------------------------
+
+
+def test_listed_files_and_those_of_the_where_line_are_kept_with_what_git_calls_them(
+    here: Engram, root: Path, git: Git
+) -> None:
+    saved = here.save(Draft("Both", WHERE, files=("src/login.py:3",)))
+
+    first, second = kept(here, saved)
+
+    assert places(here, saved) == [("src/login.py", 3, 3, "given"), (AUTH, 10, 20, "where")]
+    assert (first.blob, second.blob) == tuple(git(root, "rev-parse", f"HEAD:{path}") for path in ("src/login.py", AUTH))
+    assert {first.git_commit, second.git_commit} == {git(root, "rev-parse", "HEAD")}
+
+
+def test_a_modified_file_has_no_blob(here: Engram, root: Path) -> None:
+    write(root, AUTH, ["changed"])
+    assert [one.blob for one in kept(here, about(here, AUTH, "src/login.py"))[:1]] == [None]
+
+
+@pytest.mark.parametrize("name", ["src/auth.py", "./src/auth.py", "src//auth.py", "src/../src/auth.py", "src\\auth.py"])
+def test_a_path_has_one_spelling(here: Engram, name: str) -> None:
+    assert places(here, about(here, name)) == [(AUTH, None, None, "given")]
+
+
+def test_paths_are_relative_to_where_one_stands_and_to_the_root(open_memory: Opener, root: Path) -> None:
+    write(root, "auth.py", lines("another"))
+    inside = open_memory(root / "src")
+    saved = about(inside, "auth.py:3", "src/login.py", str(root / "src" / "auth.py"))
+    assert [one[:2] for one in places(inside, saved)] == [(AUTH, 3), ("src/login.py", None), (AUTH, None)]
+
+
+def test_the_one_file_of_a_name_is_found_by_it(here: Engram) -> None:
+    assert places(here, about(here, "login.py:2-4")) == [("src/login.py", 2, 4, "given")]
+
+
+def test_of_several_files_of_a_name_none_is_guessed(here: Engram, root: Path, git: Git) -> None:
+    write(root, "lib/login.py", lines("lib"))
+    commit(git, root, "a second one")
+    assert [one.digest for one in kept(here, about(here, "login.py"))] == [None]
+
+
+def test_a_file_of_another_worktree_is_kept_by_its_path_in_the_repository(
+    here: Engram, root: Path, git: Git, tmp_path: Path
+) -> None:
+    for tree in (tmp_path / "tree", root / ".trees" / "inner"):
+        git(root, "worktree", "add", "-q", "--detach", str(tree))
+        write(tree, AUTH, ["written", "there"])
+        saved = about(here, str(tree / AUTH), title=f"In {tree.name}")
+        assert places(here, saved) == [(AUTH, None, None, "given")]
+        assert state(here, saved).state == "changed"
+
+
+def test_only_hashes_of_the_code_are_stored(here: Engram, data_dir: Path, root: Path) -> None:
+    write(root, AUTH, ["nobody_may_read_this_line = 1", *lines("auth")])
+    about(here, f"{AUTH}:1-3", AUTH)
+    here.close()
+    stored = b"".join(file.read_bytes() for file in data_dir.rglob("*") if file.is_file())
+    assert b"nobody_may_read_this_line" not in stored
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a drive")
+@pytest.mark.parametrize(
+    ("name", "lines_of_it"), [("a:b.py", (None, None)), ("a:b.py:2-3", (2, 3)), ("a:b/c.py", (None, None))]
+)
+def test_a_name_that_would_be_a_drives_on_windows_is_a_file_here(
+    here: Engram, root: Path, name: str, lines_of_it: tuple[int | None, int | None]
+) -> None:
+    path = name.removesuffix(":2-3")
+    write(root, path, lines("b"))
+    saved = about(here, name)
+    assert places(here, saved) == [(path, *lines_of_it, "given")]
+    assert state(here, saved).state == "fresh"
+    write(root, path, ["changed"])
+    assert state(here, saved).state != "fresh"
+
+
+# --- what cannot be read --------------------------------------------------------------------------------------
+
+
+def make_huge(root: Path) -> None:
+    with (root / "huge.bin").open("wb") as file:
+        file.truncate(2 << 30)
+
+
+def make_pipe(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+
+
+def make_loop(root: Path) -> None:
+    (root / "loop").symlink_to("pool")
+    (root / "pool").symlink_to("loop")
+
+
+def make_way_out(root: Path) -> None:
+    write(root.parent, "outside.py", ["secret"])
+    (root / "way_out.py").symlink_to("../outside.py")
+
+
+def make_binary(root: Path) -> None:
+    (root / "logo.png").write_bytes(b"\x89PNG\0\0" * 100)
+
+
+def make_unreadable(root: Path) -> None:
+    write(root, "closed.py", ["x"]).chmod(0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes and symlinks")
+@pytest.mark.parametrize(
+    ("make", "name", "said"),
+    [
+        pytest.param(None, "src/nothing.py", "src/nothing.py (no such file)", id="missing"),
+        pytest.param(None, "src", "src (a directory)", id="directory"),
+        pytest.param(None, ".", ". (the repository itself)", id="root"),
+        pytest.param(None, "../other.py", "../other.py (outside the repository)", id="above"),
+        pytest.param(None, "/etc/passwd", "/etc/passwd (outside the repository)", id="absolute"),
+        pytest.param(None, "/dev/zero", "/dev/zero (outside the repository)", id="device"),
+        pytest.param(None, "C:\\Users\\ada\\x.py", "C:\\Users\\ada\\x.py (outside the repository)", id="windows"),
+        pytest.param(None, "C:/Users/ada/x.py", "C:/Users/ada/x.py (outside the repository)", id="windows-slashes"),
+        pytest.param(None, "\\\\server\\share\\x.py", "(outside the repository)", id="unc"),
+        pytest.param(None, ".git/config", ".git/config (inside .git)", id="git"),
+        pytest.param(None, "a\0b.py", "a?b.py (not a path)", id="nul"),
+        pytest.param(None, "a\nb.py", "a?b.py (not a path)", id="line-break"),
+        pytest.param(None, "a\udc80b.py", "a?b.py (not a path)", id="surrogate"),
+        pytest.param(None, "a\u202eb.py", "a?b.py (not a path)", id="right-to-left"),
+        pytest.param(None, "x/" * 500_000, "(not a path)", id="megabyte"),
+        pytest.param(make_huge, "huge.bin", "huge.bin (larger than 512 KB)", id="two-gigabytes"),
+        pytest.param(make_pipe, "pipe", "pipe (not a regular file)", id="pipe"),
+        pytest.param(make_loop, "loop", "loop (too many levels of symbolic links)", id="loop"),
+        pytest.param(make_way_out, "way_out.py", "way_out.py (outside the repository)", id="symlink"),
+        pytest.param(
+            make_binary, "logo.png:3", "the lines of logo.png (a binary file, anchored as a whole)", id="binary"
+        ),
+    ],
+)
+def test_what_cannot_be_anchored_is_said_and_the_memory_kept(
+    here: Engram, root: Path, make: object, name: str, said: str
+) -> None:
+    if callable(make):
+        make(root)
+
+    saved = about(here, name)
+
+    assert here.get(saved.id).observation.title == "About some code"
+    [note] = notes(saved)
+    assert said in note
+    assert len(note) < 200
+
+
+def test_a_file_that_could_not_be_read_keeps_its_name_and_is_unknown(here: Engram) -> None:
+    saved = about(here, "src", "src/nothing.py")
+    assert [(one.state, one.reason) for one in states(here, saved)] == [
+        ("unknown", "a directory when it was saved"),
+        ("unknown", "no such file when it was saved"),
+    ]
+
+
+def test_lines_behind_the_end_of_a_file_mean_all_of_it(here: Engram, root: Path) -> None:
+    saved = about(here, f"{AUTH}:41-43")
+    assert notes(saved) == (f"taken otherwise: {AUTH}:41-43 (the whole file, it has 40 lines)",)
+    assert (state(here, saved).state, state(here, saved).start) == ("fresh", None)
+    (root / AUTH).write_text("gone\n", encoding="utf-8")
+    assert state(here, saved).state == "changed"
+
+
+def test_a_binary_file_is_anchored_as_a_whole(here: Engram, root: Path) -> None:
+    make_binary(root)
+    saved = about(here, "logo.png")
+    assert (notes(saved), state(here, saved).state) == ((), "fresh")
+    (root / "logo.png").write_bytes(b"\x89PNG\0\1")
+    assert state(here, saved).state == "changed"
+
+
+@pytest.mark.parametrize(
+    ("lines_given", "lines_kept", "said"),
+    [
+        pytest.param(":20-10", (10, 20), "lines 10-20", id="backwards"),
+        pytest.param(":35-99", (35, 40), "lines 35-40, it has no more", id="past-the-end"),
+        pytest.param(":99-40", (40, 40), "line 40, it has no more", id="backwards-past-the-end"),
+        pytest.param(":5-", (5, 40), "lines 5-40, it has no more", id="to-the-end"),
+        pytest.param(":0", (None, None), "the whole file", id="zero"),
+        pytest.param(":0-5", (None, None), "the whole file", id="from-zero"),
+        pytest.param(":99999999999999999999", (None, None), "the whole file", id="astronomic"),
+        pytest.param(":-5", (None, None), "the whole file", id="negative"),
+        pytest.param(":login", (None, None), "the whole file", id="a-name"),
+        pytest.param("::Login.check", (None, None), "the whole file", id="a-symbol"),
+        pytest.param(":1,5", (None, None), "the whole file", id="with-a-comma"),
+        pytest.param(":", (None, None), "the whole file", id="nothing-behind-it"),
+        pytest.param("#L3-L5", (3, 5), None, id="as-links-have-it"),
+        pytest.param(":3:17", (3, 3), None, id="with-a-column"),
+        pytest.param(":3-40", (3, 40), None, id="to-the-last"),
+    ],
+)
+def test_odd_lines_are_read_as_what_they_can_mean_and_that_is_said(
+    here: Engram, lines_given: str, lines_kept: tuple[int | None, int | None], said: str | None
+) -> None:
+    saved = about(here, f"{AUTH}{lines_given}")
+    [(path, *kept_lines, _)] = places(here, saved)
+    assert (path, tuple(kept_lines)) == (AUTH, lines_kept)
+    assert notes(saved) == ((f"taken otherwise: {AUTH}{lines_given} ({said})",) if said else ())
+
+
+def test_what_is_told_behind_a_name_is_left_out_however_long_it_is(here: Engram) -> None:
+    assert places(here, about(here, f"{AUTH} : {'the check ' * 300}")) == [(AUTH, None, None, "given")]
+
+
+@pytest.mark.parametrize("filling", [" ", "\t", "a ", ":", "#", "/"])
+def test_long_names_of_nothing_are_read_in_a_moment(here: Engram, filling: str) -> None:
+    begun = time.process_time()
+    saved = about(here, *(f"ab{filling * 4_000}{number}" for number in range(100)))
+    assert time.process_time() - begun < 2
+    assert (places(here, saved), len(notes(saved))) == ([], 1)
+
+
+def test_odd_lines_of_the_where_line_are_said_as_well(here: Engram) -> None:
+    saved = here.save(Draft("Odd", "**Where**: src/auth.py:20-10, `src/login.py` (lines 38 to 99)"))
+    assert places(here, saved) == [(AUTH, 10, 20, "where"), ("src/login.py", 38, 40, "where")]
+    assert notes(saved) == (
+        "taken otherwise: src/auth.py:20-10 (lines 10-20), src/login.py:38-99 (lines 38-40, it has no more)",
+    )
+
+
+@pytest.mark.parametrize("files", [("",), ("  ", ""), ("``",)])
+def test_a_blank_name_is_left_out_and_that_is_said(here: Engram, files: tuple[str, ...]) -> None:
+    saved = about(here, *files, AUTH)
+    assert places(here, saved) == [(AUTH, None, None, "given")]
+    assert "not anchored: a blank name" in saved.warnings
+    assert "not anchored: a blank name" in about(here, *files, title="Nothing else").warnings
+
+
+def test_lines_to_the_end_of_a_file_nobody_could_read_are_the_whole_file(here: Engram, app: Engram) -> None:
+    assert places(here, about(here, "src/nothing.py:5-"))[0][1:3] == (None, None)
+    assert places(app, about(app, "src/nothing.py:5-"))[0][1:3] == (None, None)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such names there")
+@pytest.mark.parametrize("name", ["src/notes:10", "src/a: b.py", "src/12:30-13:45", "src/x#L3", "src/day:0"])
+def test_a_name_that_looks_like_lines_is_a_name_where_there_is_such_a_file(
+    here: Engram, root: Path, git: Git, name: str
+) -> None:
+    write(root, name, lines("odd"))
+    commit(git, root, "an odd name")
+    saved = about(here, name)
+    assert (places(here, saved), notes(saved)) == ([(name, None, None, "given")], ())
+    lined = about(here, f"{name}:3-5", title="Lines of it")
+    assert places(here, lined) == [(name, 3, 5, "given")]
+    assert [state(here, one).state for one in (saved, lined)] == ["fresh", "fresh"]
+
+
+def test_no_more_than_thirty_two_files_are_kept_and_the_rest_is_said(here: Engram, root: Path) -> None:
+    names = [f"src/part{number}.py" for number in range(MOST_ANCHORS + 5)]
+    for name in names:
+        write(root, name, [name])
+    saved = about(here, *names)
+    assert len(kept(here, saved)) == MOST_ANCHORS
+    assert f"src/part{MOST_ANCHORS}.py (more than {MOST_ANCHORS} files)" in saved.warnings[-1]
+    assert saved.warnings[-1].endswith("and 2 more")
+
+
+def test_a_word_of_the_where_line_that_is_no_file_is_no_anchor_and_worth_no_note(here: Engram) -> None:
+    saved = here.save(Draft("Prose", "**Where**: the read/write path, e.g. in `refresh()` and/or the docs"))
+    assert (kept(here, saved), notes(saved)) == ((), ())
+
+
+def test_a_file_of_the_where_line_that_is_not_there_is_said(here: Engram) -> None:
+    saved = here.save(Draft("Typo", "**Where**: src/auht.py:3"))
+    assert (kept(here, saved), saved.warnings[-1]) == ((), "not anchored: src/auht.py:3 (no such file)")
+
+
+@pytest.mark.parametrize("named", ["src/auht.py", "src/auht.py:3", "./src/auht.py", "`src/auht.py:3-4`, src/auht.py:9"])
+@pytest.mark.parametrize("listed", ["src/auht.py", "src/auht.py:7", "src/../src/auht.py"])
+def test_one_note_is_enough_for_a_file_that_is_listed_and_on_the_where_line(
+    here: Engram, listed: str, named: str
+) -> None:
+    saved = here.save(Draft("Typo", f"**Where**: {named}", files=(listed,)))
+    notes = [note for note in saved.warnings if "auht.py" in note]
+    assert notes == [f"kept by name, their text was not read: {listed} (no such file)"]
+    assert len(kept(here, saved)) == 1
+
+
+def test_a_secret_in_a_path_is_not_stored(here: Engram, data_dir: Path) -> None:
+    secret = "gh" + "p_" + "q7Wm2Zx9Kd4Rt8Vb1Nc6Hy3Jf5Lg0Ps12345"
+    about(here, f"src/{secret}.py", f"src/{secret}.py:3")
+    here.close()
+    stored = b"".join(file.read_bytes() for file in data_dir.rglob("*") if file.is_file())
+    assert secret.encode() not in stored
+
+
+# --- outside of the repository ----------------------------------------------------------------------------------
+
+
+def test_without_a_repository_names_are_kept(app: Engram) -> None:
+    saved = about(app, "src/auth.py:10", "../../x.py", "/etc/passwd")
+    assert [(one.path, one.start_line, one.digest) for one in kept(app, saved)] == [(AUTH, 10, None)]
+    assert "kept by name, their text was not read: src/auth.py:10 (no repository here)" in saved.warnings
+
+
+def test_a_memory_of_another_project_keeps_names_only(here: Engram) -> None:
+    saved = here.save(Draft("Elsewhere", "Of another project", files=(AUTH,)), project="gadgets")
+    assert [(one.path, one.digest) for one in kept(here, saved)] == [(AUTH, None)]
+    assert "files were kept by name: this is not the repository of gadgets" in saved.warnings
+
+
+# --- written again -----------------------------------------------------------------------------------------------
+
+
+def test_a_revision_is_about_the_files_as_they_are_when_it_is_written(here: Engram, root: Path) -> None:
+    first = here.save(Draft("Topic", WHERE, topic_key="a/b", files=("src/login.py:1-5",)))
+    write(root, AUTH, ["rewritten", *lines("auth")])
+    write(root, "src/login.py", ["rewritten", *lines("login")])
+
+    again = here.save(Draft("Topic", "**Where**: src/auth.py:1-3", topic_key="a/b"))
+
+    assert again.id == first.id
+    assert places(here, again) == [(AUTH, 1, 3, "where"), ("src/login.py", 2, 6, "given")]
+    assert {one.state for one in states(here, again)} == {"fresh"}
+
+
+def test_a_revision_that_lists_files_is_about_those(here: Engram) -> None:
+    here.save(Draft("Topic", "one", topic_key="a/b", files=(AUTH,)))
+    again = here.save(Draft("Topic", "two", topic_key="a/b", files=("src/login.py",)))
+    assert places(here, again) == [("src/login.py", None, None, "given")]
+
+
+def test_saying_the_same_again_without_files_keeps_them_and_with_files_replaces_them(here: Engram) -> None:
+    first = about(here, AUTH)
+    draft = Draft("About some code", here.get(first.id).observation.content)
+
+    again = here.save(draft)
+    assert (again.outcome, places(here, again)) == ("duplicate", [(AUTH, None, None, "given")])
+
+    other = here.save(Draft(draft.title, draft.content, files=("src/login.py",)))
+    assert (other.outcome, places(here, other)) == ("duplicate", [("src/login.py", None, None, "given")])
+
+
+def test_a_corrected_content_is_read_for_its_where_line_again(here: Engram, root: Path) -> None:
+    saved = here.save(Draft("Race", WHERE, files=("src/login.py:1-5",)))
+    write(root, AUTH, ["rewritten", *lines("auth")])
+
+    updated = here.observations.update(saved.id, Change(find="10-20`, src/login.py", replace="11-12`, src/no.py"))
+
+    assert places(here, saved) == [(AUTH, 11, 12, "where"), ("src/login.py", 1, 5, "given")]
+    assert {one.state for one in states(here, saved)} == {"fresh"}
+    assert updated.warnings == ("not anchored: src/no.py (no such file)",)
+
+
+def test_a_new_title_leaves_the_anchors_as_they_are(here: Engram, root: Path) -> None:
+    saved = about(here, AUTH)
+    write(root, AUTH, ["rewritten"])
+    here.observations.update(saved.id, Change(title="Other"))
+    assert state(here, saved).state == "changed"
+
+
+def test_a_review_confirms_the_files_as_they_are(here: Engram, root: Path, git: Git) -> None:
+    saved = about(here, f"{AUTH}:10-20", "src/login.py:5-9", "src")
+    write(root, AUTH, ["fifteen = 1" if "auth_15" in line else line for line in lines("auth")])
+    git(root, "mv", "src/login.py", "src/signin.py")
+    assert [one.state for one in states(here, saved)] == ["changed", "moved", "unknown"]
+
+    here.observations.mark_reviewed(saved.id)
+
+    assert [one[:3] for one in places(here, saved)] == [(AUTH, 10, 20), ("src/signin.py", 5, 9), ("src", None, None)]
+    assert [one.state for one in states(here, saved)] == ["fresh", "fresh", "unknown"]
+
+
+def test_a_review_drops_a_file_that_is_gone(here: Engram, root: Path) -> None:
+    saved = about(here, AUTH, "src/login.py")
+    (root / AUTH).unlink()
+    here.observations.mark_reviewed(saved.id)
+    assert [one[0] for one in places(here, saved)] == ["src/login.py"]
+
+
+def test_a_review_elsewhere_changes_nothing_it_cannot_see(open_memory: Opener, here: Engram, tmp_path: Path) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    before = kept(here, saved)
+    (tmp_path / "plain").mkdir()
+    open_memory(tmp_path / "plain").observations.mark_reviewed(saved.id)
+    assert [(one.path, one.digest, one.git_commit) for one in kept(here, saved)] == [
+        (one.path, one.digest, one.git_commit) for one in before
+    ]
+
+
+def test_a_save_that_fails_leaves_no_anchor(here: Engram, monkeypatch: pytest.MonkeyPatch, data_dir: Path) -> None:
+    monkeypatch.setattr(table, "replace", lambda *_: (_ for _ in ()).throw(RuntimeError("in the middle")))
+    with pytest.raises(RuntimeError, match="in the middle"):
+        about(here, AUTH)
+    with closing(sqlite3.connect(data_dir / "engram.db")) as database:
+        assert database.execute("select count(*) from observations").fetchone() == (0,)
+
+
+def test_a_repeated_operation_answers_the_same_notes_and_other_files_are_another_request(here: Engram) -> None:
+    draft = Draft("Once", "text", operation_id="op-1", files=("src/nothing.py",))
+    first = here.save(draft)
+    assert here.save(draft).warnings == first.warnings
+    with pytest.raises(Exception, match="operation_id was used before"):
+        here.save(Draft("Once", "text", operation_id="op-1", files=(AUTH,)))
+
+
+def test_a_hard_delete_takes_the_anchors_along(here: Engram) -> None:
+    saved = about(here, AUTH)
+    here.observations.delete(saved.id, hard=True)
+    assert here.store.value("select count(*) from anchors") == 0
+
+
+# --- found by file -----------------------------------------------------------------------------------------------
+
+
+def test_memories_of_a_file_are_found_by_its_path_its_name_and_its_folder(here: Engram, root: Path) -> None:
+    write(root, "lib/auth.py", lines("lib"))
+    write(root, "lib/oauth.py", lines("oauth"))
+    first, second, third = (about(here, name, title=name) for name in (AUTH, "lib/auth.py:3", "lib/oauth.py"))
+
+    def found(path: str) -> list[int]:
+        return here.anchors.of_file(path)
+
+    assert found(AUTH) == [first.id]
+    assert found("auth.py") == [second.id, first.id]
+    assert found("b/auth.py") == []
+    assert found(str(root / "lib" / "auth.py")) == found("./lib/auth.py") == found("lib\\auth.py") == [second.id]
+    assert found("lib/") == [third.id, second.id]
+    assert found("lib") == found("") == found("/etc/passwd") == found("%") == found("_uth.py") == []
+    assert here.anchors.of_file("auth.py", limit=1) == [second.id]
+    assert here.anchors.of_file("auth.py", projects=("gadgets",)) == []
+
+
+def test_the_exact_path_comes_before_those_that_end_in_it(here: Engram, root: Path) -> None:
+    write(root, "auth.py", lines("top"))
+    exact = about(here, "auth.py", title="Top")
+    about(here, AUTH, title="Inner")
+    assert here.anchors.of_file("auth.py")[0] == exact.id
+
+
+def test_a_deleted_memory_is_not_found_by_its_file(here: Engram) -> None:
+    saved = about(here, AUTH)
+    here.observations.delete(saved.id)
+    assert here.anchors.of_file(AUTH) == []

@@ -1,0 +1,209 @@
+"""The schema: what the migrations make, and that they bring every earlier file to it."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import zipfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from engram_py.database import migrations
+from engram_py.database.connection import connect, use_wal
+from engram_py.database.store import Store
+from engram_py.errors import StoreForeignError, StoreTooNewError
+from tests.database.files import filled, make_foreign, make_newer, make_of_schema, opened, save
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = [file.stem for file in migrations.migration_files()]
+
+
+@pytest.fixture(autouse=True)
+def migrated() -> None:
+    """The files of these tests are made and migrated by the product, not copied."""
+
+
+def schema(path: Path) -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("select name, sql from sqlite_master where sql is not null order by name")
+        return [(name, sql) for name, sql in rows if name != migrations.LEDGER]
+
+
+def test_migrations_are_numbered_without_a_gap_and_applied_in_that_order(store: Store) -> None:
+    assert [int(name[:4]) for name in NAMES] == list(range(1, len(NAMES) + 1))
+    with store.connection() as connection:
+        assert migrations.applied(connection) == NAMES
+
+
+def test_every_table_of_our_own_is_strict(store: Store) -> None:
+    loose = store.rows(
+        "select name from pragma_table_list where schema = 'main' and type = 'table' and not strict order by name"
+    )
+    assert [row[0] for row in loose] == [migrations.LEDGER, "sqlite_schema", "sqlite_sequence"]
+
+
+def test_every_index_over_words_belongs_to_a_table_with_an_integer_key(store: Store) -> None:
+    for table in ("observations", "user_prompts"):
+        [key] = store.rows(f"select name, type from pragma_table_info('{table}') where pk > 0")
+        assert tuple(key) == ("id", "INTEGER")
+
+
+@pytest.mark.parametrize("count", range(1, len(NAMES)), ids=NAMES[:-1])
+def test_a_file_of_an_earlier_version_is_brought_to_the_same_schema(data_dir: Path, tmp_path: Path, count: int) -> None:
+    make_of_schema(data_dir / "engram.db", count)
+    Store.open(tmp_path / "new").close()
+
+    Store.open(data_dir).close()
+
+    assert schema(data_dir / "engram.db") == schema(tmp_path / "new" / "engram.db")
+
+
+def test_a_memory_of_an_earlier_version_can_be_used_after_the_upgrade(data_dir: Path) -> None:
+    make_of_schema(data_dir / "engram.db", 1)
+    with opened(data_dir) as app:
+        save(app, "upgraded-gearbox")
+        assert [hit.title for hit in app.search("gearbox").results] == ["About upgraded-gearbox"]
+        assert app.doctor.examine().status == "ok"
+
+
+def test_what_was_said_is_counted_from_one_after_the_upgrade_as_engram_counts_it(data_dir: Path) -> None:
+    before = NAMES.index("0017_duplicate_count")
+    with opened(data_dir) as app:
+        ours, again, imported, odd = (save(app, text).id for text in ("ours", "again", "imported", "odd"))
+    with closing(sqlite3.connect(data_dir / "engram.db")) as connection, connection:
+        connection.execute(f"delete from {migrations.LEDGER} where name = ?", (NAMES[before],))
+        counts = [(0, "agent", ours), (3, "user", again), (2, "import", imported), (0, "import", odd)]
+        connection.executemany("update observations set duplicate_count = ?, origin = ? where id = ?", counts)
+
+    with opened(data_dir) as app:
+        found = {row.id: row.duplicate_count for row in app.browsing.whole([ours, again, imported, odd])}
+
+    assert found == {ours: 1, again: 4, imported: 2, odd: 1}
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_of_schema(data_dir / "engram.db", 1)
+    before = schema(data_dir / "engram.db")
+    broken = tmp_path / "0002_search.sql"
+    broken.write_text("create table half (id integer) strict;\ninsert into nowhere values (1);\n", encoding="utf-8")
+    files = (migrations.migration_files()[0], broken)
+    monkeypatch.setattr(migrations, "migration_files", lambda: files)
+
+    with pytest.raises(sqlite3.OperationalError, match="nowhere"):
+        Store.open(data_dir)
+
+    assert schema(data_dir / "engram.db") == before
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_a_database_of_a_newer_program_is_refused_and_not_a_byte_changed(data_dir: Path, mode: str) -> None:
+    path = filled(data_dir)
+    make_newer(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"pragma journal_mode = {mode}")
+    before = path.read_bytes()
+
+    with pytest.raises(StoreTooNewError) as refused:
+        Store.open(data_dir)
+
+    assert refused.value.unknown == ["9999_future"]
+    assert path.read_bytes() == before
+    assert [file.name for file in data_dir.iterdir()] == ["engram.db"]
+
+
+def test_the_database_of_engram_itself_is_refused_and_not_a_byte_changed(data_dir: Path) -> None:
+    make_foreign(data_dir / "engram.db")
+    before = (data_dir / "engram.db").read_bytes()
+
+    with pytest.raises(StoreForeignError) as refused:
+        Store.open(data_dir)
+
+    assert "observations" in refused.value.tables
+    assert f"`engram import --from engram {data_dir / 'engram.db'}`" in (refused.value.hint or "")
+    assert (data_dir / "engram.db").read_bytes() == before
+    assert [file.name for file in data_dir.iterdir()] == ["engram.db"]
+
+
+def test_a_file_of_another_program_is_not_said_to_be_engrams(data_dir: Path) -> None:
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with closing(sqlite3.connect(data_dir / "engram.db")) as connection:
+        connection.execute("create table recipes (id integer primary key)")
+
+    with pytest.raises(StoreForeignError) as refused:
+        Store.open(data_dir)
+
+    assert "another program" in refused.value.message
+    assert "import" not in (refused.value.hint or "")
+
+
+def test_a_file_that_another_process_is_migrating_is_never_taken_for_a_foreign_one(tmp_path: Path) -> None:
+    path = tmp_path / "engram.db"
+    with closing(connect(path)) as looking, closing(connect(path)) as migrating:
+        use_wal(looking, path)
+        statements: list[str] = []
+
+        def migrate_between_the_looks(statement: str) -> None:
+            statements.append(statement)
+            if "sqlite_master" in statement and sum("sqlite_master" in one for one in statements) == 2:
+                migrations.migrate(migrating, path)
+
+        looking.set_trace_callback(migrate_between_the_looks)
+        pending = migrations.check_origin(looking, path)
+
+        assert pending == NAMES
+        assert migrations.applied(migrating) == NAMES
+
+
+def test_the_statements_of_a_script_keep_trigger_bodies_whole() -> None:
+    script = migrations.migration_files()[1].read_text(encoding="utf-8")
+    triggers = [one for one in migrations.statements(script) if "create trigger" in one]
+    assert len(triggers) == script.count("create trigger")
+    assert all(one.rstrip().endswith("end;") for one in triggers)
+
+
+def test_a_built_wheel_brings_the_migrations_and_runs_without_the_checkout(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path / "dist"), str(ROOT)]
+    result = subprocess.run(build, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    [wheel] = (tmp_path / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+
+    shipped = sorted(file.name for file in (tmp_path / "site" / "engram_py" / "migrations").iterdir())
+    assert shipped == [file.name for file in migrations.migration_files()]
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; "
+        "from engram_py.database import migrations; from engram_py.database.store import Store; "
+        "Store.open(Path(sys.argv[2])).close(); print(migrations.migration_files()[0].parent)"
+    )
+    run = [sys.executable, "-I", "-c", code, str(tmp_path / "site"), str(tmp_path / "data")]
+    printed = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path).stdout.strip()
+    assert Path(printed) == tmp_path / "site" / "engram_py" / "migrations"
+
+
+def test_what_hooks_and_sync_kept_before_the_switches_is_there_after_them(data_dir: Path) -> None:
+    path = data_dir / "engram.db"
+    make_of_schema(path, NAMES.index("0014_session_order") + 1)
+    with closing(sqlite3.connect(path)) as connection:
+        for sql in (
+            "insert into sessions (id, project, started_at, updated_at, clock) values ('s1', 'widgets', '', '', '')",
+            "insert into turns (session_id, project, key, position, role, content, read_at)"
+            " values ('s1', 'widgets', 'k', 0, 'user', 'why?', '2026-01-01')",
+            "insert into sync_chunks (target, chunk, state, size, signature_size, sha256, seen_at)"
+            " values ('git:1', 'abc', 'imported', 1, 1, 'x', '2026-01-01')",
+            "insert into sync_devices (target, key, device, seen_at) values ('git:1', 'k', 'd', '2026-01-01')",
+            "insert into cloud_projects (server, project, enrolled_at) values ('https://x', 'widgets', '2026-01-01')",
+        ):
+            connection.execute(sql)
+        connection.commit()
+
+    with closing(Store.open(data_dir)) as store:
+        for table in ("turns", "sync_chunks", "sync_devices", "cloud_projects"):
+            assert store.value(f"select count(*) from {table}") == 1
+        assert store.value("select content from turns") == "why?"
+        assert store.value("select count(*) from switches") == 0

@@ -1,0 +1,219 @@
+"""Putting a backup back: over a healthy, a damaged, a foreign and a missing memory."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from engram_py import Engram
+from engram_py.database import backup, migrations
+from engram_py.errors import InvalidBackupError, StoreBusyError, StoreTooNewError
+from engram_py.times import fixed_clock, utc_now
+from engram_py.upkeep.backups import restore
+from tests.database.files import (
+    another_process_writing,
+    damage_table,
+    elsewhere,
+    filled,
+    make_foreign,
+    make_newer,
+    make_of_schema,
+    opened,
+    save,
+    titles,
+)
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    """A backup that holds two observations."""
+    with opened(tmp_path / "source") as app:
+        save(app, "first")
+        save(app, "second")
+        return Path(app.backups.create(tmp_path / "good.db").path)
+
+
+FROM_BACKUP = ["About first", "About second"]
+
+
+def test_a_restore_puts_the_backup_in_place_and_keeps_what_was_there(data_dir: Path, good: Path) -> None:
+    filled(data_dir, ["mine"])
+    restored = restore(data_dir, good, clock=utc_now)
+    assert titles(data_dir / "engram.db") == FROM_BACKUP
+    assert restored.observations == 2
+    assert restored.kept is not None
+    assert titles(Path(restored.kept)) == ["About mine"]
+    with opened(data_dir) as app:
+        assert app.doctor.examine().status == "ok"
+        assert [hit.title for hit in app.search("second").results] == ["About second"]
+
+
+def test_prompts_alone_are_memory_enough_to_be_kept(data_dir: Path, good: Path) -> None:
+    with opened(data_dir) as app:
+        app.prompts.save("remember this")
+    restored = restore(data_dir, good, clock=utc_now)
+    assert restored.kept is not None
+    with closing(sqlite3.connect(restored.kept)) as connection:
+        assert connection.execute("select content from user_prompts").fetchall() == [("remember this",)]
+
+
+@pytest.mark.parametrize("there", ["nothing", "empty-memory"])
+def test_a_restore_where_there_was_no_memory_keeps_nothing(data_dir: Path, good: Path, there: str) -> None:
+    if there == "empty-memory":
+        opened(data_dir).close()
+    assert restore(data_dir, good, clock=utc_now).kept is None
+    assert titles(data_dir / "engram.db") == FROM_BACKUP
+    assert sorted(file.name for file in data_dir.iterdir()) == ["engram.db"]
+
+
+def into_garbage(path: Path) -> None:
+    path.write_bytes(b"garbage " * 2_000)
+
+
+def into_half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def into_a_broken_table(path: Path) -> None:
+    damage_table(path, "observations")
+
+
+def into_a_foreign_one(path: Path) -> None:
+    path.unlink()
+    make_foreign(path)
+
+
+def test_a_backup_whose_search_index_alone_is_damaged_is_restored_with_a_sound_one(data_dir: Path, good: Path) -> None:
+    before = titles(good)
+    damage_table(good, "observations_fts_data")
+    restore(data_dir, good, clock=utc_now)
+    with opened(data_dir) as app:
+        assert app.doctor.examine().status == "ok"
+        assert len(app.search("content").results) == len(before)
+
+
+@pytest.mark.parametrize("spoil", [into_garbage, into_half, into_a_broken_table, into_a_foreign_one])
+def test_a_restore_over_a_file_that_cannot_be_used_sets_it_aside_byte_for_byte(
+    data_dir: Path, good: Path, spoil: Callable[[Path], None]
+) -> None:
+    path = filled(data_dir, ["mine"])
+    for _ in range(2):  # twice within one second of the clock: the first is not overwritten by the second
+        spoil(path)
+        before = path.read_bytes()
+        restored = restore(data_dir, good, clock=fixed_clock("2026-01-02T03:04:05Z"))
+        assert restored.kept is not None
+        assert Path(restored.kept).read_bytes() == before
+        assert titles(path) == FROM_BACKUP
+    assert len(list(data_dir.glob("engram-damaged-*.db"))) == 2
+    with opened(data_dir) as app:
+        assert app.doctor.examine().status == "ok"
+        assert app.backups.list() == ()
+
+
+def test_a_restore_reaches_processes_that_have_the_memory_open(app: Engram, data_dir: Path, good: Path) -> None:
+    save(app, "mine")
+    elsewhere(
+        "from engram_py.upkeep.backups import restore\nfrom engram_py.times import utc_now\n"
+        "restore(folder, Path(sys.argv[2]), clock=utc_now)",
+        data_dir,
+        good,
+    )
+    assert app.get(1).observation.title == "About first"
+    save(app, "afterwards")
+    assert titles(data_dir / "engram.db") == [*FROM_BACKUP, "About afterwards"]
+
+
+def test_a_restore_while_another_process_writes_is_sound(data_dir: Path, good: Path) -> None:
+    filled(data_dir, ["mine"])
+    with another_process_writing(data_dir):
+        restore(data_dir, good, clock=utc_now)
+    with opened(data_dir) as app:
+        assert app.doctor.examine().status == "ok"
+        assert app.get(2).observation.title == "About second"
+
+
+def test_a_restore_that_never_gets_the_write_lock_is_refused_and_changes_nothing(app: Engram, good: Path) -> None:
+    save(app, "mine")
+    app.store.hurry(0)
+    with closing(sqlite3.connect(app.store.path)) as other:
+        other.execute("begin immediate")
+        with pytest.raises(StoreBusyError):
+            backup.copy_from(app.store, good)
+        other.execute("rollback")
+    assert titles(app.store.path) == ["About mine"]
+    assert save(app, "another").outcome == "added"
+
+
+@pytest.mark.parametrize("applied", range(1, len(migrations.names())))
+def test_a_backup_of_an_earlier_schema_is_brought_up_to_date(data_dir: Path, tmp_path: Path, applied: int) -> None:
+    make_of_schema(tmp_path / "old.db", applied)
+    filled(data_dir)
+    restore(data_dir, tmp_path / "old.db", clock=utc_now)
+    with opened(data_dir) as app:
+        with app.store.connection() as connection:
+            assert migrations.applied(connection) == list(migrations.names())
+        assert save(app, "new").id == 1
+
+
+def test_a_copy_made_with_cp_is_a_backup_too(data_dir: Path, tmp_path: Path) -> None:
+    shutil.copy(filled(tmp_path / "source", ["copied"]), tmp_path / "copy.db")
+    restore(data_dir, tmp_path / "copy.db", clock=utc_now)
+    assert titles(data_dir / "engram.db") == ["About copied"]
+
+
+def test_restoring_a_memory_over_itself_changes_nothing(data_dir: Path) -> None:
+    path = filled(data_dir, ["mine"])
+    restore(data_dir, path, clock=utc_now)
+    assert titles(path) == ["About mine"]
+
+
+def missing(path: Path) -> None:
+    path.unlink()
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        *(missing, empty, a_folder, into_garbage, into_half),
+        *(into_a_broken_table, into_a_foreign_one, make_newer),
+    ],
+)
+@pytest.mark.parametrize("there", ["memory", "nothing"])
+def test_what_is_no_backup_is_refused_before_anything_is_changed(
+    data_dir: Path, good: Path, spoil: Callable[[Path], None], there: str
+) -> None:
+    spoil(good)
+    before = filled(data_dir, ["mine"]).read_bytes() if there == "memory" else None
+
+    with pytest.raises(InvalidBackupError) as refused:
+        restore(data_dir, good, clock=utc_now)
+
+    assert refused.value.path == str(good)
+    if before is None:
+        assert not data_dir.exists()
+    else:
+        assert (data_dir / "engram.db").read_bytes() == before
+        assert [file.name for file in data_dir.iterdir()] == ["engram.db"]
+
+
+def test_a_memory_of_a_newer_program_is_not_replaced(data_dir: Path, good: Path) -> None:
+    path = filled(data_dir, ["mine"])
+    make_newer(path)
+    before = path.read_bytes()
+    with pytest.raises(StoreTooNewError):
+        restore(data_dir, good, clock=utc_now)
+    assert path.read_bytes() == before

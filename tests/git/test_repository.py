@@ -1,0 +1,260 @@
+"""A directory is found to be in its repository, whatever shape that has, without starting git."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engram_py.git.repository import Repository, find_repository, read_head
+
+from .conftest import Git
+
+MakeRepo = Callable[..., Path]
+
+
+def found(folder: Path) -> Repository:
+    repository = find_repository(folder)
+    assert repository is not None
+    return repository
+
+
+def test_a_subfolder_belongs_to_the_repository_above_it(make_repo: MakeRepo, git: Git) -> None:
+    root = make_repo("widgets", remote="git@github.com:Acme/Widgets.git")
+    (root / "a" / "b").mkdir(parents=True)
+
+    assert found(root / "a" / "b") == found(root) == found(root / ".git" / "refs")
+    repository = found(root)
+    assert (repository.root, repository.common_dir) == (root, root / ".git")
+    assert (repository.branch, repository.commit) == ("main", git(root, "rev-parse", "HEAD"))
+    assert repository.remote == "github.com/acme/widgets"
+    assert (repository.submodule, repository.bare, repository.warnings) == (False, False, ())
+
+
+def test_no_git_program_is_started(make_repo: MakeRepo, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_repo("widgets", remote="https://example.org/a/b")
+    monkeypatch.setattr(subprocess, "Popen", None)
+    assert found(root).commit
+
+
+def test_a_folder_outside_any_repository_has_none(tmp_path: Path) -> None:
+    assert find_repository(tmp_path) is None
+    assert find_repository(tmp_path / "not" / "there") is None
+    assert find_repository(Path("a\0b")) is None
+
+
+def test_worktrees_share_one_common_dir_and_keep_their_own_branch(make_repo: MakeRepo, git: Git) -> None:
+    root = make_repo("widgets")
+    git(root, "worktree", "add", "-q", "-b", "feature/x", "../elsewhere")
+    worktree = found(root.parent / "elsewhere")
+
+    assert worktree.common_dir == found(root).common_dir
+    assert (worktree.root, worktree.branch) == (root.parent / "elsewhere", "feature/x")
+    assert worktree.main_folder == root
+    assert not worktree.submodule
+
+
+def test_a_worktree_whose_repository_is_out_of_reach_still_tells_its_name(make_repo: MakeRepo, git: Git) -> None:
+    root = make_repo("widgets")
+    git(root, "worktree", "add", "-q", "../elsewhere")
+    root.rename(root.with_name("moved"))
+
+    worktree = found(root.parent / "elsewhere")
+    assert (worktree.root, worktree.main_folder.name, worktree.remote) == (root.parent / "elsewhere", "widgets", None)
+    assert "git worktree repair" in worktree.warnings[0]
+
+
+def test_a_submodule_is_its_own_repository(make_repo: MakeRepo, git: Git) -> None:
+    library, root = make_repo("library"), make_repo("widgets")
+    git(root, "submodule", "--quiet", "add", str(library), "libs/lib")
+    submodule = found(root / "libs" / "lib")
+
+    assert submodule.submodule
+    assert submodule.root == root / "libs" / "lib"
+    assert submodule.common_dir != found(root).common_dir
+    assert submodule.remote == str(library)
+
+
+def test_a_bare_repository_counts_and_so_do_its_worktrees(make_repo: MakeRepo, git: Git) -> None:
+    root = make_repo("widgets")
+    git(root, "clone", "-q", "--bare", ".", "../store/widgets.git")
+    store = root.parent / "store" / "widgets.git"
+    git(store, "worktree", "add", "-q", "../checkout", "main")
+
+    assert found(store / "refs").bare
+    assert found(store).root == found(store).main_folder == store
+    checkout = found(store.parent / "checkout")
+    assert (checkout.common_dir, checkout.main_folder, checkout.bare) == (store, store, False)
+
+
+def test_a_hidden_bare_repository_is_named_after_the_folder_around_it(make_repo: MakeRepo, git: Git) -> None:
+    root = make_repo("origin")
+    project = root.parent / "widgets"
+    git(root, "clone", "-q", "--bare", ".", str(project / ".bare"))
+    (project / ".git").write_text("gitdir: ./.bare\n")
+    git(project, "worktree", "add", "-q", "main")
+
+    assert found(project).main_folder == found(project / "main").main_folder == project
+
+
+def test_a_separate_git_directory_is_followed(tmp_path: Path, git: Git) -> None:
+    git(tmp_path, "init", "-q", "--separate-git-dir", "elsewhere", "widgets")
+    repository = found(tmp_path / "widgets")
+    assert (repository.git_dir, repository.main_folder) == (tmp_path / "elsewhere", tmp_path / "widgets")
+
+
+def test_a_detached_head_has_a_commit_and_no_branch(make_repo: MakeRepo, git: Git) -> None:
+    root = make_repo("widgets")
+    git(root, "checkout", "-q", "--detach")
+    assert read_head(found(root)) == (None, git(root, "rev-parse", "HEAD"))
+
+
+def test_an_unborn_branch_has_no_commit(make_repo: MakeRepo) -> None:
+    assert read_head(found(make_repo("widgets", commit=False))) == ("main", None)
+
+
+def test_packed_refs_are_read(make_repo: MakeRepo, git: Git) -> None:
+    root = make_repo("widgets")
+    git(root, "branch", "main-2")
+    git(root, "tag", "-a", "-m", "x", "v1")
+    git(root, "pack-refs", "--all", "--prune")
+    assert not (root / ".git/refs/heads/main").exists()
+    assert read_head(found(root)) == ("main", git(root, "rev-parse", "HEAD"))
+
+
+@pytest.mark.parametrize("padding", range(0, 120, 7))
+def test_packed_refs_are_found_across_a_block_border(
+    tmp_path: Path, padding: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engram_py.git.refs._BLOCK", 128)
+    git_dir = tmp_path / ".git"
+    git_dir.mkdir()
+    (git_dir / "HEAD").write_text("ref: refs/heads/main\n")
+    lines = ["# pack-refs with: peeled" + "x" * padding, "b" * 40 + " refs/heads/aaa", "a" * 40 + " refs/heads/main"]
+    (git_dir / "packed-refs").write_text("\n".join(lines) + "\n")
+    assert found(tmp_path).commit == "a" * 40
+
+
+def test_a_ref_cannot_name_a_file_outside_the_git_directory(make_repo: MakeRepo, tmp_path: Path) -> None:
+    root = make_repo("widgets")
+    (tmp_path / "secret").write_text("c" * 40)
+    (root / ".git" / "HEAD").write_text("ref: refs/heads/../../../../secret\n")
+    assert read_head(found(root)) == (None, None)
+
+
+def test_a_symbolic_ref_that_names_itself_ends(make_repo: MakeRepo) -> None:
+    root = make_repo("widgets")
+    (root / ".git/refs/heads/main").write_text("ref: refs/heads/main\n")
+    assert read_head(found(root)) == ("main", None)
+
+
+def test_a_ref_format_we_cannot_read_is_left_to_git(make_repo: MakeRepo, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_repo("widgets")
+    (root / ".git" / "HEAD").write_text("ref: refs/heads/.invalid\n")
+    assert find_repository(root) is not None  # real git finds nothing behind it and says so quietly
+    monkeypatch.setattr("engram_py.git.fallback.git_head", lambda git_dir: ("asked", git_dir.name))
+    assert read_head(found(root)) == ("asked", ".git")
+
+
+def test_git_itself_answers_for_an_ordinary_head(make_repo: MakeRepo, git: Git) -> None:
+    from engram_py.git.fallback import git_head
+
+    root = make_repo("widgets")
+    assert git_head(root / ".git") == ("main", git(root, "rev-parse", "HEAD"))
+    assert git_head(root.parent) == (None, None)
+
+
+def test_conditional_includes_are_followed(make_repo: MakeRepo) -> None:
+    root = make_repo("widgets")
+    (root.parent / "extra").write_text('[remote "origin"]\n\turl = https://u:tok@example.org/acme/widgets.git\n')
+    with (root / ".git" / "config").open("a") as file:
+        file.write(f'[includeIf "gitdir:{root.parent}/"]\n\tpath = {root.parent / "extra"}\n')
+    assert found(root).remote == "example.org/acme/widgets"
+
+
+def test_two_clones_of_one_remote_are_the_same_remote(make_repo: MakeRepo) -> None:
+    one = make_repo("one", remote="https://user:ghp_secret@github.com/Acme/Widgets.git")
+    two = make_repo("two", remote="ssh://git@github.com:22/acme/widgets")
+    assert found(one).remote == found(two).remote == "github.com/acme/widgets"
+    assert "secret" not in repr(found(one))
+
+
+@pytest.mark.parametrize("variable", ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"])
+def test_gits_environment_is_ignored(make_repo: MakeRepo, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    one, other = make_repo("one"), make_repo("other")
+    monkeypatch.setenv(variable, str(other / ".git"))
+    assert found(one).root == one
+
+
+def _file(content: bytes) -> Callable[[Path], object]:
+    return lambda marker: marker.write_bytes(content)
+
+
+def _link(target: str) -> Callable[[Path], object]:
+    return lambda marker: marker.symlink_to(target)
+
+
+def _folder(*parts: str) -> Callable[[Path], object]:
+    def make(marker: Path) -> None:
+        for part in parts:
+            (marker / part).mkdir(parents=True)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        pytest.param(_file(b""), id="empty"),
+        pytest.param(_file(b"\x00\xff garbage"), id="garbage"),
+        pytest.param(_file(b"gitdir: /not/there"), id="dangling"),
+        pytest.param(_file(b"gitdir: .git"), id="itself"),
+        pytest.param(_file(b"gitdir: a\0b"), id="nul"),
+        pytest.param(_file(b"gitdir: " + b"x" * 100_000), id="huge"),
+        pytest.param(_link(".git"), id="link-to-itself"),
+        pytest.param(_link("missing"), id="dangling-link"),
+        pytest.param(_folder("objects", "refs"), id="no-head"),
+        pytest.param(os.mkfifo, id="fifo"),
+    ],
+)
+def test_a_broken_git_marks_a_root_without_a_remote_and_warns(
+    tmp_path: Path, break_it: Callable[[Path], object]
+) -> None:
+    root = tmp_path / "widgets"
+    (root / "sub").mkdir(parents=True)
+    break_it(root / ".git")
+
+    repository = found(root / "sub")
+    assert (repository.root, repository.remote, repository.branch, repository.commit) == (root, None, None, None)
+    assert repository.main_folder == root
+    assert len(repository.warnings) == 1
+
+
+def test_a_git_file_without_its_keyword_leads_nowhere(make_repo: MakeRepo, tmp_path: Path) -> None:
+    other = make_repo("other", remote="https://example.org/acme/other")
+    (tmp_path / "widgets").mkdir()
+    (tmp_path / "widgets" / ".git").write_text(str(other / ".git"))
+    assert found(tmp_path / "widgets").remote is None
+
+
+def test_a_folder_that_is_only_called_git_is_climbed_past(make_repo: MakeRepo) -> None:
+    root = make_repo("widgets")
+    (root / "sub" / ".git").mkdir(parents=True)
+    assert found(root / "sub").root == root
+
+
+def test_a_fifo_in_place_of_the_configuration_does_not_block(make_repo: MakeRepo) -> None:
+    root = make_repo("widgets")
+    (root / ".git" / "config").unlink()
+    os.mkfifo(root / ".git" / "config")
+    assert found(root).remote is None
+    assert "remote is unknown" in found(root).warnings[0]
+
+
+def test_a_loop_of_links_in_the_path_ends(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    assert find_repository(tmp_path / "a" / "c") is None

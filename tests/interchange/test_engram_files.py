@@ -1,0 +1,222 @@
+"""Files as Engram itself writes them, and as older Engrams left them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engram_py import Engram
+from tests.interchange.transfer_files import counts, digest, export, imported, observation, prompt, relation, session
+
+ENDS = [observation(), observation(sync_id="obs-00000000000000bb", title="Chose files")]
+
+
+def only(app: Engram, column: str, table: str = "observations") -> object:
+    [row] = app.store.rows(f"select {column} from {table}")
+    value: object = row[0]
+    return value
+
+
+def test_an_empty_export_of_nulls_is_read(app: Engram, tmp_path: Path) -> None:
+    result = imported(app, tmp_path, export())
+
+    assert counts(result) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("version", ["", None, "0.1.0"])
+def test_the_older_format_needs_no_version(app: Engram, tmp_path: Path, version: str | None) -> None:
+    document = export(observations=[observation()])
+    del document["relations"], document["prompt_tombstones"], document["version"]
+
+    result = imported(app, tmp_path, document | ({} if version is None else {"version": version}))
+
+    assert (result.version, counts(result)) == ("0.1.0", (1, 0, 0, 0))
+
+
+def test_every_column_of_an_observation_is_taken_over(app: Engram, tmp_path: Path) -> None:
+    row = observation(type="decision", scope="personal", topic_key="decision/db", revision_count=4, duplicate_count=2,
+                      pinned=True, tool_name="mem_save", review_after="2026-07-02 03:04:05",
+                      last_seen_at="2026-01-05 00:00:00")  # fmt: skip
+
+    imported(app, tmp_path, export(sessions=[session()], observations=[row]))
+
+    [stored] = app.transfer.document()["observations"]
+    assert {name: stored[name] for name in row if name != "id"} == {name: row[name] for name in row if name != "id"}
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        pytest.param("2026-01-02 03:04:05", "2026-01-02T03:04:05.000Z", id="engram"),
+        pytest.param("2026-01-02 03:04:05.123456789", "2026-01-02T03:04:05.123Z", id="fraction"),
+        pytest.param("2026-01-02T03:04:05.987654321Z", "2026-01-02T03:04:05.987Z", id="rfc3339-nanos"),
+        pytest.param("2026-01-02T05:04:05+02:00", "2026-01-02T03:04:05.000Z", id="with-offset"),
+    ],
+)
+def test_times_are_read_as_engram_writes_them(app: Engram, tmp_path: Path, written: str, kept: str) -> None:
+    imported(app, tmp_path, export(observations=[observation(created_at=written, updated_at=written)]))
+
+    assert only(app, "updated_at") == kept
+
+
+@pytest.mark.parametrize("written", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59-12:00", "soon", ""])
+def test_a_time_that_is_none_is_left_out(app: Engram, tmp_path: Path, written: str) -> None:
+    imported(app, tmp_path, export(observations=[observation(deleted_at=written, updated_at=written)]))
+
+    assert only(app, "deleted_at") is None
+    assert only(app, "updated_at") == "2026-01-02T03:04:05.000Z"
+
+
+def test_a_row_whose_session_is_missing_gets_one(app: Engram, tmp_path: Path) -> None:
+    imported(
+        app, tmp_path, export(observations=[observation(session_id="s9"), observation(sync_id="x", session_id="")])
+    )
+
+    assert {row[0] for row in app.store.rows("select id from sessions")} == {"s9", "import-widgets"}
+    assert app.doctor.examine(check="orphans").status == "ok"
+
+
+def test_a_row_without_a_title_takes_one_from_its_text(app: Engram, tmp_path: Path) -> None:
+    imported(app, tmp_path, export(observations=[observation(title="")]))
+
+    assert only(app, "title") == "One file, no daemon."
+
+
+def test_a_row_without_an_identity_is_known_again(app: Engram, tmp_path: Path) -> None:
+    document = export(observations=[observation(sync_id=None)], prompts=[prompt(sync_id=None)])
+    imported(app, tmp_path, document)
+    before = digest(app)
+
+    imported(app, tmp_path, document)
+
+    assert digest(app) == before
+
+
+def test_a_row_without_any_text_is_left_out_and_said(app: Engram, tmp_path: Path) -> None:
+    result = imported(app, tmp_path, export(observations=[observation(content="  "), observation(sync_id="obs-2")]))
+
+    assert counts(result) == (1, 0, 0, 1)
+    assert "obs-00000000000000aa" in result.warnings[0]
+
+
+def test_many_rows_that_are_left_out_are_counted_and_not_all_listed(app: Engram, tmp_path: Path) -> None:
+    rows = [observation(sync_id=f"obs-{number}", content="") for number in range(50)]
+
+    result = imported(app, tmp_path, export(observations=rows))
+
+    assert counts(result) == (0, 0, 0, 50)
+    assert (len(result.warnings), result.warnings[-1]) == (21, "and 30 more")
+
+
+def test_text_with_a_nul_byte_is_kept_without_it(app: Engram, tmp_path: Path) -> None:
+    document = export(
+        sessions=[session(summary="a\0b")],
+        observations=[observation(content="no\0tes")],
+        prompts=[prompt(content="\0do")],
+    )
+
+    result = imported(app, tmp_path, document)
+
+    assert (counts(result), counts(result, "prompts")) == ((1, 0, 0, 0), (1, 0, 0, 0))
+    assert (only(app, "content"), only(app, "content", "user_prompts")) == ("notes", "do")
+
+
+def test_half_a_character_anywhere_is_replaced(app: Engram, tmp_path: Path) -> None:
+    half = "x\ud83d"
+    document = export(
+        sessions=[session(id=half, summary=half, directory=half)],
+        observations=[observation(session_id=half, content="whole \U0001f600 " + half, project=half, tool_name=half)],
+        prompts=[prompt(session_id=half, content=half, sync_id=half)],
+        relations=[relation(source_id=half, reason=half)],
+    )
+
+    result = imported(app, tmp_path, document)
+
+    assert (counts(result), counts(result, "prompts")) == ((1, 0, 0, 0), (1, 0, 0, 0))
+    assert only(app, "content") == "whole \U0001f600 x\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "column", "kept"),
+    [
+        pytest.param("scope", "team", "scope", "project", id="unknown-scope"),
+        pytest.param("type", "x" * 200, "type", "manual", id="type-too-long"),
+        pytest.param("topic_key", "!!!", "topic_key", None, id="topic-without-letters"),
+        pytest.param("project", "../../etc", "project", "unknown", id="project-is-a-path"),
+        pytest.param("project", None, "project", "unknown", id="no-project"),
+        pytest.param("project", "  My  Widgets ", "project", "my  widgets", id="project-normalised"),
+        pytest.param("revision_count", -3, "revision_count", 1, id="negative-revision"),
+        pytest.param("title", "t" * 5000, "title", "t" * 1000, id="title-too-long"),
+    ],
+)
+def test_a_field_we_would_refuse_does_not_cost_the_row(
+    app: Engram, tmp_path: Path, field: str, value: object, column: str, kept: object
+) -> None:
+    result = imported(app, tmp_path, export(observations=[observation(**{field: value})]))
+
+    assert counts(result) == (1, 0, 0, 0)
+    assert only(app, column) == kept
+
+
+@pytest.mark.parametrize("mode", ["shared", "project_owned"])
+def test_the_ownership_of_a_session_is_kept(app: Engram, tmp_path: Path, mode: str) -> None:
+    imported(app, tmp_path, export(sessions=[session(ownership_mode=mode)]))
+
+    assert app.transfer.document()["sessions"][0]["ownership_mode"] == mode
+
+
+def test_a_relation_keeps_every_column(app: Engram, tmp_path: Path) -> None:
+    newer = relation(sync_id="rel-00000000000000dd")
+    older = relation(superseded_at="2026-01-03 00:00:00", superseded_by_relation_sync_id=newer["sync_id"])
+
+    imported(app, tmp_path, export(sessions=[session()], observations=ENDS, relations=[older, newer]))
+
+    stored, _ = app.transfer.document()["relations"]
+    assert {name: stored[name] for name in older if name != "id"} == {
+        name: older[name] for name in older if name != "id"
+    }
+
+
+def test_a_relation_without_one_of_its_ends_is_kept_as_orphaned(app: Engram, tmp_path: Path) -> None:
+    imported(app, tmp_path, export(observations=[observation()], relations=[relation()]))
+
+    assert only(app, "judgment_status", "memory_relations") == "orphaned"
+    assert app.doctor.examine(check="orphans").status == "warning"
+
+
+def test_a_relation_to_an_entity_has_both_its_ends(app: Engram, tmp_path: Path) -> None:
+    imported(app, tmp_path, export(observations=[observation()], relations=[relation(target_id="entity:redis")]))
+
+    assert only(app, "judgment_status", "memory_relations") == "judged"
+
+
+def test_a_relation_with_a_verdict_nobody_knows_is_left_out_and_said(app: Engram, tmp_path: Path) -> None:
+    result = imported(app, tmp_path, export(observations=ENDS, relations=[relation(relation="obliterates")]))
+
+    assert counts(result, "relations") == (0, 0, 0, 1)
+    assert "obliterates" in result.warnings[0]
+
+
+def test_secrets_in_an_import_are_redacted_everywhere(app: Engram, tmp_path: Path) -> None:
+    secret = "ghp_" + "Ab3dEf6hIj9kLm2nOp5q" + "Rs8tUv1wXy4z0123"
+    text = f"use {secret} for it"
+    title = f"{'x' * 990} {secret}"
+    old = {"sync_id": ENDS[0]["sync_id"], "version": 1, "title": text, "content": text}
+    document = export(
+        sessions=[session(summary=text)],
+        observations=[
+            observation(title=text, content=text),
+            observation(sync_id="obs-00000000000000bb", title=title),
+            observation(sync_id="obs-untitled", title=None, content=f"{'word ' * 14}{secret}"),
+        ],
+        prompts=[prompt(content=text)],
+        relations=[relation(reason=text, evidence=text, marked_by_actor=text)],
+        engram_py={"versions": [old], "observations": {ENDS[0]["sync_id"]: {"git_branch": text}}},
+    )
+
+    result = imported(app, tmp_path, document)
+
+    stored = "\n".join(app.store._connection.iterdump())
+    assert result.redacted >= 10
+    assert secret[:8] not in stored

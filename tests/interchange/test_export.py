@@ -1,0 +1,143 @@
+"""What an export holds, and the file it is in."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from engram_py import Draft, Engram
+from engram_py.errors import InvalidArgumentError, UnknownProjectError
+from tests.interchange.transfer_files import furnish
+
+
+def two_projects(app: Engram) -> None:
+    furnish(app)
+    app.sessions.start("s-other", project="gizmos")
+    mine = app.save(Draft("Gizmos use Rust", "For speed."), project="gizmos", session_id="s-other")
+    app.save(Draft("Gizmos use Go", "For speed of writing."), project="gizmos", session_id="s-1")
+    app.save(Draft("A widget saved from the other session", "Ours."), project="widgets", session_id="s-other")
+    app.prompts.save("gizmos faster", project="gizmos")
+    gone = app.save(Draft("Gone", "Destroyed."), project="gizmos")
+    app.observations.delete(gone.id, hard=True)
+    app.merging.alias("gizzies", "gizmos")
+    app.sessions.end("s-other", summary="Gizmos are in Rust now.")
+    app.observations.pin(mine.id)
+
+
+def test_an_export_of_one_project_holds_nothing_of_another(app: Engram) -> None:
+    two_projects(app)
+
+    document = app.transfer.document(project="widgets")
+
+    text = json.dumps(document)
+    assert "Chose shorter tokens" in text
+    assert not [word for word in ("gizmos", "Gizmos", "Rust", "gizzies") if word in text]
+
+
+def test_an_export_of_one_project_holds_all_of_it(app: Engram) -> None:
+    two_projects(app)
+
+    document = app.transfer.document(project="gizmos")
+
+    assert {row["title"] for row in document["observations"]} == {"Gizmos use Rust", "Gizmos use Go"}
+    assert [row["content"] for row in document["prompts"]] == ["gizmos faster"]
+    assert {row["id"] for row in document["sessions"]} >= {"s-other"}
+    assert document["engram_py"]["aliases"] == {"gizzies": "gizmos"}
+
+
+def test_an_export_of_an_alias_is_one_of_its_project(app: Engram) -> None:
+    furnish(app)
+
+    assert app.transfer.document(project="gadgets")["observations"]
+
+
+def test_a_project_nothing_was_kept_for_is_refused_with_the_ones_it_resembles(app: Engram, tmp_path: Path) -> None:
+    furnish(app)
+
+    with pytest.raises(UnknownProjectError) as refused:
+        app.transfer.export(tmp_path / "out.json", project="widget")
+
+    assert refused.value.similar == ["widgets"]
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_what_is_said_of_an_export_is_what_is_in_it(app: Engram, tmp_path: Path) -> None:
+    furnish(app)
+    file = tmp_path / "out.json"
+
+    said = app.transfer.export(file)
+
+    document = json.loads(file.read_text(encoding="utf-8"))
+    assert said.bytes == file.stat().st_size
+    assert (said.observations, said.relations) == (len(document["observations"]), len(document["relations"]))
+
+
+def test_a_stream_gets_the_same_text_as_a_file(app: Engram, tmp_path: Path) -> None:
+    furnish(app)
+    stream = StringIO()
+
+    said = app.transfer.export(stream)
+    app.transfer.export(tmp_path / "out.json")
+
+    streamed, filed = (json.loads(text) for text in (stream.getvalue(), (tmp_path / "out.json").read_text("utf-8")))
+    assert streamed | {"exported_at": ""} == filed | {"exported_at": ""}
+    assert said.bytes == len(stream.getvalue().encode())
+
+
+def test_each_row_stands_on_a_line_of_its_own(app: Engram) -> None:
+    app.save(Draft("First", "one\ntwo"))
+    app.save(Draft("Second", "three"))
+    stream = StringIO()
+
+    app.transfer.export(stream)
+
+    rows = [line for line in stream.getvalue().splitlines() if '"title": ' in line]
+    assert [json.loads(line.rstrip(","))["title"] for line in rows] == ["First", "Second"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no POSIX permissions")
+def test_an_export_is_readable_by_its_owner_alone(app: Engram, tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    file.write_text("an older one")
+    file.chmod(0o644)
+
+    app.transfer.export(file)
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("target", ["absent/out.json", "plain/out.json", "folder"])
+def test_an_export_that_cannot_be_written_leaves_no_part_of_a_file(app: Engram, tmp_path: Path, target: str) -> None:
+    (tmp_path / "plain").write_text("a file, not a folder")
+    (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+
+    with pytest.raises(InvalidArgumentError) as refused:
+        app.transfer.export(tmp_path / target)
+
+    assert refused.value.value == str(tmp_path / target)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_export_that_breaks_off_leaves_the_earlier_file(
+    app: Engram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "out.json"
+    app.transfer.export(file)
+    earlier = file.read_bytes()
+    app.save(Draft("More", "to write"))
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(InvalidArgumentError):
+        app.transfer.export(file)
+
+    assert file.read_bytes() == earlier
+    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []

@@ -1,0 +1,462 @@
+"""What other programs kept comes in labelled, once, and again only where it is new."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram_py import Engram
+from engram_py.errors import InvalidArgumentError, InvalidProjectError, InvalidSourceError
+from engram_py.interchange.importers import KINDS
+from engram_py.upkeep.values import Imported
+from tests.memory import FakeClock, draft
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def wrote(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def kept(app: Engram) -> list[dict[str, Any]]:
+    names = "type, title, content, project, origin, tool_name, session_id, created_at"
+    return [dict(row) for row in app.store.rows(f"select {names} from observations order by id")]
+
+
+def memory_folder(root: Path) -> Path:
+    project = root / "projects" / "-home-ada-gadgets"
+    wrote(project / "1.jsonl", json.dumps({"type": "summary"}) + "\n" + json.dumps({"cwd": "/gone/gadgets"}) + "\n")
+    wrote(project / "memory" / "MEMORY.md", "# Memory\n- [Testing](testing.md) - how tests run\n")
+    wrote(
+        project / "memory" / "testing.md",
+        "---\nname: testing\ndescription: How the tests run\ntype: feedback\n---\n\n"
+        "Run them with pytest, never with unittest.\n",
+    )
+    return root / "projects"
+
+
+def instructions(root: Path) -> Path:
+    text = """# Widgets
+Build with make, and never with the script in tools.
+
+## Testing
+```sh
+# not a heading
+pytest -q
+```
+
+<!-- engram:begin - `engram unsetup` removes this part -->
+## Memory
+Call mem_context at the start of every session, please.
+<!-- engram:end -->
+## Short
+Hi.
+"""
+    wrote(root / "node_modules" / "x" / "AGENTS.md", "# Foreign\nThis text belongs to a package of others.\n")
+    wrote(root / "README.md", "# Readme\nThis is not a file of instructions at all.\n")
+    return wrote(root / "AGENTS.md", text).parent
+
+
+def server_memory(root: Path) -> Path:
+    lines: list[object] = [
+        {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["likes tea", "writes Python"]},
+        {"type": "entity", "name": "Engine", "entityType": "project", "observations": []},
+        {"type": "relation", "from": "Ada", "to": "Engine", "relationType": "works_on"},
+    ]
+    return wrote(root / "memory.jsonl", "\n".join(map(json.dumps, lines)) + "\nnot json\n\n")
+
+
+def basic_memory(root: Path) -> Path:
+    note = """---
+title: Coffee brewing
+type: note
+permalink: coffee-brewing
+tags:
+- brewing
+- coffee
+created: 2025-01-02T03:04:05
+---
+# Coffee brewing
+- [method] Pour over gives clarity #brewing
+- relates_to [[Grinder]]
+"""
+    wrote(root / "notes" / "Coffee brewing.md", note)
+    return root / "notes"
+
+
+def transcripts(root: Path) -> Path:
+    lines = [
+        {"type": "user", "uuid": "u1", "cwd": "/gone/gadgets", "timestamp": "2026-01-02T03:04:05Z",
+         "message": {"role": "user", "content": f"Make the login faster, the key is {SECRET}"}},
+        {"type": "assistant", "uuid": "a1", "timestamp": "2026-01-02T03:05:05Z", "message": {"role": "assistant",
+         "content": [{"type": "text",
+                      "text": "Done.\n\n## Key Learnings\n1. The cache must be warmed before the first request.\n"}]}},
+        {"type": "user", "uuid": "u2",
+         "message": {"role": "user", "content": [{"type": "tool_result", "content": "x"}]}},
+    ]  # fmt: skip
+    text = "\n".join(map(json.dumps, lines)) + '\n{"type": "user", "mess'
+    return wrote(root / "projects" / "-gone-gadgets" / "session-1.jsonl", text).parent.parent
+
+
+def claude_mem(root: Path) -> Path:
+    path = root / "claude-mem.db"
+    db = sqlite3.connect(path)
+    db.executescript("""
+        create table sdk_sessions (id integer primary key, content_session_id text, memory_session_id text,
+            project text, started_at text, started_at_epoch integer);
+        create table observations (id integer primary key, memory_session_id text, project text, type text,
+            title text, subtitle text, narrative text, facts text, concepts text, files_read text, files_modified text,
+            created_at text, created_at_epoch integer);
+        create table session_summaries (id integer primary key, memory_session_id text, project text, request text,
+            investigated text, learned text, completed text, next_steps text, notes text, created_at text,
+            created_at_epoch integer);
+        create table user_prompts (id integer primary key, content_session_id text, prompt_text text, created_at text);
+    """)
+    db.execute("insert into sdk_sessions values (1, 'c-1', 'm-1', 'gadgets', '2026-01-02T03:04:05Z', 1767323045000)")
+    values = (1, "m-1", "gadgets", "bugfix", "Fixed the race", "Two writers", "A lock was missing.", '["one", "two"]',
+              "not json", '["src/a.py"]', None, "2026-01-02T03:04:05Z", 1767323045000)  # fmt: skip
+    db.execute("insert into observations values (?,?,?,?,?,?,?,?,?,?,?,?,?)", values)
+    summary = (1, "m-1", "gadgets", "Fix it", "", "Locks matter.", "", "Ship it.", None, None, 1767323046000)
+    db.execute("insert into session_summaries values (?,?,?,?,?,?,?,?,?,?,?)", summary)
+    db.execute("insert into user_prompts values (1, 'c-1', 'Please fix the race', '2026-01-02T03:04:05Z')")
+    db.commit()
+    db.close()
+    return path
+
+
+def engram(root: Path) -> Path:
+    path = root / "engram.db"
+    db = sqlite3.connect(path)
+    db.executescript("""
+        create table sessions (id text primary key, project text, directory text, started_at text, ended_at text);
+        create table observations (id integer primary key, sync_id text, session_id text, type text, title text,
+            content text, project text, scope text, topic_key text, revision_count integer, duplicate_count integer,
+            pinned integer, created_at text, updated_at text, deleted_at text);
+        create table user_prompts (id integer primary key, sync_id text, session_id text, content text, project text,
+            created_at text);
+    """)
+    db.execute("insert into sessions values ('s-1', 'gadgets', '/gone', '2026-01-02 03:04:05', null)")
+    values = (1, "obs-0000000000000001", "s-1", "decision", "Chose uv", "Installs are fast.", "gadgets", "project",
+              "decision/installer", 3, 1, 1, "2026-01-02 03:04:05", "2026-01-03 03:04:05", None)  # fmt: skip
+    db.execute("insert into observations values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values)
+    db.execute("insert into user_prompts values (1, 'prompt-1', 's-1', 'Do it', 'gadgets', '2026-01-02 03:04:05')")
+    db.commit()
+    db.close()
+    return path
+
+
+SOURCES: dict[str, Callable[[Path], Path]] = {
+    "claude-memory": memory_folder,
+    "claude-transcripts": transcripts,
+    "instructions": instructions,
+    "claude-mem": claude_mem,
+    "server-memory": server_memory,
+    "basic-memory": basic_memory,
+    "engram": engram,
+}
+KIND = pytest.mark.parametrize("kind", SOURCES)
+
+
+def new(done: Imported) -> tuple[int, int]:
+    return done.observations.new, done.prompts.new
+
+
+def test_every_kind_has_a_source_here() -> None:
+    assert list(SOURCES) == list(KINDS)
+
+
+@KIND
+def test_a_second_reading_adds_nothing(app: Engram, tmp_path: Path, kind: str) -> None:
+    path = SOURCES[kind](tmp_path / "source" if kind not in ("claude-mem", "engram") else tmp_path)
+
+    first = app.adopting.adopt(kind, path)
+    before = app.transfer.document()
+    again = app.adopting.adopt(kind, path)
+
+    assert new(first) != (0, 0)
+    assert new(again) == (0, 0)
+    assert (again.observations.newer, again.observations.invalid) == (0, 0)
+    assert app.transfer.document()["observations"] == before["observations"]
+
+
+@KIND
+def test_a_dry_run_counts_the_same_and_writes_nothing(app: Engram, tmp_path: Path, kind: str) -> None:
+    path = SOURCES[kind](tmp_path)
+    tried = app.adopting.adopt(kind, path, dry_run=True)
+
+    assert tried.warnings[0] == "dry run: nothing was written"
+    for table in ("observations", "user_prompts", "sessions", "projects", "sync_mutations"):
+        assert app.store.value(f"select count(*) from {table}") == 0
+    assert new(tried) == new(app.adopting.adopt(kind, path))
+
+
+@KIND
+def test_what_comes_in_says_where_it_came_from_and_can_be_filed_under_one_project(
+    app: Engram, tmp_path: Path, kind: str
+) -> None:
+    path = SOURCES[kind](tmp_path)
+    app.adopting.adopt(kind, path, project="archive")
+
+    rows = kept(app)
+    assert {row["origin"] for row in rows} == {"import"}
+    assert {row["project"] for row in rows} == {"archive"}
+    if kind != "engram":  # which knows its own tools
+        assert {row["tool_name"] for row in rows} == {f"import:{kind}"}
+
+
+def test_memory_files_of_claude_code_go_to_the_project_they_were_made_in(app: Engram, tmp_path: Path) -> None:
+    app.adopting.adopt("claude-memory", memory_folder(tmp_path))
+    [row] = kept(app)
+    assert (row["title"], row["type"], row["project"]) == ("How the tests run", "preference", "gadgets")
+    assert row["content"] == "Run them with pytest, never with unittest."
+
+
+def test_a_transcript_gives_its_prompts_and_learnings_without_secrets(app: Engram, tmp_path: Path) -> None:
+    done = app.adopting.adopt("claude-transcripts", transcripts(tmp_path))
+    assert (new(done), done.redacted) == ((1, 1), 1)
+    [row] = kept(app)
+    assert (row["type"], row["session_id"], row["created_at"]) == ("passive", "session-1", "2026-01-02T03:05:05.000Z")
+    assert app.sessions.get("session-1").project == "gadgets"
+    [prompt] = app.prompts.recent(all_projects=True)
+    assert "Make the login faster" in prompt.content
+    assert SECRET not in prompt.content
+
+
+def test_instructions_come_in_by_section_without_what_engram_wrote(app: Engram, tmp_path: Path) -> None:
+    app.adopting.adopt("instructions", instructions(tmp_path / "widgets2"))
+    titles = [row["title"] for row in kept(app)]
+    assert titles == ["AGENTS.md: Widgets", "AGENTS.md: Widgets / Testing"]
+    assert "# not a heading" in kept(app)[1]["content"]
+    assert {row["project"] for row in kept(app)} == {"widgets2"}
+
+
+def test_sections_too_short_to_keep_are_counted_and_named(app: Engram, tmp_path: Path) -> None:
+    path = wrote(tmp_path / "CLAUDE.md", "Hi.\n" + "".join(f"# Part {i}\nRun it.\n" for i in range(4)))
+    assert app.adopting.adopt("instructions", path).warnings == (
+        "CLAUDE.md: 5 section(s) shorter than 20 characters were left out (before the first heading; Part 0; Part 1"
+        " and 2 more); keep what matters of them with `engram save`",
+    )
+
+
+def test_what_is_imported_without_a_session_is_of_today_and_of_no_recent_session(
+    app: Engram, clock: FakeClock, tmp_path: Path
+) -> None:
+    app.save(draft("Tokens live fifteen minutes."), session_id="s-1")
+    clock.advance(minutes=1)
+    app.adopting.adopt("instructions", instructions(tmp_path), project="widgets")
+
+    assert {row["session_id"] for row in kept(app)} == {"s-1", "import-widgets"}
+    assert app.sessions.get("import-widgets").started_at.startswith(app.journal.now()[:16])
+    assert [line.id for line in app.contexts.assemble().sessions] == ["s-1"]
+    assert [line.id for line in app.sessions.recent()] == ["import-widgets", "s-1"]
+
+
+def test_an_entity_comes_in_with_its_facts_and_relations(app: Engram, tmp_path: Path) -> None:
+    done = app.adopting.adopt("server-memory", server_memory(tmp_path))
+    ada, engine = kept(app)
+    assert (ada["title"], ada["content"]) == ("Ada (person)", "- likes tea\n- writes Python\n- works_on Engine")
+    assert engine["content"] == "Engine"
+    assert done.warnings == ("line 4 was left out: neither an entity nor a relation",)
+
+
+def test_a_note_of_basic_memory_keeps_its_title_tags_and_time(app: Engram, tmp_path: Path) -> None:
+    app.adopting.adopt("basic-memory", basic_memory(tmp_path))
+    [row] = kept(app)
+    assert (row["title"], row["type"], row["created_at"]) == ("Coffee brewing", "note", "2025-01-02T03:04:05.000Z")
+    assert row["content"].endswith("**Tags**: brewing, coffee")
+
+
+def test_claude_mem_gives_observations_summaries_and_prompts(app: Engram, tmp_path: Path) -> None:
+    app.adopting.adopt("claude-mem", claude_mem(tmp_path))
+    race, summary = kept(app)
+    assert (race["type"], race["title"], race["project"]) == ("bugfix", "Fixed the race", "gadgets")
+    assert race["content"] == "Two writers\n\nA lock was missing.\n\n- one\n- two\n\n**Where**: src/a.py"
+    assert (summary["type"], summary["title"]) == ("session_summary", "Fix it")
+    assert "**Learned**: Locks matter." in summary["content"]
+    assert app.prompts.recent(all_projects=True)[0].content == "Please fix the race"
+
+
+def test_engrams_own_file_keeps_identities_pins_and_topics(app: Engram, tmp_path: Path) -> None:
+    path = engram(tmp_path)
+    before = path.read_bytes()
+    app.adopting.adopt("engram", path)
+    found = app.get(1).observation
+    assert (found.sync_id, found.topic_key, found.pinned) == ("obs-0000000000000001", "decision/installer", True)
+    assert path.read_bytes() == before
+
+
+def test_a_changed_source_revises_what_came_from_it_before(app: Engram, tmp_path: Path) -> None:
+    folder = memory_folder(tmp_path)
+    [file] = folder.rglob("testing.md")
+    app.adopting.adopt("claude-memory", folder)
+    wrote(file, "Run them with tox from now on, and with nothing else.\n")
+    os.utime(file, (4_000_000_000, 4_000_000_000))
+
+    done = app.adopting.adopt("claude-memory", folder)
+
+    assert (done.observations.new, done.observations.newer) == (0, 1)
+    assert [row["content"] for row in kept(app)] == ["Run them with tox from now on, and with nothing else."]
+    assert app.get(1, history=True).versions[0].content.startswith("Run them with pytest")
+
+
+def test_what_was_destroyed_here_does_not_come_back(app: Engram, tmp_path: Path) -> None:
+    path = server_memory(tmp_path)
+    app.adopting.adopt("server-memory", path)
+    app.observations.delete(1, hard=True)
+    assert new(app.adopting.adopt("server-memory", path)) == (0, 0)
+
+
+def test_a_text_that_the_project_has_is_not_kept_a_second_time(app: Engram, tmp_path: Path) -> None:
+    folder = memory_folder(tmp_path)
+    app.adopting.adopt("claude-memory", folder)
+    [file] = folder.rglob("testing.md")
+    wrote(file.with_name("copy.md"), file.read_text())
+    done = app.adopting.adopt("claude-memory", folder)
+    assert (done.observations.new, done.observations.skipped) == (0, 2)
+
+
+@pytest.mark.parametrize("kind", ["claude-mem", "engram", "server-memory"])
+@pytest.mark.parametrize("content", [b"", b"\x00" * 4_096, b"SQLite format 3\x00" + b"\xff" * 500, b"[1, 2]\n"])
+def test_a_file_of_another_kind_is_refused_and_left_alone(
+    app: Engram, tmp_path: Path, kind: str, content: bytes
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(InvalidSourceError) as refused:
+        app.adopting.adopt(kind, path)
+    assert (refused.value.kind, kept(app), path.read_bytes()) == (kind, [], content)
+
+
+@KIND
+def test_a_source_that_is_not_there_is_refused(app: Engram, tmp_path: Path, kind: str) -> None:
+    with pytest.raises(InvalidSourceError):
+        app.adopting.adopt(kind, tmp_path / "nowhere")
+
+
+def test_a_kind_that_does_not_exist_and_a_project_that_is_none_are_refused(app: Engram, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError):
+        app.adopting.adopt("diary", tmp_path)
+    with pytest.raises(InvalidProjectError):
+        app.adopting.adopt("instructions", instructions(tmp_path), project="../up")
+
+
+def test_hostile_files_in_a_folder_are_left_out_and_said_so(app: Engram, tmp_path: Path) -> None:
+    folder = basic_memory(tmp_path)
+    (folder / "loop.md").symlink_to(folder / "loop.md")
+    (folder / "around").symlink_to(folder, target_is_directory=True)
+    os.mkfifo(folder / "pipe.md")
+    (folder / "large.md").write_bytes(b"x" * (5 << 20))
+    (folder / "bytes.md").write_bytes(b"\xff\xfe\x00 some \x00 text that is long enough")
+    wrote(folder / "open.md", "---\ntitle: never closed\n" + "a: b\n" * 1_000)
+    wrote(folder / "empty.md", "")
+
+    done = app.adopting.adopt("basic-memory", folder)
+
+    assert sum("was left out" in warning for warning in done.warnings) >= 3
+    assert {row["title"] for row in kept(app)} >= {"Coffee brewing", "bytes", "open"}
+    assert done.observations.invalid == 1  # there is nothing in the empty one
+
+
+@pytest.mark.parametrize("archive", [None, "archive"])
+def test_equal_headings_of_two_projects_are_two_memories(app: Engram, tmp_path: Path, archive: str | None) -> None:
+    for name in ("widgets2", "gadgets2"):
+        path = wrote(tmp_path / name / "AGENTS.md", f"# Rules\nThe folder {name} wants tabs and nothing else.\n")
+        os.utime(path, (4_000_000_000, 4_000_000_000))
+        app.adopting.adopt("instructions", path.parent, project=archive)
+
+    assert [(row["project"], "widgets2" in row["content"]) for row in kept(app)] == [
+        (archive or "widgets2", True),
+        (archive or "gadgets2", False),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["server-memory", "basic-memory", "claude-memory"])
+def test_equal_names_of_two_projects_are_two_memories(app: Engram, tmp_path: Path, kind: str) -> None:
+    for name in ("widgets2", "gadgets2"):
+        if kind == "server-memory":
+            entity = {"type": "entity", "name": "Ada", "entityType": "person", "observations": [f"works on {name}"]}
+            path = root = wrote(tmp_path / name / "memory.jsonl", json.dumps(entity) + "\n")
+        else:
+            root = tmp_path / name / ("memory" if kind == "claude-memory" else "")
+            path = wrote(root / "Ada.md", f"---\npermalink: ada\n---\n\nAda works on {name} all day long.\n")
+        os.utime(path, (4_000_000_000, 4_000_000_000))
+        app.adopting.adopt(kind, root)
+
+    assert [row["project"] for row in kept(app)] == ["widgets2", "gadgets2"]
+    assert ["widgets2" in row["content"] for row in kept(app)] == [True, False]
+
+
+def test_a_file_is_the_same_in_every_working_copy_of_its_repository(app: Engram, tmp_path: Path) -> None:
+    texts = {"one": "It wants tabs and nothing else.", "two": "It wants spaces, for a change."}
+    for year, (name, text) in enumerate(texts.items()):
+        wrote(tmp_path / name / ".git" / "HEAD", "ref: refs/heads/main\n")
+        wrote(tmp_path / name / ".git" / "config", '[remote "origin"]\n\turl = https://example.com/ada/gadgets.git\n')
+        for folder in (".git/objects", ".git/refs"):
+            (tmp_path / name / folder).mkdir()
+        path = wrote(tmp_path / name / "AGENTS.md", f"# Rules\n{text}\n")
+        os.utime(path, (4_000_000_000, 4_000_000_000 + year))
+        app.adopting.adopt("instructions", path.parent)
+
+    assert [(row["project"], "spaces" in row["content"]) for row in kept(app)] == [("gadgets", True)]
+
+
+def test_sections_of_one_heading_in_one_file_are_all_kept(app: Engram, tmp_path: Path) -> None:
+    text = "# A\n## Notes\nThe first part wants tabs only.\n# A\n## Notes\nThe second part is about Fridays.\n"
+    app.adopting.adopt("instructions", wrote(tmp_path / "AGENTS.md", text), project="widgets")
+    assert [row["content"][:10] for row in kept(app)] == ["The first ", "The second"]
+    again = app.adopting.adopt("instructions", tmp_path / "AGENTS.md", project="widgets")
+    assert new(again) == (0, 0)
+
+
+def test_prompts_of_two_files_of_claude_mem_with_one_number_are_both_kept(app: Engram, tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    app.adopting.adopt("claude-mem", claude_mem(tmp_path))
+    other = claude_mem(tmp_path / "b")
+    with contextlib.closing(sqlite3.connect(other)) as db:
+        db.execute("update user_prompts set content_session_id = 'c-2', prompt_text = 'Please fix the lock'")
+        db.commit()
+    assert new(app.adopting.adopt("claude-mem", other))[1] == 1
+
+
+def test_links_that_lead_out_of_the_source_are_left_out_and_said_so(app: Engram, tmp_path: Path) -> None:
+    secret = wrote(tmp_path / "home" / "notes.md", "Account 99812 belongs to Ada and to nobody else.\n")
+    root = tmp_path / "clone"
+    wrote(root / "docs" / "CLAUDE.md", "# Rules\nThis folder wants tabs and nothing else.\n")
+    (root / "AGENTS.md").symlink_to(secret)
+    (root / "GEMINI.md").symlink_to(root / "docs" / "CLAUDE.md")
+
+    done = app.adopting.adopt("instructions", root, project="widgets")
+
+    assert [row["content"] for row in kept(app)] == ["This folder wants tabs and nothing else."]
+    assert any("AGENTS.md was left out: it is a link out of" in warning for warning in done.warnings)
+
+
+@pytest.mark.parametrize("kind", ["claude-transcripts", "claude-memory"])
+def test_a_pipe_among_transcripts_does_not_hold_the_import_up(app: Engram, tmp_path: Path, kind: str) -> None:
+    path = transcripts(tmp_path)
+    os.mkfifo(path / "-gone-gadgets" / "a.jsonl")
+    wrote(path / "-gone-gadgets" / "memory" / "one.md", "The tests of this one run with pytest alone.\n")
+    assert new(app.adopting.adopt(kind, path)) != (0, 0)
+
+
+def test_a_prompt_that_a_hook_stored_is_not_stored_again_by_its_transcript(app: Engram, tmp_path: Path) -> None:
+    line = {"type": "user", "uuid": "u1", "cwd": "/gone/gadgets"}
+    said = ["Rewrite the tokenizer", "yes", "Then run the tests", "Then run the tests"]
+    lines = [{**line, "uuid": f"u{i}", "message": {"role": "user", "content": one}} for i, one in enumerate(said)]
+    path = wrote(tmp_path / "p" / "s-9.jsonl", "\n".join(map(json.dumps, lines)) + "\n")
+    app.prompts.save(said[0], session_id="s-9", project="gadgets")
+
+    done = app.adopting.adopt("claude-transcripts", path)
+
+    assert (done.prompts.new, done.prompts.skipped) == (1, 2)
+    assert [one.content for one in app.prompts.recent(all_projects=True)] == ["Then run the tests", said[0]]
+    assert app.adopting.adopt("claude-transcripts", path).prompts.new == 0

@@ -1,0 +1,181 @@
+"""Whatever an agent sends, and wherever it is kept: exit code 0, an empty answer, a line in the log."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram_py import Engram
+from engram_py.interfaces.hooks.events import EVENTS
+from engram_py.interfaces.hooks.request import MESSAGE_LIMIT_CHARS, PROMPT_LIMIT_CHARS, parse
+from tests.interfaces.hooks.conftest import Hook, prompts_of
+
+Logged = Callable[[], list[str]]
+
+
+@pytest.fixture(autouse=True)
+def there(memory: Engram) -> None:
+    """The memory exists already, so that what follows is about the input."""
+
+
+@pytest.mark.parametrize(
+    ("stdin", "reason"),
+    [
+        pytest.param(b"", "empty_input", id="empty"),
+        pytest.param(b"hello", "input_is_not_json", id="no-json"),
+        pytest.param(b'{"session_id": "s1", ', "input_is_not_json", id="half"),
+        pytest.param(b"[1, 2]", "input_is_no_object", id="list"),
+        pytest.param(b"[" * 200_000, "input_is_not_json", id="deep"),
+        pytest.param(b"\x00\xff\xfe", "input_is_not_json", id="binary"),
+        pytest.param(b'{"prompt": "' + b"x" * 50_000_000 + b'"}', "input_too_large", id="50-MB"),
+    ],
+)
+def test_input_that_is_no_call_is_answered_empty(hook: Hook, logged: Logged, stdin: bytes, reason: str) -> None:
+    answered = hook("user-prompt", stdin=stdin)
+
+    assert (answered.code, answered.stdout, answered.stderr) == (0, b"", "")
+    assert logged() == [reason]
+
+
+@pytest.mark.parametrize("event", ["", "nonsense", "--help-me", "stop\x01"])
+def test_an_event_nobody_knows_is_answered_empty(hook: Hook, logged: Logged, event: str) -> None:
+    answered = hook(event)
+
+    assert (answered.code, answered.stdout) == (0, b"")
+    assert logged() in (["unknown_event"], [])
+
+
+def test_the_event_may_be_named_in_the_input_alone(hook: Hook) -> None:
+    assert "mem_save" in hook("", hook_event_name="SessionStart").context
+
+
+HOSTILE: list[Any] = [None, 7, 1e400, True, [], {}, "", "\0", "x" * 300_000, [{"a": [1]}], {"prompt": {"a": 1}}]
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=[str(number) for number in range(len(HOSTILE))])
+def test_fields_of_any_type_break_nothing(hook: Hook, value: Any) -> None:
+    names = "session_id cwd source prompt transcript_path last_assistant_message tool_name tool_input task agent_type"
+    fields = dict.fromkeys(names.split(), value)
+
+    for event in ("session-start", "user-prompt", "pre-tool", "stop"):
+        answered = hook(event, "--pretool=on", **fields)
+        assert (answered.code, answered.stderr) == (0, "")
+        assert answered.stdout == b"" or json.loads(answered.stdout)
+
+
+@pytest.mark.parametrize(
+    "session_id", ["'; drop table sessions; --", "../../etc", "\u202eabc", "会话", "a" * 200, "s 1"]
+)
+def test_a_hostile_session_id_names_a_session_and_nothing_else(hook: Hook, memory: Engram, session_id: str) -> None:
+    hook("session-start", session_id=session_id)
+    hook("user-prompt", session_id=session_id, prompt="Write a parser")
+    hook("session-end", session_id=session_id)
+
+    [session] = memory.sessions.recent(all_projects=True)
+    assert session.ended_at is not None
+    assert prompts_of(memory) == ["Write a parser"]
+
+
+def test_an_event_that_is_answered_says_nothing_in_the_log(hook: Hook, logged: Logged) -> None:
+    for event in EVENTS:
+        hook(event, prompt="Write a parser", last_assistant_message="Done.")
+
+    assert logged() == []
+
+
+def test_the_log_holds_no_word_of_a_prompt_and_is_private(hook: Hook, logged: Logged, data_dir: Path) -> None:
+    hook("user-prompt", stdin=b'{"prompt": "Moby Dick and more', agent="Moby")
+    hook("stop", transcript_path="/etc/passwd", last_assistant_message="Moby Dick")
+
+    assert len(logged()) == 2
+    assert "Dick" not in (data_dir / "hooks.log").read_text()
+    assert (data_dir / "hooks.log").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_memory_that_cannot_be_written_is_no_trouble(hook: Hook, data_dir: Path) -> None:
+    data_dir.chmod(0o500)
+    try:
+        answered = hook("session-start")
+    finally:
+        data_dir.chmod(0o700)
+
+    assert (answered.code, answered.stdout) == (0, b"")
+
+
+@pytest.mark.parametrize("kind", ["file", "damaged", "relative", "newer", "full"])
+def test_a_memory_that_cannot_be_used_is_no_trouble(hook: Hook, tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "other"
+    match kind:
+        case "file":
+            place.write_text("x")
+        case "damaged":
+            place.mkdir()
+            (place / "engram.db").write_bytes(b"not a database " * 1_000)
+        case "relative":
+            place = Path("relative/place")
+        case "newer":
+            with Engram(place) as app, app.store.transaction():
+                app.store.execute("insert into _sqlite_migrations values (99, 'engram', '0099_later', '')")
+        case "full":
+            place = Path("/dev/full/place")
+
+    for event in ("session-start", "user-prompt", "stop", "session-end"):
+        answered = hook(event, prompt="Write a parser", environ={"ENGRAM_DATA_DIR": str(place)})
+        assert (answered.code, answered.stdout, answered.stderr) == (0, b"", "")
+
+
+def test_a_reader_that_is_gone_is_no_trouble(folder: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "engram_py", "hook", "session-start"]
+    done = subprocess.run(
+        command, input=b'{"session_id": "s1"}', stdout=writing, stderr=subprocess.PIPE, cwd=folder, check=False
+    )
+    os.close(writing)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_help_is_for_people(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "engram_py", "hook", "--help"], capture_output=True, text=True, cwd=folder, check=True
+    )
+
+    printed = "".join(done.stdout.split())  # lines break at hyphens
+    assert all(event in printed for event in EVENTS)
+
+
+def test_a_clock_that_jumps_back_loses_nothing(hook: Hook, memory: Engram) -> None:
+    hook("user-prompt", prompt="First this", environ={"ENGRAM_NOW": "2030-01-01T00:00:00Z"})
+    hook("user-prompt", prompt="Then that", environ={"ENGRAM_NOW": "2001-01-01T00:00:00Z"})
+    hook("session-end", environ={"ENGRAM_NOW": "1970-01-01T00:00:00Z"})
+
+    assert sorted(prompts_of(memory)) == ["First this", "Then that"]
+    assert memory.sessions.get("s1").ended_at is not None
+
+
+def test_half_of_a_secret_at_the_end_of_a_long_text_is_not_read(tmp_path: Path) -> None:
+    secret = "correct-horse-battery-9931-staple"
+    hidden = "<private>" + "x" * 30_000 + "</private> "
+    start = "postgres://ada:" + secret[:25]
+
+    def cut_at(limit: int) -> str:
+        return hidden + "w " * ((limit - len(hidden) - len(start)) // 2) + start + secret[25:] + "@db/x"
+
+    for name, limit in (
+        ("prompt", PROMPT_LIMIT_CHARS),
+        ("task", PROMPT_LIMIT_CHARS),
+        ("response", MESSAGE_LIMIT_CHARS),
+    ):
+        request = parse({name: cut_at(limit)}, agent="codex", environ={}, here=tmp_path)
+        found = request.prompt + request.task + request.last_message
+        assert "w w w" in found
+        assert "correct" not in found

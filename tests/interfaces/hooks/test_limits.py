@@ -1,0 +1,226 @@
+"""No hook takes longer than its limit, and what it could not store is stored later, once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engram_py import Engram
+from tests.interfaces.hooks.conftest import Hook, locked, prompts_of
+from tests.memory import draft, rows_of
+
+Logged = Callable[[], list[str]]
+# What the machine that runs the tests may add: a process starts, and is seen to have ended.
+SLACK_SECONDS = 3.0
+
+
+def spooled(data_dir: Path) -> list[Path]:
+    return sorted((data_dir / "spool").glob("*.json")) if (data_dir / "spool").exists() else []
+
+
+@pytest.mark.parametrize("kind", ["immediate", "exclusive"])
+def test_a_prompt_that_finds_the_database_locked_waits_in_the_spool(
+    hook: Hook, data_dir: Path, logged: Logged, kind: str
+) -> None:
+    Engram(data_dir).close()
+    with locked(data_dir, kind):
+        answered = hook("user-prompt", "--limit-ms=1500", prompt="Write a <private>secret</private> parser")
+
+    assert (answered.code, answered.stdout) == (0, b"")
+    assert answered.seconds < 1.5 + SLACK_SECONDS
+    [file] = spooled(data_dir)
+    assert file.stat().st_mode & 0o077 == (data_dir / "spool").stat().st_mode & 0o077 == 0
+    assert "secret" not in file.read_text()
+    assert logged()[0] in ("store_busy", "timeout")
+
+
+def test_the_next_hook_stores_what_waits_once_and_as_it_was(hook: Hook, data_dir: Path) -> None:
+    Engram(data_dir).close()
+    with locked(data_dir):
+        hook("user-prompt", "--limit-ms=1000", prompt="Write a parser", environ={"ENGRAM_NOW": "2026-05-05T10:00:00Z"})
+
+    hook("stop", session_id="s2")
+    hook("stop", session_id="s2")
+
+    with Engram(data_dir) as memory:
+        [prompt] = memory.prompts.recent(all_projects=True)
+        assert (prompt.content, prompt.session_id, prompt.project) == ("Write a parser", "s1", "widgets")
+        assert prompt.created_at == "2026-05-05T10:00:00.000Z"
+        assert memory.sessions.get("s1").agent == "claude-code"
+    assert spooled(data_dir) == []
+
+
+def test_a_locked_database_still_gives_what_can_be_read(hook: Hook, data_dir: Path, memory: Engram) -> None:
+    row = memory.save(draft("Fast, and it locks.", title="Chose uv for packages", type="decision")).id
+    with locked(data_dir):
+        answered = hook("user-prompt", "--limit-ms=8000", prompt="why did we choose uv?")
+
+    assert f"[#{row}]" in answered.context
+    assert len(spooled(data_dir)) == 1
+
+
+def test_a_session_that_starts_while_the_database_is_locked_reads_all_the_same(
+    hook: Hook, data_dir: Path, memory: Engram
+) -> None:
+    row = memory.save(draft("Fast, and it locks.", title="Chose uv for packages", type="decision")).id
+    with locked(data_dir):
+        context = hook("session-start", "--limit-ms=8000").context
+
+    assert f"[#{row}]" in context
+    hook("user-prompt", prompt="Write a parser")
+    assert memory.sessions.get("s1").project == "widgets"
+
+
+def test_a_session_that_ends_while_the_database_is_locked_is_ended_later(
+    hook: Hook, data_dir: Path, logged: Logged
+) -> None:
+    hook("session-start")
+    learned = "## Learnings\n- The parser needs a bounded read of its input.\n"
+    with locked(data_dir):
+        hook("session-end", "--limit-ms=8000", last_assistant_message=learned)
+    assert logged() == ["store_busy"]  # it was waited for once, not for each thing that had to be stored
+    assert {json.loads(file.read_text())["kind"] for file in spooled(data_dir)} == {"learnings", "end"}
+
+    hook("session-start", session_id="s2")
+
+    with Engram(data_dir) as memory:
+        assert memory.sessions.get("s1").ended_at is not None
+        assert memory.store.value("select session_id from observations") == "s1"
+        assert rows_of(memory, "observations") == 1
+
+
+def test_a_stdin_that_never_closes_is_given_up(folder: Path, data_dir: Path, logged: Logged) -> None:
+    Engram(data_dir).close()
+    command = [sys.executable, "-m", "engram_py", "hook", "user-prompt", "--limit-ms=600"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b'{"session_id": "s1", ')
+        process.stdin.flush()
+
+        assert process.wait(0.6 + SLACK_SECONDS) == 0
+        assert process.stdout.read() == b""
+    assert logged() == ["timeout"]
+
+
+def test_a_hook_that_hangs_in_the_database_is_ended_and_its_prompt_kept(
+    folder: Path, data_dir: Path, logged: Logged, tmp_path: Path
+) -> None:
+    hang = "import time, engram_py.database.store as d\nd.Store.open = classmethod(lambda *a: time.sleep(600))\n"
+    start = "import sys\nfrom engram_py.interfaces.hooks.entry import main\nmain(sys.argv[1:])\n"
+    data_dir.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", hang + start, "user-prompt", "--limit-ms=600"],
+        input=json.dumps({"session_id": "s1", "cwd": str(folder), "prompt": "Write a parser"}).encode(),
+        capture_output=True,
+        timeout=0.6 + 2 * SLACK_SECONDS,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert logged() == ["timeout"]
+    assert json.loads(spooled(data_dir)[0].read_text())["content"] == "Write a parser"
+
+
+def test_what_is_ready_when_the_time_is_up_is_not_withheld(
+    folder: Path, data_dir: Path, logged: Logged, memory: Engram
+) -> None:
+    row = memory.save(draft("Fast, and it locks.", title="Chose uv for packages", type="decision")).id
+    hang = "import time, engram_py.sessions.prompts as p\np.Prompts.save = lambda *a, **k: time.sleep(600)\n"
+    start = "import sys\nfrom engram_py.interfaces.hooks.entry import main\nmain(sys.argv[1:])\n"
+    done = subprocess.run(
+        [sys.executable, "-c", hang + start, "user-prompt", "--agent=kiro", "--limit-ms=3000"],
+        input=json.dumps({"session_id": "s1", "cwd": str(folder), "prompt": "why did we choose uv?"}).encode(),
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.returncode == 0
+    assert f"[#{row}]" in done.stdout.decode()
+    assert (logged(), len(spooled(data_dir))) == (["timeout"], 1)
+
+
+def test_a_bug_in_a_hook_is_logged_by_its_place_and_breaks_nothing(
+    folder: Path, data_dir: Path, logged: Logged
+) -> None:
+    data_dir.mkdir()
+    broken = "import engram_py.app as a\ndef f(*x, **y): raise ZeroDivisionError('Moby Dick')\na.Engram.__init__ = f\n"
+    start = "import sys\nfrom engram_py.interfaces.hooks.entry import main\nmain(sys.argv[1:])\n"
+    done = subprocess.run(
+        [sys.executable, "-c", broken + start, "session-start"], input=b"{}", capture_output=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert logged() == ["ZeroDivisionError"]
+    assert "Dick" not in (data_dir / "hooks.log").read_text()
+
+
+def test_a_server_stores_what_hooks_left_behind(hook: Hook, data_dir: Path, folder: Path) -> None:
+    Engram(data_dir).close()
+    with locked(data_dir):
+        hook("user-prompt", "--limit-ms=1000", prompt="Write a parser")
+
+    with Engram(data_dir, directory=folder, session_mode="process") as server:
+        server.save(draft("Anything."))
+        assert prompts_of(server) == ["Write a parser"]
+    assert spooled(data_dir) == []
+
+
+@pytest.mark.parametrize("option", ["--limit-ms=0", "--limit-ms=-5", "--limit-ms=nonsense", "--limit-ms"])
+def test_a_limit_that_is_none_is_the_usual_one(hook: Hook, option: str) -> None:
+    assert "mem_save" in hook("session-start", option).context
+
+
+def test_a_hook_ends_however_long_somebody_holds_its_output(folder: Path, data_dir: Path) -> None:
+    """Nobody reads the answer, and the pipe is full before it is written."""
+    Engram(data_dir).close()
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    try:
+        while os.write(writing, b"x" * 65_536):
+            pass
+    except BlockingIOError:
+        os.set_blocking(writing, True)
+    command = [sys.executable, "-m", "engram_py", "hook", "session-start", "--limit-ms=1000"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=writing, cwd=folder) as process:
+        process.communicate(json.dumps({"session_id": "s1", "cwd": str(folder)}).encode(), timeout=1 + SLACK_SECONDS)
+        assert process.returncode == 0
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_subagent_that_starts_while_the_database_is_locked_reads_all_the_same(
+    hook: Hook, data_dir: Path, memory: Engram
+) -> None:
+    row = memory.save(draft("Fast, and it locks.", title="Chose uv for packages", type="decision")).id
+    with locked(data_dir):
+        context = hook("subagent-start", "--limit-ms=8000").context
+
+    assert f"[#{row}]" in context
+
+
+def test_a_session_that_went_on_is_not_ended_by_its_late_end(hook: Hook, memory: Engram, data_dir: Path) -> None:
+    hook("session-start")
+    with locked(data_dir):
+        hook("session-end", "--limit-ms=1500")
+
+    hook("session-start", source="resume")
+
+    assert (memory.sessions.get("s1").ended_at, spooled(data_dir)) == (None, [])
+
+
+def test_a_spooled_prompt_keeps_the_project_its_hook_was_told(hook: Hook, memory: Engram, data_dir: Path) -> None:
+    with locked(data_dir):
+        hook("user-prompt", "--limit-ms=1500", prompt="Write a parser", environ={"ENGRAM_PROJECT": "mine"})
+        hook("user-prompt", "--limit-ms=1500", prompt="Write a lexer", session_id="s2")
+
+    hook("user-prompt", prompt="Write docs", session_id="s3", environ={"ENGRAM_PROJECT": "other"})
+
+    found = {prompt.content: prompt.project for prompt in memory.prompts.recent(all_projects=True)}
+    assert found == {"Write a parser": "mine", "Write a lexer": "widgets", "Write docs": "other"}

@@ -1,0 +1,223 @@
+"""`record`, `inject` and `enabled`: what hooks do where the user switched them off."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from engram_py import Draft
+from engram_py.app import Engram as App
+from engram_py.errors import RecordingOffError
+from engram_py.interfaces.cli.main import cli
+from tests.interfaces.hooks.conftest import Hook, locked, prompts_of
+
+LEARNED = "Done.\n\n## Key Learnings:\n\n1. The gateway drops every header that is longer than eight kilobytes.\n"
+
+
+@pytest.fixture
+def engram(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """``engram("off", "--record")``: the command, in the folder widgets."""
+    monkeypatch.chdir(folder)
+
+    def run(*words: str) -> str:
+        result = CliRunner().invoke(cli, list(words), prog_name="engram")
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    return run
+
+
+Command = Callable[..., str]
+
+
+@pytest.fixture
+def transcript(home: Path) -> str:
+    path = home / "transcript.jsonl"
+    said = {"type": "user", "uuid": "u1", "message": {"role": "user", "content": "why is the gateway slow?"}}
+    path.write_text(json.dumps(said) + "\n")
+    return str(path)
+
+
+def all_of_it(hook: Hook, transcript: str, session_id: str = "s1", **environ: str) -> None:
+    """A session as an agent runs it: everything in it could be recorded."""
+    options = {"session_id": session_id, "environ": environ}
+    hook("session-start", source="startup", **options)
+    hook("user-prompt", prompt="how long do tokens live here, and who decided it?", **options)
+    hook("stop", last_assistant_message=LEARNED, transcript_path=transcript, **options)
+    hook("session-end", transcript_path=transcript, **options)
+
+
+def recorded(memory: App) -> tuple[int, int, int]:
+    """Prompts, turns, learnings."""
+    counted = "select (select count(*) from user_prompts), (select count(*) from turns), "
+    counted += "(select count(*) from observations where type = 'passive')"
+    row = memory.store.row(counted)
+    assert row is not None
+    return tuple(row)
+
+
+def test_a_session_is_recorded_unless_somebody_says_otherwise(hook: Hook, transcript: str, memory: App) -> None:
+    all_of_it(hook, transcript)
+
+    assert recorded(memory) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("words", [["--record"], ["--record", "--project", "widgets"], ["--record", "--session", "s1"]])
+def test_nothing_of_a_conversation_is_kept_while_recording_is_off(
+    words: list[str], engram: Command, hook: Hook, transcript: str, memory: App, logged: Callable[[], list[str]]
+) -> None:
+    memory.save(Draft("Tokens live 5 minutes", "Access tokens live 5 minutes.", "decision"))
+    engram("off", *words)
+
+    all_of_it(hook, transcript)
+    with locked(memory.settings.data_dir):
+        all_of_it(hook, transcript)
+    hook("stop", source="again")
+
+    assert recorded(memory) == (0, 0, 0)
+    assert "Tokens live" in hook("session-start", source="startup").context
+    assert not [reason for reason in logged() if reason != "store_busy"]
+    assert not [path for path in (memory.settings.data_dir / "spool").glob("*") if "gateway" in path.read_text()]
+
+    engram("on", *words)
+    all_of_it(hook, transcript)
+    assert recorded(memory) == (1, 1, 1)
+
+
+def test_recording_is_off_for_one_project_or_session_and_on_for_the_others(
+    engram: Command, hook: Hook, transcript: str, memory: App
+) -> None:
+    engram("off", "--record", "--session", "secret")
+    engram("off", "--record", "--project", "gadgets")
+
+    all_of_it(hook, transcript, "secret")
+    assert recorded(memory) == (0, 0, 0)
+    all_of_it(hook, transcript, "other")
+    assert recorded(memory) == (1, 1, 1)
+
+
+def test_a_project_may_be_recorded_where_everything_else_is_not(
+    engram: Command, hook: Hook, transcript: str, memory: App
+) -> None:
+    engram("off", "--record")
+    engram("on", "--record", "--project", "widgets")
+
+    all_of_it(hook, transcript)
+
+    assert recorded(memory) == (1, 1, 1)
+
+
+def test_a_variable_decides_for_the_agent_that_was_started_with_it(
+    engram: Command, hook: Hook, transcript: str, memory: App
+) -> None:
+    engram("on", "--record", "--project", "widgets")
+
+    all_of_it(hook, transcript, ENGRAM_RECORD="off")
+    assert recorded(memory) == (0, 0, 0)
+
+
+def test_a_repository_can_ask_not_to_be_recorded_and_cannot_ask_to_be(
+    engram: Command, hook: Hook, folder: Path, transcript: str, memory: App
+) -> None:
+    (folder / ".engram.json").write_text('{"project": "widgets", "record": false}')
+    all_of_it(hook, transcript)
+    assert recorded(memory) == (0, 0, 0)
+
+    engram("off", "--record")
+    (folder / ".engram.json").write_text('{"project": "widgets", "record": true}')
+    all_of_it(hook, transcript)
+    assert recorded(memory) == (0, 0, 0)
+
+
+def test_what_waited_in_the_spool_is_dropped_when_recording_was_switched_off_meanwhile(
+    engram: Command, hook: Hook, memory: App
+) -> None:
+    with locked(memory.settings.data_dir):
+        hook("user-prompt", prompt="how long do tokens live here, and who decided it?")
+    spool = memory.settings.data_dir / "spool"
+    assert list(spool.iterdir())
+    engram("off", "--record")
+
+    hook("session-start", source="startup")
+
+    assert prompts_of(memory) == []
+    assert list(spool.iterdir()) == []
+
+
+def test_an_agent_is_given_nothing_while_injecting_is_off_and_all_is_recorded(
+    engram: Command, hook: Hook, transcript: str, memory: App
+) -> None:
+    memory.save(Draft("Tokens live 5 minutes", "Access tokens live 5 minutes.", "decision"))
+    engram("off", "--inject")
+
+    assert hook("session-start", source="startup").stdout == b""
+    assert hook("session-start", source="compact").stdout == b""
+    assert hook("user-prompt", prompt="what did we decide about how long tokens live?").stdout == b""
+    assert hook("subagent-start", task="tokens live").stdout == b""
+    all_of_it(hook, transcript)
+    assert recorded(memory)[1:] == (1, 1)
+    assert "Tokens live" in engram("context")
+
+    engram("on", "--inject")
+    assert "Tokens live" in hook("session-start", session_id="s2", source="startup").context
+
+
+@pytest.mark.parametrize("how", ["command", "variable"])
+def test_hooks_do_nothing_while_engram_is_off(
+    how: str, engram: Command, hook: Hook, transcript: str, memory: App, data_dir: Path
+) -> None:
+    memory.save(Draft("Tokens live 5 minutes", "Access tokens live 5 minutes.", "decision"))
+    environ = {"ENGRAM_ENABLED": "off"} if how == "variable" else {}
+    if how == "command":
+        engram("off")
+
+    assert hook("session-start", source="startup", environ=environ).stdout == b""
+    all_of_it(hook, transcript, "s1", **environ)
+
+    assert recorded(memory) == (0, 0, 0)
+    with closing(sqlite3.connect(data_dir / "engram.db")) as database:
+        assert database.execute("select count(*) from sessions where id = 's1'").fetchone() == (0,)
+    assert not (data_dir / "spool").exists()
+
+
+def test_what_was_asked_for_is_saved_and_says_that_engram_is_off(engram: Command, memory: App) -> None:
+    engram("off")
+
+    saved = memory.save(Draft("Ports", "The gateway listens on 8080."))
+
+    assert saved.outcome == "added"
+    assert any("engram is off in widgets" in warning for warning in saved.warnings)
+    with pytest.raises(RecordingOffError):
+        memory.prompts.save("why is the gateway slow?")
+    with pytest.raises(RecordingOffError):
+        memory.episodes.capture(LEARNED)
+
+
+def test_the_command_says_what_is_on_and_off_and_by_whom(engram: Command) -> None:
+    engram("off", "--record", "--project", "gadgets")
+    said = engram("off", "--inject")
+
+    assert said.splitlines()[0] == "In widgets: engram is on, recording is on, injecting is off."
+    assert "everywhere: injecting off" in said
+    assert "project gadgets: recording off" in said
+    assert json.loads(engram("on", "--status", "--json"))["allowed"] == {
+        "enabled": True,
+        "record": True,
+        "inject": False,
+    }
+
+
+def test_a_project_that_is_merged_stays_as_private_as_it_was(engram: Command, memory: App, folder: Path) -> None:
+    memory.save(Draft("One", "Of gadgets."), project="gadgets")
+    engram("off", "--record", "--project", "gadgets")
+    engram("on", "--record", "--project", "widgets")
+
+    engram("projects", "merge", "gadgets", "--into", "widgets")
+
+    assert not memory.switches.allowed("widgets").record

@@ -1,0 +1,135 @@
+"""Services under a clock that tests move, in folders and git repositories that tests make."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from engram_py import Draft, Engram
+from engram_py.config import Settings
+from engram_py.observations.values import Observation
+from engram_py.sessions.sessions import SessionMode
+from tests.anchors.repositories import AUTH, commit, lines, write
+
+START = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
+
+
+class FakeClock:
+    """Stands still until it is told to move."""
+
+    def __init__(self, now: datetime = START) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **amount: float) -> None:
+        self.now += timedelta(**amount)
+
+
+class Opener(Protocol):
+    def __call__(
+        self, directory: Path | None = None, *, project: str | None = None, mode: SessionMode = "manual"
+    ) -> Engram: ...
+
+
+class Git(Protocol):
+    def __call__(self, folder: Path, *arguments: str) -> str: ...
+
+
+class RepoMaker(Protocol):
+    def __call__(self, path: str, *, remote: str | None = None) -> Path: ...
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def open_memory(data_dir: Path, folder: Path, clock: FakeClock) -> Iterator[Opener]:
+    """Opens the same file again, as another process would."""
+    with ExitStack() as stack:
+
+        def opened(
+            directory: Path | None = None, *, project: str | None = None, mode: SessionMode = "manual"
+        ) -> Engram:
+            settings = Settings(data_dir, clock=clock)
+            memory = Engram(settings=settings, directory=directory or folder, project=project, session_mode=mode)
+            return stack.enter_context(memory)
+
+        yield opened
+
+
+@pytest.fixture
+def app(open_memory: Opener) -> Engram:
+    """An open memory whose calls belong to project widgets, under the test's clock."""
+    return open_memory()
+
+
+@pytest.fixture
+def git(monkeypatch: pytest.MonkeyPatch) -> Git:
+    for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
+        monkeypatch.setenv(name, "Ada")
+    for name in ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"):
+        monkeypatch.setenv(name, "ada@example.org")
+
+    def run(folder: Path, *arguments: str) -> str:
+        command = ["git", "-c", "protocol.file.allow=always", *arguments]
+        return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+    return run
+
+
+@pytest.fixture
+def make_repo(tmp_path: Path, git: Git) -> RepoMaker:
+    """A repository with one commit on ``main``, below the test's folder."""
+
+    def make(path: str, *, remote: str | None = None) -> Path:
+        root = tmp_path / path
+        root.mkdir(parents=True)
+        git(root, "init", "-q", "-b", "main")
+        git(root, "commit", "-q", "--allow-empty", "-m", "first")
+        if remote:
+            git(root, "remote", "add", "origin", remote)
+        return root
+
+    return make
+
+
+@pytest.fixture
+def root(make_repo: RepoMaker, git: Git) -> Path:
+    """A repository with two committed files of forty lines."""
+    root = make_repo("work/widgets")
+    write(root, AUTH, lines("auth"))
+    write(root, "src/login.py", lines("login"))
+    commit(git, root, "two files")
+    return root
+
+
+@pytest.fixture
+def here(open_memory: Opener, root: Path) -> Engram:
+    """An open memory in that repository."""
+    return open_memory(root)
+
+
+def draft(content: str, title: str = "Token lifetime", **fields: Any) -> Draft:
+    return Draft(title, content, **fields)
+
+
+def whole(app: Engram, observation_id: int) -> Observation:
+    """What an observation says; looking at it leaves no trace, and those of other looks are left out."""
+    with app.usage.hushed():
+        found = app.get(observation_id).observation
+    return replace(found, access_count=0, last_accessed_at=None)
+
+
+def rows_of(app: Engram, table: str) -> int:
+    return int(app.store.value(f"select count(*) from {table}"))

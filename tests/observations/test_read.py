@@ -1,0 +1,124 @@
+"""Pins, reviews and the timeline."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram_py import Engram
+from engram_py.errors import ObservationNotFoundError
+from tests.memory import FakeClock, draft, whole
+
+
+def test_a_pin_stays_until_it_is_taken_away(app: Engram, clock: FakeClock) -> None:
+    saved = app.save(draft("Fifteen minutes."))
+    before = whole(app, saved.id)
+    clock.advance(hours=1)
+
+    assert app.observations.pin(saved.id).pinned
+    assert app.observations.pin(saved.id).pinned
+    assert [row.id for row in app.contexts.assemble().pinned] == [saved.id]
+    assert app.search("fifteen").results[0].pinned
+
+    assert not app.observations.pin(saved.id, pinned=False).pinned
+    assert app.contexts.assemble().pinned == ()
+    assert whole(app, saved.id) == before
+
+
+def test_a_revision_keeps_the_pin(app: Engram) -> None:
+    saved = app.save(draft("One.", topic_key="auth/tokens"))
+    app.observations.pin(saved.id)
+    app.save(draft("Two.", topic_key="auth/tokens"))
+    assert whole(app, saved.id).pinned
+
+
+@pytest.mark.parametrize("call", ["pin", "mark_reviewed", "timeline", "delete"])
+def test_an_unknown_observation_is_not_found(app: Engram, call: str) -> None:
+    with pytest.raises(ObservationNotFoundError):
+        getattr(app.observations, call)(77)
+
+
+def test_what_is_due_is_listed_the_longest_overdue_first(app: Engram, clock: FakeClock) -> None:
+    decision = app.save(draft("One.", title="Decision", type="decision"))
+    preference = app.save(draft("Two.", title="Preference", type="preference"))
+    app.save(draft("Three.", title="Bugfix", type="bugfix"))
+    assert app.observations.due_for_review().items == ()
+
+    clock.advance(days=92)
+    assert [line.id for line in app.observations.due_for_review().items] == [preference.id]
+    clock.advance(days=92)
+    lines = app.observations.due_for_review().items
+    assert [(line.id, line.review_after) for line in lines] == [
+        (preference.id, "2026-06-01T10:00:00.000Z"),
+        (decision.id, "2026-09-01T10:00:00.000Z"),
+    ]
+    assert app.get(decision.id).state == "needs_review"
+    assert app.search("one").results[0].state == "needs_review"
+    assert [line.id for line in app.observations.due_for_review(limit=0).items] == [preference.id]
+
+
+def test_a_review_is_due_at_its_date_to_the_millisecond(app: Engram, clock: FakeClock) -> None:
+    saved = app.save(draft("One.", type="preference"))
+    clock.now = clock.now.replace(month=6, microsecond=0)
+    clock.advance(milliseconds=-1)
+    assert (app.observations.due_for_review().items, app.get(saved.id).state) == ((), "active")
+    clock.advance(milliseconds=1)
+    assert [line.id for line in app.observations.due_for_review().items] == [saved.id]
+    assert app.get(saved.id).state == "needs_review"
+
+
+def test_a_reviewed_observation_comes_back_after_its_types_interval(app: Engram, clock: FakeClock) -> None:
+    saved = app.save(draft("One.", type="preference"))
+    clock.advance(days=100)
+    updated_at = whole(app, saved.id).updated_at
+    reviewed = app.observations.mark_reviewed(saved.id)
+
+    assert reviewed.review_after == "2026-09-09T10:00:00.000Z"
+    assert app.observations.due_for_review().items == ()
+    assert whole(app, saved.id).updated_at == updated_at
+
+
+def test_reviewing_a_type_without_an_interval_leaves_it_without_a_date(app: Engram) -> None:
+    saved = app.save(draft("One."))
+    assert app.observations.mark_reviewed(saved.id).review_after is None
+
+
+def test_reviews_are_those_of_the_project_unless_all_are_asked_for(app: Engram, clock: FakeClock) -> None:
+    here = app.save(draft("One.", type="preference"))
+    there = app.save(draft("Two.", type="preference"), project="gadgets")
+    mine = app.save(draft("Three.", type="preference", scope="personal"), project="gadgets")
+    clock.advance(days=100)
+    assert {line.id for line in app.observations.due_for_review().items} == {here.id, mine.id}
+    assert {line.id for line in app.observations.due_for_review("gadgets").items} == {there.id, mine.id}
+    assert {line.id for line in app.observations.due_for_review(all_projects=True).items} == {
+        here.id,
+        there.id,
+        mine.id,
+    }
+
+
+def test_a_timeline_shows_the_neighbours_of_the_same_session_oldest_first(app: Engram) -> None:
+    ids = []
+    for number in range(7):
+        ids.append(app.save(draft(f"text {number}"), session_id="s-1").id)
+        app.save(draft(f"other {number}"), session_id="s-2")
+    app.observations.delete(ids[2])
+
+    timeline = app.observations.timeline(ids[3], before=2, after=2)
+    assert [line.id for line in timeline.before] == [ids[0], ids[1]]
+    assert [line.id for line in timeline.after] == [ids[4], ids[5]]
+    assert (timeline.focus.id, timeline.session_id, timeline.total_in_session) == (ids[3], "s-1", 6)
+    assert timeline.session_started_at == "2026-03-01T10:00:00.000Z"
+
+
+def test_a_timeline_of_the_only_observation_has_no_neighbours(app: Engram) -> None:
+    saved = app.save(draft("One."))
+    timeline = app.observations.timeline(saved.id)
+    assert (timeline.before, timeline.after, timeline.total_in_session) == ((), (), 1)
+
+
+@pytest.mark.parametrize(("asked", "said"), [(-1, "used 0"), (51, "used 50"), (2**70, "used 50")])
+def test_a_timeline_longer_than_there_is_sense_in_is_cut_and_says_so(app: Engram, asked: int, said: str) -> None:
+    saved = app.save(draft("One."))
+    timeline = app.observations.timeline(saved.id, before=asked, after=3)
+    assert len(timeline.warnings) == 1
+    assert said in timeline.warnings[0]

@@ -1,0 +1,335 @@
+"""Candidates a save surfaces, verdicts on them, and how both are shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engram_py import Engram
+from engram_py.errors import (
+    EmptyFieldError,
+    InvalidArgumentError,
+    JudgmentNotFoundError,
+    ObservationNotFoundError,
+    TextTooLongError,
+)
+from engram_py.observations.values import Change, Saved
+from engram_py.recall import related as candidates
+from engram_py.recall.index import table as search
+from tests.memory import draft, rows_of
+
+OLD, NEW = "Token storage backend choice", "Token storage backend replaced"
+
+
+def pair(app: Engram) -> tuple[Saved, Saved]:
+    return app.save(draft("Redis.", title=OLD)), app.save(draft("Postgres.", title=NEW))
+
+
+def notes(app: Engram, observation_id: int) -> list[tuple[str, int | None, bool]]:
+    return [(note.label, note.id, note.deleted) for note in app.get(observation_id).relations]
+
+
+def test_a_save_asks_about_an_older_observation_with_like_words_in_its_title(app: Engram) -> None:
+    old, new = pair(app)
+    [candidate] = new.candidates
+    assert (candidate.id, candidate.sync_id, candidate.title) == (old.id, old.sync_id, OLD)
+    assert 0 < candidate.score <= 1
+    assert candidate.judgment_id.startswith("rel-")
+    assert new.judgment_required
+    assert old.candidates == ()
+    [waiting] = app.relations.pending()
+    assert (waiting.source_observation, waiting.target_observation) == (new.id, old.id)
+
+
+def test_at_most_three_candidates_are_asked_about_the_most_similar_first(app: Engram) -> None:
+    for number in range(6):
+        app.save(draft(f"text {number}", title=f"Storage backend choice number{number}"))
+    last = app.save(draft("last", title="Storage backend choice"))
+    scores = [candidate.score for candidate in last.candidates]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_title_that_other_projects_have_often_is_asked_about_in_its_own(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "_PART", 2)
+    old = app.save(draft("Redis.", title=OLD))
+    for number in range(9):
+        app.save(draft(f"Text {number}.", title=OLD), project="other")
+    assert [one.id for one in app.save(draft("Postgres.", title=NEW)).candidates] == [old.id]
+    monkeypatch.setattr(search, "_MOST_ROWS", 2)
+    assert app.save(draft("Another.", title=f"{NEW} again")).candidates != ()  # the newest of all are still looked at
+    assert app.save(draft("Far.", title=f"{NEW} far"), project="third").candidates == ()
+
+
+@pytest.mark.parametrize(
+    ("title", "asked"),
+    [
+        pytest.param("Token storage of the login page", True, id="two-words"),
+        pytest.param("Backends for tokens", True, id="other-endings"),
+        pytest.param("Token length of the login page", False, id="one-word"),
+        pytest.param("Use the new backend for all of it", False, id="one-word-among-common-ones"),
+        pytest.param("Release notes of the parser", False, id="none"),
+    ],
+)
+def test_titles_have_to_share_words_that_tell_something(app: Engram, title: str, asked: bool) -> None:
+    app.save(draft("Redis.", title=OLD))
+    assert bool(app.save(draft("Other.", title=title)).candidates) == asked
+
+
+def test_the_words_that_titles_share_may_stand_anywhere_in_them(app: Engram) -> None:
+    old = app.save(draft("Redis.", title=OLD))
+    new = app.save(draft("Postgres.", title="Weekly planning notes about plugins, drivers, token storage"))
+    assert [one.id for one in new.candidates] == [old.id]
+
+
+def test_what_many_titles_have_is_asked_about_where_rarer_words_do_not_do(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "_ROW_BUDGET", 3)
+    for number in range(4):
+        app.save(draft(f"Text {number}.", title=f"Driver release number{number}"))
+    rare = app.save(draft("Redis.", title="Driver release eviction policy"))
+    by_the_rare = app.save(draft("Lru.", title="Drivers eviction policies of today"))
+    assert [one.id for one in by_the_rare.candidates] == [rare.id]
+    assert len(app.save(draft("Other.", title="Driver release unheard")).candidates) == 3
+
+
+def test_an_older_title_with_two_common_words_is_found_behind_many_with_one(app: Engram) -> None:
+    old = app.save(draft("Half to even.", title="Ledger rounding policy"))
+    with app.store.transaction():
+        for number in range(410):
+            app.save(draft(f"Text {number}.", title=f"Ledger {number:x}ish note"))
+            app.save(draft(f"Words {number}.", title=f"Rounding {number:x}ish memo"))
+    assert old.id in [one.id for one in app.save(draft("Up.", title="Ledger rounding changed")).candidates]
+
+
+def test_of_a_long_title_the_rare_words_are_compared(app: Engram) -> None:
+    old = app.save(draft("For phones.", title="JWT RS256 for API"))
+    for number in range(2):
+        app.save(draft(f"Text {number}.", title="Kubernetes deployment configuration infrastructure documentation"))
+    long = "Kubernetes deployment configuration infrastructure documentation and JWT RS256 everywhere"
+    assert old.id in [one.id for one in app.save(draft("Other.", title=long)).candidates]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Picked EMQX as the broker of all farms", "Replacing EMQX with VerneMQ"),
+        ("Feature flags with Unleash for every service", "Replaced Unleash with a config table"),
+        ("Rate limits live in the gateway", "We no longer use the gateway here at all"),
+    ],
+)
+def test_what_takes_the_place_of_something_shares_its_name_alone(app: Engram, old: str, new: str) -> None:
+    for number in range(8):
+        app.save(draft(f"Text {number}.", title=f"Config table of hall {number}"))
+    before = app.save(draft("The first.", title=old))
+    assert app.save(draft("The second.", title=new)).candidates[0].id == before.id
+
+
+def test_of_many_that_are_alike_the_newest_are_offered(app: Engram) -> None:
+    saved = [app.save(draft(f"Text {number}.", title=f"Ledger rounding {number:x}ish")).id for number in range(30)]
+    found = app.save(draft("Up.", title="Ledger rounding changed")).candidates
+    assert [one.id for one in found] == saved[:-4:-1]
+
+
+def test_a_name_that_many_titles_have_is_not_replaced_in_all_of_them(app: Engram) -> None:
+    for number in range(8):
+        app.save(draft(f"Text {number}.", title=f"Gateway limit of hall {number:x}ish"))
+    assert app.save(draft("The second.", title="Replaced the gateway by a proxy")).candidates == ()
+
+
+def test_a_pair_is_asked_about_once(app: Engram) -> None:
+    app.save(draft("Redis.", title=OLD))
+    first = app.save(draft("Postgres.", title=NEW, topic_key="storage/sessions"))
+    again = app.save(draft("Postgres 18.", title=NEW, topic_key="storage/sessions"))
+    assert len(first.candidates) == 1
+    assert again.candidates == ()
+    assert rows_of(app, "memory_relations") == 1
+
+
+def test_a_pair_that_was_asked_about_leaves_room_for_one_that_was_not(app: Engram) -> None:
+    _, new = pair(app)
+    other = app.save(draft("Disk.", title="Parser rewrite"))
+    app.observations.update(other.id, Change(title="Token storage on disk"))
+    again = app.save(draft("Postgres 18.", title=NEW + " again"))
+    app.observations.update(new.id, Change(topic_key="storage/tokens"))
+    revised = app.save(draft("Postgres 18.", title=NEW, topic_key="storage/tokens"))
+    assert other.id in [candidate.id for candidate in again.candidates]
+    assert [candidate.id for candidate in revised.candidates] == [other.id]
+
+
+@pytest.mark.parametrize(
+    ("fields", "project"),
+    [
+        pytest.param({}, "gadgets", id="other-project"),
+        pytest.param({"scope": "personal"}, None, id="other-scope"),
+        pytest.param({"type": "session_summary"}, None, id="summary"),
+        pytest.param({"type": "passive"}, None, id="passive"),
+    ],
+)
+def test_some_saves_are_never_compared(app: Engram, fields: dict[str, Any], project: str | None) -> None:
+    app.save(draft("Redis.", title=OLD))
+    other = app.save(draft("Postgres.", title=NEW, **fields), project=project)
+    assert other.candidates == ()
+
+
+@pytest.mark.parametrize("kind", ["session_summary", "passive"])
+def test_a_save_is_never_compared_with_a_summary(app: Engram, kind: str) -> None:
+    app.save(draft("Redis.", title=OLD, type=kind))
+    assert app.save(draft("Postgres.", title=NEW)).candidates == ()
+
+
+def test_a_deleted_observation_is_no_candidate(app: Engram) -> None:
+    old = app.save(draft("Redis.", title=OLD))
+    app.observations.delete(old.id)
+    assert app.save(draft("Postgres.", title=NEW)).candidates == ()
+
+
+def test_a_duplicate_asks_nothing(app: Engram) -> None:
+    for number in range(5):
+        app.save(draft(f"text {number}", title=f"Token storage number{number}"))
+    first = app.save(draft("Postgres.", title="Token storage"))
+    again = app.save(draft("Postgres.", title="Token storage"))
+    assert (len(first.candidates), again.outcome, again.candidates) == (3, "duplicate", ())
+
+
+def test_an_unjudged_pair_is_shown_at_the_older_one_only(app: Engram) -> None:
+    old, new = pair(app)
+    assert notes(app, old.id) == [("contested by", new.id, False)]
+    assert notes(app, new.id) == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "at_new", "at_old"),
+    [
+        pytest.param("supersedes", "supersedes", "superseded_by", id="supersedes"),
+        pytest.param("conflicts_with", "conflicts", "conflicts", id="conflicts"),
+        pytest.param("related", "related", "related", id="related"),
+        pytest.param("compatible", "compatible", "compatible", id="compatible"),
+        pytest.param("scoped", "limits", "limited_by", id="scoped"),
+    ],
+)
+def test_a_verdict_is_said_at_both_ends_wherever_they_are_shown(
+    app: Engram, verb: str, at_new: str, at_old: str
+) -> None:
+    old, new = pair(app)
+    judged = app.relations.judge(
+        new.candidates[0].judgment_id, f" {verb.upper()} ", reason="Load.", evidence="Bench.", confidence=0.9
+    )
+    relation = judged.relation
+    assert (judged.source_observation, judged.target_observation) == (new.id, old.id)
+    assert (relation.relation, relation.judgment_status, relation.confidence) == (verb, "judged", 0.9)
+    assert (relation.reason, relation.evidence, relation.marked_by_kind) == ("Load.", "Bench.", "agent")
+    assert notes(app, new.id) == [(at_new, old.id, False)]
+    assert notes(app, old.id) == [(at_old, new.id, False)]
+    shown = {hit.id: [(note.label, note.id) for note in hit.relations] for hit in app.search("storage").results}
+    assert shown == {new.id: [(at_new, old.id)], old.id: [(at_old, new.id)]}
+    assert app.relations.pending() == ()
+
+
+def test_what_does_not_conflict_is_not_worth_a_word(app: Engram) -> None:
+    old, new = pair(app)
+    app.relations.judge(new.candidates[0].judgment_id, "not_conflict")
+    assert notes(app, old.id) == notes(app, new.id) == []
+    assert app.relations.pending() == ()
+
+
+def test_judging_again_replaces_the_verdict(app: Engram) -> None:
+    old, new = pair(app)
+    judgment = new.candidates[0].judgment_id
+    app.relations.judge(judgment, "conflicts_with", reason="Load.")
+    app.relations.judge(judgment, "supersedes")
+    assert notes(app, new.id) == [("supersedes", old.id, False)]
+    assert rows_of(app, "memory_relations") == 1
+
+
+def test_a_verdict_deletes_and_hides_nothing(app: Engram) -> None:
+    old, new = pair(app)
+    app.relations.judge(new.candidates[0].judgment_id, "supersedes")
+    assert {hit.id for hit in app.search("storage").results} == {old.id, new.id}
+
+
+def test_a_deleted_peer_is_shown_as_deleted(app: Engram) -> None:
+    old, new = pair(app)
+    app.relations.judge(new.candidates[0].judgment_id, "supersedes")
+    app.observations.delete(old.id)
+    [hit] = app.search("storage").results
+    assert [(note.label, note.id, note.title, note.deleted) for note in hit.relations] == [
+        ("supersedes", old.id, OLD, True)
+    ]
+
+
+def test_any_two_observations_of_a_project_can_be_compared(app: Engram) -> None:
+    one, other = app.save(draft("One.", title="Alpha")), app.save(draft("Two.", title="Beta"))
+    judged = app.relations.compare(one.id, other.id, "supersedes", confidence=1, reasoning="Newer.", model="m-1")
+    relation = judged.relation
+    assert (judged.source_observation, judged.target_title) == (one.id, "Beta")
+    assert (relation.marked_by_kind, relation.marked_by_model, relation.reason) == ("system", "m-1", "Newer.")
+    assert notes(app, other.id) == [("superseded_by", one.id, False)]
+
+
+def test_comparing_the_other_way_round_turns_the_verdict_round(app: Engram) -> None:
+    old, new = pair(app)
+    app.relations.judge(new.candidates[0].judgment_id, "supersedes")
+    app.relations.compare(old.id, new.id, "supersedes", confidence=0.8, reasoning="We went back.")
+    assert notes(app, old.id) == [("supersedes", new.id, False)]
+    assert notes(app, new.id) == [("superseded_by", old.id, False)]
+    assert rows_of(app, "memory_relations") == 1
+
+
+@pytest.mark.parametrize("confidence", [1.5, -0.1, float("nan"), float("inf")])
+def test_a_confidence_is_between_none_and_all(app: Engram, confidence: float) -> None:
+    old, new = pair(app)
+    with pytest.raises(InvalidArgumentError) as refusal:
+        app.relations.judge(new.candidates[0].judgment_id, "related", confidence=confidence)
+    assert refusal.value.argument == "confidence"
+    with pytest.raises(InvalidArgumentError):
+        app.relations.compare(old.id, new.id, "related", confidence=confidence, reasoning="x")
+    assert len(app.relations.pending()) == 1
+
+
+@pytest.mark.parametrize("verb", ["", "replaces", "pending"])
+def test_an_unknown_verb_is_refused(app: Engram, verb: str) -> None:
+    _, new = pair(app)
+    with pytest.raises(InvalidArgumentError) as refusal:
+        app.relations.judge(new.candidates[0].judgment_id, verb)
+    assert refusal.value.argument == "relation"
+    assert len(app.relations.pending()) == 1
+
+
+def test_a_judgment_nobody_asked_for_is_not_found(app: Engram) -> None:
+    with pytest.raises(JudgmentNotFoundError):
+        app.relations.judge("rel-0123456789abcdef", "related")
+
+
+def test_a_comparison_needs_two_live_observations_of_one_project_and_a_reason(app: Engram) -> None:
+    here = app.save(draft("One."))
+    there = app.save(draft("Two."), project="gadgets")
+    gone = app.save(draft("Three.", title="Gone"))
+    app.observations.delete(gone.id)
+    compare = app.relations.compare
+    with pytest.raises(InvalidArgumentError):
+        compare(here.id, here.id, "related", confidence=1, reasoning="x")
+    with pytest.raises(InvalidArgumentError):
+        compare(here.id, there.id, "related", confidence=1, reasoning="x")
+    with pytest.raises(ObservationNotFoundError):
+        compare(here.id, gone.id, "related", confidence=1, reasoning="x")
+    with pytest.raises(EmptyFieldError):
+        compare(here.id, there.id, "related", confidence=1, reasoning=" ")
+    with pytest.raises(TextTooLongError):
+        compare(here.id, there.id, "related", confidence=1, reasoning="x" * 201)
+    assert rows_of(app, "memory_relations") == 0
+
+
+def test_pending_verdicts_are_listed_by_project_newest_first(app: Engram) -> None:
+    pair(app)
+    third = app.save(draft("MySQL.", title="Token storage backend again"))
+    app.save(draft("Redis.", title=OLD), project="gadgets")
+    app.save(draft("Postgres.", title=NEW), project="gadgets")
+    assert app.relations.pending()[0].source_observation == third.id
+    assert len(app.relations.pending()) == 3
+    assert len(app.relations.pending(all_projects=True)) == 4
+    assert len(app.relations.pending(limit=-1)) == 1

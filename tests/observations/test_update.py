@@ -1,0 +1,174 @@
+"""Corrections: only what was given changes, and the old text stays readable."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram_py import Engram
+from engram_py.errors import (
+    EmptyFieldError,
+    EngramError,
+    InvalidArgumentError,
+    InvalidTextError,
+    NothingReplacedError,
+    ObservationNotFoundError,
+    TextTooLongError,
+    TopicTakenError,
+)
+from engram_py.observations.values import Change
+from tests.memory import FakeClock, draft, rows_of, whole
+
+PASSWORD = "correct-" + "horse9-" + "Battery"
+
+
+@pytest.mark.parametrize(
+    ("change", "changed"),
+    [
+        pytest.param(Change(title="Lifetime"), {"title": "Lifetime"}, id="title"),
+        pytest.param(Change(content="One hour."), {"content": "One hour."}, id="content"),
+        pytest.param(Change(type=" Decision "), {"type": "decision"}, id="type"),
+        pytest.param(Change(scope="Personal"), {"scope": "personal"}, id="scope"),
+        pytest.param(Change(topic_key="Auth//Cookies"), {"topic_key": "auth/cookies"}, id="topic"),
+        pytest.param(Change(topic_key=""), {"topic_key": None}, id="no-topic"),
+    ],
+)
+def test_an_update_changes_what_it_was_given_and_nothing_else(
+    app: Engram, clock: FakeClock, change: Change, changed: dict[str, object]
+) -> None:
+    saved = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
+    before = whole(app, saved.id)
+    clock.advance(hours=1)
+    updated = app.observations.update(saved.id, change)
+
+    after = whole(app, saved.id)
+    kept = {name for name in ("title", "content", "type", "scope", "topic_key") if name not in changed}
+    assert updated.outcome == "updated"
+    assert updated.changed == tuple(changed)
+    assert {name: getattr(after, name) for name in changed} == changed
+    assert all(getattr(after, name) == getattr(before, name) for name in kept)
+    assert (after.revision_count, after.updated_at) == (2, "2026-03-01T11:00:00.000Z")
+    assert after.created_at == before.created_at
+
+
+def test_an_update_can_be_found_by_its_new_words_and_no_more_by_the_old(app: Engram) -> None:
+    saved = app.save(draft("Fifteen minutes.", title="Token lifetime"))
+    app.observations.update(saved.id, Change(title="Cookie age", content="The sessionTimeout says it."))
+    assert [hit.id for hit in app.search("cookie timeout").results] == [saved.id]
+    assert app.search("lifetime").results == ()
+
+
+def test_find_and_replace_changes_every_occurrence_literally(app: Engram) -> None:
+    saved = app.save(draft("a.c a.c abc"))
+    app.observations.update(saved.id, Change(find="a.c", replace=r"\1"))
+    detail = app.get(saved.id, history=True)
+    assert detail.observation.content == r"\1 \1 abc"
+    assert [old.content for old in detail.versions] == ["a.c a.c abc"]
+
+
+def test_replacing_with_nothing_removes(app: Engram) -> None:
+    saved = app.save(draft("Fifteen whole minutes."))
+    app.observations.update(saved.id, Change(find=" whole", replace=""))
+    assert whole(app, saved.id).content == "Fifteen minutes."
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        pytest.param(Change(), InvalidArgumentError, id="nothing"),
+        pytest.param(Change(find="Fifteen"), InvalidArgumentError, id="find-alone"),
+        pytest.param(Change(replace="Ten"), InvalidArgumentError, id="replace-alone"),
+        pytest.param(Change(content="x", find="Fifteen", replace="Ten"), InvalidArgumentError, id="both-ways"),
+        pytest.param(Change(find="fifteen", replace="ten"), NothingReplacedError, id="other-case"),
+        pytest.param(Change(find="", replace="ten"), NothingReplacedError, id="find-nothing"),
+        pytest.param(Change(find="Fifteen minutes.", replace=" "), EmptyFieldError, id="nothing-left"),
+        pytest.param(Change(find="i", replace="x" * 30_000), TextTooLongError, id="grows-too-long"),
+        pytest.param(Change(title=" "), EmptyFieldError, id="blank-title"),
+        pytest.param(Change(content="\n"), EmptyFieldError, id="blank-content"),
+        pytest.param(Change(title="x" * 1_001), TextTooLongError, id="long-title"),
+        pytest.param(Change(content="a\0b"), InvalidTextError, id="nul"),
+        pytest.param(Change(find="Fifteen", replace="\ud800"), InvalidTextError, id="surrogate"),
+        pytest.param(Change(scope="team"), InvalidArgumentError, id="scope"),
+    ],
+)
+def test_a_refused_update_changes_nothing(app: Engram, change: Change, refusal: type[EngramError]) -> None:
+    saved = app.save(draft("Fifteen minutes."))
+    before = whole(app, saved.id)
+    with pytest.raises(refusal):
+        app.observations.update(saved.id, change)
+    assert whole(app, saved.id) == before
+    assert rows_of(app, "observation_versions") == 0
+
+
+def test_a_change_of_everything_but_the_text_makes_no_version(app: Engram) -> None:
+    saved = app.save(draft("Fifteen minutes."))
+    app.observations.update(saved.id, Change(type="decision", scope="personal", topic_key="auth/tokens"))
+    assert (whole(app, saved.id).revision_count, app.get(saved.id).version_total) == (2, 0)
+
+
+def test_saying_what_is_there_already_changes_nothing(app: Engram, clock: FakeClock) -> None:
+    saved = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
+    before = whole(app, saved.id)
+    clock.advance(hours=1)
+    change = Change(" Token  lifetime", "Fifteen minutes.\n", "MANUAL", "project", "auth/tokens/")
+    updated = app.observations.update(saved.id, change)
+
+    assert (updated.outcome, updated.changed, updated.revision_count) == ("unchanged", (), 1)
+    assert whole(app, saved.id) == before
+
+
+def test_a_topic_that_names_another_observation_is_refused(app: Engram) -> None:
+    taken = app.save(draft("One.", topic_key="auth/tokens"))
+    other = app.save(draft("Two.", title="Other"))
+    with pytest.raises(TopicTakenError) as refusal:
+        app.observations.update(other.id, Change(topic_key="auth/tokens"))
+    assert refusal.value.observation_id == taken.id
+
+
+def test_a_scope_in_which_the_topic_is_taken_is_refused(app: Engram) -> None:
+    app.save(draft("One.", topic_key="auth/tokens", scope="personal"))
+    other = app.save(draft("Two.", topic_key="auth/tokens"))
+    with pytest.raises(TopicTakenError):
+        app.observations.update(other.id, Change(scope="personal"))
+
+
+@pytest.mark.parametrize("where", [{"scope": "personal"}, {"project": "gadgets"}])
+def test_a_topic_taken_in_another_scope_or_project_is_free_here(app: Engram, where: dict[str, str]) -> None:
+    app.save(draft("One.", topic_key="auth/tokens", scope=where.get("scope")), project=where.get("project"))
+    other = app.save(draft("Two.", title="Other"))
+    assert app.observations.update(other.id, Change(topic_key="auth/tokens")).topic_key == "auth/tokens"
+
+
+def test_a_save_to_the_topic_an_update_gave_revises_that_observation(app: Engram) -> None:
+    saved = app.save(draft("One."))
+    app.observations.update(saved.id, Change(topic_key="auth/tokens"))
+    assert app.save(draft("Two.", topic_key="auth/tokens")).id == saved.id
+
+
+def test_a_save_after_an_update_compares_with_the_new_text(app: Engram) -> None:
+    saved = app.save(draft("One."))
+    app.observations.update(saved.id, Change(content="Two."))
+    assert app.save(draft("Two.")).outcome == "duplicate"
+    assert app.save(draft("One.")).outcome == "added"
+
+
+def test_an_update_redacts_and_says_so(app: Engram) -> None:
+    saved = app.save(draft("Fifteen minutes."))
+    updated = app.observations.update(saved.id, Change(find="Fifteen", replace=f"password={PASSWORD} Fifteen"))
+    assert updated.redacted == 1
+    assert updated.warnings
+    assert PASSWORD not in whole(app, saved.id).content
+
+
+def test_an_update_cuts_a_long_text_and_says_so(app: Engram) -> None:
+    saved = app.save(draft("Fifteen minutes."))
+    updated = app.observations.update(saved.id, Change(content="é" * 30_000))
+    assert updated.truncation is not None
+    assert (updated.truncation.original_bytes, updated.truncation.limit_bytes) == (60_000, 50_000)
+
+
+def test_a_deleted_observation_cannot_be_updated(app: Engram) -> None:
+    saved = app.save(draft("Fifteen minutes."))
+    app.observations.delete(saved.id)
+    with pytest.raises(ObservationNotFoundError) as refusal:
+        app.observations.update(saved.id, Change(title="x"))
+    assert refusal.value.deleted_at == "2026-03-01T10:00:00.000Z"

@@ -1,0 +1,246 @@
+"""Showing an observation counts; walking past it does not; and counting is in nobody's way."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+import pytest
+
+from engram_py import Engram
+from engram_py.observations.usage import (
+    LONGEST_WAIT_SECONDS,
+    MOST_AT_ONCE,
+    MOST_KEPT,
+    MOST_WAITING,
+    QUIET_SECONDS,
+    Usage,
+)
+from tests.memory import FakeClock, Opener, draft, rows_of
+
+
+class Alarms:
+    """The calls that were put off, each with its delay, made when a test says so."""
+
+    def __init__(self) -> None:
+        self.set: list[tuple[float, Callable[[], object]]] = []
+        self.cancelled = 0
+
+    def __call__(self, seconds: float, call: Callable[[], object]) -> Alarms:
+        self.set.append((seconds, call))
+        return self
+
+    def start(self) -> None: ...
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+
+@pytest.fixture
+def alarms() -> Alarms:
+    return Alarms()
+
+
+@pytest.fixture
+def usage(app: Engram, alarms: Alarms) -> Usage:
+    return Usage(app.store, app.journal, later=alarms)
+
+
+def counted(app: Engram, observation_id: int) -> tuple[int, str | None]:
+    row = app.store.row("select access_count, last_accessed_at from observations where id = :id", id=observation_id)
+    assert row is not None
+    return row[0], row[1]
+
+
+def test_what_was_shown_is_counted_with_the_time_of_the_last(app: Engram, usage: Usage, clock: FakeClock) -> None:
+    saved = app.save(draft("One."))
+    usage.surfaced([saved.id])
+    clock.advance(minutes=5)
+    usage.surfaced([saved.id, 99])
+
+    assert usage.flush()
+    assert counted(app, saved.id) == (2, "2026-03-01T10:05:00.000Z")
+
+
+def test_counting_changes_nothing_else(app: Engram, usage: Usage, clock: FakeClock) -> None:
+    saved = app.save(draft("One."))
+    before = app.store.row("select * from observations where id = :id", id=saved.id)
+    queue = [tuple(row) for row in app.store.rows("select * from sync_mutations")]
+    clock.advance(hours=1)
+
+    usage.surfaced([saved.id])
+    usage.flush()
+
+    after = app.store.row("select * from observations where id = :id", id=saved.id)
+    assert before is not None
+    assert after is not None
+    changed = {name for name in after.keys() if after[name] != before[name]}  # noqa: SIM118
+    assert changed == {"access_count", "last_accessed_at"}
+    assert [tuple(row) for row in app.store.rows("select * from sync_mutations")] == queue
+    assert rows_of(app, "observation_versions") == 0
+
+
+def test_a_clock_that_was_set_back_does_not_take_the_last_time_back(
+    app: Engram, usage: Usage, clock: FakeClock
+) -> None:
+    saved = app.save(draft("One."))
+    usage.surfaced([saved.id])
+    usage.flush()
+    clock.advance(days=-3)
+    usage.surfaced([saved.id])
+    usage.flush()
+
+    assert counted(app, saved.id) == (2, "2026-03-01T10:00:00.000Z")
+
+
+def test_nothing_is_written_until_the_next_write(app: Engram, usage: Usage) -> None:
+    saved = app.save(draft("One."))
+    usage.surfaced([saved.id])
+    assert counted(app, saved.id) == (0, None)
+
+    app.save(draft("Two.", title="Other"))
+    assert counted(app, saved.id)[0] == 1
+
+
+def test_a_write_that_is_rolled_back_takes_no_count_with_it(app: Engram, usage: Usage) -> None:
+    saved = app.save(draft("One."))
+    usage.surfaced([saved.id])
+    with pytest.raises(RuntimeError), app.store.transaction():
+        raise RuntimeError
+    assert counted(app, saved.id) == (0, None)
+
+    assert usage.flush()
+    assert counted(app, saved.id)[0] == 1
+
+
+def test_the_end_writes_what_is_left(open_memory: Opener, app: Engram) -> None:
+    saved = app.save(draft("One."))
+    with open_memory() as other:
+        other.get(saved.id)
+        assert counted(app, saved.id) == (0, None)
+    assert counted(app, saved.id)[0] == 1
+
+
+def test_few_wait_half_a_minute_and_many_until_nobody_searches(app: Engram, usage: Usage, alarms: Alarms) -> None:
+    saved = app.save(draft("One."))
+    usage.surfaced([saved.id])
+    usage.surfaced(range(2, MOST_WAITING))
+    assert [seconds for seconds, _ in alarms.set] == [LONGEST_WAIT_SECONDS]
+
+    usage.surfaced(range(MOST_WAITING, MOST_WAITING + 5))
+    usage.surfaced(range(MOST_WAITING, MOST_WAITING + 50))
+    assert [seconds for seconds, _ in alarms.set] == [LONGEST_WAIT_SECONDS, QUIET_SECONDS]
+
+    alarms.set[-1][1]()  # something was shown since it was set
+    assert counted(app, saved.id)[0] == 0
+    alarms.set[-1][1]()
+    assert counted(app, saved.id)[0] == 1
+    usage.surfaced([saved.id])
+    assert [seconds for seconds, _ in alarms.set][3:] == [LONGEST_WAIT_SECONDS]
+
+
+def test_who_never_stops_searching_is_not_waited_for(app: Engram, usage: Usage, alarms: Alarms) -> None:
+    saved = app.save(draft("One."))
+    usage.surfaced([saved.id, *range(2, MOST_WAITING + 2)])
+    waited = 0.0
+    while not counted(app, saved.id)[0]:
+        seconds, ring = alarms.set[-1]
+        waited += seconds
+        assert waited <= LONGEST_WAIT_SECONDS + 2 * QUIET_SECONDS
+        usage.surfaced([saved.id])
+        ring()
+
+
+def test_too_many_are_written_down_though_somebody_searches(app: Engram, usage: Usage, alarms: Alarms) -> None:
+    saved = app.save(draft("One."))
+    usage.surfaced([saved.id, *range(2, MOST_AT_ONCE + 2)])
+    alarms.set[-1][1]()
+    assert counted(app, saved.id)[0] == 1
+
+
+def test_a_busy_database_is_not_waited_for_and_nothing_is_lost(app: Engram, usage: Usage, alarms: Alarms) -> None:
+    saved = app.save(draft("One."))
+    usage.surfaced([saved.id])
+    other = sqlite3.connect(app.store.path, isolation_level=None)
+    other.execute("begin immediate")
+    ran: list[str] = []
+    with app.store.connection() as connection:
+        connection.set_trace_callback(ran.append)
+
+    assert not usage.flush()
+    assert ran.index("pragma busy_timeout = 0") < ran.index("begin immediate")
+    usage.surfaced(range(2, 2 + MOST_WAITING))
+    assert [seconds for seconds, _ in alarms.set] == [LONGEST_WAIT_SECONDS] * 2, "not tried again at once"
+
+    other.execute("rollback")
+    other.close()
+    assert usage.flush()
+    assert counted(app, saved.id)[0] == 1
+    assert app.store.value("pragma busy_timeout") > 0
+
+
+def test_in_the_middle_of_a_write_counting_waits(app: Engram, usage: Usage) -> None:
+    saved = app.save(draft("One."))
+    usage.surfaced([saved.id])
+    with app.store.transaction():
+        assert not usage.flush()
+    assert counted(app, saved.id)[0] == 1, "it came after the write"
+
+
+def test_what_cannot_be_written_is_kept_within_a_bound(app: Engram, usage: Usage) -> None:
+    with app.store.transaction():
+        app.store.execute(
+            "create trigger no before update of access_count on observations begin select raise(abort, 'no'); end"
+        )
+    saved = app.save(draft("One."))
+    usage.surfaced([saved.id])
+    for start in range(1, 4 * MOST_KEPT, MOST_KEPT):
+        usage.surfaced(range(start, start + MOST_KEPT))
+        assert not usage.flush()
+    with app.store.transaction():
+        app.store.execute("drop trigger no")
+
+    assert counted(app, saved.id)[0] == 2
+
+
+def test_a_closed_memory_counts_nothing_more_and_says_nothing(app: Engram, usage: Usage, alarms: Alarms) -> None:
+    saved = app.save(draft("One."))
+    app.store.close()
+    usage.surfaced([saved.id])
+    usage.close()
+    usage.surfaced([saved.id])
+    assert len(alarms.set) == 1
+
+
+def test_what_is_hushed_is_not_counted(app: Engram, usage: Usage) -> None:
+    saved = app.save(draft("One."))
+    with usage.hushed():
+        usage.surfaced([saved.id])
+        with usage.hushed():
+            usage.surfaced([saved.id])
+        usage.surfaced([saved.id])
+    usage.surfaced([saved.id])
+    usage.flush()
+    assert counted(app, saved.id)[0] == 1
+
+
+def test_opening_and_injecting_count_and_browsing_does_not(app: Engram) -> None:
+    saved = app.save(draft("Fifteen minutes.", type="decision"))
+    app.observations.timeline(saved.id)
+    app.observations.due_for_review()
+    app.contexts.stats()
+    app.contexts.suggest_topic(title="Token lifetime")
+    app.transfer.document()
+    app.usage.flush()
+    assert counted(app, saved.id) == (0, None)
+
+    app.get(saved.id)
+    app.contexts.assemble()
+    app.usage.flush()
+    assert counted(app, saved.id)[0] == 2
+
+
+def test_summarizing_a_session_opens_nothing(app: Engram) -> None:
+    saved = app.episodes.summarize("Built the login.", session_id="s-1")
+    app.usage.flush()
+    assert counted(app, saved.id) == (0, None)

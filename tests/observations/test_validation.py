@@ -1,0 +1,155 @@
+"""What becomes of the text of a save: cut, redacted, dated, refused."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram_py import Engram
+from engram_py.errors import (
+    EmptyFieldError,
+    EngramError,
+    InvalidArgumentError,
+    InvalidTextError,
+    InvalidTopicKeyError,
+    TextTooLongError,
+)
+from engram_py.observations.values import CONTENT_LIMIT_BYTES
+from tests.memory import FakeClock, draft, rows_of, whole
+
+PASSWORD = "correct-" + "horse9-" + "Battery"
+KEY = "AKIA" + "QZ3XW7RT" + "PLM4N2VB"
+
+
+@pytest.mark.parametrize("size", [49_999, 50_000])
+def test_a_text_within_the_limit_is_kept_whole(app: Engram, size: int) -> None:
+    saved = app.save(draft("x" * size))
+    assert saved.truncation is None
+    assert len(whole(app, saved.id).content) == size
+
+
+@pytest.mark.parametrize("letter", ["x", "é", "漢", "😀"])
+def test_a_text_over_the_limit_is_cut_between_characters_and_the_answer_has_the_numbers(
+    app: Engram, letter: str
+) -> None:
+    text = letter * 50_001
+    saved = app.save(draft(text))
+
+    content = whole(app, saved.id).content
+    assert saved.truncation is not None
+    assert saved.truncation.original_bytes == len(text.encode())
+    assert saved.truncation.stored_bytes == len(content.encode()) <= saved.truncation.limit_bytes == CONTENT_LIMIT_BYTES
+    assert content.endswith("... [truncated]")
+    assert set(content.removesuffix("... [truncated]")) == {letter}
+    assert len(content.encode()) > CONTENT_LIMIT_BYTES - 4
+    assert any("50,000" in warning for warning in saved.warnings)
+
+
+def test_a_huge_text_says_how_much_of_it_there_was(app: Engram) -> None:
+    saved = app.save(draft("word " * 400_000))
+    assert saved.truncation is not None
+    assert saved.truncation.original_bytes == 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "due"),
+    [
+        pytest.param("decision", "2026-09-01T10:00:00.000Z", id="decision"),
+        pytest.param("policy", "2027-03-01T10:00:00.000Z", id="policy"),
+        pytest.param("preference", "2026-06-01T10:00:00.000Z", id="preference"),
+        pytest.param("bugfix", None, id="others-never"),
+    ],
+)
+def test_a_type_decides_when_a_row_is_looked_at_again(app: Engram, kind: str, due: str | None) -> None:
+    saved = app.save(draft("Fifteen minutes.", type=kind))
+    assert (saved.review_after, saved.state) == (due, "active")
+
+
+def test_a_review_date_stays_within_a_shorter_month(app: Engram, clock: FakeClock) -> None:
+    clock.now = datetime(2026, 8, 31, 12, tzinfo=UTC)
+    assert app.save(draft("Fifteen minutes.", type="decision")).review_after == "2027-02-28T12:00:00.000Z"
+
+
+def test_a_revision_starts_the_review_date_anew(app: Engram, clock: FakeClock) -> None:
+    app.save(draft("Fifteen minutes.", topic_key="auth/tokens", type="decision"))
+    clock.advance(days=31)
+    revised = app.save(draft("One hour.", topic_key="auth/tokens", type="decision"))
+    assert revised.review_after == "2026-10-01T10:00:00.000Z"
+
+
+def test_secrets_are_gone_before_anything_is_stored(app: Engram, data_dir: Path) -> None:
+    saved = app.save(
+        draft(
+            f"The pool uses password={PASSWORD} and <private>the harbour at nine</private> only.",
+            title=f"Deploy with {KEY}",
+            aliases=(f"aws {KEY}",),
+            topic_key="deploy/keys",
+        )
+    )
+    app.save(draft(f"Now password={PASSWORD} again.", topic_key="deploy/keys"))
+    app.store.close()
+
+    stored = b"".join(path.read_bytes() for path in data_dir.iterdir() if path.is_file())
+    assert saved.redacted == 4
+    assert any("redacted 4" in warning for warning in saved.warnings)
+    for secret in (PASSWORD, KEY, KEY.lower(), "harbour at nine"):
+        assert secret.encode() not in stored
+
+
+def test_what_is_only_a_secret_is_kept_as_a_mark_of_it(app: Engram) -> None:
+    saved = app.save(draft(f"password={PASSWORD}"))
+    assert "REDACTED" in whole(app, saved.id).content
+
+
+@pytest.mark.parametrize(
+    ("fields", "refusal"),
+    [
+        pytest.param({"content": ""}, EmptyFieldError, id="no-content"),
+        pytest.param({"content": " \n\t "}, EmptyFieldError, id="blank-content"),
+        pytest.param({"title": ""}, EmptyFieldError, id="no-title"),
+        pytest.param({"title": " \n "}, EmptyFieldError, id="blank-title"),
+        pytest.param({"title": "x" * 10_000_000}, TextTooLongError, id="title-of-ten-megabytes"),
+        pytest.param({"title": "x" * 1_001}, TextTooLongError, id="long-title"),
+        pytest.param({"type": "x" * 65}, TextTooLongError, id="long-type"),
+        pytest.param({"content": "a\0b"}, InvalidTextError, id="nul"),
+        pytest.param({"title": "a\ud800b"}, InvalidTextError, id="lone-surrogate"),
+        pytest.param({"aliases": ("a\ud800b",)}, InvalidTextError, id="surrogate-in-an-alias"),
+        pytest.param({"operation_id": "\ud800"}, InvalidTextError, id="surrogate-in-the-operation"),
+        pytest.param({"operation_id": "x" * 201}, TextTooLongError, id="long-operation"),
+        pytest.param({"scope": "team"}, InvalidArgumentError, id="unknown-scope"),
+        pytest.param({"topic_key": "//--//"}, InvalidTopicKeyError, id="topic-of-signs"),
+    ],
+)
+def test_a_refused_save_writes_nothing(app: Engram, fields: dict[str, Any], refusal: type[EngramError]) -> None:
+    with pytest.raises(refusal):
+        app.save(draft(**({"content": "Fifteen minutes."} | fields)))
+    for table in ("observations", "sessions", "projects", "sync_mutations", "save_operations"):
+        assert rows_of(app, table) == 0
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"type": " "}, id="type"),
+        pytest.param({"tool_name": "  "}, id="tool-name"),
+        pytest.param({"topic_key": " "}, id="topic"),
+        pytest.param({"scope": ""}, id="scope"),
+        pytest.param({"aliases": ("", "  ")}, id="aliases"),
+    ],
+)
+def test_a_blank_in_an_optional_field_is_as_good_as_nothing(app: Engram, fields: dict[str, Any]) -> None:
+    kept = whole(app, app.save(draft("Fifteen minutes.", **fields)).id)
+    assert (kept.type, kept.scope, kept.aliases) == ("manual", "project", "")
+    assert (kept.tool_name, kept.topic_key) == (None, None)
+
+
+def test_a_title_is_one_line(app: Engram) -> None:
+    assert app.save(draft("Fifteen minutes.", title=" Token\n lifetime\t")).title == "Token lifetime"
+
+
+def test_a_path_of_this_machine_is_pointed_out(app: Engram) -> None:
+    saved = app.save(draft("See /home/ada/widgets/auth.py for it."))
+    assert any("/home/ada/widgets/auth.py" in warning for warning in saved.warnings)

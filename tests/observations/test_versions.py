@@ -1,0 +1,88 @@
+"""Older texts: none is lost, and all can be read."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram_py import Engram
+from engram_py.errors import InvalidArgumentError, ObservationNotFoundError
+from engram_py.observations.values import Change
+from tests.memory import FakeClock, draft
+
+
+def test_every_overwritten_text_becomes_a_version_with_its_own_date(app: Engram, clock: FakeClock) -> None:
+    saved = app.save(draft("One.", title="First", topic_key="auth/tokens"))
+    clock.advance(hours=1)
+    app.save(draft("Two.", title="Second", topic_key="auth/tokens"))
+    clock.advance(hours=1)
+    app.observations.update(saved.id, Change(content="Three."))
+
+    detail = app.get(saved.id, history=True)
+    assert (detail.observation.title, detail.observation.content) == ("Second", "Three.")
+    assert [(old.version, old.title, old.content, old.created_at) for old in detail.versions] == [
+        (2, "Second", "Two.", "2026-03-01T11:00:00.000Z"),
+        (1, "First", "One.", "2026-03-01T10:00:00.000Z"),
+    ]
+    assert (detail.version_total, detail.next_cursor) == (2, None)
+
+
+def test_history_is_left_out_unless_asked_for_and_still_counted(app: Engram) -> None:
+    saved = app.save(draft("One.", topic_key="auth/tokens"))
+    app.save(draft("Two.", topic_key="auth/tokens"))
+    detail = app.get(saved.id)
+    assert (detail.versions, detail.version_total) == ((), 1)
+
+
+def test_a_long_history_is_read_in_pages_without_a_gap(app: Engram) -> None:
+    saved = app.save(draft("text 0", topic_key="auth/tokens"))
+    for number in range(1, 121):
+        app.save(draft(f"text {number}", topic_key="auth/tokens"))
+
+    pages: list[int] = []
+    texts: list[str] = []
+    cursor = None
+    while True:
+        detail = app.get(saved.id, history=True, cursor=cursor)
+        pages.append(len(detail.versions))
+        texts += [old.content for old in detail.versions]
+        cursor = detail.next_cursor
+        if cursor is None:
+            break
+
+    assert pages == [50, 50, 20]
+    assert texts == [f"text {number}" for number in reversed(range(120))]
+    assert detail.version_total == 120
+
+
+def test_a_page_that_is_exactly_full_has_no_next_one(app: Engram) -> None:
+    saved = app.save(draft("text 0", topic_key="auth/tokens"))
+    for number in range(1, 51):
+        app.save(draft(f"text {number}", topic_key="auth/tokens"))
+    detail = app.get(saved.id, history=True)
+    assert (len(detail.versions), detail.next_cursor) == (50, None)
+
+
+@pytest.mark.parametrize("cursor", [0, -1, -(2**70)])
+def test_a_cursor_before_the_first_version_finds_an_empty_page(app: Engram, cursor: int) -> None:
+    saved = app.save(draft("One.", topic_key="auth/tokens"))
+    app.save(draft("Two.", topic_key="auth/tokens"))
+    assert app.get(saved.id, history=True, cursor=cursor).versions == ()
+
+
+def test_a_cursor_beyond_every_number_finds_the_first_page(app: Engram) -> None:
+    saved = app.save(draft("One.", topic_key="auth/tokens"))
+    app.save(draft("Two.", topic_key="auth/tokens"))
+    assert len(app.get(saved.id, history=True, cursor=2**70).versions) == 1
+
+
+@pytest.mark.parametrize("unusable", [0, -1, 2**63])
+def test_an_id_that_cannot_be_one_is_refused(app: Engram, unusable: int) -> None:
+    with pytest.raises(InvalidArgumentError) as refusal:
+        app.get(unusable)
+    assert refusal.value.argument == "id"
+
+
+def test_an_id_nobody_has_is_not_found(app: Engram) -> None:
+    with pytest.raises(ObservationNotFoundError) as refusal:
+        app.get(2**63 - 1)
+    assert refusal.value.deleted_at is None

@@ -1,0 +1,42 @@
+"""Memories to search: each in a session of its own, unless it should lend to the next, beside others about nothing."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from engram_py import Engram
+from engram_py.recall.explain import Silence
+from tests.memory import draft
+
+_NUMBERS = count(1)
+_OTHERS = ("tulips", "violins", "glaciers", "pastry", "saddles", "comets", "pottery", "beetles", "lanterns", "ferries")
+
+
+def kept(app: Engram, content: str, *, session: str | None = None, project: str | None = None, **fields: Any) -> int:
+    """Save an observation; its id."""
+    saved = app.save(
+        draft(content, **({"title": "Note"} | fields)),
+        project=project,
+        session_id=session or f"session-{next(_NUMBERS)}",
+    )
+    return saved.id
+
+
+def fill(app: Engram) -> None:
+    """Ten memories about something else: a word of one memory in two tells nothing."""
+    for thing in _OTHERS:
+        kept(app, f"All there is to know about {thing}.", title=thing.title())
+
+
+def ids(app: Engram, query: str, **arguments: Any) -> list[int]:
+    return [hit.id for hit in app.searches.search(query, **arguments).results]
+
+
+def silence(app: Engram, query: str, **arguments: Any) -> Silence:
+    """Why a search that must find nothing found nothing."""
+    found = app.searches.search(query, **arguments)
+    assert (found.results, found.rung) == ((), "none")
+    assert found.silence is not None
+    assert found.silence.reason
+    return found.silence

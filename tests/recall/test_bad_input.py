@@ -1,0 +1,276 @@
+"""Whatever is typed into a search: no error, an end, and a sentence that says what was done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from mcp import Client
+
+from engram_py import Engram
+from engram_py.config import Settings
+from engram_py.interfaces.mcp.server import build_server
+from engram_py.observations.values import Results
+from engram_py.recall.query.filters import KEYS
+from engram_py.text.stopwords import STOP_WORDS
+from tests.interfaces.mcp.agent import Agent, exchange, tool_call
+from tests.recall.searching import fill, kept
+
+QUEUE = "The retry queue drains on restart."
+
+OPERATORS = ["AND", "OR", "NOT", "NEAR(a b, 5)", "^", "*", "queue*", "title:", "{title}:", "(", ")", "+", "--", ";"]
+QUOTES = ['"', '""', "'", "“", "”", "«", "»", '"retry queue"', '-"retry', '"queue']
+SIGNS = [
+    "🎉",
+    "👩‍👩‍👧",
+    "\0",
+    "\u202e",
+    "\u200f",
+    "\u2066",
+    "\ufeff",
+    "\ud800",
+    "\udfff",
+    "\x1b[31m",
+    "\n",
+    ":",
+    "::::",
+    "-",
+    "#",
+    "\\",
+]
+WORDS = ["queue", "retry", "q", "я", "用", "用户登录", "İ", "ß", "getUserById", "x" * 300, *sorted(STOP_WORDS)[:40]]
+FILTERS = [
+    "since:2026-02-30", "since:9999999999", "since:9999-12-31", "until:", "until:0000", "until:9999y", "since:-1",
+    "since:\0", "note:x", "TODO:fix", "file:/etc/passwd", "file:../../secret", "file:~root", "file:C:\\x", "file:.",
+    "file:\0", "is:bogus", "is:", "is:stale", "is:pinned", "project:nobody", "project:../..", "project:.", "project:*",
+    "project:" + "x" * 250, "project:\ud800", 'project:""', "scope:team", "topic:///", "topic:a", "type:", "type:,,,",
+    "type:bugfix", 'branch:"a b"', "a:b:c:d", "type:type:type:", "since:7d",
+]  # fmt: skip
+PIECE = st.one_of(
+    st.sampled_from(OPERATORS + QUOTES + SIGNS + WORDS),
+    st.sampled_from(FILTERS),
+    st.builds("{}:{}".format, st.sampled_from(KEYS), st.text(max_size=12)),
+    st.text(max_size=8),
+)
+TYPED = st.one_of(st.lists(PIECE, max_size=12).map(" ".join), st.lists(PIECE, max_size=12).map("".join), st.text())
+
+LARGE = [
+    pytest.param("x" * 1_000_000, id="a-word-of-a-megabyte"),
+    pytest.param("lorem " * 180_000, id="a-megabyte-of-words"),
+    pytest.param(" ".join(f"word{number}" for number in range(10_000)), id="ten-thousand-words"),
+    pytest.param('"' * 1_000_000, id="quotes"),
+    pytest.param('" ' * 500_000, id="quotes-apart"),
+    pytest.param('"a ' * 300_000, id="quotes-that-stay-open"),
+    pytest.param(":" * 1_000_000, id="colons"),
+    pytest.param("type:" * 200_000, id="filters-in-filters"),
+    pytest.param("type:a " * 140_000, id="filters"),
+    pytest.param("since:2026-02-30 " * 60_000, id="impossible-dates"),
+    pytest.param("-" * 1_000_000, id="dashes"),
+    pytest.param("-a " * 300_000, id="excluded-words"),
+    pytest.param("(" * 1_000_000, id="brackets"),
+    pytest.param("用户登录失败" * 60_000, id="a-run-without-blanks"),
+    pytest.param("🎉" * 250_000, id="emoji"),
+    pytest.param("\0" * 1_000_000, id="nul"),
+    pytest.param("\u202e" * 300_000, id="right-to-left-marks"),
+    pytest.param("e\u0301" * 300_000, id="loose-accents"),
+    pytest.param(" " * 1_000_000 + "queue", id="blanks"),
+    pytest.param("queue\n" * 160_000, id="lines"),
+    pytest.param("aB" * 500_000, id="camel-humps"),
+    pytest.param("2026-03-01 " * 90_000, id="dates"),
+]
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engram]:
+    """A memory that only is asked, never changed."""
+    root = tmp_path_factory.mktemp("asked")
+    folder = root / "widgets"
+    folder.mkdir()
+    with Engram(settings=Settings(root / "data"), directory=folder) as engram:
+        fill(engram)
+        kept(engram, QUEUE, topic_key="queue/retry", type="bugfix")
+        kept(engram, "用户登录失败时重试三次 getUserById 🎉", title="登录")
+        yield engram
+
+
+def sound(found: Results) -> None:
+    """What every answer keeps to."""
+    assert len(found.results) <= 20
+    assert len(found.query) <= 8_000
+    assert len({hit.id for hit in found.results}) == len(found.results)
+    scores = [hit.score for hit in found.results]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+    if found.results:
+        assert found.silence is None
+    else:
+        assert found.silence is not None
+        assert found.silence.reason
+    assert len(found.warnings) <= 40
+    assert all(len(warning) <= 400 for warning in found.warnings)
+    json.dumps([found.warnings, found.query]).encode()
+
+
+@given(query=TYPED, mode=st.sampled_from(["all", "any"]), everywhere=st.booleans(), limit=st.integers(-3, 25))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(query='NEAR("a" b) OR {title}: ^ *', mode="all", everywhere=False, limit=10)
+@example(query="queue " + "a:" * 3_000, mode="any", everywhere=True, limit=10)
+@example(query="is:stale is:pinned is:superseded -queue", mode="all", everywhere=True, limit=10)
+def test_whatever_is_typed_is_answered_and_the_same_twice(
+    memory: Engram, query: str, mode: str, everywhere: bool, limit: int
+) -> None:
+    if not query.strip():
+        return
+    ask = {"match_mode": mode, "all_projects": everywhere, "limit": limit}
+    found = memory.searches.search(query, explain=True, **ask)  # type: ignore[arg-type]
+    sound(found)
+    assert found.explain is not None
+    assert [one.id for one in found.explain.hits] == [hit.id for hit in found.results]
+    with memory.usage.hushed():
+        again = memory.searches.search(query, **ask)  # type: ignore[arg-type]
+    assert [hit.id for hit in again.results] == [hit.id for hit in found.results]
+
+
+@pytest.mark.parametrize("query", LARGE)
+def test_a_query_of_a_megabyte_is_read_from_its_beginning_and_says_so(memory: Engram, query: str) -> None:
+    found = memory.searches.search(query)
+    sound(found)
+    assert any(note.startswith("the query was long; its first 8,000 characters were read") for note in found.warnings)
+
+
+def test_of_many_words_and_no_many_letters_the_most_telling_are_used_and_it_says_so(memory: Engram) -> None:
+    found = memory.searches.search(" ".join(f"word{number}" for number in range(100)))
+    assert found.warnings == ("the query was long; its most telling words were used",)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        pytest.param("queue since:2026-02-30", "since:2026-02-30 is not a date", id="the-30th-of-february"),
+        pytest.param("queue since:9999999999", "since:9999999999 is not a date", id="a-number"),
+        pytest.param("queue until:soon", "until:soon is not a date", id="a-word"),
+        pytest.param("queue until:", "until: was not read as a filter here", id="no-value"),
+        pytest.param("queue note:x", "note: is not a filter (type, topic, project", id="unknown-filter"),
+        pytest.param("queue is:bogus", "is:bogus is not one of pinned, stale, superseded", id="unknown-state"),
+        pytest.param("queue scope:team", "scope:team is not one of project, personal, global", id="unknown-scope"),
+        pytest.param("queue project:../..", "project: '../..' is not a project name: it is a path", id="a-path"),
+        pytest.param("queue project:nobody", 'project "nobody" has no memory yet', id="unknown-project"),
+        pytest.param("queue file:/etc/passwd", "", id="file-outside"),
+        pytest.param("queue file:../../secret", "", id="file-above"),
+    ],
+)
+def test_what_was_not_understood_is_said(memory: Engram, query: str, said: str) -> None:
+    found = memory.searches.search(query)
+    sound(found)
+    if said:
+        assert any(warning.startswith(said) for warning in found.warnings)
+    else:
+        assert found.silence is not None
+        assert found.silence.filters == (query.split()[1],)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["queue since:2026-02-30", "queue until:", "queue is:bogus", "queue scope:team", "queue project:../.."],
+)
+def test_what_was_not_understood_takes_nothing_away(memory: Engram, query: str) -> None:
+    assert [hit.title for hit in memory.searches.search(query, floor=0.1).results][:1] == ["Note"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param("x", id="one-letter"),
+        pytest.param("я", id="one-letter-of-another-script"),
+        pytest.param("用", id="one-character"),
+        pytest.param("the of and to in", id="english"),
+        pytest.param("el la de que y en", id="spanish"),
+        pytest.param("der die das und ist nicht", id="german"),
+        pytest.param("le la les des et une pas", id="french"),
+        pytest.param("и в не на что он как", id="russian"),
+        pytest.param("的 是 了 在", id="chinese"),
+        pytest.param(" ".join(sorted(STOP_WORDS)), id="every-one-there-is"),
+    ],
+)
+def test_one_letter_or_only_words_that_say_nothing_are_a_query_like_any(memory: Engram, query: str) -> None:
+    sound(memory.searches.search(query))
+
+
+# --- through a server -------------------------------------------------------------------------------------------
+
+
+def call(memory: Engram, *queries: str) -> list[tuple[str, dict[str, Any]]]:
+    """What a server says to each query: as text, and as JSON."""
+
+    async def ask() -> list[tuple[str, dict[str, Any]]]:
+        answers = []
+        async with Client(build_server(Settings(memory.store.path.parent), tools="all")) as client:
+            for query in queries:
+                agent = Agent(client)
+                answers.append(
+                    (
+                        await agent.told("mem_search", query=query, project="widgets"),
+                        await agent.value("mem_search", query=query, project="widgets"),
+                    )
+                )
+        return answers
+
+    return anyio.run(ask)
+
+
+# Half a pair cannot be sent as UTF-8; as an escape it can, see below.
+SENDABLE = TYPED.map(lambda text: text.encode("utf-8", "ignore").decode()).filter(str.strip)
+
+
+@given(queries=st.lists(SENDABLE, min_size=3, max_size=8))
+@settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
+@example(queries=[f"queue {one}" for one in FILTERS if one.isprintable()])
+@example(queries=OPERATORS + QUOTES)
+def test_a_server_answers_whatever_is_typed(memory: Engram, queries: list[str]) -> None:
+    for text, values in call(memory, *queries):
+        assert text.strip()
+        assert values["results"] or values["silence"]["reason"]
+        assert text.count("\nnote: ") >= len(values["warnings"])
+
+
+def test_a_server_reads_a_megabyte_from_its_beginning(memory: Engram) -> None:
+    for text, values in call(memory, "lorem " * 180_000, '"' * 1_000_000, "type:a:" * 140_000, "用户登录失败" * 60_000):
+        assert "note: the query was long; its first 8,000 characters were read" in text
+        assert len(text) < 4_000
+        assert len(values["query"]) <= 200
+
+
+def test_a_server_process_answers_half_surrogates_nul_and_every_odd_filter(
+    memory: Engram, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENGRAM_DATA_DIR", str(memory.store.path.parent))
+    queries = [f"queue {one}" for one in (*SIGNS, *FILTERS, *QUOTES)]
+    calls = [tool_call(number, "mem_search", query=query) for number, query in enumerate(queries)]
+    done = exchange(folder, calls)
+    for number, query in enumerate(queries):
+        text = done.text(number)
+        assert not done.to(number)["result"].get("isError"), text
+        half = any("\ud800" <= letter <= "\udfff" for letter in query)
+        assert ('note: query held half a character, which was read as "?"' in text) == half
+        assert text.strip()
+    assert done.status == 0
+
+
+# --- a folder that is not there any more ------------------------------------------------------------------------
+
+
+def test_a_file_filter_from_a_folder_that_is_gone_is_silent(data_dir: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone" / "widgets"
+    gone.mkdir(parents=True)
+    with Engram(settings=Settings(data_dir), directory=gone) as app:
+        kept(app, QUEUE)
+        gone.rmdir()
+        found = app.searches.search("queue file:src/x.py")
+        sound(found)
+        assert found.results == ()

@@ -1,0 +1,256 @@
+"""What is read of a query."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from engram_py.recall.query.filters import Filters
+from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS, match_all, match_any, parse_query, quote
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("Token  lifetime, token!", ["token", "lifetime"], id="each-once-in-order"),
+        pytest.param("rate_limit/max-retries.py", ["rate", "limit", "max", "retries", "py"], id="identifiers"),
+        pytest.param("title:x AND NOT (y*)", ["title", "x", "and", "not", "y"], id="syntax-is-words"),
+        pytest.param("v2 of 用户登录", ["v2", "of", "用户", "户登", "登录"], id="pairs"),
+        pytest.param("", [], id="empty"),
+        pytest.param('"" * ^ 🎉', [], id="signs"),
+    ],
+)
+def test_every_run_of_letters_and_digits_is_a_word(text: str, words: list[str]) -> None:
+    assert [word.text for word in parse_query(text).words] == words
+
+
+def test_stop_words_are_left_out_unless_there_is_nothing_else() -> None:
+    assert [word.text for word in parse_query("why is the queue stuck").content_words] == ["queue", "stuck"]
+    assert [word.text for word in parse_query("why is it").content_words] == ["why", "is", "it"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("what kind of queue is it", ["queue"]),
+        ("how many workers are there", ["workers"]),
+        ("where did we decide to keep orders?", ["keep", "orders"]),
+        ("what did we choose for the queue", ["queue"]),
+        ("which database do orders use", ["database", "orders"]),
+        ("use the queue", ["use", "queue"]),
+        ("a decided advantage", ["decided", "advantage"]),
+    ],
+)
+def test_what_only_frames_a_question_is_not_asked_about(text: str, words: list[str]) -> None:
+    assert [word.text for word in parse_query(text).content_words] == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("is it MIT or GPL", ["mit", "gpl"], id="names-in-capitals"),
+        pytest.param("what lives on the nas", ["lives", "nas"], id="a-word-of-another-language"),
+        pytest.param("where do the tables come from", ["tables", "come"], id="a-word-of-two-languages"),
+        pytest.param("wo ist die Wartung der Datenbank", ["wartung", "datenbank"], id="german"),
+        pytest.param("cómo se configura la base", ["configura", "base"], id="spanish"),
+        pytest.param("настройки в базе", ["настройки", "базе"], id="one-word-is-enough-in-another-script"),
+        pytest.param("cache AND NOT redis", ["cache", "redis"], id="operators-are-no-names"),
+        pytest.param("WHY IS THE QUEUE STUCK", ["queue", "stuck"], id="all-in-capitals"),
+    ],
+)
+def test_a_word_says_nothing_only_in_its_own_language(text: str, words: list[str]) -> None:
+    assert [word.text for word in parse_query(text).content_words] == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Warum bekommen Mitglieder keine Plastikkarte mehr?", ["mitglieder", "plastikkarte"]),
+        ("Bis wann kann man stornieren und wer bekommt das Geld?", ["stornieren", "geld"]),
+        ("Wie lange dürfen unsere Sitzungen noch offen sein?", ["sitzungen", "offen"]),
+        ("Les membres ont-ils encore accès depuis hier ?", ["membres", "accès"]),
+        ("Combien de fois peut-on faire un remboursement ?", ["fois", "remboursement"]),
+        ("¿Hasta cuándo puede una persona cancelar?", ["persona", "cancelar"]),
+        ("¿Quiénes deben aprobar todas las devoluciones?", ["quiénes", "aprobar", "devoluciones"]),
+        ("the man page of the car sensor", ["man", "page", "car", "sensor"]),
+    ],
+)
+def test_small_words_of_other_languages_are_not_what_is_asked_about(text: str, words: list[str]) -> None:
+    assert [word.text for word in parse_query(text).content_words] == words
+
+
+@pytest.mark.parametrize("name", ["mlx5", "i40e", "sha256sum"])
+def test_a_name_with_a_number_is_one_word(name: str) -> None:
+    assert [word.expression for word in parse_query(name).words] == [f'"{name}"']
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("#12", 12),
+        ("  #12 ", 12),
+        ("[#12]", 12),
+        ("12", None),
+        ("#12 and more", None),
+        ("#", None),
+        ("#1234567890123456789", None),
+    ],
+)
+def test_a_handle_names_an_observation(text: str, number: int | None) -> None:
+    assert parse_query(text).observation_id == number
+
+
+def test_a_camel_word_is_found_whole_or_by_all_its_parts() -> None:
+    [word] = parse_query("getHTTPResponse").words
+    assert word.expression == '("gethttpresponse" OR ("get" AND "http" AND "response"))'
+
+
+def test_words_are_joined_by_and_or_by_or() -> None:
+    words = parse_query("queue worker").words
+    assert match_all(words) == '"queue" AND "worker"'
+    assert match_any(words) == '"queue" OR "worker"'
+
+
+def test_what_is_quoted_cannot_end_its_quotes() -> None:
+    assert quote('say "hi"\0') == '"say ""hi"" "'
+
+
+def test_a_long_query_is_read_from_its_beginning_and_says_so() -> None:
+    many = parse_query(" ".join(f"word{number}" for number in range(500)))
+    huge = parse_query("first " + "x" * MAX_QUERY_CHARS)
+    assert (len(many.words), many.words[0].text, many.shortened) == (MAX_WORDS, "word0", True)
+    assert (huge.words[0].text, huge.shortened) == ("first", True)
+    assert len(huge.text) == MAX_QUERY_CHARS
+    assert not parse_query("queue worker").shortened
+
+
+def test_of_a_long_text_what_was_asked_first_and_the_longest_words_stay_and_times_go_first() -> None:
+    log = " ".join(
+        f"10:{number} {number:08x} is the worker{'x' * (number % 9)}{chr(97 + number % 26)}" for number in range(90)
+    )
+    words = [word.text for word in parse_query(f"why does the pool jam? {log}").words]
+    assert words[:2] == ["pool", "jam"]
+    assert len(words) == MAX_WORDS
+    assert not [word for word in words if word[0].isdigit() or word in ("is", "the")]
+    assert max(map(len, words)) == len("worker") + 9
+
+
+# --- what was typed in a search box ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("typed", ["nrfjprog error -102", "returns -EINVAL", "gcc -O2 loop", "cells at -10 degrees"])
+def test_a_number_or_a_constant_with_a_minus_is_looked_for(typed: str) -> None:
+    assert parse_query(typed, filters=True).excluded == ()
+    assert parse_query("timeout -redis -Celery", filters=True).excluded == ('("redis")', '("celery")')
+
+
+@pytest.mark.parametrize(
+    "moment", ["2026-11-21T22:14:09", "2026-11-21 22:14:09.123+00:00", "22:14:09,5", "2026-11-21T22:14:09Z"]
+)
+def test_the_moment_of_a_log_s_line_is_no_word_of_it(moment: str) -> None:
+    assert [word.text for word in parse_query(f"{moment} deadlock detected").words] == ["deadlock", "detected"]
+    assert parse_query(moment).words != ()
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases", "words"),
+    [
+        pytest.param('"retry queue" worker', ('("retry queue")',), ["retry", "queue", "worker"], id="phrase"),
+        pytest.param('"a" "b c"', ('("a")', '("b c")'), ["a", "b", "c"], id="two"),
+        pytest.param("“retry queue”", ('("retry queue")',), ["retry", "queue"], id="curly"),
+        pytest.param("«retry queue»", ('("retry queue")',), ["retry", "queue"], id="guillemets"),
+        pytest.param('"rate_limit"', ('("rate limit")',), ["rate", "limit"], id="identifier"),
+        pytest.param('"用户登录"', ('("用户 户登 登录")',), ["用户", "户登", "登录"], id="without-blanks"),
+        pytest.param('"用"', ('("用"*)',), ["用"], id="one-character"),
+        pytest.param('"v2 用户"', ('("v2" AND "用户")',), ["v2", "用户"], id="mixed"),
+        pytest.param('"retry queue', (), ["retry", "queue"], id="open"),
+        pytest.param('5" disk and 3" disk', (), ["5", "disk", "and", "3"], id="inches"),
+        pytest.param('"" "🎉"', (), [], id="without-a-word"),
+    ],
+)
+def test_a_quoted_phrase_is_required_and_its_words_rank(text: str, phrases: tuple[str, ...], words: list[str]) -> None:
+    query = parse_query(text, filters=True)
+    assert query.phrases == phrases
+    assert [word.text for word in query.words] == words
+
+
+@pytest.mark.parametrize(
+    ("text", "excluded", "words"),
+    [
+        pytest.param("queue -redis", ('("redis")',), ["queue"], id="word"),
+        pytest.param("-redis -kafka queue", ('("redis")', '("kafka")'), ["queue"], id="two"),
+        pytest.param('queue -"redis cluster"', ('("redis cluster")',), ["queue"], id="phrase"),
+        pytest.param("queue -rate_limit", ('("rate limit")',), ["queue"], id="identifier"),
+        pytest.param("rate-limit", (), ["rate", "limit"], id="inside-a-word"),
+        pytest.param("queue - redis", (), ["queue", "redis"], id="alone"),
+        pytest.param("queue --redis", (), ["queue", "redis"], id="an-option"),
+        pytest.param("queue -", (), ["queue"], id="at-the-end"),
+    ],
+)
+def test_a_word_after_a_minus_is_excluded_and_no_word(text: str, excluded: tuple[str, ...], words: list[str]) -> None:
+    query = parse_query(text, filters=True)
+    assert query.excluded == excluded
+    assert [word.text for word in query.words] == words
+
+
+def test_an_expression_is_held_to_the_phrases_and_kept_from_the_excluded_words() -> None:
+    query = parse_query('"retry queue" -redis -kafka', filters=True)
+    assert query.restricted('"x"') == '(("x") AND ("retry queue")) NOT (("redis") OR ("kafka"))'
+    assert parse_query("queue", filters=True).restricted('"x"') == '("x")'
+
+
+def test_filters_are_no_words_unless_they_are_not_asked_for() -> None:
+    asked, plain = parse_query("queue type:bugfix", filters=True), parse_query("queue type:bugfix")
+    assert (asked.filters.types, [word.text for word in asked.words]) == (("bugfix",), ["queue"])
+    assert (bool(plain.filters), [word.text for word in plain.words]) == (False, ["queue", "type", "bugfix"])
+    assert parse_query("queue note:x", filters=True).notes
+
+
+def test_no_more_phrases_are_looked_up_than_anybody_types() -> None:
+    query = parse_query(" ".join(f'"word {number}" -no{number}' for number in range(10)), filters=True)
+    assert 0 < len(query.phrases) <= 8
+    assert 0 < len(query.excluded) <= 8
+
+
+def test_what_was_pasted_has_quotes_dashes_and_colons_of_its_own() -> None:
+    log = 'cc -shared -pipe file:src/main.c said: the "in" keyword of "a loop" ' + " ".join(
+        f"line{number}" for number in range(25)
+    )
+    query = parse_query(f'type:bugfix topic:"the build" {log} is:stale', filters=True)
+    assert (query.pasted, query.phrases, query.excluded) == (True, (), ())
+    assert {"keyword", "shared", "loop", "main", "stale"} <= {word.text for word in query.words}
+    assert query.filters == Filters(types=("bugfix",), topics=("the build",))
+    assert query.notes == (
+        "in a text of more than 30 words, quotes, -words and filters behind its beginning are words",
+    )
+
+    inside = parse_query(f'the linker said "no" -lz {log} and then it ended there', filters=True)
+    assert (inside.pasted, inside.notes) == (True, ())
+    for begun in ('"no such file" from the linker', "-pipe was given"):
+        assert parse_query(f"{begun} {log}", filters=True).notes == query.notes
+
+    plain = parse_query(re.sub(r'["-]|file:', "", log), filters=True)
+    assert (plain.pasted, plain.notes) == (True, ())
+
+
+@pytest.mark.parametrize(
+    ("word", "expression"),
+    [
+        pytest.param("очередью", '"очеред"*', id="long"),
+        pytest.param("шлемы", '"шлем"*', id="five-letters"),
+        pytest.param("шлемов", '"шлем"*', id="six-letters"),
+        pytest.param("вода", '"вода"', id="short"),
+        pytest.param("queues", '"queues"', id="latin"),
+        pytest.param("ποτάμια", '"ποτάμια"', id="greek"),
+    ],
+)
+def test_a_cyrillic_word_is_looked_up_by_its_beginning(word: str, expression: str) -> None:
+    assert [one.expression for one in parse_query(word).words] == [expression]
+
+
+def test_words_that_only_carry_a_question_are_not_looked_for() -> None:
+    said = parse_query("what actually happens if the risk check is still really slow?")
+    assert [word.text for word in said.content_words] == ["risk", "check", "slow"]
+    assert [word.text for word in parse_query("still happening already").content_words] == ["happening"]
+    assert [word.text for word in parse_query("really already").content_words] == ["really", "already"]

@@ -1,0 +1,334 @@
+"""Finding: which rows answer, in which order, within which limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
+
+import pytest
+
+from engram_py import Draft, Engram
+from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidTextError
+from tests.memory import FakeClock, Opener, draft
+from tests.recall.searching import fill, ids, kept, silence
+
+
+def test_a_topic_key_finds_its_observation_first(app: Engram) -> None:
+    app.save(draft("auth tokens auth tokens auth tokens", title="Auth tokens"))
+    saved = app.save(draft("Fifteen minutes.", title="Lifetime", topic_key="auth/tokens"))
+    for spelling in ("auth/tokens", "Auth/Tokens", " auth//tokens "):
+        found = app.search(spelling)
+        assert (found.results[0].id, found.rung, found.results[0].score) == (saved.id, "exact", 1.0)
+    assert len(found.results) == 2
+
+
+def test_an_id_answers_with_just_its_observation(app: Engram) -> None:
+    saved = app.save(draft("Fifteen minutes."))
+    app.save(draft(f"It replaces {saved.id} and others.", title="Other"))
+    found = app.search(f" #{saved.id} ")
+    assert ([hit.id for hit in found.results], found.rung, found.results[0].score) == ([saved.id], "exact", 1.0)
+    assert ids(app, f"[#{saved.id}]") == [saved.id]
+
+
+def test_an_id_that_nothing_has_is_a_number_to_look_for(app: Engram) -> None:
+    saved = kept(app, "Fifteen minutes.")
+    other = kept(app, f"It replaces {saved} and others.", title="Other")
+    app.observations.delete(saved)
+    assert ids(app, f"#{saved}") == [other]
+    assert ids(app, "#999999999999999999") == ids(app, "#0") == []
+
+
+def test_rows_with_every_word_come_before_rows_with_some(app: Engram) -> None:
+    some = app.save(draft("The queue, the queue, the queue.", title="Queue queue queue"))
+    both = app.save(draft("A long text about other things that mentions the worker and its queue once.", title="Note"))
+    found = app.search("worker queue")
+    assert [hit.id for hit in found.results] == [both.id, some.id]
+    assert found.rung == "all words"
+    assert found.results[0].score > found.results[1].score
+
+
+def test_one_missing_word_never_empties_the_answer(app: Engram) -> None:
+    saved = app.save(draft("The retry queue drains on restart.", title="Queue"))
+    found = app.search("why does the retry queue drain on fridays in kubernetes")
+    assert ([hit.id for hit in found.results], found.rung) == ([saved.id], "any word")
+
+
+def test_any_word_mode_ranks_rows_with_every_word_among_the_others(app: Engram) -> None:
+    fill(app)
+    some = kept(app, "The queue, the queue, the queue.", title="Queue queue queue")
+    both = kept(app, f"{'A long text about other things. ' * 60} The queue. {'And so on. ' * 40} A worker.")
+    kept(app, "Every worker rests.", title="Worker")
+    kept(app, "Workers and workers.", title="Workers")
+    assert ids(app, "worker queue", match_mode="all")[0] == both
+    assert ids(app, "worker queue", match_mode="any")[0] == some
+
+
+def test_a_russian_question_finds_its_words_in_other_cases(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, "Очереди повторов зависают после перезапуска.", title="Очереди")
+    assert ids(app, "почему зависла очередь повторных задач при перезапусках") == [saved]
+
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+def test_a_note_comes_before_a_long_text_that_says_the_same_among_other_things(app: Engram, mode: str) -> None:
+    fill(app)
+    for number in range(6):
+        kept(app, f"Every worker rests {number}.", title=f"Rest {number}")
+        kept(app, f"A queue of cars {number}.", title=f"Cars {number}")
+    said = "The worker of the queue met a deadlock after the upgrade. The fix was to take the lock first."
+    other = "Another thing was said about the weather in town. " * 25
+    note = kept(app, said, title="Incident")
+    kept(app, f"{other}{said} {other}", title="Log")
+    assert ids(app, "queue worker deadlock", match_mode=mode)[0] == note
+
+
+def test_words_scattered_over_a_long_text_do_not_put_it_first(app: Engram) -> None:
+    fill(app)
+    some = kept(app, "The queue, the queue, the queue.", title="Queue queue queue")
+    kept(app, f"{'A long text about other things. ' * 60} The queue. {'And so on. ' * 60} A worker.")
+    kept(app, "Every worker rests.", title="Worker")
+    assert ids(app, "worker queue", match_mode="all")[0] == some
+
+
+def test_of_two_long_texts_the_one_whose_words_stand_together_comes_first(app: Engram) -> None:
+    fill(app)
+    filler = "A long text about other things. " * 40
+    together = kept(app, f"{filler} The worker of the queue met a deadlock. {filler} {filler}")
+    kept(app, f"The worker. {filler} A queue. {filler} A deadlock. The worker again. {filler}")
+    kept(app, f"{filler} {filler} The worker. {filler}")
+    assert ids(app, "queue worker deadlock fridays", match_mode="any")[0] == together
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param("what is the lifetime of our tokens and why", id="english"),
+        pytest.param("¿Cuál es la tokens de nuestro?", id="spanish"),
+        pytest.param("warum sind die tokens so wie sie sind", id="german"),
+    ],
+)
+def test_words_that_say_nothing_find_nothing(app: Engram, question: str) -> None:
+    kept(app, "What is the why of our? La de nuestro, warum sind die so wie sie.", title="Noise")
+    saved = kept(app, "Fifteen minutes.", title="Tokens")
+    assert ids(app, question) == [saved]
+
+
+def test_a_query_of_such_words_only_asks_for_nothing_unless_they_are_quoted(app: Engram) -> None:
+    saved = app.save(draft("To be or not to be.", title="Hamlet"))
+    assert ids(app, "to be or not") == []
+    assert ids(app, '"to be or not"') == [saved.id]
+
+
+def test_an_empty_answer_says_how_much_was_looked_through(app: Engram) -> None:
+    app.save(draft("Fifteen minutes."))
+    found = app.search("kubernetes")
+    assert (found.results, found.rung, found.memories) == ((), "none", 1)
+
+
+def test_memories_are_those_that_can_be_seen_whether_something_was_found_or_not(app: Engram) -> None:
+    for title in ("Chose uv", "Chose ruff", "Chose mypy"):
+        app.save(Draft(title, "Fast.", "decision"))
+
+    found, nothing = app.searches.search("ruff"), app.searches.search("kubernetes ingress")
+
+    assert (len(found.results), found.memories) == (1, 3)
+    assert (len(nothing.results), nothing.memories) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "queries"),
+    [
+        pytest.param("getUserById fails", ["getUserById", "user", "get_user_by_id", "userById fail"], id="camel"),
+        pytest.param("parseHTTPResponse", ["http response", "parse-http-response", "httpResponse"], id="acronym"),
+        pytest.param("MAX_RETRY_COUNT", ["retry", "maxRetryCount", "max-retry-count", "MAX_RETRY_COUNT"], id="snake"),
+        pytest.param("rate-limit-window", ["rateLimit", "window", "rate_limit_window", "ratelimitwindow"], id="kebab"),
+        pytest.param("src/auth/token_store.py", ["token_store.py", "auth store", "tokenStore"], id="path"),
+        pytest.param("os.path.realpath", ["realpath", "os.path"], id="dotted"),
+        pytest.param("Zahlungsübersicht prüfen", ["zahlungsubersicht", "PRÜFEN", "prufen"], id="umlaut"),
+        pytest.param("café crème", ["cafe creme", "CAFÉ", "cafe\u0301"], id="accents"),
+        pytest.param("用户登录失败时重试三次", ["登录失败", "用户", "重试", "三次"], id="chinese"),
+        pytest.param("再試行キューを確認する", ["再試行", "キュー", "確認"], id="japanese"),
+        pytest.param("로그인 실패를 확인", ["로그인", "실패"], id="korean"),
+        pytest.param("ระบบล็อกอินล้มเหลว พื้นที่จัดเก็บ", ["ล็อกอิน", "ล้มเหลว", "พื้นที่"], id="thai"),
+        pytest.param(normalize("NFD", "로그인 데이터 データ"), ["로그인", "데이터", "データ"], id="from-a-mac"),
+        pytest.param("Очередь повторов зависает", ["очередь", "ПОВТОРОВ", "очередь зависает"], id="cyrillic"),
+        pytest.param("انتهت صلاحية الرمز", ["صلاحية", "الرمز"], id="arabic"),
+        pytest.param("retried the deployments", ["retry deployment", "retries", "DEPLOYMENT"], id="stems"),
+    ],
+)
+def test_words_are_found_by_their_parts_and_in_any_script(app: Engram, text: str, queries: list[str]) -> None:
+    kept(app, "Nothing of the kind 其他 другое.", title="Other")
+    saved = kept(app, text)
+    found = {query: app.search(query) for query in queries}
+    assert {query: [hit.id for hit in found[query].results] for query in queries} == {key: [saved] for key in queries}
+    assert {results.rung for results in found.values()} == {"all words"}
+
+
+def test_an_alias_finds_what_it_was_given_for(app: Engram) -> None:
+    saved = app.save(draft("Fifteen minutes.", aliases=("jwt expiry", "セッション")))
+    assert ids(app, "jwt") == ids(app, "セッション") == [saved.id]
+
+
+def test_a_word_of_the_title_outranks_the_same_word_of_the_text(app: Engram) -> None:
+    in_title = app.save(draft("Something about other things altogether.", title="Postgres"))
+    in_text = app.save(draft("Something with postgres in it altogether.", title="Backend"))
+    assert ids(app, "postgres") == [in_title.id, in_text.id]
+
+
+def test_filters_narrow_every_rung(app: Engram) -> None:
+    plain = app.save(draft("The queue drains.", title="One"))
+    bug = app.save(draft("The queue hangs.", title="Two", type="bugfix", topic_key="queue"))
+    mine = app.save(draft("My queue.", title="Three", scope="personal"))
+    theirs = app.save(draft("Their queue.", title="Four"), project="gadgets")
+    shared = app.save(draft("Our queue.", title="Five", scope="global"), project="gadgets")
+
+    assert set(ids(app, "queue")) == {plain.id, bug.id, mine.id, shared.id}
+    assert set(ids(app, "queue", type=" Bugfix ")) == {bug.id}
+    assert set(ids(app, "queue", type="decision")) == set()
+    assert set(ids(app, "queue", scope="project")) == {plain.id, bug.id}
+    assert set(ids(app, "queue", scope="global")) == {shared.id}
+    assert set(ids(app, "queue", project="gadgets")) == {theirs.id, shared.id, mine.id}
+    assert set(ids(app, "queue", project="gadgets", scope="project")) == {theirs.id}
+    assert set(ids(app, "queue", all_projects=True)) == {plain.id, bug.id, mine.id, theirs.id, shared.id}
+
+
+def test_a_search_of_ones_own_rows_looks_into_every_project(app: Engram) -> None:
+    mine = app.save(draft("My queue.", scope="personal"), project="gadgets")
+    found = app.search("queue", scope="personal")
+    assert ([hit.id for hit in found.results], found.projects) == ([mine.id], None)
+
+
+def test_a_project_without_memory_says_so_and_names_the_similar_ones(app: Engram) -> None:
+    app.save(draft("The queue drains."))
+    found = app.search("queue", project="widgetz")
+    assert found.results == ()
+    assert any('"widgetz" has no memory yet' in warning and "widgets" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("limit", "count", "said"),
+    [
+        (0, 1, True),
+        (-3, 1, True),
+        (1, 1, False),
+        (20, 20, False),
+        (21, 20, True),
+        (10_000, 20, True),
+        (2**70, 20, True),
+    ],
+)
+def test_a_limit_is_held_between_one_and_twenty_and_said(app: Engram, limit: int, count: int, said: bool) -> None:
+    for number in range(25):
+        app.save(draft(f"queue {number}"))
+    found = app.search("queue", limit=limit)
+    assert len(found.results) == count
+    assert any("limit" in warning for warning in found.warnings) == said
+
+
+def test_ten_are_answered_unless_the_project_says_otherwise(folder: Path, open_memory: Opener) -> None:
+    app = open_memory()
+    for number in range(25):
+        app.save(draft(f"queue {number}"))
+    assert len(app.search("queue").results) == 10
+    (folder / ".engram.json").write_text('{"budgets": {"search_limit": 3}}', encoding="utf-8")
+    assert len(open_memory().search("queue").results) == 3
+
+
+def test_equal_rows_have_one_order_the_newest_first(app: Engram, clock: FakeClock) -> None:
+    saved = []
+    for number in range(12):
+        saved.append(kept(app, "The queue drains.", session=f"session-{number}"))
+        clock.advance(minutes=16)
+    assert ids(app, "queue", limit=20) == saved[::-1]
+    assert ids(app, "drains", limit=5) == saved[::-1][:5]
+
+
+def test_rows_that_nothing_tells_apart_keep_one_order(app: Engram, open_memory: Opener) -> None:
+    fill(app)
+    for letter in "abcdefgh":
+        kept(app, f"The queue of {letter}{letter}{letter} drains.")
+    first = ids(app, "queue drains", limit=20)
+    assert first == sorted(first, reverse=True)
+    assert all(ids(again, "queue drains", limit=20) == first for again in (app, open_memory()))
+
+
+@pytest.mark.parametrize("query", ["auth tokens", "auth/tokens", "auth tokens queue kubernetes", "queue 3"])
+def test_scores_never_rise_and_stay_between_none_and_all(app: Engram, query: str) -> None:
+    for number in range(8):
+        app.save(draft(f"auth {'tokens ' * number} text 3", title=f"Row {number}"))
+        app.save(draft("tokens queue", title=f"Queue {'auth ' * number}"))
+    app.save(draft("x", title="Exact", topic_key="auth/tokens"))
+    app.save(draft("y", title="Dashes", topic_key="auth-tokens"))
+    scores = [hit.score for hit in app.search(query, limit=20).results]
+    assert len(scores) > 5
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+
+
+def test_a_hit_shows_enough_to_choose_by(app: Engram, clock: FakeClock) -> None:
+    saved = app.save(draft("word " * 200 + "needle " + "word " * 200, type="decision", topic_key="auth/tokens"))
+    app.observations.pin(saved.id)
+    [hit] = app.search("needle").results
+    assert (hit.sync_id, hit.title, hit.type, hit.project) == (saved.sync_id, "Token lifetime", "decision", "widgets")
+    assert (hit.scope, hit.topic_key, hit.pinned, hit.state) == ("project", "auth/tokens", True, "active")
+    assert (hit.created_at, hit.review_after) == ("2026-03-01T10:00:00.000Z", "2026-09-01T10:00:00.000Z")
+    assert "needle" in hit.snippet
+    assert hit.truncated
+    assert len(hit.snippet) <= 300
+
+
+@pytest.mark.parametrize(
+    ("filters", "refusal"),
+    [
+        pytest.param({"scope": "team"}, InvalidArgumentError, id="scope"),
+        pytest.param({"match_mode": "fuzzy"}, InvalidArgumentError, id="mode"),
+        pytest.param({"type": "\ud800"}, InvalidTextError, id="type"),
+        pytest.param({"session_id": "\ud800"}, InvalidTextError, id="session"),
+    ],
+)
+def test_a_filter_nobody_knows_is_refused(app: Engram, filters: dict[str, Any], refusal: type[Exception]) -> None:
+    with pytest.raises(refusal):
+        app.search("queue", **filters)
+
+
+@pytest.mark.parametrize("query", ["", "  ", "\n\t", "\u3000"])
+def test_a_blank_query_is_refused(app: Engram, query: str) -> None:
+    with pytest.raises(EmptyQueryError):
+        app.search(query)
+
+
+@pytest.mark.parametrize("query", ['"', '""""', "***", "( ) - : ^", "\0", "🎉🎉", "\u202e\u200f", "\ud800"])
+def test_a_query_without_a_word_finds_nothing_and_says_why(app: Engram, query: str) -> None:
+    app.save(draft("The queue drains."))
+    found = silence(app, query)
+    assert (found.reason, found.unknown) == ("there is no word in it to search for", ())
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param('queue AND OR NOT NEAR("x" y, 5) {title}: ^', id="operators"),
+        pytest.param("title:queue", id="column"),
+        pytest.param("queue*", id="prefix"),
+        pytest.param('"queue', id="unbalanced-quote"),
+        pytest.param("'queue' -- ; drop table observations", id="sql"),
+        pytest.param("queue\0 \ufeff \x07", id="control"),
+        pytest.param("queue \ud800\udfff", id="surrogates"),
+        pytest.param("🎉 queue 👩‍👩‍👧", id="emoji"),
+        pytest.param("\u202equeue\u202c شكرا", id="right-to-left"),
+    ],
+)
+def test_any_text_with_a_known_word_finds_it(app: Engram, query: str) -> None:
+    fill(app)
+    saved = kept(app, "The queue drains. It drops x, y and table observations near title.")
+    assert ids(app, query, floor=0.1) == [saved]
+
+
+def test_what_others_saved_is_counted_at_once(app: Engram, open_memory: Opener) -> None:
+    other = open_memory()
+    for number in range(1, 4):
+        (app if number % 2 else other).save(Draft(f"Pump {number}", f"The pump number {number} drips."))
+        assert (app.search("pump").memories, other.search("pump").memories) == (number, number)
+    app.observations.delete(1)
+    assert (app.search("pump").memories, other.search("pump").memories) == (2, 2)

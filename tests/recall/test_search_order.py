@@ -1,0 +1,276 @@
+"""What stands where in an answer: neighbours, what was replaced, what says the same; and the numbers that say why."""
+
+from __future__ import annotations
+
+from math import prod
+
+import pytest
+
+from engram_py import Engram
+from engram_py.recall import candidates as retrieval
+from engram_py.recall.explain import Explain
+from engram_py.recall.score.relevance import UNASKED_SHARE
+from tests.memory import FakeClock, draft
+from tests.recall.searching import fill, ids, kept
+
+QUEUE = "The retry queue drains on restart."
+
+
+def explained(app: Engram, query: str, **arguments: object) -> Explain:
+    found = app.searches.search(query, explain=True, **arguments).explain  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+# --- neighbours -------------------------------------------------------------------------------------------------
+
+ASKING = ("Why does the retry queue drain on restart?", "Retry queue drains on restart: Bob saw it as well.")
+
+
+@pytest.fixture
+def generous(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that have nothing but what was lent are shown however far they are behind."""
+    monkeypatch.setattr(retrieval, "WITHOUT_A_WORD", 0.0)
+
+
+def asking(app: Engram, project: str = "widgets") -> list[int]:
+    """Two good hits, one after the other."""
+    return [kept(app, text, title="Asking", session="day", project=project) for text in ASKING]
+
+
+def test_what_was_saved_right_after_good_hits_is_found_without_a_word_of_the_question(
+    app: Engram, generous: None
+) -> None:
+    fill(app)
+    asked = asking(app)
+    reply = kept(app, "Because consumers acknowledge too early.", title="Cause", session="day")
+    after = kept(app, "The retry queue no longer drains on restart.", title="Mended", session="day")
+    other = kept(app, "Because the printer was out of paper.", title="Printer")
+    found = ids(app, "retry queue drains on restart")
+    assert set(found) == {*asked, reply, after}
+    assert other not in found
+
+
+def test_a_row_that_has_only_what_was_lent_is_left_out_when_it_is_far_behind(app: Engram) -> None:
+    fill(app)
+    asked = asking(app)
+    far = kept(app, "The retry queue is blue.", title="Colour", session="day")
+    beside = kept(app, "Lunch was late.", title="Lunch", session="day")
+    found = ids(app, "retry queue drains on restart")
+    assert found[0] in asked
+    assert far in found
+    assert beside not in found
+
+
+def test_rows_of_other_projects_never_lend_and_never_appear(app: Engram, generous: None) -> None:
+    fill(app)
+    theirs = asking(app, "gadgets")
+    ours = kept(app, "Consumers acknowledge too early.", title="Cause", project="widgets", session="day")
+    theirs.append(kept(app, "The retry queue drains on restart.", title="More", project="gadgets", session="day"))
+    assert ids(app, "retry queue drains on restart") == []
+    assert set(ids(app, "retry queue drains on restart", project="gadgets")) == set(theirs)
+    assert ours in ids(app, "retry queue drains on restart", all_projects=True)
+
+
+def lent(app: Engram, row: int) -> float:
+    """What the rows beside it lend a row."""
+    return next(one.lent for one in explained(app, "retry queue drains on restart").hits if one.id == row)
+
+
+def test_a_deleted_neighbour_neither_lends_nor_appears_nor_keeps_others_apart(app: Engram, generous: None) -> None:
+    fill(app)
+    asked = asking(app)
+    gone = kept(app, "Consumers acknowledge too early.", title="Cause", session="day")
+    later = kept(app, "Nobody noticed for a week.", title="Later", session="day")
+    apart = lent(app, later)
+    app.observations.delete(gone)
+    assert set(ids(app, "retry queue drains on restart")) == {*asked, later}
+    assert lent(app, later) > 1.5 * apart
+    for row in asked:
+        app.observations.delete(row)
+    assert ids(app, "retry queue drains on restart") == []
+
+
+# --- what sinks, and what gives way -----------------------------------------------------------------------------
+
+
+def test_what_was_replaced_sinks_below_its_equal(app: Engram) -> None:
+    fill(app)
+    old = kept(app, "The retry queue lives in redis.", title="Place")
+    new = kept(app, "The retry queue lives in kafka.", title="Place")
+    app.relations.compare(old, new, "supersedes", confidence=0.9, reasoning="Moved back.")
+    assert ids(app, "retry queue lives") == [old, new]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param("lifecycle = 'archived'", id="archived"),
+        pytest.param("lifecycle = 'historical'", id="historical"),
+        pytest.param("review_after = '2020-01-01T00:00:00.000Z'", id="overdue"),
+        pytest.param("expires_at = '2020-01-01T00:00:00.000Z'", id="expired"),
+        pytest.param("salience = 0.0", id="unimportant"),
+        pytest.param("updated_at = '2020-01-01T00:00:00.000Z'", id="old"),
+    ],
+)
+def test_what_no_longer_counts_as_much_sinks_below_its_equal(app: Engram, change: str) -> None:
+    fill(app)
+    equal = kept(app, "The retry queue lives in redis.", title="Place")
+    sunk = kept(app, "The retry queue lives in kafka.", title="Place")
+    assert ids(app, "retry queue lives") == [sunk, equal]
+    with app.store.transaction():
+        app.store.execute(f"update observations set {change} where id = :id", id=sunk)
+    assert ids(app, "retry queue lives") == [equal, sunk]
+
+
+@pytest.mark.parametrize("change", ["pinned = 1", "salience = 1.0", "access_count = 50"])
+def test_what_counts_more_rises_above_its_equal(app: Engram, change: str) -> None:
+    fill(app)
+    risen = kept(app, "The retry queue lives in redis.", title="Place")
+    equal = kept(app, "The retry queue lives in kafka.", title="Place")
+    with app.store.transaction():
+        app.store.execute(f"update observations set {change} where id = :id", id=risen)
+    assert ids(app, "retry queue lives") == [risen, equal]
+
+
+def test_what_says_the_same_gives_way_to_what_says_something_else(app: Engram) -> None:
+    fill(app)
+    text = "The retry queue drains on restart because consumers acknowledge a message before they wrote it down"
+    first = kept(app, f"{text} again")
+    second = kept(app, f"{text} today")
+    third = kept(app, f"{text} anyway")
+    other = kept(app, "A queue hangs.", title="Other")
+    found = app.searches.search("retry queue drains on restart").results
+    assert [(hit.id, hit.like) for hit in found] == [(third, None), (other, None), (second, third), (first, third)]
+    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+
+
+def test_no_row_is_above_one_that_was_named(app: Engram) -> None:
+    fill(app)
+    kept(app, "auth tokens " * 20, title="Auth tokens")
+    named = kept(app, "Fifteen minutes.", title="Lifetime", topic_key="auth/tokens")
+    best, *rest = app.searches.search("auth/tokens").results
+    assert (best.id, best.score) == (named, 1.0)
+    assert all(0 < hit.score <= 1 for hit in rest)
+
+
+# --- the numbers ------------------------------------------------------------------------------------------------
+
+
+def test_the_numbers_of_a_hit_add_up_and_stand_in_the_order_of_the_answer(app: Engram, clock: FakeClock) -> None:
+    fill(app)
+    pinned = kept(app, QUEUE, title="Pinned", session="day")
+    app.observations.pin(pinned)
+    kept(app, "Consumers acknowledge too early.", title="Cause", session="day")
+    clock.advance(days=20)
+    kept(app, "A queue of people.", title="People")
+    kept(app, "Restart the retry daemon.", title="Daemon")
+    found = app.searches.search("retry queue on restart", explain=True)
+    assert found.explain is not None
+    assert [one.id for one in found.explain.hits] == [hit.id for hit in found.results]
+    assert len(found.results) >= 3
+    for one in found.explain.hits:
+        assert one.score == pytest.approx(one.relevance * prod(one.factors.values()), rel=0.01, abs=0.005)
+        aside = 1 + UNASKED_SHARE * one.unasked
+        assert one.relevance >= one.closeness / aside + one.session - 0.002
+        assert one.relevance <= (one.bm25 + one.lent + one.closeness) / aside + one.session + 0.002
+        assert 0 <= one.coverage <= 1
+    assert {hit.id: hit.coverage for hit in found.results} == {one.id: one.coverage for one in found.explain.hits}
+    assert "pinned" in next(one for one in found.explain.hits if one.id == pinned).factors
+
+
+def test_the_rungs_tell_what_each_step_found_and_why_it_stopped(app: Engram) -> None:
+    fill(app)
+    kept(app, QUEUE)
+    kept(app, "A queue of people.", title="People", topic_key="retry-queue")
+    found = explained(app, "retry queue")
+    assert [(rung.name, rung.found) for rung in found.rungs] == [
+        ("exact", 1),
+        ("all words", 2),
+        ("any word", 0),
+        ("floor", 0),
+    ]
+    assert all(rung.why for rung in found.rungs)
+    assert [(word.word, word.rows, word.use) for word in found.words] == [
+        ("retry", 2, "looked up"),
+        ("queue", 2, "looked up"),
+    ]
+    assert found.seconds > 0
+
+
+def test_words_that_are_scattered_over_a_text_are_not_told_as_all_words(app: Engram) -> None:
+    fill(app)
+    kept(app, f"The queue stalls. {'Nothing else is known of it. ' * 60} They retry.")
+    together = kept(app, QUEUE)
+    found = explained(app, "retry queue")
+    assert [(rung.name, rung.found) for rung in found.rungs[:2]] == [("all words", 1), ("any word", 1)]
+    assert [one.id for one in found.hits if one.passage == 1] == [together]
+
+
+def test_the_rungs_say_that_enough_was_found_and_what_was_read_for_a_misspelt_word(app: Engram) -> None:
+    fill(app)
+    kept(app, QUEUE)
+    whys = {rung.name: rung.why for rung in explained(app, "retry queue", limit=1).rungs}
+    assert whys["all words"] == "enough"
+    whys = {rung.name: rung.why for rung in explained(app, "retry qeueu daemon").rungs}
+    assert "fewer" in whys["all words"]
+    assert whys["prefix and near spelling"].startswith("nothing resembles")
+
+
+def test_filters_in_force_and_the_floor_are_part_of_the_explanation(app: Engram) -> None:
+    fill(app)
+    saved = kept(app, QUEUE, type="bugfix")
+    found = explained(app, "queue type:bugfix", floor=0.2)
+    assert (found.filters, found.floor, found.below_floor) == (("type:bugfix",), 0.2, 0)
+    assert [one.id for one in found.hits] == [saved]
+    alone = explained(app, "type:bugfix")
+    assert [(rung.name, rung.found) for rung in alone.rungs] == [("filters", 1)]
+
+
+def test_nothing_is_explained_unless_asked(app: Engram) -> None:
+    app.save(draft(QUEUE))
+    assert app.searches.search("queue").explain is None
+
+
+# --- use --------------------------------------------------------------------------------------------------------
+
+
+def uses(app: Engram, row: int) -> int:
+    app.usage.flush()
+    return int(app.store.value("select access_count from observations where id = :id", id=row))
+
+
+def test_a_search_counts_what_it_shows_and_only_that(app: Engram) -> None:
+    fill(app)
+    shown = kept(app, QUEUE)
+    other = kept(app, "A worker.", title="Other")
+    ids(app, "retry queue")
+    assert (uses(app, shown), uses(app, other)) == (1, 0)
+
+
+def test_a_silent_search_and_a_list_count_nothing(app: Engram) -> None:
+    fill(app)
+    row = kept(app, QUEUE)
+    ids(app, "kubernetes ingress")
+    app.observations.timeline(row)
+    app.projects.list()
+    assert uses(app, row) == 0
+
+
+def test_words_of_one_stem_count_once(app: Engram) -> None:
+    fill(app)
+    kept(app, "The nightly tests are run on two cores.")
+    explained = app.searches.search("tests of the nightly test testing", explain=True).explain
+    assert explained is not None
+    assert [word.word for word in explained.words] == ["tests", "nightly"]
+
+
+def test_another_form_of_a_word_finds_as_much_as_the_word(app: Engram) -> None:
+    fill(app)
+    kept(app, "The mail was sent twice.")
+    scores = []
+    for query in ("who sent mail", "who sends mail"):
+        explained = app.searches.search(query, explain=True).explain
+        assert explained is not None
+        scores.append(explained.hits[0].bm25)
+    assert scores[1] == pytest.approx(scores[0], rel=0.1)

@@ -1,0 +1,195 @@
+"""A search of a small project beside large ones."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from engram_py import Engram
+from engram_py.database.store import Store
+from engram_py.observations import table as observations
+from engram_py.observations import usage_table as usage
+from engram_py.recall import candidates as retrieval
+from engram_py.recall import plan as planner
+from engram_py.recall import project_rows as within
+from engram_py.recall import visible_rows as in_sight
+from engram_py.recall import word_scores
+from engram_py.recall.index import table as index
+from engram_py.recall.project_rows import Within
+from engram_py.recall.scope_filter import Sight
+from engram_py.recall.score import relevance as score
+from engram_py.recall.score.relevance import Term
+from tests.recall.searching import fill, ids, kept
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows each question to the table was about, with pools that forty rows fill."""
+    counts: list[int] = []
+    passing = index.passing
+
+    def counting(store: Any, rows: Sequence[int], sight: Any) -> set[int]:
+        counts.append(len(rows))
+        return passing(store, rows, sight)
+
+    monkeypatch.setattr(index, "passing", counting)
+    monkeypatch.setattr(in_sight, "_MANY", 10)
+    monkeypatch.setattr(retrieval, "_FIRST_POOL", 8)
+    return counts
+
+
+def _beside_a_large_one(app: Engram) -> list[int]:
+    fill(app)
+    mine = [
+        kept(app, "The pump leaks, and leaks.", project="small"),
+        kept(app, "Every pump leaks.", project="large", scope="global"),
+    ]
+    for number in range(40):
+        kept(app, f"Pump {number}.", title="Pump", project="large")
+    return mine
+
+
+def test_only_its_own_rows_are_looked_up_and_what_is_for_everybody(
+    app: Engram, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = _beside_a_large_one(app)
+    pools: list[set[int]] = []
+
+    def best_of(own: Mapping[int, float], count: int) -> list[int]:
+        pools.append(set(own))
+        return score.best_of(own, count)
+
+    monkeypatch.setattr(word_scores, "best_of", best_of)
+
+    assert set(ids(app, "pump", project="small")) == set(mine)
+
+    assert pools[0] == set(mine)  # of forty-two
+    assert max(asked, default=0) <= 2
+
+
+def test_a_larger_project_is_asked_row_by_row(app: Engram, asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = _beside_a_large_one(app)
+    monkeypatch.setattr(in_sight, "SMALL", 2)
+    assert set(ids(app, "pump", project="small")) == set(mine)
+    assert max(asked) == 42
+
+
+def test_what_a_filter_takes_away_is_counted_among_its_own(app: Engram, asked: list[int]) -> None:
+    _beside_a_large_one(app)
+    found = app.searches.search("pump type:decision", project="small")
+    assert found.silence is not None
+    assert found.silence.filtered == 2
+
+
+def _words_of_everybody(app: Engram) -> int:
+    """Pump and leak are in every memory of the large project; one of the small one, older than all of these, too."""
+    fill(app)
+    mine = kept(app, "The pump of the ferry leaks.", project="small")
+    for number in range(30):
+        kept(app, f"Pump {number} leaks.", project="large")
+    return mine
+
+
+def test_words_that_are_everywhere_else_find_what_a_small_project_says(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = _words_of_everybody(app)
+    monkeypatch.setattr(planner, "ROW_BUDGET", 5)
+    monkeypatch.setattr(planner, "NEWEST_ROWS", 5)
+    assert ids(app, "which pump leaks", project="small") == [mine]
+
+
+def test_where_even_walking_is_too_long_the_newest_of_the_small_project_are_candidates(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = _words_of_everybody(app)
+    kept(app, "Another pump.", project="small")  # behind the others: all of them lie between
+    monkeypatch.setattr(within, "WALKED_ROWS", 5)
+    monkeypatch.setattr(planner, "NEWEST_ROWS", 5)
+    assert ids(app, "which pump leaks", project="small")[0] == mine
+
+
+def test_a_project_with_half_of_the_memory_is_asked_like_all_of_it(app: Engram) -> None:
+    _words_of_everybody(app)
+    sight = _sight("small"), _sight("large")
+    small, large = (in_sight.InSight(app.store, one).within(41) for one in sight)
+    assert (len(small.rows or ()), large.rows) == (1, None)
+
+
+def test_only_what_lies_between_the_first_and_the_last_of_the_rows_is_walked() -> None:
+    terms = [Term(text, text, 1.0, rows) for text, rows in (("rare", 10), ("known", 1_000), ("common", 30_000))]
+    assert Within(frozenset({5, 900}), 100_000).affordable(terms) == 3
+    assert Within(frozenset({5, 90_000}), 100_000).affordable(terms) == 2
+    assert Within().affordable(terms) == 2
+
+
+def test_the_rows_of_a_project_are_read_again_only_after_a_write(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = _beside_a_large_one(app)
+    reads: list[int] = []
+
+    def live_ids(store: Store, projects: Sequence[str], *, cap: int) -> frozenset[int] | None:
+        reads.append(cap)
+        return observations.live_ids(store, projects, cap=cap)
+
+    monkeypatch.setattr(usage, "live_ids", live_ids)
+    for _ in range(3):
+        ids(app, "pump", project="small")
+    assert len(reads) == 1
+    new = kept(app, "A pump again.", project="small")
+    assert set(ids(app, "pump", project="small")) == {*mine, new}
+    assert len(reads) == 2
+
+
+def _sight(project: str) -> Sight:
+    return Sight((project,), {})
+
+
+class _Undone(Exception):
+    """Takes back what was saved."""
+
+
+def test_what_is_rolled_back_is_not_remembered(app: Engram) -> None:
+    mine = _beside_a_large_one(app)
+    assert set(ids(app, "pump", project="small")) == set(mine)
+    with contextlib.suppress(_Undone), app.store.transaction():
+        new = kept(app, "A pump that never was.", project="small")
+        assert set(ids(app, "pump", project="small")) == {*mine, new}
+        raise _Undone
+    assert set(ids(app, "pump", project="small")) == set(mine)
+
+
+def test_only_a_few_projects_are_known_by_heart(app: Engram) -> None:
+    _beside_a_large_one(app)
+    for number in range(30):
+        ids(app, "pump", project=f"project-{number}")
+    assert len(app.store.visible[1]) <= 8
+
+
+def test_a_second_look_with_other_words_is_held_to_the_small_project_too(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = _words_of_everybody(app)
+    monkeypatch.setattr(planner, "ROW_BUDGET", 5)
+    monkeypatch.setattr(planner, "NEWEST_ROWS", 5)
+    assert ids(app, "pumpp leakks", project="small") == [mine]
+
+
+def test_a_word_that_others_have_does_not_keep_the_common_ones_from_being_looked_up(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = _words_of_everybody(app)
+    kept(app, "Another pump.", project="small")
+    kept(app, "The barn leaks.", project="large")
+    monkeypatch.setattr(within, "WALKED_ROWS", 5)
+    monkeypatch.setattr(planner, "NEWEST_ROWS", 5)
+    assert ids(app, "pump leaks barn", project="small", floor=0.0)[0] == mine
+
+
+def test_words_that_fts5_scores_by_itself_cost_every_row_they_have() -> None:
+    term = Term("getUserName", '("getusername" OR ("get" AND "user" AND "name"))', 1.0, 4_001)
+    small = Within(frozenset({5, 90_000}), 100_000)
+    assert small.affordable([term], scored=lambda _: True) == 0
+    assert small.affordable([term]) == 1

@@ -1,0 +1,275 @@
+"""Sessions: they group what was saved, and never stand in the way of a save."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engram_py import Draft, Engram
+from engram_py.config import Settings
+from engram_py.errors import (
+    EmptyFieldError,
+    InvalidProjectError,
+    InvalidTextError,
+    SessionInUseError,
+    SessionNotFoundError,
+    TextTooLongError,
+)
+from tests.memory import FakeClock, Opener, draft, rows_of, whole
+
+PASSWORD = "correct-" + "horse9-" + "Battery"
+
+
+def test_a_save_creates_the_session_it_names(app: Engram) -> None:
+    saved = app.save(draft("One."), session_id="s-1")
+    session = app.sessions.get("s-1")
+    assert (saved.session_id, session.project, session.ended_at) == ("s-1", "widgets", None)
+
+
+def test_a_save_reopens_a_session_that_ended(app: Engram) -> None:
+    app.sessions.start("s-1")
+    app.sessions.end("s-1", summary="Done.")
+    app.save(draft("One."), session_id="s-1")
+    session = app.sessions.get("s-1")
+    assert (session.ended_at, session.summary) == (None, "Done.")
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_a_blank_session_is_as_good_as_none(app: Engram, blank: str) -> None:
+    assert app.save(draft("One."), session_id=blank).session_id == "manual-save-widgets"
+
+
+def test_a_command_line_saves_into_the_projects_own_session(app: Engram) -> None:
+    assert app.save(draft("One.")).session_id == "manual-save-widgets"
+    assert app.save(draft("One."), project="gadgets").session_id == "manual-save-gadgets"
+
+
+def test_a_server_has_a_session_of_its_own_for_each_project_and_ends_them_when_it_ends(
+    app: Engram, open_memory: Opener, clock: FakeClock
+) -> None:
+    server, other = open_memory(mode="process"), open_memory(mode="process")
+    here = server.save(draft("One."))
+    there = server.save(draft("Two."), project="gadgets")
+    elsewhere = other.save(draft("Three."))
+
+    assert here.session_id == server.save(draft("Four.")).session_id
+    assert len({here.session_id, there.session_id, elsewhere.session_id}) == 3
+    assert here.session_id.startswith("mcp-")
+
+    clock.advance(hours=1)
+    server.close()
+    ends = {line.id: line.ended_at for line in app.sessions.recent(all_projects=True)}
+    assert ends[here.session_id] == ends[there.session_id] == "2026-03-01T11:00:00.000Z"
+    assert ends[elsewhere.session_id] is None
+
+
+def test_a_server_that_saved_nothing_leaves_no_session(app: Engram, open_memory: Opener) -> None:
+    server = open_memory(mode="process")
+    server.search("anything")
+    server.close()
+    assert rows_of(app, "sessions") == 0
+
+
+def test_later_saves_belong_to_the_session_that_was_started(app: Engram, open_memory: Opener) -> None:
+    server = open_memory(mode="process")
+    assert server.sessions.start("claude-1").event == "created"
+    assert server.save(draft("One.")).session_id == "claude-1"
+
+    server.sessions.end("claude-1")
+    assert server.save(draft("Two.")).session_id.startswith("mcp-")
+    server.close()
+    assert app.sessions.get("claude-1").ended_at is not None
+
+
+def test_a_server_leaves_the_sessions_of_agents_for_them_to_end(app: Engram, open_memory: Opener) -> None:
+    server = open_memory(mode="process")
+    server.sessions.start("claude-1")
+    server.close()
+    assert app.sessions.get("claude-1").ended_at is None
+
+
+def test_starting_again_continues_and_starting_after_the_end_reopens(app: Engram) -> None:
+    assert app.sessions.start("s-1").event == "created"
+    assert app.sessions.start("s-1").event == "continued"
+    app.sessions.end("s-1")
+    assert app.sessions.start("s-1").event == "reopened"
+    assert app.sessions.get("s-1").ended_at is None
+
+
+def test_a_session_started_elsewhere_decides_the_project_until_it_ends(app: Engram, tmp_path: Path) -> None:
+    (tmp_path / "gadgets").mkdir()
+    app.sessions.start("s-1", directory=str(tmp_path / "gadgets"))
+    inside = app.save(draft("One."))
+    app.sessions.end("s-1")
+    after = app.save(draft("Two."))
+    assert (inside.project, inside.project_source, inside.session_id) == ("gadgets", "session", "s-1")
+    assert (after.project, after.project_source) == ("widgets", "dir_basename")
+
+
+def test_ending_another_session_does_not_leave_the_one_that_was_started_last(app: Engram) -> None:
+    app.sessions.start("s-1", project="gadgets")
+    app.sessions.start("s-2", project="gizmos")
+    app.sessions.end("s-1")
+    saved = app.save(draft("One."))
+    assert (saved.project, saved.session_id) == ("gizmos", "s-2")
+
+
+def test_an_end_keeps_the_summary_redacted_and_the_date(app: Engram, clock: FakeClock) -> None:
+    app.sessions.start("s-1")
+    clock.advance(hours=2)
+    ended = app.sessions.end("s-1", summary=f" Rotated password={PASSWORD}. ").session
+    assert ended.ended_at == "2026-03-01T12:00:00.000Z"
+    assert ended.summary is not None
+    assert ended.summary.startswith("Rotated")
+    assert PASSWORD not in ended.summary
+
+
+def test_an_end_without_a_summary_keeps_the_one_there_is(app: Engram) -> None:
+    app.sessions.start("s-1")
+    app.sessions.end("s-1", summary="Done.")
+    assert app.sessions.end("s-1", summary="  ").session.summary == "Done."
+
+
+def test_an_endless_summary_is_cut(app: Engram) -> None:
+    app.sessions.start("s-1")
+    summary = app.sessions.end("s-1", summary="x" * 100_000).session.summary
+    assert summary is not None
+    assert len(summary) == 50_000
+
+
+def test_an_unknown_session_cannot_be_ended_or_read(app: Engram) -> None:
+    with pytest.raises(SessionNotFoundError):
+        app.sessions.end("nobody")
+    with pytest.raises(SessionNotFoundError):
+        app.sessions.get("nobody")
+
+
+@pytest.mark.parametrize(
+    ("session_id", "refusal"),
+    [
+        pytest.param(" ", EmptyFieldError, id="blank"),
+        pytest.param("x" * 201, TextTooLongError, id="long"),
+        pytest.param("a\0b", InvalidTextError, id="nul"),
+        pytest.param("a\ud800", InvalidTextError, id="surrogate"),
+    ],
+)
+def test_an_id_that_cannot_be_kept_is_refused(app: Engram, session_id: str, refusal: type[Exception]) -> None:
+    for call in (app.sessions.start, app.sessions.end, app.sessions.get, app.sessions.delete):
+        with pytest.raises(refusal):
+            call(session_id)
+    assert rows_of(app, "sessions") == 0
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_session_that_holds_observations_is_not_deleted(app: Engram, hidden: bool) -> None:
+    saved = app.save(draft("One."), session_id="s-1")
+    if hidden:
+        app.observations.delete(saved.id)
+    with pytest.raises(SessionInUseError) as refusal:
+        app.sessions.delete("s-1")
+    assert refusal.value.observations == 1
+
+
+def test_a_deleted_session_takes_its_prompts_and_leaves_tombstones(app: Engram) -> None:
+    app.prompts.save("Please fix the login.", session_id="s-1")
+    app.sessions.delete("s-1")
+    buried = {row["entity"] for row in app.store.rows("select entity from tombstones")}
+    assert buried == {"session", "prompt"}
+    assert (rows_of(app, "sessions"), rows_of(app, "user_prompts")) == (0, 0)
+    with pytest.raises(SessionNotFoundError):
+        app.sessions.delete("s-1")
+
+
+def test_sessions_are_listed_by_their_last_activity_with_their_counts(app: Engram, clock: FakeClock) -> None:
+    for name in ("s-1", "s-2", "s-3"):
+        app.sessions.start(name)
+        clock.advance(hours=1)
+    app.save(draft("One."), session_id="s-1")
+    doomed = app.save(draft("Two."), session_id="s-1")
+    app.observations.delete(doomed.id)
+    app.save(draft("Three."), project="gadgets", session_id="s-4")
+
+    lines = app.sessions.recent()
+    assert [(line.id, line.observations) for line in lines] == [("s-1", 1), ("s-3", 0), ("s-2", 0)]
+    assert {line.id for line in app.sessions.recent(all_projects=True)} == {"s-1", "s-2", "s-3", "s-4"}
+    assert [line.id for line in app.sessions.recent(limit=-1)] == ["s-1"]
+
+
+def test_a_summary_is_one_observation_per_session_and_stands_beside_it(app: Engram) -> None:
+    app.sessions.start("s-1")
+    first = app.episodes.summarize("Built the login.")
+    second = app.episodes.summarize("Built the login and the logout.")
+
+    kept = whole(app, first.id)
+    assert (first.outcome, second.outcome, second.id) == ("added", "updated", first.id)
+    assert (kept.type, kept.topic_key, kept.title) == ("session_summary", "session/s-1", "Session summary: widgets")
+    assert app.sessions.get("s-1").summary == "Built the login and the logout."
+    assert second.candidates == ()
+    assert second.suggested_topic_key is None
+
+
+def test_a_summary_says_how_its_project_was_found(app: Engram) -> None:
+    assert app.episodes.summarize("Built the login.").project_source == "dir_basename"
+    explicit = app.episodes.summarize("Built the login.", project="orbit")
+    assert (explicit.project_source, explicit.warnings) == ("explicit", ('created project "orbit"',))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("Run", "run", id="case"),
+        pytest.param("a b", "a-b", id="blank"),
+        pytest.param("x" * 150 + "1", "x" * 150 + "2", id="long"),
+        pytest.param("a/b/", "a/b", id="slash"),
+    ],
+)
+def test_summaries_of_sessions_with_like_ids_stay_apart(app: Engram, one: str, other: str) -> None:
+    first = app.episodes.summarize("Built the login.", session_id=one)
+    second = app.episodes.summarize("Built the logout.", session_id=other)
+    assert second.outcome == "added"
+    assert whole(app, first.id).content == "Built the login."
+    assert app.episodes.summarize("More.", session_id=one).id == first.id
+
+
+def test_a_corrected_summary_is_corrected_beside_its_session_too(app: Engram) -> None:
+    from engram_py.observations.values import Change
+
+    saved = app.episodes.summarize("Built the login.", session_id="s-1")
+    app.observations.update(saved.id, Change(find="login", replace="logout"))
+    assert app.sessions.get("s-1").summary == "Built the logout."
+
+
+def test_a_closing_word_does_not_replace_the_summary_that_was_written(app: Engram) -> None:
+    app.sessions.start("s1")
+    app.episodes.summarize("## Goal\nFix the login test.\n## Next Steps\n- Remove the retry", session_id="s1")
+
+    ended = app.sessions.end("s1", summary="done")
+
+    assert ended.session.summary is not None
+    assert ended.session.summary.startswith("## Goal")
+    assert ended.session.summary.endswith("done")
+
+
+def test_starting_a_session_ends_the_one_the_process_had_opened_by_itself(data_dir: Path, folder: Path) -> None:
+    with Engram(settings=Settings(data_dir), directory=folder, session_mode="process") as app:
+        own = app.save(Draft("a b", "c")).session_id
+        app.sessions.start("mine")
+
+        assert app.sessions.get(own).ended_at is not None
+        assert app.sessions.get("mine").ended_at is None
+
+
+def test_no_identifier_keeps_a_secret_that_was_passed_as_one(app: Engram, data_dir: Path) -> None:
+    secret = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hJ6"
+    one, other = app.save(draft("One.", title="Use RS256 keys")), app.save(draft("Two.", title="Use HS256 keys"))
+    judgment = other.candidates[0].judgment_id
+
+    app.relations.judge(judgment, "supersedes", session_id=f"run-{secret}")
+    app.sessions.start(f"s-{secret}")
+    with pytest.raises(InvalidProjectError):
+        app.save(draft("Three."), project=secret)
+
+    assert one.id != other.id
+    app.store.rows("pragma wal_checkpoint(truncate)")
+    assert secret.encode() not in (data_dir / "engram.db").read_bytes().lower() + (data_dir / "engram.db").read_bytes()

@@ -1,0 +1,335 @@
+"""Transcripts as they grow, are cut, replaced, half written, or no transcripts at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from engram_py import Engram
+from engram_py.errors import TranscriptMissingError, TranscriptRefusedError
+from engram_py.sessions import transcripts
+from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS
+from engram_py.sessions.transcripts import Transcripts
+from engram_py.sessions.turn_values import TranscriptRead
+from tests.memory import Opener, draft, rows_of
+
+
+def said(number: int, text: str = "", role: str = "assistant") -> str:
+    message = {"role": role, "content": [{"type": "text", "text": text or f"message {number}"}]}
+    return json.dumps({"type": role, "uuid": f"uuid-{number}", "message": message}) + "\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "session.jsonl"
+
+
+def reader(app: Engram) -> Transcripts:
+    root = Path(os.path.realpath(app.settings.data_dir.parent))
+    return Transcripts(app.store, app.journal, app.citations, roots=[root])
+
+
+def read(app: Engram, path: Path | str, *, until: float | None = None) -> TranscriptRead:
+    app.sessions.start("s1", project="widgets")
+    return reader(app).read(str(path), session_id="s1", project="widgets", until=until)
+
+
+def texts(app: Engram) -> list[str]:
+    return [turn.content for turn in app.transcripts.turns("s1")]
+
+
+def test_only_what_is_new_is_read(app: Engram, path: Path) -> None:
+    path.write_text(said(1) + said(2))
+    first = read(app, path)
+    with path.open("a") as file:
+        file.write(said(3))
+
+    second = read(app, path)
+
+    assert (first.added, second.added) == (2, 1)
+    assert second.bytes_read == len(said(3))
+    assert read(app, path).bytes_read == 0
+    assert texts(app) == ["message 1", "message 2", "message 3"]
+
+
+def test_a_line_that_is_being_written_waits_for_its_end(app: Engram, path: Path) -> None:
+    path.write_text(said(1) + said(2)[:20])
+    assert read(app, path).added == 1
+
+    path.write_text(said(1) + said(2))
+
+    assert read(app, path).added == 1
+    assert texts(app) == ["message 1", "message 2"]
+
+
+@pytest.mark.parametrize("way", ["cut", "replaced", "rewritten"])
+def test_a_file_that_began_anew_is_read_from_its_beginning(app: Engram, path: Path, way: str) -> None:
+    path.write_text(said(1) + said(2) + said(3))
+    read(app, path)
+    if way == "cut":
+        path.write_text(said(4))
+    elif way == "replaced":
+        other = path.with_name("other")
+        other.write_text(said(4) + said(5) * 9)
+        other.replace(path)
+    else:
+        path.write_text(said(4) + said(5) * 9)
+
+    assert "uuid-4" in {turn.key for turn in read(app, path).turns}
+
+
+@pytest.mark.parametrize("longer", [True, False], ids=["longer", "shorter"])
+def test_another_file_that_begins_alike_is_told_by_its_identity_or_its_length(
+    app: Engram, path: Path, longer: bool
+) -> None:
+    beginning = said(1, "long " * 1_000)
+    path.write_text(beginning + said(2) + said(3))
+    read(app, path)
+    if longer:
+        other = path.with_name("other")
+        other.write_text(beginning + said(4) + said(5) * 9)
+        other.replace(path)
+    else:
+        path.write_text(beginning + said(4))
+
+    assert "uuid-4" in {turn.key for turn in read(app, path).turns}
+
+
+def test_reading_the_same_again_adds_nothing(app: Engram, path: Path) -> None:
+    row = app.save(draft("Tokens live 15 minutes.")).id
+    path.write_text(said(1, f"See [#{row}]."))
+    read(app, path)
+    copy = path.with_name("copy.jsonl")
+    copy.write_text(path.read_text())
+
+    again = read(app, copy)
+
+    assert (again.added, again.cited) == (0, 0)
+    assert rows_of(app, "turns") == 1
+    assert app.store.value("select times from citations") == 1
+
+
+def test_a_huge_file_seen_first_is_read_near_its_end(app: Engram, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcripts, "FIRST_SIGHT_BYTES", 1_000)
+    path.write_text("".join(said(number) for number in range(1_000)))
+
+    found = read(app, path)
+
+    assert found.skipped > 0
+    assert 0 < found.added < 15
+    assert texts(app)[-1] == "message 999"
+    assert texts(app)[0].startswith("message 99")
+
+
+def test_200_megabytes_cost_what_is_new_in_them(app: Engram, path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(200 * 1024 * 1024)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\n")
+    read(app, path)  # zeros: none of them is a line of JSON
+    with path.open("a") as file:
+        file.write(said(1))
+
+    found = read(app, path)
+
+    assert (found.added, found.bytes_read) == (1, len(said(1)))
+
+
+def test_what_one_look_has_no_time_for_is_left_to_the_next(app: Engram, path: Path) -> None:
+    path.write_text(said(1) + said(2))
+
+    late = read(app, path, until=time.monotonic() - 1)
+
+    assert (late.added, late.more) == (0, True)
+    assert read(app, path).added == 2
+
+
+def test_a_line_of_many_megabytes_is_passed_over(app: Engram, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcripts, "_LONGEST_LINE", 1_000)
+    path.write_text(said(1) + said(2, "x" * 5_000) + said(3))
+
+    assert read(app, path).added == 2
+    assert texts(app) == ["message 1", "message 3"]
+
+
+def test_citations_of_the_agent_count_and_those_of_the_user_do_not(app: Engram, path: Path) -> None:
+    one, two = (app.save(draft(text, title=text)).id for text in ("First thing kept", "Second thing kept"))
+    app.sessions.start("s1", project="widgets")
+    app.citations.inject("s1", {one: 50}, "session")
+    path.write_text(said(1, f"As [#{one}] says, and [#{two}] and [#99].") + said(2, f"[#{one}]?", role="user"))
+
+    assert read(app, path).cited == 2
+    found = app.store.rows("select observation_id, times, injected from citations order by observation_id")
+    assert [tuple(row) for row in found] == [(one, 1, 1), (two, 1, 0)]
+
+
+def test_a_secret_in_a_transcript_is_in_no_byte_of_the_database(app: Engram, path: Path, data_dir: Path) -> None:
+    secret = "gh" + "p_" + "q7Wm2Zx9Kd4Rt8Vb1Nc6Hy3Jf5Lg0PsAbCdE"[:36]
+    path.write_text(said(1, f"the token is {secret} and " + "x " * 7_000 + secret, role="user"))
+    read(app, path)
+    app.close()
+
+    assert all(secret.encode() not in file.read_bytes() for file in data_dir.iterdir() if file.is_file())
+
+
+def test_a_turn_is_cut_and_the_oldest_are_dropped(app: Engram, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcripts, "MOST_TURNS", 3)
+    path.write_text("".join(said(number, f"{number} " + "long " * 4_000) for number in range(6)))
+    read(app, path)
+
+    assert [text[:2] for text in texts(app)] == ["3 ", "4 ", "5 "]
+    assert max(map(len, texts(app))) <= TURN_LIMIT_CHARS
+
+
+def test_a_prompt_that_is_destroyed_is_forgotten_as_a_turn(app: Engram, path: Path) -> None:
+    app.sessions.start("s1", project="widgets")
+    long = "my private wish " * 1_000
+    prompts = [app.prompts.save(text, session_id="s1").id for text in ("a wish", long)]
+    path.write_text(said(1, "a wish", role="user") + said(2, long, role="user") + said(3, "a wis", role="user"))
+    read(app, path)
+
+    for prompt in prompts:
+        app.prompts.delete(prompt)
+
+    assert texts(app) == ["a wis"]
+
+
+def test_turns_follow_their_session_into_another_project(app: Engram, path: Path) -> None:
+    path.write_text(said(1))
+    read(app, path)
+
+    app.merging.merge(["widgets"], into="gadgets")
+
+    assert app.store.value("select project from turns") == "gadgets"
+
+
+def test_turns_leave_with_their_session_and_with_no_export(app: Engram, path: Path) -> None:
+    path.write_text(said(1, "said in passing"))
+    read(app, path)
+    assert "said in passing" not in json.dumps(app.transfer.document())
+
+    app.sessions.delete("s1")
+
+    assert rows_of(app, "turns") == rows_of(app, "transcripts") == 0
+
+
+def test_nothing_of_a_transcript_is_queued_for_other_machines(app: Engram, path: Path) -> None:
+    app.sessions.start("s1", project="widgets")
+    before = rows_of(app, "sync_mutations")
+    path.write_text(said(1))
+
+    read(app, path)
+
+    assert rows_of(app, "sync_mutations") == before
+
+
+def test_a_document_that_is_written_anew_adds_its_new_messages(app: Engram, tmp_path: Path) -> None:
+    path = tmp_path / "session.json"
+    messages = [{"type": "user", "id": "1", "content": "Fix it"}]
+    path.write_text(json.dumps({"messages": messages}))
+    read(app, path)
+    messages.append({"type": "gemini", "id": "2", "content": "Done."})
+    path.write_text(json.dumps({"messages": messages}))
+
+    assert read(app, path).added == 1
+    assert texts(app) == ["Fix it", "Done."]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="FIFOs are of POSIX")
+@pytest.mark.parametrize("kind", ["fifo", "folder", "loop", "outside", "suffix", "device", "nul", "symlink-outside"])
+def test_what_is_no_transcript_of_an_agent_is_refused(app: Engram, tmp_path: Path, kind: str) -> None:
+    path: Path | str = tmp_path / "x.jsonl"
+    outside = tmp_path.parent / f"{tmp_path.name}-outside.jsonl"
+    outside.write_text(said(1))
+    match kind:
+        case "fifo":
+            os.mkfifo(path)
+        case "folder":
+            Path(path).mkdir()
+        case "loop":
+            Path(path).symlink_to(path)
+        case "outside":
+            path = outside
+        case "suffix":
+            path = tmp_path / "x.db"
+            path.write_text(said(1))
+        case "device":
+            path = "/dev/zero"
+        case "nul":
+            path = "/home/x\0.jsonl"
+        case "symlink-outside":
+            Path(path).symlink_to(outside)
+
+    with pytest.raises(TranscriptRefusedError):
+        read(app, path)
+    assert rows_of(app, "turns") == 0
+
+
+def test_a_transcript_that_is_not_there_is_missing(app: Engram, path: Path) -> None:
+    with pytest.raises(TranscriptMissingError):
+        read(app, path)
+
+
+def test_two_that_read_at_once_add_every_turn_once(open_memory: Opener, path: Path) -> None:
+    one, other = open_memory(), open_memory()
+    path.write_text(said(1) + said(2))
+    read(one, path)
+    path.write_text(said(1) + said(2) + said(3))
+
+    assert read(one, path).added + read(other, path).added == 1
+    assert rows_of(one, "turns") == 3
+
+
+def test_what_is_learned_from_is_not_read_before_it_was_learned(app: Engram, path: Path) -> None:
+    path.write_text(said(1) + said(2, role="user"))
+    read(app, path.parent / path.name)  # the session, and the reader
+    path.write_text(said(3) + said(4))
+    heard: list[str] = []
+
+    def killed(text: str) -> None:
+        heard.append(text)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reader(app).read(str(path), session_id="s1", project="widgets", learn=killed)
+    reader(app).read(str(path), session_id="s1", project="widgets", learn=heard.append)
+
+    assert heard == ["message 3", "message 3", "message 4"]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json"])
+def test_what_takes_too_long_is_read_a_slice_at_a_time(
+    app: Engram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(transcripts, "SLICE_TURNS", 2)
+    late = iter([False] * (6 if kind == "jsonl" else 1) + [True])  # each line looks at the clock, and each slice
+    monkeypatch.setattr(transcripts, "_is_late", lambda until: until is not None and next(late, True))
+    path = tmp_path / f"s.{kind}"
+    messages = [{"type": "user", "id": str(number), "content": f"word {number}"} for number in range(5)]
+    path.write_text(
+        json.dumps({"messages": messages}) if kind == "json" else "".join(said(number) for number in range(5))
+    )
+
+    first = read(app, path, until=time.monotonic() + 60)
+    assert 0 < first.added < 5
+    assert first.more
+
+    rest = read(app, path)
+    assert (first.added + rest.added, rest.more, len(texts(app))) == (5, False, 5)
+
+
+def test_half_of_a_secret_is_not_kept_however_the_cut_is_moved(app: Engram, path: Path) -> None:
+    secret = "correct-horse-battery-9931-staple"
+    for number, length in enumerate((2 * TURN_LIMIT_CHARS, TURN_LIMIT_CHARS + 8_192)):
+        hidden = "<private>" + "x" * 12_000 + "</private> "
+        start = "postgres://ada:" + secret[:25]
+        text = hidden + "w " * ((length - len(hidden) - len(start)) // 2) + start + secret[25:] + "@db/x"
+        path.write_text(said(number, text, role="user"))
+        read(app, path)
+
+    assert len(texts(app)) == 2
+    assert not any("correct" in text for text in texts(app))

@@ -1,0 +1,165 @@
+"""Of the processes of a machine one exchanges at a time, and none can keep the others waiting for long."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engram_py import Engram
+from engram_py.config import Settings
+from engram_py.sync.autosync.lease import Lease, LeaseLost
+from tests.memory import FakeClock
+from tests.sync.autosync.conftest import Lab
+from tests.sync.autosync.team_server import Request
+
+PUSH = "/sync/mutations/push"
+
+# Takes part for the lease when its standard input is told to, and says how often it got it and who had it meanwhile.
+COMPETITOR = """
+import sys
+from pathlib import Path
+from engram_py import Engram
+from engram_py.sync.autosync.lease import Lease
+app = Engram(Path(sys.argv[1]), project="widgets")
+lease, mine = Lease(app.store, app.journal, "cloud"), 0
+marker = Path(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+while mine < 40:
+    with lease.holding() as renew:
+        if renew is None:
+            continue
+        descriptor = marker.open("x")  # fails when the other process is inside
+        renew()
+        descriptor.close()
+        marker.unlink()
+        mine += 1
+print(mine)
+"""
+
+# One exchange that never gets its answer: the process is killed while the server holds it back.
+SENDER = """
+import sys
+from pathlib import Path
+from engram_py import Engram
+with Engram(Path(sys.argv[1]), project="widgets") as app:
+    app.autosync.sync_now()
+"""
+
+
+def leases(lab: Lab) -> tuple[Lease, Lease]:
+    one, other = (Lease(lab.app.store, lab.app.journal, "cloud") for _ in range(2))
+    return one, other
+
+
+def test_two_processes_are_never_inside_at_once(tmp_path: Path) -> None:
+    Engram(tmp_path / "data", project="widgets").close()
+    command = [sys.executable, "-c", COMPETITOR, str(tmp_path / "data"), str(tmp_path / "inside")]
+    started = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    for one in started:
+        assert one.stdout is not None
+        assert one.stdout.readline() == "ready\n"
+    for one in started:
+        assert one.stdin is not None
+        one.stdin.write("go\n")
+        one.stdin.flush()
+
+    outcomes = [one.communicate(timeout=60) for one in started]
+
+    assert [said.strip() for said, _ in outcomes] == ["40", "40"]
+    assert [one.returncode for one in started] == [0, 0]
+
+
+def test_who_died_with_it_is_waited_for_a_minute_at_most(lab: Lab) -> None:
+    dead, other = leases(lab)
+    assert dead._take()
+    with other.holding() as renew:
+        assert renew is None
+    lab.clock.advance(seconds=61)
+    with other.holding() as renew:
+        assert renew is not None
+        with dead.holding() as late:
+            assert late is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="who lives is not asked there")
+def test_who_was_killed_with_it_is_not_waited_for(lab: Lab) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    dead, other = leases(lab)
+    dead.owner = f"{process.pid}-12345678"
+    assert dead._take()
+
+    with other.holding() as renew:
+        assert renew is not None
+
+
+def test_a_clock_that_was_set_back_freezes_nothing(lab: Lab) -> None:
+    dead, other = leases(lab)
+    lab.clock.advance(days=400)
+    assert dead._take()
+    lab.clock.advance(days=-400)
+
+    with other.holding() as renew:
+        assert renew is not None
+
+
+def test_who_was_away_for_too_long_finds_that_it_lost_the_lease(lab: Lab) -> None:
+    slow, other = leases(lab)
+    with slow.holding() as renew:
+        assert renew is not None
+        lab.clock.advance(seconds=61)
+        assert other._take()
+        try:
+            renew()
+        except LeaseLost:
+            lost = True
+    assert lost
+    with slow.holding() as again:
+        assert again is None  # and its end did not take the other's lease away
+    other.release()
+
+
+def test_while_another_process_is_at_it_nothing_is_asked(lab: Lab) -> None:
+    lab.save("one")
+    other, _ = leases(lab)
+    with other.holding():
+        done = lab.exchange.once()
+        assert done is not None
+        assert (done.outcome, lab.team.asked) == ("busy", [])
+    lab.synced()
+    assert lab.sent() == ["one"]
+
+
+def test_kill_9_between_push_and_acknowledge_loses_nothing_and_doubles_nothing(lab: Lab, tmp_path: Path) -> None:
+    data_dir = tmp_path / "killed"
+    with Engram(settings=Settings(data_dir), directory=tmp_path, project=lab.project) as app:
+        app.autosync.login(lab.team.address, next(iter(lab.team.tokens)))
+        app.autosync.enroll([lab.project])
+        killed = Lab(app, lab.team, FakeClock(), lab.project)
+        killed.save("one", "two")
+        killed.exchange.close()
+    process = subprocess.Popen([sys.executable, "-c", SENDER, str(data_dir)])
+
+    def takes_and_kills(request: Request) -> None:
+        for entry in request.json["entries"]:
+            lab.team.add(entry)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        request.hang_up()
+
+    lab.team.play(PUSH, takes_and_kills)
+    assert process.wait(timeout=60) == -signal.SIGKILL
+
+    later = FakeClock()
+    later.advance(days=400)
+    with Engram(settings=Settings(data_dir, clock=later), directory=tmp_path, project=lab.project) as app:
+        done = app.autosync.sync_now()
+        assert done.outcome == "done"
+        assert app.autosync.status().pending == 0
+    assert lab.sent() == ["one", "two"]

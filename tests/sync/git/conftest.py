@@ -1,0 +1,178 @@
+"""People who share a repository: each with a clone and a memory of their own, and real git between them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from engram_py import Draft, Engram
+from engram_py.config import Settings
+from engram_py.sync import packing
+from engram_py.sync.git.service import GitSync
+from engram_py.sync.git.values import ChunksRead, ChunksWritten, GitSynced
+
+
+@dataclass
+class Member:
+    """Somebody with a clone at ``root``."""
+
+    name: str
+    root: Path
+    app: Engram
+
+    @property
+    def sync(self) -> GitSync:
+        return self.app.git_sync
+
+    @property
+    def chunks(self) -> Path:
+        return self.root / ".engram" / "chunks"
+
+    def git(self, *words: str) -> str:
+        return run_git(self.root, *words)
+
+    def save(self, title: str, content: str | None = None, **fields: Any) -> int:
+        return self.app.save(Draft(title, content or f"{title}, in a sentence.", **fields)).id
+
+    def titles(self) -> list[str]:
+        rows = self.app.store.rows("select title from observations where deleted_at is null order by title")
+        return [row["title"] for row in rows]
+
+    def digest(self) -> str:
+        return self.sync.digest().value
+
+    def imported(self, **options: Any) -> ChunksRead:
+        read = self.sync.sync(write=False, **options).read
+        assert read is not None
+        return read
+
+    def exported(self, **options: Any) -> ChunksWritten:
+        written = self.sync.sync(read=False, **options).written
+        assert written is not None
+        return written
+
+    def shared(self, **options: Any) -> GitSynced:
+        """Sync, commit, and exchange with the others: what the README says to do."""
+        done = self.sync.sync(**options)
+        self.commit()
+        self.git("pull", "-q", "--no-rebase", "--no-edit")
+        self.git("push", "-q", "origin", "HEAD")
+        return done
+
+    def commit(self) -> None:
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", f"by {self.name}")
+
+    def pulled(self, **options: Any) -> GitSynced:
+        self.git("pull", "-q", "--no-rebase", "--no-edit")
+        return self.sync.sync(**options)
+
+    def names(self) -> list[str]:
+        """The chunks in the folder."""
+        return sorted(path.name for path in self.chunks.iterdir() if not path.name.endswith(".sig"))
+
+    def texts(self) -> bytes:
+        """All that the chunks say, unpacked."""
+        return b"\n".join(gzip.decompress(path.read_bytes()) for path in sorted(self.chunks.glob("*.gz")))
+
+    def manifest(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.root / ".engram" / "manifest.json").read_text(encoding="utf-8"))
+        return found
+
+
+class Joining(Protocol):
+    def __call__(self, name: str) -> Member: ...
+
+
+def run_git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+def put_chunk(folder: Path, document: object, *, name: str | None = None) -> str:
+    """Put a chunk into a clone by hand, as another program would; its id."""
+    data = json.dumps(document, separators=(",", ":")).encode()
+    chunk = name or packing.digest(data)[:8]
+    chunks = folder / ".engram" / "chunks"
+    chunks.mkdir(parents=True, exist_ok=True)
+    (chunks / f"{chunk}.jsonl.gz").write_bytes(gzip.compress(data))
+    return chunk
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bare repository with one commit."""
+    folder = tmp_path_factory.mktemp("template")
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    run_git(folder, "init", "-q", "-b", "main", "seed")
+    run_git(folder / "seed", *who, "commit", "-q", "--allow-empty", "-m", "first")
+    run_git(folder, "clone", "-q", "--bare", "seed", "widgets.git")
+    run_git(folder / "widgets.git", "remote", "remove", "origin")
+    return folder / "widgets.git"
+
+
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database that nothing was written to: it has no device yet. Making one takes longer than copying it."""
+    folder = tmp_path_factory.mktemp("empty")
+    with Engram(settings=Settings(folder), directory=folder) as app:
+        assert app.store.value("select count(*) from meta where key = 'device_id'") == 0
+        return app.store.path
+
+
+@pytest.fixture
+def bare(tmp_path: Path, template: Path) -> Path:
+    """The repository that everybody pushes to."""
+    return Path(shutil.copytree(template, tmp_path / "origin" / "widgets.git"))
+
+
+@pytest.fixture
+def join(tmp_path: Path, bare: Path, empty: Path) -> Iterator[Joining]:
+    """``join("ada")``: somebody clones the repository on a machine of her own."""
+    with ExitStack() as stack:
+
+        def joined(name: str) -> Member:
+            root = tmp_path / name / "widgets"
+            who = ("-c", f"user.name={name.capitalize()}", "-c", f"user.email={name}@example.org")
+            run_git(tmp_path, "clone", "-q", *who, str(bare), str(root))
+            settings = Settings(tmp_path / name / "data")
+            settings.data_dir.mkdir(mode=0o700)
+            shutil.copyfile(empty, settings.data_dir / empty.name)
+            app = stack.enter_context(Engram(settings=settings, directory=root, agent=f"test-{name}"))
+            return Member(name, root, app)
+
+        yield joined
+
+
+@pytest.fixture
+def ada(join: Joining) -> Member:
+    return join("ada")
+
+
+@pytest.fixture
+def bob(join: Joining) -> Member:
+    return join("bob")
+
+
+def settled(members: Sequence[Member]) -> None:
+    """Exchange until nobody has news."""
+    for _ in range(2):
+        for member in members:
+            member.shared()
+    for member in members:
+        member.pulled()
+
+
+def is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0

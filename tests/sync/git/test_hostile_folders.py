@@ -1,0 +1,460 @@
+"""A folder that somebody prepared: every bad chunk is refused by its name, and the rest goes on."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engram_py import Draft, Engram
+from engram_py.errors import SyncFolderError, UnconfirmedProjectError
+from engram_py.sync import packing
+from engram_py.sync.git import folder as folder_module
+from engram_py.sync.git import table
+from engram_py.sync.merge import version_digest, version_key
+from engram_py.sync.mutation import OWN_BLOCK
+from tests.sync.git.conftest import Member, is_root, put_chunk, run_git
+
+FIRST = "11111111.jsonl.gz"
+
+
+def row(key: str, **fields: object) -> dict[str, object]:
+    return {
+        "sync_id": key, "session_id": "s-1", "type": "note", "title": key, "content": f"content of {key}",
+        "scope": "project", "project": "widgets", "updated_at": "2026-01-01 10:00:00", **fields,
+    }  # fmt: skip
+
+
+def half(path: Path) -> None:
+    path.write_bytes(gzip.compress(os.urandom(500))[:300])
+
+
+def bomb(path: Path) -> None:
+    path.write_bytes(gzip.compress(bytes(2 * 2**20)))
+
+
+def renamed(path: Path) -> None:
+    path.write_bytes(gzip.compress(b'{"observations": []}'))
+
+
+def unreadable(path: Path) -> None:
+    path.write_bytes(b"x")
+    path.chmod(0)
+
+
+BAD: dict[str, tuple[Callable[[Path], object], str]] = {
+    "half": (half, "cut short"),
+    "empty": (lambda path: path.write_bytes(b""), "cut short"),
+    "text": (lambda path: path.write_text("hello"), "not gzip"),
+    "directory": (Path.mkdir, "it is a folder"),
+    "fifo": (os.mkfifo, "it is not a file"),
+    "link": (lambda path: path.symlink_to("/etc/passwd"), "a symbolic link"),
+    "dangling-link": (lambda path: path.symlink_to("nowhere"), "a symbolic link"),
+    "bomb": (bomb, "unpacks to more than 1 MiB"),
+    "renamed": (renamed, "does not hold what its name says"),
+    "unreadable": (unreadable, "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_chunk_is_refused_by_name_and_the_others_are_read(
+    kind: str, ada: Member, bob: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "unreadable" and is_root():
+        pytest.skip("root reads everything")
+    monkeypatch.setattr(packing, "MOST_PLAIN_BYTES", 2**20)
+    ada.save("One")
+    ada.shared()
+    bob.git("pull", "-q")
+    make, reason = BAD[kind]
+    make(bob.chunks / FIRST)
+
+    read = bob.imported()
+
+    [refused] = read.refused
+    assert refused.chunk == "11111111"
+    assert reason in refused.reason
+    assert bob.titles() == ["One"]
+    # Engram stops at a chunk that it cannot read, so the manifest does not name it.
+    assert "11111111" not in [entry["id"] for entry in bob.manifest()["chunks"]]
+
+
+def test_a_refused_chunk_is_not_looked_at_again_until_it_changes(ada: Member) -> None:
+    ada.save("One")
+    ada.exported()
+    half(ada.chunks / FIRST)
+
+    assert [one.chunk for one in ada.imported().refused] == ["11111111"]
+    assert (ada.imported().refused, ada.imported().still_refused) == ((), 1)
+    assert [one.chunk for one in ada.sync.status().refused] == ["11111111"]
+
+    (ada.chunks / FIRST).unlink()
+    name = put_chunk(ada.root, {"observations": [row("obs-repaired")]})
+    assert ada.imported().chunks == 1
+    assert name in {entry["id"] for entry in ada.manifest()["chunks"]}
+
+
+def test_a_chunk_too_large_to_read_is_refused_by_its_size_alone(ada: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder_module, "MOST_PACKED_BYTES", 1000)
+    ada.chunks.mkdir(parents=True)
+    (ada.chunks / FIRST).write_bytes(bytes(1001))
+
+    [refused] = ada.imported().refused
+
+    assert "1,001 bytes" in refused.reason
+
+
+@pytest.mark.parametrize("name", ["../escape", "UPPER123", "short", "x" * 70, "deadbee\N{CYRILLIC SMALL LETTER IE}"])
+def test_a_file_whose_name_is_no_hash_is_no_chunk(name: str, ada: Member) -> None:
+    ada.chunks.mkdir(parents=True)
+    name = name.replace("/", "\N{FULLWIDTH SOLIDUS}")
+    (ada.chunks / f"{name}.jsonl.gz").write_bytes(gzip.compress(json.dumps({"observations": [row("o")]}).encode()))
+
+    [refused] = ada.imported().refused
+
+    assert "not a hash" in refused.reason
+    assert ada.titles() == []
+
+
+@pytest.mark.parametrize("part", [".engram", ".engram/chunks"])
+def test_a_folder_that_is_a_link_elsewhere_is_refused_and_nothing_is_written_there(
+    part: str, ada: Member, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    link = ada.root / part
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(outside, target_is_directory=True)
+    ada.save("One")
+
+    with pytest.raises(SyncFolderError, match="a link to another place"):
+        ada.sync.sync()
+
+    assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["manifest.json", ".gitattributes"])
+def test_a_linked_file_is_not_written_through(name: str, ada: Member, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious", encoding="utf-8")
+    (ada.root / ".engram").mkdir()
+    (ada.root / ".engram" / name).symlink_to(victim)
+    ada.save("One")
+
+    ada.exported()
+
+    assert victim.read_text(encoding="utf-8") == "precious"
+
+
+def test_rows_that_are_none_are_named_and_the_rows_beside_them_arrive(ada: Member) -> None:
+    bad = [
+        row("obs-bad", content=""),
+        row("obs-worse", title=5),
+        "text",
+        row("obs-odd", scope="personal", **{OWN_BLOCK: {}}),
+    ]
+    put_chunk(ada.root, {"observations": [*bad, row("obs-good")], "mutations": [{"entity": "observation"}]})
+
+    read = ada.imported()
+
+    assert ada.titles() == ["obs-good"]
+    assert len(read.unreadable) == 5
+    assert any("obs-odd" in one.reason and "personal" in one.reason for one in read.unreadable)
+
+
+def test_a_clock_of_the_year_9999_moves_no_clock_here(ada: Member, bob: Member) -> None:
+    far = f"{253402300799000:012x}-0000-aa"
+    put_chunk(ada.root, {"observations": [row("obs-far", **{OWN_BLOCK: {"clock": far}})]})
+
+    read = ada.imported()
+
+    assert read.applied.ahead == 1
+    assert ada.titles() == ["obs-far"]
+    saved = ada.save("Now")
+    clock = ada.app.store.value("select clock from observations where id = :id", id=saved)
+    assert clock < far
+    ada.shared()
+    bob.pulled()
+    assert bob.digest() == ada.digest()
+
+
+def test_importing_twice_or_in_another_order_changes_nothing(ada: Member, bob: Member, tmp_path: Path) -> None:
+    for number in range(4):
+        ada.save(f"Tokens {number}", topic_key="decision/tokens")
+        ada.shared()
+    names = sorted(path.name for path in ada.chunks.iterdir())
+    bob.git("pull", "-q")
+    aside = tmp_path / "aside"
+    shutil.move(bob.chunks, aside)
+    bob.chunks.mkdir()
+
+    for name in reversed(names):
+        shutil.copy(aside / name, bob.chunks / name)
+        bob.imported()
+    with bob.app.store.transaction():
+        bob.app.store.execute("delete from sync_chunks")
+    again = bob.imported()
+
+    assert again.applied.applied == 0
+    assert again.chunks == 4
+    assert bob.digest() == ada.digest()
+
+
+# --- whose memory ----------------------------------------------------------------------------------------
+
+
+def test_a_clone_cannot_write_into_another_projects_memory(ada: Member, tmp_path: Path) -> None:
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    with Engram(settings=ada.app.settings, directory=bank) as other:
+        kept = other.save(Draft("Account", "The account is at the corner."))
+        assert kept.project == "bank"
+    sync_id = ada.app.store.value("select sync_id from observations where id = :id", id=kept.id)
+    late = {OWN_BLOCK: {"clock": f"{1999999999999:012x}-0000-aa"}}
+    put_chunk(
+        ada.root,
+        {
+            "observations": [
+                row("obs-1", project="bank"),
+                row("obs-2", **{OWN_BLOCK: {"entry": {"project": "widgets"}}}, project="bank"),
+                row(sync_id, content="Robbed.", **late),
+            ],
+            OWN_BLOCK: {"format": 1},
+            "mutations": [
+                {"entity": "observation", "entity_key": sync_id, "op": "delete", "project": "widgets",
+                 "payload": {"sync_id": sync_id, "hard_delete": True, **late}},
+                {"entity": "project", "entity_key": "bank", "op": "delete", "project": "widgets", "payload": late},
+            ],
+        },
+    )  # fmt: skip
+
+    read = ada.imported()
+
+    assert read.applied.applied == 0
+    assert read.left_out == {"bank": 5}
+    whole = ada.app.get(kept.id).observation
+    assert (whole.content, whole.project) == ("The account is at the corner.", "bank")
+
+
+def test_an_alias_cannot_take_over_what_is_another_repository_here(ada: Member, tmp_path: Path) -> None:
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    run_git(bank, "init", "-q")
+    with Engram(settings=ada.app.settings, directory=bank) as other:
+        other.save(Draft("Account", "At the corner."))
+    takes = {"entity": "alias", "entity_key": "bank", "op": "upsert", "project": "widgets",
+             "payload": {"alias": "bank", "project": "widgets"}, "occurred_at": "2026-01-01 00:00:00"}  # fmt: skip
+    put_chunk(ada.root, {"mutations": [takes]})
+
+    read = ada.imported()
+
+    assert "bank is a project of its own here" in read.unreadable[0].reason
+    assert ada.app.store.value("select project from observations") == "bank"
+
+
+@pytest.mark.parametrize("key", ["notes", "NOTES", "diary", "notes-old"])
+def test_an_alias_cannot_take_over_a_project_that_is_no_repository(key: str, ada: Member) -> None:
+    ada.app.save(Draft("Plan", "Nobody else's business."), project="notes-old")
+    ada.app.merging.merge(["notes-old"], "notes")
+    ada.app.prompts.save("Dear diary", project="diary")
+    takes = {"entity": "alias", "entity_key": key, "op": "upsert", "project": "widgets",
+             "payload": {"alias": key, "project": "widgets", OWN_BLOCK: {"clock": f"{1999999999999:012x}-0000-aa"}},
+             "occurred_at": "2026-01-01 00:00:00"}  # fmt: skip
+    put_chunk(ada.root, {"mutations": [takes]})
+    ada.save("One")
+
+    done = ada.sync.sync()
+
+    assert done.read is not None
+    assert f"engram projects merge {key.lower()} --into widgets" in done.read.unreadable[0].reason
+    assert ada.app.store.value("select project from observations where title = 'Plan'") == "notes"
+    assert b"Nobody else's business." not in ada.texts()
+    assert b"Dear diary" not in ada.texts()
+
+
+def test_an_alias_and_an_older_text_of_another_project_are_not_reached(ada: Member) -> None:
+    ada.app.save(Draft("Plan", "Nobody else's business."), project="notes-old")
+    ada.app.merging.merge(["notes-old"], "notes")
+    sync_id = str(ada.app.store.value("select sync_id from observations"))
+    moment, late = "2026-01-01T10:00:00.000Z", {OWN_BLOCK: {"clock": f"{1999999999999:012x}-0000-aa"}}
+    text = {"title": "t", "content": "injected", "created_at": moment, **late}
+    version = version_key(sync_id, version_digest(moment, "t", "injected"))
+    common = {"project": "widgets", "occurred_at": moment}
+    put_chunk(
+        ada.root,
+        {"mutations": [
+            {"entity": "alias", "entity_key": "notes-old", "op": "delete", "payload": late, **common},
+            {"entity": "version", "entity_key": version, "op": "upsert", "payload": text, **common},
+        ], OWN_BLOCK: {"format": 1}},
+    )  # fmt: skip
+
+    read = ada.imported()
+
+    assert sum(read.left_out.values()) == 2
+    assert ada.app.store.value("select project from project_aliases where alias = 'notes-old'") == "notes"
+    assert ada.app.store.value("select count(*) from observation_versions where content = 'injected'") == 0
+
+
+def test_rows_of_a_project_that_was_renamed_arrive_under_its_name(ada: Member, bob: Member) -> None:
+    ada.save("Early")
+    ada.app.save(Draft("Old", "Said in gadgets."), project="gadgets")
+    ada.exported(project="gadgets")
+    ada.app.merging.merge(["gadgets"], "widgets")
+    ada.shared()
+
+    done = bob.pulled()
+
+    assert done.read is not None
+    assert done.read.left_out == {}
+    assert bob.titles() == ["Early", "Old"]
+    assert bob.digest() == ada.digest()
+
+
+def test_a_project_that_got_a_new_name_elsewhere_gets_it_here(ada: Member, bob: Member) -> None:
+    ada.save("One")
+    ada.shared()
+    bob.pulled()
+    bob.save("Said meanwhile")
+    ada.app.merging.merge(["widgets"], "gadgets")
+    ada.save("Two")
+    ada.shared()
+
+    done = bob.pulled()
+    assert done.project == "gadgets"
+    bob.shared()
+    ada.pulled()
+
+    assert ada.titles() == bob.titles() == ["One", "Said meanwhile", "Two"]
+    assert ada.digest() == bob.digest()
+
+
+def test_a_new_name_that_is_another_project_here_is_not_taken(ada: Member, tmp_path: Path) -> None:
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    with Engram(settings=ada.app.settings, directory=bank) as other:
+        other.save(Draft("Account", "At the corner."))
+    ada.save("One")
+    renames = {"entity": "alias", "entity_key": "widgets", "op": "upsert", "project": "bank",
+               "payload": {"alias": "widgets", "project": "bank"}, "occurred_at": "2026-01-01 00:00:00"}  # fmt: skip
+    put_chunk(ada.root, {"mutations": [renames]})
+
+    done = ada.sync.sync()
+
+    assert done.read is not None
+    assert (done.project, done.read.left_out) == ("widgets", {"bank": 1})
+    assert b"Account" not in ada.texts()
+
+
+def test_an_engram_json_that_came_with_a_clone_is_not_given_another_projects_memory(
+    ada: Member, tmp_path: Path
+) -> None:
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    with Engram(settings=ada.app.settings, directory=bank) as other:
+        other.save(Draft("Account", "At the corner."))
+    (ada.root / ".engram.json").write_text('{"project": "bank"}', encoding="utf-8")
+    with Engram(settings=ada.app.settings, directory=ada.root) as lured:
+        with pytest.raises(UnconfirmedProjectError, match="bank"):
+            lured.git_sync.sync()
+        assert not ada.chunks.exists()
+
+        assert lured.git_sync.sync(project="bank").project == "bank"
+        ada.save("Later")
+        assert lured.git_sync.sync().project == "bank"
+
+
+def test_prompts_alone_are_a_memory_that_a_clone_is_not_given(ada: Member, tmp_path: Path) -> None:
+    diary = tmp_path / "diary"
+    diary.mkdir()
+    with Engram(settings=ada.app.settings, directory=diary) as other:
+        other.prompts.save("Dear diary")
+    (ada.root / ".engram.json").write_text('{"project": "diary"}', encoding="utf-8")
+
+    with (
+        Engram(settings=ada.app.settings, directory=ada.root) as lured,
+        pytest.raises(UnconfirmedProjectError, match="diary"),
+    ):
+        lured.git_sync.sync()
+
+    assert not ada.chunks.exists()
+
+
+def test_what_a_process_was_told_to_use_does_not_decide_what_a_repository_is_given(ada: Member) -> None:
+    with Engram(settings=ada.app.settings, directory=ada.root, project="diary") as told:
+        told.save(Draft("Dear diary", "Nothing happened."))
+        assert told.git_sync.sync().project == "widgets"
+
+    assert not ada.chunks.exists()
+
+
+# --- a disk that does not play along ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (errno.ENOSPC, "no space is left"),
+        (errno.EROFS, "cannot be written"),
+        (errno.EACCES, "cannot be written"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_loses_nothing(
+    number: int, reason: str, ada: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.save("One")
+    ada.sync.devices()
+
+    def failing(descriptor: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(SyncFolderError, match=reason):
+        ada.sync.sync()
+    monkeypatch.undo()
+
+    assert [path.name for path in ada.chunks.iterdir()] == []
+    assert ada.exported().rows == 3  # the project, the session and the observation
+
+
+@pytest.mark.skipif(is_root(), reason="root writes everywhere")
+def test_a_read_only_folder_is_said_to_be_one_and_is_still_read(ada: Member, bob: Member) -> None:
+    ada.save("One")
+    ada.shared()
+    bob.git("pull", "-q")
+    bob.save("Two")
+    bob.chunks.chmod(0o500)
+    try:
+        with pytest.raises(SyncFolderError, match="cannot be written"):
+            bob.sync.sync()
+        assert bob.titles() == ["One", "Two"]
+    finally:
+        bob.chunks.chmod(0o700)
+
+
+def test_a_crash_between_file_and_note_writes_the_same_chunk_again(
+    ada: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.save("One")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(table, "add_stretch", killed)
+    with pytest.raises(KeyboardInterrupt):
+        ada.exported()
+    monkeypatch.undo()
+    assert len(ada.names()) == 1
+    before = ada.names()
+
+    done = ada.sync.sync()
+
+    assert ada.names() == before
+    assert done.read is not None
+    assert done.read.applied.applied == 0
+    assert [entry["id"] for entry in ada.manifest()["chunks"]] == [before[0].partition(".")[0]]

@@ -1,0 +1,249 @@
+"""Two clones of one repository: what one learned, the other finds, whatever git made of it in between."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from engram_py.privacy.values import PrivacySettings
+from tests.sync.git.conftest import Joining, Member, put_chunk, settled
+
+
+def test_what_one_saved_the_other_finds_after_a_pull(ada: Member, bob: Member) -> None:
+    ada.app.observations.pin(ada.save("Token lifetime", "Fifteen minutes.", topic_key="decision/tokens"))
+    ada.shared()
+
+    done = bob.pulled()
+
+    assert done.read is not None
+    assert done.read.chunks == 1
+    assert bob.titles() == ["Token lifetime"]
+    assert bob.digest() == ada.digest()
+    pinned = bob.app.store.row("select pinned, topic_key from observations")
+    assert pinned is not None
+    assert tuple(pinned) == (1, "decision/tokens")
+
+
+def test_syncing_again_without_news_changes_no_file(ada: Member, bob: Member) -> None:
+    ada.save("One")
+    ada.shared()
+    bob.pulled()
+
+    for member in (ada, bob):
+        done = member.sync.sync()
+        assert done.read is not None
+        assert done.written is not None
+        assert (done.read.chunks, done.written.chunks) == (0, ())
+        assert member.git("status", "--porcelain") == ""
+
+
+def test_two_people_who_sync_on_two_branches_merge_without_a_conflict(ada: Member, bob: Member) -> None:
+    ada.save("Before the branches")
+    ada.shared()
+    bob.pulled()
+    ada.git("checkout", "-q", "-b", "left")
+    bob.git("checkout", "-q", "-b", "right")
+    for number in range(3):
+        ada.save(f"Ada {number}")
+        bob.save(f"Bob {number}")
+        for member in (ada, bob):
+            member.sync.sync()
+            member.commit()
+    ada.git("push", "-q", "origin", "left")
+    bob.git("fetch", "-q")
+
+    bob.git("merge", "-q", "--no-edit", "origin/left")
+    bob.sync.sync()
+
+    assert sorted(entry["id"] for entry in bob.manifest()["chunks"]) == [n.partition(".")[0] for n in bob.names()]
+    assert len(bob.names()) == 7
+    bob.commit()
+    bob.git("push", "-q", "origin", "right")
+    ada.git("pull", "-q", "--no-rebase", "--no-edit", "origin", "right")
+    ada.sync.sync()
+    assert ada.digest() == bob.digest()
+    assert len(ada.titles()) == 7
+
+
+def test_a_manifest_with_conflict_marks_in_it_heals_from_the_chunks(ada: Member, bob: Member) -> None:
+    ada.save("One")
+    ada.shared()
+    bob.save("Two")
+    bob.sync.sync()
+    path = bob.root / ".engram" / "manifest.json"
+    theirs = path.read_text(encoding="utf-8")
+    path.write_text(
+        f'<<<<<<< HEAD\n{theirs}=======\n{{"version": 1, "chunks": [{{"id": "../../x"}}]\n>>>>>>> x\n', encoding="utf-8"
+    )
+
+    bob.sync.sync()
+
+    assert [entry["id"] for entry in bob.manifest()["chunks"]] == [name.partition(".")[0] for name in bob.names()]
+    assert bob.manifest()["chunks"][0]["created_by"] == "Bob"
+
+
+def test_a_lost_manifest_is_written_again_as_it_was(ada: Member) -> None:
+    ada.save("One")
+    ada.shared()
+    path = ada.root / ".engram" / "manifest.json"
+    before = path.read_bytes()
+    for damage in (b"", b"garbage \xff{{{", b"[]", b'{"version": 1, "chunks": null}'):
+        path.write_bytes(damage)
+        ada.sync.sync()
+        assert path.read_bytes() == before
+    path.unlink()
+    ada.sync.sync()
+    assert path.read_bytes() == before
+
+
+def test_edits_of_both_and_a_deletion_settle_to_the_same_memory(ada: Member, bob: Member) -> None:
+    ada.save("Tokens", "Fifteen minutes.", topic_key="decision/tokens")
+    doomed = ada.save("Doomed")
+    settled([ada, bob])
+    ada.save("Tokens", "An hour.", topic_key="decision/tokens")
+    bob.save("Tokens", "A day, Bob says.", topic_key="decision/tokens")
+    ada.app.observations.delete(doomed, hard=True)
+
+    settled([ada, bob])
+
+    assert ada.digest() == bob.digest()
+    assert ada.titles() == bob.titles() == ["Tokens"]
+    texts = ada.app.store.rows("select content from observation_versions order by content")
+    assert {"Fifteen minutes.", "An hour."} <= {row["content"] for row in texts}
+
+
+def test_what_was_imported_is_not_exported_back(ada: Member, bob: Member) -> None:
+    ada.save("One")
+    ada.shared()
+
+    assert bob.pulled().written is not None
+    assert bob.names() == ada.names()
+    assert bob.app.store.value("select count(*) from sync_present") == 0
+
+
+def test_two_clones_of_one_person_do_not_write_everything_twice(ada: Member, join: Joining, tmp_path: Path) -> None:
+    from engram_py import Engram
+    from engram_py.config import Settings
+
+    ada.save("One")
+    ada.save("Two")
+    ada.shared()
+    second = join("other")
+    with Engram(settings=Settings(tmp_path / "ada" / "data"), directory=second.root) as same_memory:
+        done = same_memory.git_sync.sync()
+
+    assert done.written is not None
+    assert done.written.chunks == ()
+
+
+def test_an_incremental_export_holds_the_changed_row_alone(ada: Member) -> None:
+    for number in range(30):
+        ada.save(f"Memory {number}")
+    ada.shared()
+    ada.save("The new one")
+
+    written = ada.exported()
+
+    assert written.rows == 1
+    assert len(ada.names()) == 2
+
+
+def test_neither_secrets_nor_personal_rows_nor_raw_turns_are_in_any_chunk(ada: Member) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    ada.save("Deploy", f"The token is {secret}, used by CI. <private>hunter two</private>")
+    ada.save("Mine", "A very personal sentence.", scope="personal")
+    ada.exported()
+
+    said = ada.texts()
+
+    assert b"used by CI" in said
+    for hidden in (secret.encode(), b"hunter two", b"very personal"):
+        assert hidden not in said
+
+
+def test_a_worktree_is_the_same_repository(ada: Member, tmp_path: Path) -> None:
+    from engram_py import Engram
+    from engram_py.config import Settings
+
+    ada.save("One")
+    ada.shared()
+    tree = tmp_path / "tree"
+    ada.git("worktree", "add", "-q", str(tree), "-b", "side")
+
+    with Engram(settings=Settings(tmp_path / "ada" / "data"), directory=tree) as there:
+        done = there.git_sync.sync()
+
+    assert done.read is not None
+    assert done.written is not None
+    assert (done.read.chunks, done.written.chunks) == (0, ())
+    assert json.loads((tree / ".engram" / "manifest.json").read_text(encoding="utf-8")) == ada.manifest()
+
+
+def test_rows_of_an_unknown_kind_travel_on(ada: Member, bob: Member) -> None:
+    from engram_py.sync.mutation import Mutation
+
+    newer = Mutation("hologram", "h-1", "upsert", "widgets", {"x": [1, {"y": "ü"}]}, "01a0f3b2c000-0000-aa")
+    ada.app.replica.apply([newer])
+    settled([ada, bob])
+
+    carried = bob.app.store.row("select payload from sync_carried where entity = 'hologram'")
+    assert carried is not None
+    assert json.loads(carried["payload"])["x"] == [1, {"y": "ü"}]
+
+
+def test_a_folder_that_engram_wrote_is_read_and_its_manifest_left_as_it_is(ada: Member, bob: Member) -> None:
+    row = {
+        "id": 7, "sync_id": "obs-engram", "session_id": "s-9", "type": "bugfix", "title": "Cache key",
+        "content": "The cache key lacked the tenant.", "project": "widgets", "scope": "project", "pinned": True,
+        "revision_count": 1, "duplicate_count": 1, "review_after": "2027-01-01 00:00:00",
+        "created_at": "2026-01-01 10:00:00", "updated_at": "2026-01-01 10:00:00", "deleted_at": None,
+    }  # fmt: skip
+    session = {"id": "s-9", "project": "widgets", "directory": "/w", "started_at": "2026-01-01 09:00:00"}
+    chunk = put_chunk(ada.root, {"sessions": [session], "observations": [row], "prompts": None})
+    entry = {"id": chunk, "created_by": "alan", "created_at": "2026-01-01T10:00:01Z"}
+    counts = {"sessions": 1, "memories": 1, "prompts": 0}
+    manifest = ada.root / ".engram" / "manifest.json"
+    manifest.write_text(json.dumps({"version": 1, "chunks": [entry | counts]}, indent=2), encoding="utf-8")
+    before = manifest.read_bytes()
+
+    assert ada.imported().chunks == 1
+
+    assert manifest.read_bytes() == before
+    found = ada.app.store.row("select pinned, review_after, revision_count from observations")
+    assert found is not None
+    assert tuple(found) == (1, "2027-01-01T00:00:00.000Z", 1)
+    ada.save("Our own")
+    ada.shared()
+    assert {one["id"]: one["created_by"] for one in ada.manifest()["chunks"]}[chunk] == "alan"
+    bob.pulled()
+    assert bob.digest() == ada.digest()
+
+
+def test_prompts_of_somebody_who_shares_hers_arrive_and_their_end_is_told(join: Joining) -> None:
+    ada, bob = join("ada"), join("bob")
+    ada.app.privacy = PrivacySettings(sync_prompts=True)
+    kept = ada.app.prompts.save("which port does the gateway use?")
+    ada.app.prompts.save("who wrote the parser?")
+    ada.shared()
+    bob.pulled()
+    bob.app.prompts.save("what of bob's own?")
+
+    assert {prompt.content for prompt in bob.app.prompts.recent()} >= {
+        "which port does the gateway use?",
+        "who wrote the parser?",
+    }
+    ada.app.prompts.delete(kept.id)
+    ada.shared()
+    bob.pulled()
+
+    assert b"bob's own" not in bob.texts()
+    assert "which port does the gateway use?" not in {prompt.content for prompt in bob.app.prompts.recent()}
+
+
+def test_machines_that_share_no_prompts_hold_the_same_memory(ada: Member, bob: Member) -> None:
+    ada.save("Tokens")
+    ada.app.prompts.save("what did ada ask?")
+    bob.app.prompts.save("what did bob ask?")
+    settled([ada, bob])
+
+    assert ada.digest() == bob.digest()

@@ -1,0 +1,44 @@
+"""Which words of a question say nothing about what it asks."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram_py.text.stopwords import STOP_WORDS, is_foreign, said_nothing_by, without_foreign
+
+
+def telling(question: str) -> list[str]:
+    words = question.split()
+    nothing = said_nothing_by(words)
+    return [word for word in words if word.lower() not in nothing]
+
+
+@pytest.mark.parametrize(
+    ("question", "left"),
+    [
+        pytest.param("mag ik vrijdag uitrollen", ["vrijdag", "uitrollen"], id="dutch-order"),
+        pytest.param("hoeveel geheugen heeft de pod nodig", ["geheugen", "pod"], id="dutch-amount"),
+        pytest.param("Wat is de limiet van de api", ["limiet", "api"], id="dutch-what"),
+        pytest.param("waar komt het model vandaan", ["model"], id="dutch-where"),
+        pytest.param("was haben wir am Montag entschieden", ["Montag", "entschieden"], id="german-with-english-words"),
+        pytest.param("hur gör vi en release", ["release"], id="swedish"),
+        pytest.param("quando dobbiamo fare queste copie", ["fare", "copie"], id="italian"),
+        pytest.param("onde estão nossas chaves", ["chaves"], id="portuguese"),
+    ],
+)
+def test_the_small_words_of_a_foreign_question_say_nothing(question: str, left: list[str]) -> None:
+    assert telling(question) == left
+    assert is_foreign(question.split())
+
+
+@pytest.mark.parametrize("question", ["convert wat to wasm", "vi mode", "van met op", "the kan board of our door"])
+def test_what_is_english_or_a_programs_name_too_is_a_word_of_its_own(question: str) -> None:
+    assert not is_foreign(question.split())
+    assert {"wat", "vi", "van", "met", "op", "kan", "door"}.isdisjoint(STOP_WORDS)
+    assert set(telling(question)) >= set(question.split()) & {"wat", "vi", "mode", "van", "met", "op", "kan", "door"}
+
+
+def test_a_part_of_a_foreign_question_is_left_without_its_small_words() -> None:
+    assert without_foreign("kein ORM?", "Warum nutzen wir kein ORM?") == "ORM?"
+    assert without_foreign("wir kein", "Warum nutzen wir kein ORM?") == "wir kein"
+    assert without_foreign("the die cast", "why did we use the die cast") == "the die cast"

@@ -1,0 +1,248 @@
+"""The doctor: finds what is wrong, repairs what is derived after a backup, and then finds nothing."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from engram_py import Engram
+from engram_py.clock import Stamp
+from engram_py.database.backup import check_backup
+from engram_py.errors import InvalidArgumentError, StoreDamagedError
+from engram_py.upkeep import doctor
+from engram_py.upkeep.values import Check
+from tests.database.files import damage_table, filled, opened, save
+
+FTS = "title, topic_key, aliases, content, terms"
+
+
+@pytest.fixture
+def memory(data_dir: Path) -> Iterator[Engram]:
+    """Three live observations, a soft-deleted one, a judged relation and a prompt."""
+    with opened(data_dir) as app:
+        one, two = save(app, "one"), save(app, "two")
+        save(app, "three")
+        app.observations.delete(save(app, "hidden").id)
+        app.relations.compare(one.id, two.id, "related", confidence=0.9, reasoning="both are numbers")
+        app.prompts.save("what comes after two?")
+        yield app
+
+
+def raw(app: Engram, *statements: str) -> None:
+    """Change the file as no service would."""
+    with closing(sqlite3.connect(app.store.path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def finding(app: Engram, check: str) -> Check:
+    [found] = app.doctor.examine(check=check).checks
+    return found
+
+
+def test_every_check_of_a_healthy_memory_is_ok(memory: Engram) -> None:
+    report = memory.doctor.examine()
+    assert {check.check_id: check.result for check in report.checks} == dict.fromkeys(memory.doctor.check_ids(), "ok")
+    assert (report.status, report.path, report.backup) == ("ok", str(memory.store.path), None)
+    assert report.summary == {"total": 13, "ok": 13, "warnings": 0, "errors": 0}
+
+
+def test_a_new_memory_is_healthy_and_fixing_it_makes_no_backup(data_dir: Path) -> None:
+    with opened(data_dir) as app:
+        report = app.doctor.examine(fix=True)
+    assert (report.status, report.backup) == ("ok", None)
+    assert not (data_dir / "backups").exists()
+
+
+def drop_triggers(app: Engram) -> None:
+    raw(app, "drop trigger observations_fts_insert", "drop trigger prompts_fts_enter")
+    save(app, "unfound")
+
+
+def forget_a_row(app: Engram) -> None:
+    raw(
+        app,
+        f"insert into observations_fts (observations_fts, rowid, {FTS}) "
+        f"select 'delete', id, {FTS} from observations where id = 1",
+    )
+
+
+def forget_a_prompt(app: Engram) -> None:
+    raw(
+        app,
+        "insert into prompts_fts (prompts_fts, rowid, content, terms) "
+        "select 'delete', id, content, terms from user_prompts",
+    )
+
+
+def index_a_deleted_row(app: Engram) -> None:
+    raw(
+        app,
+        f"insert into observations_fts (rowid, {FTS}) select id, {FTS} from observations where deleted_at is not null",
+    )
+
+
+def drop_the_index(app: Engram) -> None:
+    raw(app, "drop table observations_vocab", "drop table observations_fts")
+
+
+def lose_a_session(app: Engram) -> None:
+    raw(app, "delete from sessions")
+
+
+def lose_one_end_of_a_relation(app: Engram) -> None:
+    raw(app, "delete from observations where id = 1")
+
+
+def unlist_the_project(app: Engram) -> None:
+    raw(app, "delete from projects")
+
+
+def loosen_permissions(app: Engram) -> None:
+    for path in (app.store.path, app.store.path.with_name("engram.db-wal"), app.store.path.parent):
+        path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("check", "result", "seed"),
+    [
+        ("schema", "error", drop_triggers),
+        ("search_index", "error", drop_triggers),
+        ("search_index", "error", forget_a_row),
+        ("search_index", "error", forget_a_prompt),
+        ("search_index", "error", index_a_deleted_row),
+        ("search_index", "error", drop_the_index),
+        ("orphans", "warning", lose_a_session),
+        ("projects", "warning", unlist_the_project),
+        ("permissions", "warning", loosen_permissions),
+    ],
+)
+def test_a_defect_is_found_repaired_after_a_backup_and_not_found_again(
+    memory: Engram, check: str, result: str, seed: Callable[[Engram], None]
+) -> None:
+    seed(memory)
+
+    found = finding(memory, check)
+    assert (found.result, found.fixable, found.fixed) == (result, True, False)
+    assert found.safe_next_step
+    assert "doctor --fix" in found.safe_next_step
+    assert finding(memory, check) == found  # looking changes nothing
+
+    live = memory.store.value("select count(*) from observations where deleted_at is null")
+    report = memory.doctor.examine(fix=True)
+
+    assert report.status == "ok"
+    assert {one.check_id for one in report.checks if one.fixed} >= {check}
+    assert report.backup is not None
+    assert check_backup(Path(report.backup)) == live
+    again = memory.doctor.examine(fix=True)
+    assert (again.status, again.backup) == ("ok", None)
+
+
+def test_a_relation_that_lost_an_end_is_marked_orphaned_and_reported_from_then_on(memory: Engram) -> None:
+    lose_one_end_of_a_relation(memory)
+    assert "1 relation(s) without an end" in finding(memory, "orphans").message
+
+    memory.doctor.examine(fix=True)
+
+    [state] = memory.store.rows("select judgment_status from memory_relations")
+    assert tuple(state) == ("orphaned",)
+    assert "1 orphaned relation(s) to a memory that never arrived" in finding(memory, "orphans").message
+
+
+def test_what_was_saved_without_a_trigger_is_found_after_the_repair(memory: Engram) -> None:
+    drop_triggers(memory)
+    assert memory.search("unfound").results == ()
+    memory.doctor.examine(fix=True)
+    assert [hit.title for hit in memory.search("unfound").results] == ["About unfound"]
+    assert memory.search("hidden").results == ()
+    assert memory.observations.delete(memory.search("unfound").results[0].id)
+    assert memory.search("unfound").results == ()  # the triggers are back
+
+
+def test_a_session_that_was_lost_is_made_again_in_its_project_and_queued(memory: Engram) -> None:
+    session_id = memory.get(1).observation.session_id
+    raw(memory, "delete from sessions", "delete from sync_mutations")
+    memory.doctor.examine(check="orphans", fix=True)
+    assert memory.sessions.get(session_id).project == "widgets"
+    queued = [tuple(row) for row in memory.store.rows("select entity, entity_key from sync_mutations")]
+    assert queued == [("session", session_id)]
+
+
+def test_a_relation_without_an_end_is_marked_orphaned_and_kept(memory: Engram) -> None:
+    lose_one_end_of_a_relation(memory)
+    memory.doctor.examine(check="orphans", fix=True)
+    [row] = memory.store.rows("select judgment_status, relation, reason from memory_relations")
+    assert tuple(row) == ("orphaned", "related", "both are numbers")
+
+
+def test_one_check_alone_repairs_nothing_else(memory: Engram) -> None:
+    loosen_permissions(memory)
+    unlist_the_project(memory)
+    report = memory.doctor.examine(check="projects", fix=True)
+    assert [(one.check_id, one.result, one.fixed) for one in report.checks] == [("projects", "ok", True)]
+    assert finding(memory, "permissions").result == "warning"
+
+
+def test_a_check_that_does_not_exist_is_refused_with_the_ones_that_do(memory: Engram) -> None:
+    with pytest.raises(InvalidArgumentError) as refused:
+        memory.doctor.examine(check="karma")
+    assert "search_index" in refused.value.expected
+
+
+def test_a_change_dated_in_the_future_is_found(memory: Engram) -> None:
+    ahead = int((datetime.now(UTC) + timedelta(days=10)).timestamp() * 1000)
+    raw(memory, f"update meta set value = '{Stamp(ahead, 0, 'abc')}' where key = 'clock'")
+    found = finding(memory, "clock")
+    assert (found.result, found.fixable) == ("warning", False)
+    assert found.evidence["seconds_ahead"] == pytest.approx(864_000, abs=60)
+
+
+@pytest.mark.parametrize(
+    ("free", "result"), [(5 * 2**20, "error"), (50 * 2**20, "warning"), (500 * 2**20, "ok")], ids=str
+)
+def test_a_disk_with_little_space_is_found(
+    memory: Engram, monkeypatch: pytest.MonkeyPatch, free: int, result: str
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=free))
+    found = finding(memory, "free_disk")
+    assert (found.result, found.evidence) == (result, {"free_bytes": free})
+
+
+def test_a_write_ahead_log_that_grew_large_is_found(memory: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "LARGE_WAL_BYTES", 1)
+    assert finding(memory, "write_lock").result == "warning"
+
+
+def test_a_file_another_program_keeps_locked_is_a_finding_among_the_others(memory: Engram) -> None:
+    memory.store.hurry(0)
+    with closing(sqlite3.connect(memory.store.path)) as other:
+        other.execute("begin immediate")
+        report = memory.doctor.examine()
+        other.execute("rollback")
+    results = {check.check_id: check.result for check in report.checks}
+    assert results == dict.fromkeys(memory.doctor.check_ids(), "ok") | {"write_lock": "error"}
+    assert finding(memory, "write_lock").result == "ok"
+
+
+def test_damage_is_a_finding_and_is_not_repaired_over(data_dir: Path) -> None:
+    path = filled(data_dir)
+    damage_table(path, "observations")
+    before = path.read_bytes()
+    with opened(data_dir) as app:
+        report = app.doctor.examine()
+        found = next(check for check in report.checks if check.check_id == "integrity")
+        assert (report.status, found.result, found.fixable) == ("error", "error", False)
+        assert "engram restore" in (found.safe_next_step or "")
+        with pytest.raises(StoreDamagedError):
+            app.backups.create()
+        assert app.backups.list() == ()
+        assert app.doctor.examine(fix=True).status == "error"
+    assert path.read_bytes() == before

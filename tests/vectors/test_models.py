@@ -1,0 +1,184 @@
+"""The two kinds of models that run on this machine, each loaded from a directory that the test makes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram_py.errors import EmbedderFailedError, EmbedderMissingError
+from engram_py.vectors.loading import load_embedder
+from engram_py.vectors.protocol import Embedder, parse_embedder
+from tests.embedders import np
+
+WORDS = ["[PAD]", "[UNK]", "login", "token", "expire", "queue", "job", "worker", "the", "of", "a"]
+DIMENSION = 8
+
+
+def table() -> Any:
+    """A vector per word: those of login and of queue lie apart."""
+    vectors = np.random.default_rng(3).standard_normal((len(WORDS), DIMENSION)) * 0.1
+    for place, word in enumerate(WORDS):
+        vectors[place, 0] += word in ("login", "token", "expire")
+        vectors[place, 1] += word in ("queue", "job", "worker")
+    return vectors.astype(np.float32)
+
+
+def tokenizer() -> Any:
+    tokenizers = pytest.importorskip("tokenizers", reason="models need engram-py[vectors]")
+    made = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({word: place for place, word in enumerate(WORDS)}, unk_token="[UNK]")
+    )
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made.normalizer = tokenizers.normalizers.Lowercase()
+    return made
+
+
+def tells_logins_from_queues(embedder: Embedder) -> None:
+    found = embedder.passages(["the login token", "a queue of job", "worker queue"])
+    assert found.dtype == np.float32
+    assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
+    question = embedder.question("token expire")
+    assert question.shape == (1, found.shape[1])
+    near = (found @ question[0]).tolist()
+    assert near.index(max(near)) == 0
+
+
+# --- model2vec ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def static_model(tmp_path: Path) -> Path:
+    model2vec = pytest.importorskip("model2vec", reason="static models need engram-py[vectors]")
+    model2vec.StaticModel(table(), tokenizer()).save_pretrained(tmp_path / "static")
+    return tmp_path / "static"
+
+
+def test_a_model2vec_model_is_loaded_from_its_directory(static_model: Path) -> None:
+    tells_logins_from_queues(load_embedder(parse_embedder(f"model2vec:{static_model}")))
+
+
+def test_a_text_without_a_word_it_knows_gets_a_vector_of_nothing(static_model: Path) -> None:
+    embedder = load_embedder(parse_embedder(f"model2vec:{static_model}"))
+    assert embedder.passages(["zzz"]).any() == np.False_
+
+
+@pytest.mark.parametrize("damage", ["empty", "broken"])
+def test_a_directory_that_holds_no_model2vec_model_is_named(static_model: Path, damage: str) -> None:
+    for file in static_model.iterdir():
+        file.write_bytes(b"no model") if damage == "broken" else file.unlink()
+    with pytest.raises(EmbedderFailedError, match="cannot be loaded"):
+        load_embedder(parse_embedder(f"model2vec:{static_model}"))
+
+
+def test_a_model2vec_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("model2vec", reason="static models need engram-py[vectors]")
+    with pytest.raises(EmbedderFailedError, match="is not a directory"):
+        load_embedder(parse_embedder(f"model2vec:{tmp_path / 'nowhere'}"))
+
+
+# --- fastembed ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sentence_model(tmp_path: Path) -> Path:
+    """An ONNX model of one node, the look-up of a word's vector, and its tokenizer."""
+    pytest.importorskip("fastembed", reason="sentence models need engram-py[vectors]")
+    folder = tmp_path / "sentence"
+    folder.mkdir()
+    (folder / "model.onnx").write_bytes(_onnx_lookup(table()))
+    tokenizer().save(str(folder / "tokenizer.json"))
+    (folder / "config.json").write_text(json.dumps({"pad_token_id": 0}), encoding="utf-8")
+    told = {"model_max_length": 64, "pad_token": "[PAD]"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(told), encoding="utf-8")
+    (folder / "special_tokens_map.json").write_text(json.dumps({"pad_token": "[PAD]"}), encoding="utf-8")
+    return folder
+
+
+def test_a_fastembed_model_is_loaded_from_its_directory_and_again(sentence_model: Path) -> None:
+    for _ in range(2):
+        tells_logins_from_queues(load_embedder(parse_embedder(f"fastembed:{sentence_model}")))
+
+
+def test_a_model_is_pooled_as_its_own_configuration_says(sentence_model: Path) -> None:
+    (sentence_model / "1_Pooling").mkdir()
+    told = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
+    (sentence_model / "1_Pooling" / "config.json").write_text(json.dumps(told), encoding="utf-8")
+    embedder = load_embedder(parse_embedder(f"fastembed:{sentence_model}"))
+    assert np.allclose(embedder.passages(["login queue"]), embedder.passages(["login"]), atol=1e-5)
+
+
+@pytest.mark.parametrize("damage", ["empty", "broken"])
+def test_a_directory_that_holds_no_onnx_model_is_named(sentence_model: Path, damage: str) -> None:
+    file = sentence_model / "model.onnx"
+    file.write_bytes(b"no model") if damage == "broken" else file.unlink()
+    with pytest.raises(EmbedderFailedError, match="model"):
+        load_embedder(parse_embedder(f"fastembed:{sentence_model}"))
+
+
+# --- neither -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "package"), [("model2vec", "model2vec"), ("fastembed", "fastembed")])
+def test_a_package_that_is_not_installed_is_named_with_how_to_get_it(
+    kind: str, package: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, package, None)
+    with pytest.raises(EmbedderMissingError) as refused:
+        load_embedder(parse_embedder(f"{kind}:{tmp_path}"))
+    assert refused.value.package == package
+    assert "engram-py[vectors]" in refused.value.hint
+
+
+@pytest.mark.parametrize("kind", ["model2vec", "fastembed"])
+def test_a_model_that_is_not_on_this_machine_is_not_fetched_unasked(
+    kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip(kind, reason=f"needs {kind}, which `pip install engram-py[vectors]` adds")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(tmp_path))
+    name = {"model2vec": "engram-tests/nowhere", "fastembed": "BAAI/bge-small-en-v1.5"}[kind]
+    with pytest.raises(EmbedderFailedError) as refused:
+        load_embedder(parse_embedder(f"{kind}:{name}"))
+    assert refused.value.hint == "run `engram embed --now` once: it downloads the model"
+
+
+# --- an ONNX file is a protocol buffer of a few fields -------------------------------------------------------
+
+
+def _onnx_lookup(vectors: Any) -> bytes:
+    """``last_hidden_state = Gather(table, input_ids)`` (the fields' numbers: onnx/onnx.proto)."""
+    weights = _field(1, len(vectors)) + _field(1, vectors.shape[1]) + _field(2, 1) + _text(8, "table")
+    weights += _bytes(9, vectors.tobytes())
+    node = _text(1, "table") + _text(1, "input_ids") + _text(2, "last_hidden_state") + _text(4, "Gather")
+    graph = _bytes(1, node) + _text(2, "lookup") + _bytes(5, weights)
+    graph += _bytes(11, _value("input_ids", 7, ("batch", "tokens")))
+    graph += _bytes(12, _value("last_hidden_state", 1, ("batch", "tokens", vectors.shape[1])))
+    return _field(1, 8) + _bytes(7, graph) + _bytes(8, _text(1, "") + _field(2, 13))
+
+
+def _value(name: str, kind: int, shape: tuple[str | int, ...]) -> bytes:
+    sizes = b"".join(_bytes(1, _field(1, one) if isinstance(one, int) else _text(2, one)) for one in shape)
+    return _text(1, name) + _bytes(2, _bytes(1, _field(1, kind) + _bytes(2, sizes)))
+
+
+def _field(number: int, value: int) -> bytes:
+    return _varint(number << 3) + _varint(value)
+
+
+def _bytes(number: int, value: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(value)) + value
+
+
+def _text(number: int, value: str) -> bytes:
+    return _bytes(number, value.encode())
+
+
+def _varint(value: int) -> bytes:
+    parts = []
+    while value > 127:
+        parts.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*parts, value])

@@ -1,0 +1,493 @@
+"""Vectors beside the memory: computed after the writes, found by meaning, and never in anybody's way."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram_py import Engram
+from engram_py.config import Settings
+from engram_py.errors import EmbedderFailedError
+from engram_py.observations.values import Change
+from engram_py.upkeep.backups import restore
+from engram_py.vectors import table
+from engram_py.vectors.vectors import Vectors
+from tests.embedders import SETTING, TinyEmbedder
+from tests.memory import FakeClock, Opener, draft
+
+LOGIN = "Access tokens last fifteen minutes. The gateway refreshes them without asking the user to log in again."
+QUEUE = "Jobs wait in the queue until a worker takes them. A job that fails three times is set aside for a person."
+
+
+@pytest.fixture
+def tiny() -> TinyEmbedder:
+    return TinyEmbedder()
+
+
+def vectors_of(app: Engram, tiny: TinyEmbedder, *, setting: str = SETTING) -> Vectors:
+    return Vectors(app.store, app.settings.clock, embedder=setting, load=tiny.load)
+
+
+@pytest.fixture
+def vectors(app: Engram, tiny: TinyEmbedder) -> Vectors:
+    return vectors_of(app, tiny)
+
+
+def save(app: Engram, content: str, *, title: str = "Note", **more: Any) -> int:
+    return app.save(draft(content, title=title, **more)).id
+
+
+def found(vectors: Vectors, text: str, **more: Any) -> list[int]:
+    near = vectors.nearest(text, **more)
+    assert near.note is None
+    return [key for key, _ in near.hits]
+
+
+def test_the_nearest_in_meaning_comes_first_whatever_its_words(app: Engram, vectors: Vectors) -> None:
+    queue, login = save(app, QUEUE, title="Work queue"), save(app, LOGIN, title="Tokens")
+    vectors.compute()
+    assert found(vectors, "refreshing the accessed tokenization") == [login, queue]
+    assert found(vectors, "queueing and failing jobs", limit=1) == [queue]
+
+
+def test_how_near_other_observations_are_is_told_when_asked_for(app: Engram, vectors: Vectors) -> None:
+    ids = [save(app, f"{QUEUE} Number {number}.", title=f"Queue {number}") for number in range(5)]
+    login = save(app, LOGIN)
+    vectors.compute()
+    near = vectors.nearest("failing jobs in a queue", limit=2, also=[login, 999])
+    assert login in dict(near.hits)
+    assert len(near.hits) == 3
+    assert near.population == len(ids) + 1
+    assert near.deviation > 0
+
+
+def test_a_search_of_a_project_sees_its_own_rows_and_what_is_shared(open_memory: Opener, tiny: TinyEmbedder) -> None:
+    app = open_memory()
+    own = save(app, LOGIN)
+    other = app.save(draft(LOGIN + " Here too."), project="gadgets").id
+    personal = app.save(draft(LOGIN + " For me.", scope="personal"), project="gadgets").id
+    vectors = vectors_of(app, tiny)
+    vectors.compute()
+    assert set(found(vectors, "tokens", projects=("widgets",))) == {own, personal}
+    assert set(found(vectors, "tokens", projects=("gadgets",))) == {other, personal}
+    assert set(found(vectors, "tokens")) == {own, other, personal}
+    assert found(vectors, "tokens", projects=("nowhere",), scope="project") == []
+
+
+def test_type_and_scope_narrow_what_is_found_and_so_does_whoever_decides_what_is_seen(
+    app: Engram, vectors: Vectors
+) -> None:
+    decision, bug = save(app, LOGIN, type="decision"), save(app, LOGIN + " Broken.", type="bugfix")
+    vectors.compute()
+    assert found(vectors, "tokens", type="bugfix") == [bug]
+    assert found(vectors, "tokens", scope="personal") == []
+    assert found(vectors, "tokens", sees=lambda ids: {decision} & set(ids)) == [decision]
+
+
+def test_a_project_larger_than_what_is_picked_out_is_searched_all_the_same(
+    app: Engram, vectors: Vectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engram_py.vectors.index._PICKED", 3)
+    ids = {save(app, f"{QUEUE} Number {number}.") for number in range(6)}
+    app.save(draft(QUEUE), project="gadgets")
+    vectors.compute()
+    assert set(found(vectors, "queue", projects=("widgets",))) == ids
+
+
+def test_what_few_may_see_is_found_behind_the_first_thousand(
+    app: Engram, vectors: Vectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engram_py.vectors.index.NEAREST", 4)
+    for number in range(30):
+        save(app, f"{LOGIN} Number {number}.", title=f"Tokens {number}")
+    far = save(app, QUEUE, type="rare")
+    vectors.compute()
+    assert found(vectors, "tokens that last", type="rare") == [far]
+
+
+# --- kept true ---------------------------------------------------------------------------------------------
+
+
+def test_a_text_that_changes_is_computed_again_and_one_that_does_not_is_not(
+    app: Engram, vectors: Vectors, tiny: TinyEmbedder
+) -> None:
+    changed, same = save(app, LOGIN), save(app, QUEUE)
+    vectors.compute()
+    tiny.embedded.clear()
+    app.observations.update(changed, Change(content=QUEUE + " Rewritten."))
+    app.observations.pin(same)
+    state = vectors.state()
+    assert (state.done, state.observations) == (1, 2)
+
+    done = vectors.compute()
+
+    assert (done.observations, tiny.embedded) == (1, [f"Note: {QUEUE} Rewritten."])
+    assert found(vectors, "worker takes jobs of the queue")[0] in (changed, same)
+    assert table.count_pending(app.store, 1, same) == 0
+
+
+def test_a_text_that_was_changed_back_is_not_computed_again(app: Engram, vectors: Vectors, tiny: TinyEmbedder) -> None:
+    row = save(app, LOGIN)
+    vectors.compute()
+    tiny.embedded.clear()
+    app.observations.update(row, Change(content=QUEUE))
+    app.observations.update(row, Change(content=LOGIN))
+    assert vectors.compute().observations == 0
+    assert tiny.embedded == []
+    assert vectors.state().done == 1
+
+
+def test_a_text_that_changes_while_it_is_computed_is_computed_once_more(
+    app: Engram, vectors: Vectors, tiny: TinyEmbedder
+) -> None:
+    row = save(app, LOGIN)
+    changed: list[str] = []
+
+    def change(text: str) -> None:
+        if LOGIN in text and not changed:
+            changed.append(text)
+            app.observations.update(row, Change(content=QUEUE))
+
+    tiny.refuses = change
+    vectors.compute()
+    assert tiny.embedded[-1] == f"Note: {QUEUE}"
+    assert vectors.state().done == 1
+
+
+def test_a_deleted_observation_is_not_found_and_comes_back_with_its_vector(app: Engram, vectors: Vectors) -> None:
+    row, other = save(app, LOGIN), save(app, QUEUE)
+    vectors.compute()
+    app.observations.delete(row)
+    assert found(vectors, "tokens") == [other]
+    with app.store.transaction():
+        app.store.update("observations", {"id": row}, {"deleted_at": None})
+    assert found(vectors, "tokens that last")[0] == row
+
+
+def test_an_observation_that_was_deleted_before_its_vector_was_computed_gets_one_when_it_comes_back(
+    app: Engram, vectors: Vectors, tiny: TinyEmbedder
+) -> None:
+    row, _ = save(app, LOGIN), save(app, QUEUE)
+    app.observations.delete(row)
+    vectors.compute()
+    assert [text for text in tiny.embedded if LOGIN in text] == []
+    with app.store.transaction():
+        app.store.update("observations", {"id": row}, {"deleted_at": None})
+    vectors.compute()
+    assert found(vectors, "tokens that last")[0] == row
+
+
+def test_a_hard_delete_destroys_the_vector_too(app: Engram, vectors: Vectors) -> None:
+    row, other = save(app, LOGIN), save(app, QUEUE)
+    vectors.compute()
+    assert found(vectors, "tokens that last")[0] == row
+    app.observations.delete(row, hard=True)
+    assert app.store.value("select count(*) from observation_vectors where observation_id = :id", id=row) == 0
+    assert found(vectors, "tokens that last") == [other]
+
+
+def test_an_export_holds_no_vector(app: Engram, vectors: Vectors, tmp_path: Path) -> None:
+    save(app, LOGIN)
+    before = app.transfer.export(tmp_path / "before.json").bytes
+    vectors.compute()
+    after = app.transfer.export(tmp_path / "after.json").bytes
+    assert after == before
+    queued = {row[0] for row in app.store.rows("select distinct entity from sync_mutations")}
+    assert queued == {"observation", "session", "project"}
+
+
+def test_another_model_under_the_same_name_has_its_vectors_computed_anew(
+    app: Engram, vectors: Vectors, tiny: TinyEmbedder, clock: FakeClock
+) -> None:
+    ids = [save(app, LOGIN), save(app, QUEUE)]
+    vectors.compute()
+    for other in (TinyEmbedder(seed=7), TinyEmbedder(dimension=40)):
+        again = vectors_of(app, other)
+        near = again.nearest("tokens")
+        assert near.note == (
+            f"vectors were left out: {SETTING}: it answers otherwise than when the vectors were computed; "
+            "run `engram embed --now`"
+        )
+        assert again.compute().observations == len(ids)
+        assert set(found(again, "tokens that last")) == set(ids)
+        assert again.state().dimension == other.dimension
+        assert again.state().others == ()
+
+
+def test_two_settings_share_a_file_and_what_no_setting_used_for_a_week_is_deleted(
+    app: Engram, tiny: TinyEmbedder, clock: FakeClock
+) -> None:
+    row = save(app, LOGIN)
+    first = vectors_of(app, tiny, setting="openai:http://127.0.0.1:1/v1#first")
+    second = vectors_of(app, TinyEmbedder(dimension=40), setting="openai:http://127.0.0.1:1/v1#second")
+    first.compute()
+    second.compute()
+    assert found(first, "tokens") == found(second, "tokens") == [row]
+    assert second.state().others == ("openai:http://127.0.0.1:1/v1#first",)
+
+    clock.advance(days=8)
+    save(app, QUEUE)
+    vectors_of(app, TinyEmbedder(dimension=40), setting="openai:http://127.0.0.1:1/v1#second").compute()
+
+    assert second.state().others == ()
+    sizes = app.store.rows("select distinct length(vectors) from observation_vectors")
+    assert [row[0] for row in sizes] == [40]
+
+
+def test_vectors_can_be_deleted_and_computed_again(app: Engram, vectors: Vectors) -> None:
+    row = save(app, LOGIN)
+    vectors.compute()
+    assert vectors.clear().observations == 1
+    assert vectors.state().bytes == 0
+    assert "nothing was computed yet" in (vectors.nearest("tokens").note or "")
+    vectors.compute()
+    assert found(vectors, "tokens") == [row]
+
+
+def test_a_file_that_was_replaced_is_read_anew(
+    app: Engram, vectors: Vectors, tmp_path: Path, data_dir: Path, clock: FakeClock
+) -> None:
+    kept = save(app, LOGIN)
+    vectors.compute()
+    copy = app.backups.create(tmp_path / "copy.db").path
+    save(app, QUEUE)
+    vectors.compute()
+    assert len(found(vectors, "tokens")) == 2
+    restore(data_dir, Path(copy), clock=clock)
+    assert found(vectors, "tokens") == [kept]
+    assert vectors.nearest("tokens").population == 1
+
+
+# --- failing -----------------------------------------------------------------------------------------------
+
+
+def down(text: str) -> EmbedderFailedError:
+    return EmbedderFailedError(SETTING, "connection refused", hint="is it running?")
+
+
+def test_a_model_that_fails_breaks_neither_a_save_nor_a_search_and_the_note_says_why(
+    app: Engram, vectors: Vectors, tiny: TinyEmbedder
+) -> None:
+    save(app, LOGIN)
+    vectors.compute()
+    tiny.refuses = down
+    save(app, QUEUE)
+    near = vectors.nearest("tokens")
+    assert near.hits == ()
+    assert near.note == f"vectors were left out: {SETTING}: connection refused; is it running?"
+    with pytest.raises(EmbedderFailedError):
+        vectors.compute()
+    tiny.refuses = lambda text: None
+    assert vectors.compute().observations == 1
+
+
+def test_after_a_failure_searches_do_without_for_a_while_instead_of_waiting_each(
+    app: Engram, vectors: Vectors, tiny: TinyEmbedder
+) -> None:
+    save(app, LOGIN)
+    vectors.compute()
+    asked: list[str] = []
+
+    def fail(text: str) -> EmbedderFailedError:
+        asked.append(text)
+        return down(text)
+
+    tiny.refuses = fail
+    assert [vectors.nearest(f"question {number}").note is None for number in range(5)] == [False] * 5
+    assert asked == ["question 0"]
+
+
+def test_one_text_that_the_model_refuses_holds_up_no_other(app: Engram, vectors: Vectors, tiny: TinyEmbedder) -> None:
+    good, bad, last = save(app, LOGIN), save(app, "POISON for the tokenizer."), save(app, QUEUE)
+    tiny.refuses = lambda text: down(text) if "POISON" in text else None
+    assert vectors.compute().observations == 3
+    assert set(found(vectors, "anything at all")) == {good, last}
+    tiny.refuses = lambda text: None
+    assert vectors.compute().observations == 1
+    assert set(found(vectors, "anything at all")) == {good, bad, last}
+
+
+def test_a_vector_of_nothing_is_kept_as_none(app: Engram, vectors: Vectors) -> None:
+    row = save(app, LOGIN)
+    vectors.compute()
+    with app.store.transaction():
+        app.store.execute("update observation_vectors set vectors = x''")
+    fresh = vectors_of(app, TinyEmbedder())
+    assert found(fresh, "tokens") == []
+    assert fresh.compute().observations == 1
+    assert found(fresh, "tokens") == [row]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "\0", "\ud800\udfff tokens", "?" * 1_000_000, "\u202etokens", "🙂" * 5_000, "the"]
+)
+def test_any_question_is_answered_or_left_alone(app: Engram, vectors: Vectors, text: str) -> None:
+    save(app, LOGIN)
+    vectors.compute()
+    assert vectors.nearest(text).note is None
+
+
+def test_without_an_embedder_nothing_is_done_and_nothing_imported(app: Engram) -> None:
+    save(app, LOGIN)
+    off = Vectors(app.store, app.settings.clock)
+    off.start()
+    assert not off.enabled
+    assert off.nearest("tokens") == off.nearest("")
+    assert off.nearest("tokens").hits == ()
+    with pytest.raises(EmbedderFailedError, match="none is set"):
+        off.compute()
+    assert app.store.value("select count(*) from embedders") == 0
+
+
+# --- trust -------------------------------------------------------------------------------------------------
+
+
+def texts(count: int) -> Iterator[str]:
+    """Two sentences each that share their words with each other and with no other text."""
+    for number in range(count):
+        word = f"{chr(97 + number % 26) * 3}{number:03d}{chr(110 - number % 13) * 4}"
+        yield f"The {word} {word} module keeps its state in {word}. Restart {word} when {word} has grown old."
+
+
+def test_how_far_a_model_is_trusted_is_measured_on_each_project_by_itself(
+    app: Engram, vectors: Vectors, tiny: TinyEmbedder
+) -> None:
+    for text in texts(40):
+        save(app, text)
+    vectors.compute()
+    trusts = {(one.project, one.script): one for one in vectors.state().trust}
+    assert set(trusts) == {("", ""), ("", "latin"), ("widgets", ""), ("widgets", "latin")}
+    assert trusts["widgets", "latin"].trust > 0.8
+    assert vectors.nearest("The module restarts", projects=("widgets",)).trust == trusts["widgets", "latin"].trust
+    assert vectors.nearest("Модуль", projects=("widgets",)).trust == trusts["widgets", ""].trust
+
+
+def test_a_model_that_knows_nothing_of_the_texts_is_trusted_little(app: Engram) -> None:
+    class Blind(TinyEmbedder):
+        """Sees only how a text begins, as a model does with a language it was never shown."""
+
+        def passages(self, texts: Any) -> Any:
+            return super().passages([text[:9][::-1] + str(len(text) % 5) for text in texts])
+
+    for text in texts(40):
+        save(app, text)
+    vectors = vectors_of(app, Blind())
+    vectors.compute()
+    assert vectors.nearest("The module restarts", projects=("widgets",)).trust < 0.35
+
+
+def test_trust_is_measured_again_when_a_project_has_doubled(app: Engram, vectors: Vectors, tiny: TinyEmbedder) -> None:
+    def measured() -> int:
+        return int(app.store.value("select rows from vector_trust where project = '' and script = ''"))
+
+    for number, text in enumerate(texts(70), start=1):
+        save(app, text)
+        if number in (40, 60, 70):
+            vectors.compute()
+            assert measured() == 40
+    for text in texts(90):
+        save(app, "More. " + text)
+    vectors.compute()
+    assert measured() > 80
+
+
+# --- in the background --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def opened(data_dir: Path, folder: Path) -> Iterator[Engram]:
+    with ExitStack() as stack:
+        yield stack.enter_context(Engram(settings=Settings(data_dir), directory=folder))
+
+
+def test_a_server_computes_after_each_write_its_own_and_that_of_others(opened: Engram, tiny: TinyEmbedder) -> None:
+    vectors = vectors_of(opened, tiny)
+    vectors.start()
+    try:
+        first = save(opened, LOGIN)
+        _until(lambda: vectors.state().done == 1)
+        assert found(vectors, "tokens") == [first]
+        second = save(opened, QUEUE)
+        _until(lambda: vectors.state().done == 2)
+        assert set(found(vectors, "queue")) == {first, second}
+    finally:
+        vectors.close()
+    vectors.close()
+
+
+def test_a_server_whose_model_fails_tries_again_and_saves_meanwhile(
+    opened: Engram, tiny: TinyEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engram_py.vectors.worker._FIRST_REST_SECONDS", 0.01)
+    tiny.refuses = down
+    vectors = vectors_of(opened, tiny)
+    vectors.start()
+    try:
+        save(opened, LOGIN)
+        assert vectors.state().done == 0
+        tiny.refuses = lambda text: None
+        _until(lambda: vectors.state().done == 1)
+    finally:
+        vectors.close()
+
+
+def test_a_save_does_not_wait_for_a_model_that_is_at_work(opened: Engram, tiny: TinyEmbedder) -> None:
+    at_work, released = threading.Event(), threading.Event()
+
+    def hold(text: str) -> None:
+        if LOGIN in text:
+            at_work.set()
+            assert released.wait(60)
+
+    tiny.refuses = hold
+    vectors = vectors_of(opened, tiny)
+    vectors.start()
+    try:
+        save(opened, LOGIN)
+        assert at_work.wait(60)
+        assert save(opened, QUEUE)
+        assert opened.search("queue worker").results[0].snippet == QUEUE
+        assert vectors.nearest("queue").hits == ()
+    finally:
+        released.set()
+        vectors.close()
+
+
+def hold_lease(app: Engram, until: str) -> None:
+    """As another process would."""
+    with app.store.transaction():
+        app.store.execute("update embedders set lease_owner = 'another', lease_until = :until", until=until)
+
+
+def test_while_one_process_computes_another_leaves_it_to_that(app: Engram, vectors: Vectors, clock: FakeClock) -> None:
+    save(app, LOGIN)
+    vectors.compute()
+    save(app, QUEUE)
+    hold_lease(app, "2026-03-01T10:03:00.000Z")
+    done = vectors.compute()
+    assert done.observations == 0
+    assert done.warnings == ("another process computes vectors of this memory just now",)
+    clock.advance(minutes=4)
+    assert vectors.compute().observations == 1
+
+
+def test_a_lease_that_a_clock_gave_which_was_set_back_since_counts_for_nothing(
+    app: Engram, vectors: Vectors, clock: FakeClock
+) -> None:
+    save(app, LOGIN)
+    vectors.compute()
+    save(app, QUEUE)
+    hold_lease(app, "2031-03-01T10:03:00.000Z")
+    assert vectors.compute().observations == 1
+
+
+def _until(condition: Any) -> None:
+    """Look again whenever the machine has had a moment; the test's own time limit ends it."""
+    moment = threading.Event()
+    while not condition():
+        moment.wait(0.01)
