@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from engram_py.context.session_memory import SessionMemory
     from engram_py.observations.observations import Observations
     from engram_py.observations.usage import Usage
-    from engram_py.observations.values import Detail, Draft, Results, Saved
+    from engram_py.observations.values import Detail, Draft, Saved
     from engram_py.recall.evaluation import Evaluations
     from engram_py.recall.search import Search
     from engram_py.recall.search_log import Trail
+    from engram_py.recall.values import Results
     from engram_py.sessions.prompts import Episodes, Prompts
     from engram_py.sessions.sessions import SessionMode, Sessions
     from engram_py.sessions.spool import Spool

@@ -138,18 +138,19 @@ def read_added(root: Path, head: str, paths: Sequence[str], patience: Patience) 
 
 
 def _parsed(out: bytes) -> Iterator[Commit]:
-    commit: Commit | None = None
-    lines = iter(out.split(b"\n"))
+    # The lines of a diff begin with a sign or a space, so a line that begins with \x01 is a commit's.
+    for block in re.split(rb"(?:\A|\n)\x01", out)[1:]:
+        first, *rest = block.split(b"\n")
+        commit = _commit(first)
+        _read_changes(commit, iter(rest))
+        yield commit
+
+
+def _read_changes(commit: Commit, lines: Iterator[bytes]) -> None:
     old_name, blobs, changes = b"", list[str](), dict[str, Change]()
     current: Change | None = None
     for line in lines:
-        if line.startswith(b"\x01"):
-            if commit is not None:
-                yield commit
-            commit, changes, current = _commit(line), {}, None
-        elif commit is None:
-            continue
-        elif line.startswith(b":"):
+        if line.startswith(b":"):
             change = _change(line)
             commit.changes.append(change)
             changes[change.path] = change
@@ -165,12 +166,10 @@ def _parsed(out: bytes) -> Iterator[Commit]:
             current = changes.get(_unquoted(name.removesuffix(b"\t"))[2:])
         elif current is not None and (hunk := _HUNK.match(line)):
             current.hunks.append(_hunk(lines, *(int(size) if size else 1 for size in hunk.groups())))
-    if commit is not None:
-        yield commit
 
 
 def _commit(line: bytes) -> Commit:
-    ids, _, author = line[1:].partition(b"\0")
+    ids, _, author = line.partition(b"\0")
     own, *parents = ids.decode("ascii", "replace").split()
     name = "".join(char for char in author.decode("utf-8", "replace") if char.isprintable())
     return Commit(own, tuple(parents), name[:_AUTHOR_CHARS].strip() or "somebody")

@@ -15,7 +15,7 @@ from engram_py.doors import call
 from engram_py.errors import EmptyQueryError
 from engram_py.observations import table as observation_table
 from engram_py.observations.usage import Usage
-from engram_py.observations.values import Hit, Observation
+from engram_py.observations.values import Observation
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import match_any, parse_query
 from engram_py.recall.score.diversity import NEAR, jaccard, mmr, shingles
@@ -24,6 +24,7 @@ from engram_py.recall.score.threshold import UNASKED_FLOOR
 from engram_py.recall.score.topics import share_held
 from engram_py.recall.search import Search
 from engram_py.recall.search_log import Trail
+from engram_py.recall.values import Hit
 from engram_py.recall.visibility import Findings, Vetting
 from engram_py.sessions import table as session_table
 from engram_py.sessions.summary_steps import gist, open_steps

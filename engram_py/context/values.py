@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Literal, get_args
 
-from engram_py.anchors.values import AnchorState
 from engram_py.observations.values import Observation
+from engram_py.recall.values import Remarks
 from engram_py.sessions.values import Prompt, SessionLine
 
 Mode = Literal["session", "query", "cascade", "full"]
@@ -27,24 +27,6 @@ class Section:
     items: tuple[Item, ...] = ()
     note: str = ""
     lines: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Remarks:
-    """What a reader must be told of single items, by their ids: of observations, and of sessions.
-
-    ``excerpts`` are the pieces of an observation's content to show, the beginning where there is none; ``gists``
-    what a session's summary says besides its next steps, ``saved`` what one without a summary saved last.
-    """
-
-    superseded: dict[int, str] = field(default_factory=dict)
-    branches: dict[int, str] = field(default_factory=dict)
-    files: dict[int, tuple[AnchorState, ...]] = field(default_factory=dict)
-    excerpts: dict[int, str] = field(default_factory=dict)
-    summaries: dict[str, int] = field(default_factory=dict)
-    gists: dict[str, str] = field(default_factory=dict)
-    next_steps: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    saved: dict[str, tuple[Observation, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,30 +78,3 @@ class Context:
     @property
     def superseded(self) -> dict[int, str]:
         return self.remarks.superseded
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """Counts of live rows; ``projects`` the most recently active first; ``syncs``: whether anything syncs with it."""
-
-    total_sessions: int
-    total_observations: int
-    total_prompts: int
-    total_relations: int
-    deleted_observations: int
-    versions: int
-    queued_mutations: int
-    database_bytes: int
-    database_path: str
-    types: dict[str, int]
-    projects: tuple[str, ...]
-    syncs: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A topic key for a text, and the observation that holds it already, if one does."""
-
-    topic_key: str
-    existing_id: int | None
-    existing_title: str | None

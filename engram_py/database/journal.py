@@ -7,8 +7,8 @@ from datetime import datetime
 
 from engram_py.clock import just_after, new_device_id, next_stamp
 from engram_py.database import journal_table as journal
+from engram_py.database.journal_table import NATURAL
 from engram_py.database.store import Store
-from engram_py.sync.naming import NATURAL
 from engram_py.times import Clock, to_text
 
 _CLOCK, _DEVICE = "clock", "device_id"

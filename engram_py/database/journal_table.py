@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from engram_py.database.store import Store
-from engram_py.sync.replica.table import TABLES
+
+# Where each kind lives, and the column that is the same on every machine.
+TABLES = {
+    "session": ("sessions", "id"),
+    "observation": ("observations", "sync_id"),
+    "prompt": ("user_prompts", "sync_id"),
+    "relation": ("memory_relations", "sync_id"),
+    "project": ("projects", "name"),
+    "alias": ("project_aliases", "alias"),
+}
+# Kinds whose keys people choose: one that was deleted can be made again under its name.
+NATURAL = frozenset({"session", "project", "alias"})
 
 
 def get_meta(store: Store, key: str) -> str | None:

@@ -12,13 +12,13 @@ from engram_py.anchors import table as anchor_table
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import InvalidArgumentError, UnknownProjectError
+from engram_py.interchange.results import Exported
 from engram_py.observations.table import projects_json
 from engram_py.projects import table as project_table
 from engram_py.projects.names import similar_projects
 from engram_py.projects.projects import Projects
 from engram_py.sessions.table import MADE_UP
 from engram_py.times import to_engram
-from engram_py.upkeep.values import Exported
 
 ExportVersion = Literal["0.1.0", "0.2.0"]
 

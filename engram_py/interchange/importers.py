@@ -11,13 +11,13 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import EngramError, InvalidArgumentError, InvalidProjectError, InvalidSourceError
 from engram_py.interchange.import_ledger import session_key, without_nul
+from engram_py.interchange.results import Imported
 from engram_py.observations import table
 from engram_py.observations.validation import clean_content
 from engram_py.projects.identities import Identities
 from engram_py.projects.names import normalize_project
 from engram_py.sessions import table as session_table
 from engram_py.text.normalize import content_hash
-from engram_py.upkeep.values import Imported
 
 if TYPE_CHECKING:
     from engram_py.interchange.sources.draft import Source

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.upkeep.values import Imported
+from engram_py.interchange.results import Imported
 
 Progress = Callable[[int, int], None]
 

@@ -10,7 +10,8 @@ from engram_py.context.values import Context, Item, Section
 from engram_py.doors import call
 from engram_py.interfaces.amounts import amount
 from engram_py.interfaces.wording_anchors import phrase
-from engram_py.observations.values import Observation, counted
+from engram_py.observations.values import Observation
+from engram_py.recall.values import counted
 from engram_py.sessions.values import Prompt, SessionLine
 from engram_py.times import ago, parse_time
 

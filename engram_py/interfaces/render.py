@@ -12,7 +12,8 @@ from engram_py.doors import call
 from engram_py.errors import EngramError
 from engram_py.interfaces import wording, wording_search
 from engram_py.observations.listing import Listing
-from engram_py.observations.values import Detail, Results, Saved
+from engram_py.observations.values import Detail, Saved
+from engram_py.recall.values import Results
 
 # Kinds that most answers are not, so that a search does not import them.
 _RARE = ("engram_py.context.values", "engram_py.upkeep.values", "engram_py.observations.relation_values")

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from engram_py.upkeep.values import Backup, Check, Counts, Exported, Imported, Report, Restored
+from engram_py.interchange.results import Counts, Exported, Imported
+from engram_py.upkeep.values import Backup, Check, Report, Restored
 
 _MOST_REASONS = 5
 

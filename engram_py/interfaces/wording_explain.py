@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engram_py.interfaces.wording_search import counted_in_order, nothing, still
-from engram_py.observations.values import Results
-from engram_py.recall.explain import Explain, Numbers
+from engram_py.recall.values import Explain, Numbers, Results
 
 _TITLE_CHARS, _WHY_CHARS, _WORD_CHARS = 60, 160, 40
 _FIGURES = ("score", "own words", "lent", "close", "beyond", "session", "covers", "found", "rows", "idf")

@@ -9,8 +9,7 @@ from datetime import datetime
 
 from engram_py.doors import call
 from engram_py.interfaces.wording import age, notes, relation
-from engram_py.observations.values import HIT_LINE_CHARS, Hit, Results, counted
-from engram_py.recall.explain import NO_WORD, Silence
+from engram_py.recall.values import HIT_LINE_CHARS, NO_WORD, Hit, Results, Silence, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40
 _MOST_NAMED = 8

@@ -66,3 +66,30 @@ class Blocked:
     id: str
     reason: str
     owned_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts of live rows; ``projects`` the most recently active first; ``syncs``: whether anything syncs with it."""
+
+    total_sessions: int
+    total_observations: int
+    total_prompts: int
+    total_relations: int
+    deleted_observations: int
+    versions: int
+    queued_mutations: int
+    database_bytes: int
+    database_path: str
+    types: dict[str, int]
+    projects: tuple[str, ...]
+    syncs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A topic key for a text, and the observation that holds it already, if one does."""
+
+    topic_key: str
+    existing_id: int | None
+    existing_title: str | None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from engram_py.anchors.anchors import Anchors
 from engram_py.database.erasing import erase
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
@@ -35,13 +34,14 @@ from engram_py.observations.values import (
     Undeleted,
     Updated,
 )
-from engram_py.sessions.sessions import Sessions
 from engram_py.text.derived_terms import derived_terms
 from engram_py.text.normalize import check_text, content_hash
 from engram_py.times import add_months, to_text
 
 if TYPE_CHECKING:
+    from engram_py.anchors.anchors import Anchors
     from engram_py.anchors.record import Observed
+    from engram_py.sessions.sessions import Sessions
 
 _CHANGEABLE = "title, content, find and replace, type, scope, topic_key"
 _EDITED = ("title", "content", "type", "scope", "topic_key")

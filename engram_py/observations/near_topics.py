@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from engram_py.recall.score.proximity import folded
+from engram_py.text.normalize import folded
 from engram_py.text.stopwords import STOP_WORDS
 
 # What a key belongs to that nobody chose: a session, an entity, the profile.

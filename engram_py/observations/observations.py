@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engram_py.anchors.anchors import Anchors
+from typing import TYPE_CHECKING
+
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.observations.bulk import Bulk
@@ -12,9 +13,12 @@ from engram_py.observations.undo import Undoing
 from engram_py.observations.usage import Usage
 from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import Projects
-from engram_py.recall.related import Candidates
-from engram_py.recall.search_log import Trail
-from engram_py.sessions.sessions import Sessions
+
+if TYPE_CHECKING:
+    from engram_py.anchors.anchors import Anchors
+    from engram_py.recall.related import Candidates
+    from engram_py.recall.search_log import Trail
+    from engram_py.sessions.sessions import Sessions
 
 
 class Observations(Saving, Reading, Bulk, Undoing):

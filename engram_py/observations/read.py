@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engram_py.anchors.anchors import Anchors
+from typing import TYPE_CHECKING
+
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.observations import table
@@ -12,8 +13,11 @@ from engram_py.observations.lookup import MAX_ID, live_observation, relation_not
 from engram_py.observations.usage import Usage
 from engram_py.observations.values import Detail, ReviewLine, Timeline
 from engram_py.projects.projects import Projects
-from engram_py.recall.search_log import Trail
 from engram_py.sessions import table as session_table
+
+if TYPE_CHECKING:
+    from engram_py.anchors.anchors import Anchors
+    from engram_py.recall.search_log import Trail
 
 HISTORY_PAGE = 50
 TIMELINE_MOST = 50

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 VERBS = ("related", "compatible", "scoped", "conflicts_with", "supersedes", "not_conflict")
@@ -38,3 +39,9 @@ class Judged:
     source_title: str
     target_observation: int | None
     target_title: str
+
+
+def pair_id(one: str, other: str) -> str:
+    """``rel-`` and 16 hex digits made of both ends: two machines that relate the same pair make the same row."""
+    joined = "\n".join(sorted((one, other)))
+    return "rel-" + hashlib.sha256(joined.encode()).hexdigest()[:16]

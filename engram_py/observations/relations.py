@@ -13,11 +13,10 @@ from engram_py.observations import relations_table as table
 from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import clamp
 from engram_py.observations.lookup import MAX_ID, live_observation
-from engram_py.observations.relation_values import VERBS, Judged, Relation
+from engram_py.observations.relation_values import VERBS, Judged, Relation, pair_id
 from engram_py.observations.table import projects_json
 from engram_py.observations.validation import clean_session_id
 from engram_py.projects.projects import Projects
-from engram_py.recall.related import pair_id
 from engram_py.text.normalize import check_text
 
 REASONING_LIMIT_CHARS = 200

@@ -7,13 +7,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from engram_py.anchors.anchors import Anchors
-from engram_py.context.values import Suggestion
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
 from engram_py.errors import OperationConflictError, TextTooLongError
 from engram_py.observations import table
+from engram_py.observations.browse_values import Suggestion
 from engram_py.observations.topic_keys import near_topic
 from engram_py.observations.topic_suggestions import suggest_topic_key
 from engram_py.observations.validation import NAME_LIMIT_CHARS, Prepared, prepare
@@ -31,11 +31,14 @@ from engram_py.observations.values import (
 from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import Projects
 from engram_py.projects.values import Place
-from engram_py.recall.related import Candidates
-from engram_py.sessions.sessions import Sessions
 from engram_py.text.derived_terms import derived_terms
 from engram_py.text.normalize import check_text
 from engram_py.times import add_months, to_text
+
+if TYPE_CHECKING:
+    from engram_py.anchors.anchors import Anchors
+    from engram_py.recall.related import Candidates
+    from engram_py.sessions.sessions import Sessions
 
 _OPERATION_DAYS = 30
 

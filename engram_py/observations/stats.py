@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from engram_py.context.values import Stats, Suggestion
 from engram_py.database import journal_table
 from engram_py.database.store import Store
+from engram_py.observations.browse_values import Stats, Suggestion
 from engram_py.observations.lookup import same_title
 from engram_py.observations.topic_keys import near_topic
 from engram_py.observations.topic_suggestions import suggest_topic_key

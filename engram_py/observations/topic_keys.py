@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from engram_py.context.values import Suggestion
 from engram_py.database.store import Store
 from engram_py.observations import table
+from engram_py.observations.browse_values import Suggestion
 from engram_py.observations.near_topics import beginnings, nearest
 from engram_py.observations.topic_suggestions import FAMILY_OF_TYPE
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from engram_py.observations.topic_suggestions import FAMILY_OF_TYPE
 from engram_py.observations.values import TYPES
-from engram_py.recall.query.spelling import distance
+from engram_py.text.spelling import distance
 
 # What is longer is no word, and comparing a megabyte letter by letter takes seconds.
 _TYPE_CHARS = 40

@@ -10,7 +10,6 @@ from engram_py.times import parse_time
 
 if TYPE_CHECKING:
     from engram_py.anchors.values import AnchorState
-    from engram_py.recall.explain import Explain, Silence
 
 Scope = Literal["project", "personal", "global"]
 Origin = Literal["user", "agent", "derived", "import"]
@@ -28,8 +27,8 @@ TYPES = (  # suggested, not enforced: `type` is free text
 REVIEW_MONTHS = {"decision": 6, "policy": 12, "preference": 3}
 
 CONTENT_LIMIT_BYTES, TITLE_LIMIT_CHARS = 50_000, 1_000
-HIT_LINE_CHARS = 100  # of the text of a hit, in a list of them
 DEDUPE_WINDOW_MINUTES = 15
+MOST_COUNTED = 1_000  # "more than a thousand" is all a reader needs to know; counting a million takes long
 
 
 class Row(Protocol):
@@ -270,63 +269,6 @@ class Reviewed:
     id: int
     title: str
     review_after: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """Enough of an observation to choose by. ``score`` is 0..1 within one answer, best first; ``coverage`` the share of
-    the query it holds. ``branch`` is set when it was made where HEAD does not lead; ``like`` is a better hit that says
-    the same. ``place`` is where a short line of the snippet begins, ``goal`` what a session was for."""
-
-    id: int
-    sync_id: str
-    title: str
-    type: str
-    project: str
-    scope: Scope
-    topic_key: str | None
-    score: float
-    snippet: str
-    truncated: bool
-    pinned: bool
-    state: str
-    review_after: str | None
-    created_at: str
-    updated_at: str
-    relations: tuple[RelationNote, ...] = ()
-    lifecycle: str = "active"
-    coverage: float = 1.0
-    anchors: tuple[AnchorState, ...] = ()
-    branch: str = ""
-    like: int | None = None
-    place: int = 0
-    goal: str = ""
-
-
-MOST_COUNTED = 1_000  # "more than a thousand" is all a reader needs to know; counting a million takes long
-
-
-def counted(memories: int) -> str:
-    """How many there are, in words, as far as they were counted."""
-    said = f"more than {MOST_COUNTED:,}" if memories > MOST_COUNTED else f"{memories}"
-    return f"{said} {'memory' if memories == 1 else 'memories'}"
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them; ``silence``
-    says why there is nothing; no memory has the ``unknown`` words. ``memories``: how many observations can be seen from
-    there, counted little further than MOST_COUNTED."""
-
-    query: str
-    results: tuple[Hit, ...]
-    rung: str
-    projects: tuple[str, ...] | None
-    memories: int
-    warnings: tuple[str, ...] = ()
-    explain: Explain | None = None
-    silence: Silence | None = None
-    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,21 @@ from engram_py.database.store import Store
 from engram_py.observations import table
 from engram_py.observations.values import Observation
 from engram_py.recall.compounds import in_one, in_two
-from engram_py.recall.explain import Rung, WordNote
 from engram_py.recall.file_names import apart, weigh_files
 from engram_py.recall.index import mentions
 from engram_py.recall.plan import hold_to, weigh, weigh_dates
 from engram_py.recall.query.parse import Query
-from engram_py.recall.query.spelling import slips_allowed
 from engram_py.recall.scope_filter import Sight
 from engram_py.recall.score.passages import as_a_row
 from engram_py.recall.score.proximity import label, length, lens, read, shortness
 from engram_py.recall.score.relevance import WHOLE, Neighbours, Scored, Term, lend, settle
 from engram_py.recall.score.threshold import FLOOR, MOST_ELSEWHERE, Verdict, judge
 from engram_py.recall.substitutes import called_otherwise, misspelt
+from engram_py.recall.values import Rung, WordNote
 from engram_py.recall.visible_rows import InSight
 from engram_py.recall.word_scores import MEASURED_ROWS, LookedUp, look_up
 from engram_py.text.irregular_forms import stand_ins
+from engram_py.text.spelling import slips_allowed
 
 # The best by their own words, whose neighbours are looked at; and of all of these, whose text is read. Recall at 5 on
 # LoCoMo turns: heads 50 .700, 60 .708, 120 .704; read 20 .699, 32 .710, 40 .709. Where half of the sessions are one

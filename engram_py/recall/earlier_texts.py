@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.database.store import Store
-from engram_py.recall.explain import Earlier
 from engram_py.recall.index import older_texts
-from engram_py.recall.score.proximity import folded
+from engram_py.recall.values import Earlier
+from engram_py.text.normalize import folded
 from engram_py.text.segments import is_unspaced, segments
 
 _MOST_WORDS = 4

@@ -12,7 +12,7 @@ from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidInput
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.usage import Usage
 from engram_py.observations.validation import clean_line, intake_notes
-from engram_py.observations.values import Hit, Observation
+from engram_py.observations.values import Observation
 from engram_py.projects.projects import Projects
 from engram_py.projects.values import Place
 from engram_py.recall import evaluation_table as table
@@ -32,6 +32,7 @@ from engram_py.recall.measures import first_rank, hit_at, mean, ndcg_at, recipro
 from engram_py.recall.query.parse import parse_query
 from engram_py.recall.search import Search
 from engram_py.recall.search_log import Trail, fold
+from engram_py.recall.values import Hit
 from engram_py.upkeep.reindex import index_version, reindex_notes
 
 QUESTION_LIMIT_CHARS = 1_000

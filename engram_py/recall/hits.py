@@ -11,13 +11,13 @@ from engram_py.database.store import Store
 from engram_py.ledger import citations_table as citations
 from engram_py.observations import table
 from engram_py.observations.lookup import relation_notes
-from engram_py.observations.values import Hit, Observation, RelationNote
-from engram_py.recall.explain import Numbers
+from engram_py.observations.values import Observation, RelationNote
 from engram_py.recall.preview import preview
 from engram_py.recall.score.diversity import alike, shingles
 from engram_py.recall.score.proximity import lens
 from engram_py.recall.score.rank import Standing, factors
 from engram_py.recall.score.relevance import Scored, Term
+from engram_py.recall.values import Hit, Numbers
 from engram_py.sessions.summary_steps import goal
 from engram_py.sessions.values import SUMMARY_TITLE
 

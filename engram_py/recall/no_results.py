@@ -11,7 +11,6 @@ from engram_py.observations import table
 from engram_py.observations.lookup import handles
 from engram_py.recall.candidates import Found, retrieve
 from engram_py.recall.earlier_texts import said_earlier
-from engram_py.recall.explain import NO_WORD, Silence
 from engram_py.recall.hits import goal_of
 from engram_py.recall.index import table as index
 from engram_py.recall.plan import MOST_WORDS_ASKED
@@ -31,6 +30,7 @@ from engram_py.recall.score.threshold import (
     weights,
 )
 from engram_py.recall.score.topics import shares_a_word
+from engram_py.recall.values import NO_WORD, Silence
 from engram_py.text.prompt_text import plain
 from engram_py.text.segments import segments
 from engram_py.text.stopwords import FOREIGN, is_foreign

@@ -7,9 +7,10 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engram_py.observations.values import HIT_LINE_CHARS
-from engram_py.recall.score.proximity import READ_CHARS, Lens, folded
+from engram_py.recall.score.proximity import READ_CHARS, Lens
 from engram_py.recall.score.relevance import Term
+from engram_py.recall.values import HIT_LINE_CHARS
+from engram_py.text.normalize import folded
 
 PREVIEW_CHARS = 300
 # A word counts less the further it is behind the place where the line begins, and nothing from here on.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import sqlite3
 from collections import Counter
@@ -13,6 +12,7 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import StoreError
 from engram_py.observations import relations_table as relations
+from engram_py.observations.relation_values import pair_id
 from engram_py.observations.values import Candidate, Observation
 from engram_py.recall.index import mentions, word_counts
 from engram_py.recall.index import table as search
@@ -143,9 +143,3 @@ def _any_two(words: Sequence[str]) -> str:
     """An expression for titles that have any two of the words."""
     # Each time that a word is named the index looks it up: with each pair by itself, four are named twelve times.
     return " OR ".join(f"({one} AND ({' OR '.join(words[at:])}))" for at, one in enumerate(words[:-1], start=1))
-
-
-def pair_id(one: str, other: str) -> str:
-    """``rel-`` and 16 hex digits made of both ends: two machines that relate the same pair make the same row."""
-    joined = "\n".join(sorted((one, other)))
-    return "rel-" + hashlib.sha256(joined.encode()).hexdigest()[:16]

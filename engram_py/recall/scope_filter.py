@@ -29,7 +29,7 @@ class Files(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """``values`` are bound by the statements of ``recall/index/table.py``; ``said`` names each filter that is in force."""
+    """``values`` are bound by the statements of ``recall/index/table.py``; ``said`` names each filter in force."""
 
     projects: tuple[str, ...] | None
     values: dict[str, object]

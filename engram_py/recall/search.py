@@ -14,10 +14,8 @@ from engram_py.observations import table, usage_table
 from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.lookup import handles
 from engram_py.observations.usage import Usage
-from engram_py.observations.values import Results
 from engram_py.projects.projects import Projects
 from engram_py.recall.candidates import Found, retrieve
-from engram_py.recall.explain import Explain, Rung, Silence
 from engram_py.recall.file_observations import NamedFiles
 from engram_py.recall.hits import Hits, Placed
 from engram_py.recall.index import table as index
@@ -29,6 +27,7 @@ from engram_py.recall.scope_filter import Sight, sight_of, types_of
 from engram_py.recall.score.threshold import FLOOR, Verdict
 from engram_py.recall.search_log import Trail
 from engram_py.recall.unknown_words import unfamiliar_notes
+from engram_py.recall.values import Explain, Results, Rung, Silence
 from engram_py.text.normalize import check_text, normalize_topic_key
 from engram_py.vectors.vectors import Vectors
 
@@ -83,7 +82,7 @@ class Search:
         Rows that hold every word in one passage come first, then those that hold any, so one word that is missing never
         empties the answer; ``match_mode="any"`` ranks them together. What covers less than ``floor`` of the query
         (0..1, by idf) is no answer: then ``silence`` says why there is none. The query may hold ``"phrases"``,
-        ``-word`` and filters (``recall/query/filters.py``). A personal search that names no project reads every project.
+        ``-word`` and filters (``query/filters.py``). A personal search that names no project reads every project.
 
         Raises EmptyQueryError when the query is blank and neither type nor scope is given, InvalidArgumentError for an
         unknown argument.

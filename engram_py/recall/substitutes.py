@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from engram_py.database.store import Store
 from engram_py.recall.index import vocabulary, word_counts
 from engram_py.recall.query.parse import quote
-from engram_py.recall.query.spelling import (
+from engram_py.recall.score.bm25 import idf
+from engram_py.recall.score.relevance import Term
+from engram_py.text.irregular_forms import stand_ins
+from engram_py.text.prompt_text import plain
+from engram_py.text.spelling import (
     MOST,
     PREFIX_LONGER_BY,
     STEM_FROM,
@@ -16,10 +20,6 @@ from engram_py.recall.query.spelling import (
     nearest_spelling,
     slips_allowed,
 )
-from engram_py.recall.score.bm25 import idf
-from engram_py.recall.score.relevance import Term
-from engram_py.text.irregular_forms import stand_ins
-from engram_py.text.prompt_text import plain
 
 # What a near spelling is worth of the word itself.
 NEAR_WORTH = 0.6

@@ -7,11 +7,11 @@ from collections.abc import Collection
 from engram_py.database.store import Store
 from engram_py.observations import table
 from engram_py.recall.candidates import READ, Found
-from engram_py.recall.explain import Rung
 from engram_py.recall.query.parse import Query
 from engram_py.recall.scope_filter import Sight
 from engram_py.recall.score.fusion import fuse, strong
 from engram_py.recall.score.relevance import Scored
+from engram_py.recall.values import Rung
 from engram_py.recall.visible_rows import InSight
 from engram_py.vectors.vectors import Vectors
 

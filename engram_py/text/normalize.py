@@ -12,6 +12,8 @@ from engram_py.errors import InvalidTextError, InvalidTopicKeyError
 TRUNCATION_MARKER = "... [truncated]"
 TOPIC_KEY_LIMIT_CHARS = 120
 
+_MARKED = re.compile("(?<=[a-z])[\u0300-\u036f]+")
+_MAY_BE_MARKED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
 _JOINER = "\u200d"
 _LONGEST_CLUSTER = 16  # code points to step back at most; a family emoji has seven
 
@@ -107,3 +109,13 @@ def normalize_topic_key(raw: str) -> str:
     if not any(map(str.isalnum, key)):
         raise InvalidTopicKeyError(raw)
     return key
+
+
+def folded(text: str) -> str:
+    """A text as the index has it: small letters, the Latin ones without their marks."""
+    text = text.lower()
+    if text.isascii():
+        return text
+    if not _MAY_BE_MARKED.search(text):  # a dash, an arrow, another script
+        return unicodedata.normalize("NFC", text)
+    return unicodedata.normalize("NFC", _MARKED.sub("", unicodedata.normalize("NFD", text)))

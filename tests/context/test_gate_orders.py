@@ -1,6 +1,6 @@
 """Orders in four languages are heard, and what else somebody types to an agent in them is not.
 
-Written before the table of verbs (context/gate/verbs.py) was. The second half of each list was kept aside while the table
+Written before the table of verbs (gate/verbs.py) was. The second half of each list was kept aside while the table
 was made: it says how much of what is heard is more than these sentences.
 """
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from engram_py import Draft, Engram
+from engram_py.interchange.results import Counts, Imported
 from engram_py.observations.values import Change
-from engram_py.upkeep.values import Counts, Imported
 
 OpenAt = Callable[[str], Engram]
 

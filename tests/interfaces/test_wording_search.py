@@ -13,8 +13,8 @@ from engram_py import Engram
 from engram_py.anchors.values import NOT_HERE, NOT_READ, SAVED_OUTSIDE, AnchorState
 from engram_py.doors import through
 from engram_py.interfaces import render
-from engram_py.observations.values import Draft, Hit, RelationNote, Results
-from engram_py.recall.explain import Earlier, Explain, Numbers, Rung, Silence, WordNote
+from engram_py.observations.values import Draft, RelationNote
+from engram_py.recall.values import Earlier, Explain, Hit, Numbers, Results, Rung, Silence, WordNote
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 TIME = "2026-03-01T10:00:00.000Z"

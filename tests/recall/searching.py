@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from engram_py import Engram
-from engram_py.recall.explain import Silence
+from engram_py.recall.values import Silence
 from tests.memory import draft
 
 _NUMBERS = count(1)

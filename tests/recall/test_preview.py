@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engram_py.observations.values import HIT_LINE_CHARS
 from engram_py.recall.preview import PREVIEW_CHARS, Preview, preview
 from engram_py.recall.score.proximity import lens
 from engram_py.recall.score.relevance import Term
 from engram_py.recall.score.similar_titles import may_contradict, overlap, title_words
+from engram_py.recall.values import HIT_LINE_CHARS
 
 FILLER = "lorem ipsum " * 40
 

@@ -8,8 +8,8 @@ import pytest
 
 from engram_py import Engram
 from engram_py.recall import candidates as retrieval
-from engram_py.recall.explain import Explain
 from engram_py.recall.score.relevance import UNASKED_SHARE
+from engram_py.recall.values import Explain
 from tests.memory import FakeClock, draft
 from tests.recall.searching import fill, ids, kept
 

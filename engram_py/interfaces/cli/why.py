@@ -15,7 +15,7 @@ from engram_py.interfaces.cli.support import json_option, memory, printable, ref
 if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.interfaces.hooks.deserving import Deserved
-    from engram_py.observations.values import Results
+    from engram_py.recall.values import Results
 
 _SEARCHED, _QUERY_CHARS = 5, 200
 _TRIVIAL = "it only keeps an agent going, so the hook does not open the memory"

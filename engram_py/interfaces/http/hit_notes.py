@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from engram_py.anchors.values import AnchorState
 from engram_py.interfaces.http.notes import Notes
 from engram_py.interfaces.wording import relation
-from engram_py.observations.values import Hit
+from engram_py.recall.values import Hit
 
 # Of an answer, of a hit, and letters of one name: the header holds 2,000 bytes, and other notes come first.
 _MOST_HITS, _MOST_SAID, _NAME_CHARS = 8, 3, 60

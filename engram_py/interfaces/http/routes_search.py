@@ -15,8 +15,8 @@ from engram_py.interfaces.http.operations import Question, StrictSwitch, operati
 from engram_py.interfaces.http.routes_sessions import ListQuery
 from engram_py.interfaces.http.shapes import SearchHit, hit
 from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
-from engram_py.observations.values import Results
 from engram_py.recall.scope_filter import says_where
+from engram_py.recall.values import Results
 
 Format = Literal["list", "json"]
 FORMAT = "list: Engram's list of hits, the default; json: what mem_search answers, with notes and why there is nothing."

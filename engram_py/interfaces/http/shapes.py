@@ -6,7 +6,8 @@ from typing import Any
 
 from engram_py.interfaces.http.operations import Answer
 from engram_py.observations.lookup import replacement
-from engram_py.observations.values import Hit, Observation
+from engram_py.observations.values import Observation
+from engram_py.recall.values import Hit
 from engram_py.sessions.values import Prompt, Session, SessionLine
 from engram_py.times import to_engram
 

@@ -11,8 +11,10 @@ from engram_py.interfaces.mcp.tooling import DELETES, QUIET, READS, SETTLES, WRI
 # The list of tools is answered before anything of the memory is imported: that is a tenth of a server's start.
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.context.values import Context, Suggestion
-    from engram_py.observations.values import Deleted, Detail, Pinned, Results, Saved, Timeline, Updated
+    from engram_py.context.values import Context
+    from engram_py.observations.browse_values import Suggestion
+    from engram_py.observations.values import Deleted, Detail, Pinned, Saved, Timeline, Updated
+    from engram_py.recall.values import Results
 
 Project = Annotated[str | None, Field(description="Default: the current one.")]
 SessionId = Annotated[str | None, Field(description="Default: this run of the server.")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,6 +10,7 @@ from typing import NamedTuple
 from engram_py.recall.score.folders import is_a_part, only_in_folders
 from engram_py.recall.score.passages import Found, densest, passage
 from engram_py.recall.score.relevance import Term
+from engram_py.text.normalize import folded
 from engram_py.text.segments import WORD, is_unspaced, segments
 from engram_py.text.stopwords import STOP_WORDS
 
@@ -23,7 +23,7 @@ MOST_PAIRS = 12
 READ_CHARS = 8_000
 _EXTENSION_CHARS = 2
 SHORT_CHARS = 600
-# From here on, and wholly at twice of it, a text is judged by its best place (recall/score/relevance.py, settle). For texts from
+# From here on, and wholly at twice of it, a text is judged by its best place (``relevance.settle``). For texts from
 # 600 characters on CoSQA loses .005 more (recall at 5).
 LONG_CHARS = 1_000
 WHOLLY_LONG_CHARS = 2_000
@@ -32,8 +32,6 @@ _ENDING = re.compile(
     "(?:e|ed|(?<=e)d|ing|y|i|ie|ied|ly|al|ic|er|or|ion|at|at(?:or|ion)|[ae]n(?:ce|ci|cy|t)|ement|ment|able|ible|abl|ibl"
     "|it[yi]|abilit[yi]|ibilit[yi]|ive|iv|i[sz]e|i[sz]|ism|ist|ate|ous|ful|ness|ar)*s?(?![^\\W\\d_])"
 )
-_MARKED = re.compile("(?<=[a-z])[\u0300-\u036f]+")
-_MAY_BE_MARKED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +141,6 @@ def label(title: str, besides: str, content: str, lens: Lens, terms: Sequence[Te
         else:
             unasked = sum(not is_unspaced(word) and not _begins(lens, word) for word in words)
     return Label({number for _, number in found}, _pairs(found, terms), unasked)
-
-
-def folded(text: str) -> str:
-    """A text as the index has it: small letters, the Latin ones without their marks."""
-    text = text.lower()
-    if text.isascii():
-        return text
-    if not _MAY_BE_MARKED.search(text):  # a dash, an arrow, another script
-        return unicodedata.normalize("NFC", text)
-    return unicodedata.normalize("NFC", _MARKED.sub("", unicodedata.normalize("NFD", text)))
 
 
 def shortness(text: str) -> float:

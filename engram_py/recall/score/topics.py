@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from engram_py.recall.score.proximity import folded
+from engram_py.text.normalize import folded
 from engram_py.text.segments import is_unspaced, segments
 from engram_py.text.stopwords import STOP_WORDS
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from engram_py.database.journal_table import NATURAL, TABLES
 from engram_py.database.store import Row
 from engram_py.sync.merge import version_key, wins
 from engram_py.sync.mutation import KINDS, Mutation
-from engram_py.sync.naming import NATURAL
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
 from engram_py.sync.replica.observing import remove_observation, take_observation, take_version
@@ -108,7 +108,7 @@ def _take_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
     project = batch.project(read.project)
     if entity == "prompt":
         batch.session(read.columns["session_id"], project)
-    name, column = table.TABLES[entity]
+    name, column = TABLES[entity]
     values = {**read.columns, **read.derived, "project": project, "clock": mutation.clock}
     if here is None:
         batch.store.insert(name, {column: key, **values, **batch.numbered(name, read.number)})
@@ -201,8 +201,8 @@ def _remove(batch: Batch, mutation: Mutation) -> bool:
     old = batch.stone(entity, key)
     if old is not None and old["clock"] >= mutation.clock:
         return False
-    if entity in NATURAL or entity not in table.TABLES:
-        name, column = table.TABLES.get(entity, ("sync_carried", "entity_key"))
+    if entity in NATURAL or entity not in TABLES:
+        name, column = TABLES.get(entity, ("sync_carried", "entity_key"))
         here = batch.store.row(f"select clock from {name} where {column} = :key", key=key)
         if here is not None and here["clock"] >= mutation.clock and here["clock"] != table.MADE_UP:
             return False
@@ -220,8 +220,8 @@ def _drop(batch: Batch, entity: str, key: str) -> None:
     elif entity == "alias":
         batch.store.execute("delete from sync_aliases where alias = :key", key=key)
         batch.aliased = True
-    elif entity in table.TABLES:
-        name, column = table.TABLES[entity]
+    elif entity in TABLES:
+        name, column = TABLES[entity]
         batch.store.execute(f"delete from {name} where {column} = :key", key=key)
     else:
         sql = "delete from sync_carried where entity = :entity and entity_key = :key"

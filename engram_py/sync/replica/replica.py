@@ -13,6 +13,7 @@ from typing import Any
 from engram_py.database import journal_table
 from engram_py.database.erasing import erase
 from engram_py.database.journal import Journal
+from engram_py.database.journal_table import TABLES
 from engram_py.database.store import Store
 from engram_py.sync.merge import version_key
 from engram_py.sync.mutation import Applied, Changes, Digest, Mutation, Refused
@@ -89,7 +90,7 @@ class Replica:
             batch = self._prepare(source)
             for mutation, read in zip(mutations, said, strict=True):
                 if (number := getattr(read, "number", None)) is not None:
-                    batch.offered.setdefault(table.TABLES[mutation.entity][0], []).append(number)
+                    batch.offered.setdefault(TABLES[mutation.entity][0], []).append(number)
             total = Applied()
             for index, mutation in numbered:
                 total += self._take(batch, index, mutation, said[index])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 
 from engram_py.clock import consequence
+from engram_py.database.journal_table import TABLES
 from engram_py.database.store import Row, Store
 from engram_py.sync.merge import Contender, Names, topic_holder, version_digest, version_key
 from engram_py.sync.mutation import Mutation
@@ -109,7 +110,7 @@ def _settle_names(batch: Batch) -> None:
 
 
 def _rename_rows(batch: Batch, entity: str) -> None:
-    name, column = table.TABLES[entity]
+    name, column = TABLES[entity]
     # Those moved before, by the name they were given: their alias may mean another project now.
     sql = f"""
     select t.{column} as key, t.project, t.clock, sync_renamed.project as given, sync_renamed.clock as moved_at
@@ -130,7 +131,7 @@ def _rename(batch: Batch, entity: str, row: Row, given: str) -> None:
     project = batch.project(batch.names.canonical(given))
     if project == row["project"]:
         return
-    name, column = table.TABLES[entity]
+    name, column = TABLES[entity]
     batch.store.update(name, {column: row["key"]}, {"project": project})
     if row["clock"] != table.MADE_UP:
         # A folder of chunks has the row, and whoever reads it there comes to the same project; a server files it anew.

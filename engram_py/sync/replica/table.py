@@ -6,17 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from engram_py.database.journal_table import TABLES
 from engram_py.database.store import Row, Store
 
-# Where each kind lives, and the column that is the same on every machine.
-TABLES = {
-    "session": ("sessions", "id"),
-    "observation": ("observations", "sync_id"),
-    "prompt": ("user_prompts", "sync_id"),
-    "relation": ("memory_relations", "sync_id"),
-    "project": ("projects", "name"),
-    "alias": ("project_aliases", "alias"),
-}
 # The kinds that belong to a project, and move with its name.
 OWNED = ("session", "observation", "prompt", "relation")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.query.spelling import distance, may_be, meant, nearest_spelling, slips_allowed
+from engram_py.text.spelling import distance, may_be, meant, nearest_spelling, slips_allowed
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,17 @@
-"""How an answer came about: what each step of the ladder found, what each word is worth, and each hit's numbers."""
+"""What a search answers: hits, how the answer came about, why there is none, and what must be said of single rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from engram_py.observations.values import MOST_COUNTED, RelationNote, Scope
+
+if TYPE_CHECKING:
+    from engram_py.anchors.values import AnchorState
+    from engram_py.observations.values import Observation
+
+HIT_LINE_CHARS = 100  # of the text of a hit, in a list of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +107,75 @@ class Silence:
     numbered: bool = False
     others: bool = True
     earlier: tuple[Earlier, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Enough of an observation to choose by. ``score`` is 0..1 within one answer, best first; ``coverage`` the share of
+    the query it holds. ``branch`` is set when it was made where HEAD does not lead; ``like`` is a better hit that says
+    the same. ``place`` is where a short line of the snippet begins, ``goal`` what a session was for."""
+
+    id: int
+    sync_id: str
+    title: str
+    type: str
+    project: str
+    scope: Scope
+    topic_key: str | None
+    score: float
+    snippet: str
+    truncated: bool
+    pinned: bool
+    state: str
+    review_after: str | None
+    created_at: str
+    updated_at: str
+    relations: tuple[RelationNote, ...] = ()
+    lifecycle: str = "active"
+    coverage: float = 1.0
+    anchors: tuple[AnchorState, ...] = ()
+    branch: str = ""
+    like: int | None = None
+    place: int = 0
+    goal: str = ""
+
+
+def counted(memories: int) -> str:
+    """How many there are, in words, as far as they were counted."""
+    said = f"more than {MOST_COUNTED:,}" if memories > MOST_COUNTED else f"{memories}"
+    return f"{said} {'memory' if memories == 1 else 'memories'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them; ``silence``
+    says why there is nothing; no memory has the ``unknown`` words. ``memories``: how many observations can be seen from
+    there, counted little further than MOST_COUNTED."""
+
+    query: str
+    results: tuple[Hit, ...]
+    rung: str
+    projects: tuple[str, ...] | None
+    memories: int
+    warnings: tuple[str, ...] = ()
+    explain: Explain | None = None
+    silence: Silence | None = None
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """What a reader must be told of single items, by their ids: of observations, and of sessions.
+
+    ``excerpts`` are the pieces of an observation's content to show, the beginning where there is none; ``gists``
+    what a session's summary says besides its next steps, ``saved`` what one without a summary saved last.
+    """
+
+    superseded: dict[int, str] = field(default_factory=dict)
+    branches: dict[int, str] = field(default_factory=dict)
+    files: dict[int, tuple[AnchorState, ...]] = field(default_factory=dict)
+    excerpts: dict[int, str] = field(default_factory=dict)
+    summaries: dict[str, int] = field(default_factory=dict)
+    gists: dict[str, str] = field(default_factory=dict)
+    next_steps: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    saved: dict[str, tuple[Observation, ...]] = field(default_factory=dict)

@@ -1,0 +1,57 @@
+"""What an export wrote and what an import took over, in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    path: str
+    version: str
+    bytes: int
+    sessions: int
+    observations: int
+    prompts: int
+    relations: int
+
+
+@dataclass(slots=True)
+class Counts:
+    """The rows of one kind that an import read: not known here, newer than here, already here, unusable.
+
+    ``read`` is counted in the source; the other four add up to it. ``reasons`` says why rows were not taken.
+    """
+
+    read: int = 0
+    new: int = 0
+    newer: int = 0
+    skipped: int = 0
+    invalid: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+
+    def skip(self, reason: str, *, rows: int = 1) -> None:
+        self.skipped += rows
+        self._because(reason, rows)
+
+    def reject(self, reason: str, *, rows: int = 1) -> None:
+        self.invalid += rows
+        self._because(reason, rows)
+
+    def _because(self, reason: str, rows: int) -> None:
+        if rows:
+            self.reasons[reason] = self.reasons.get(reason, 0) + rows
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    path: str
+    version: str
+    sessions: Counts
+    observations: Counts
+    prompts: Counts
+    relations: Counts
+    redacted: int
+    warnings: tuple[str, ...] = ()
+    versions: Counts = field(default_factory=Counts)
+    tombstones: Counts = field(default_factory=Counts)
