@@ -9,10 +9,15 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.observations.values import Change
+from engram_py.privacy.values import PrivacySettings
 from tests.interchange import engram_reader
 from tests.interchange.interop import WAYS
 from tests.interchange.transfer_files import export, furnish, imported, relation
 from tests.memory import FakeClock
+
+
+def share_prompts(app: Engram) -> None:
+    app.privacy = PrivacySettings(sync_prompts=True)
 
 
 def crowd(app: Engram, tmp_path: Path) -> None:
@@ -72,6 +77,7 @@ def test_a_verdict_that_engram_must_call_orphaned_is_still_one_here(app: Engram,
 def test_what_came_from_engram_goes_back_to_it(
     here: Engram, root: Path, tmp_path: Path, clock: FakeClock, way: str
 ) -> None:
+    share_prompts(here)
     clock.advance(days=365)  # the files are of November
     WAYS[way](here, root)
     here.observations.update(2, Change(content="Changed here."))
@@ -93,6 +99,7 @@ def test_what_came_from_engram_goes_back_to_it(
 
 
 def test_engram_reads_every_row_of_a_folder_of_chunks(here: Engram, root: Path, tmp_path: Path) -> None:
+    share_prompts(here)
     crowd(here, tmp_path)
 
     written = here.git_sync.sync(read=False).written
