@@ -79,7 +79,7 @@ class RecordingOffError(ConflictError):
         self.project = project
         super().__init__(
             f"recording is off in {project or 'this folder'}: nothing was kept",
-            hint=f"the user switched it off, and `engram on --record` switches it on; {call('save')} works all the same",
+            hint=f"the user switched it off; `engram on --record` switches it on, and {call('save')} works anyway",
         )
 
 

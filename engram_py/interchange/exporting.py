@@ -13,6 +13,7 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import InvalidArgumentError, UnknownProjectError
 from engram_py.interchange.results import Exported
+from engram_py.observations.columns import COUNTED_HERE, ENGRAM, EXACT, OWN, SPECIAL, TIMES
 from engram_py.observations.table import projects_json
 from engram_py.projects import table as project_table
 from engram_py.projects.names import similar_projects
@@ -24,22 +25,13 @@ ExportVersion = Literal["0.1.0", "0.2.0"]
 
 _IN_PROJECT = "(:projects is null or project in (select value from json_each(:projects)))"
 
-_OBSERVATION = (
-    "id", "sync_id", "session_id", "type", "title", "content", "tool_name", "project", "scope", "topic_key",
-    "revision_count", "duplicate_count", "last_seen_at", "created_at", "updated_at", "deleted_at",
-)  # fmt: skip
-_OWN_OBSERVATION = (
-    "aliases", "origin", "lifecycle", "salience", "access_count", "last_accessed_at", "expires_at", "git_branch",
-    "git_commit", "created_at", "updated_at", "last_seen_at", "deleted_at", "clock",
-)  # fmt: skip
+_OWN_OBSERVATION = (*SPECIAL, *OWN, *COUNTED_HERE, *EXACT, "clock")
 _RELATION = (
     "id", "sync_id", "source_id", "target_id", "relation", "reason", "evidence", "confidence", "judgment_status",
     "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id", "superseded_at",
     "superseded_by_relation_sync_id", "created_at", "updated_at",
 )  # fmt: skip
-_TIMES = frozenset(
-    {"created_at", "updated_at", "deleted_at", "last_seen_at", "started_at", "ended_at", "superseded_at"}
-)
+_TIMES = TIMES | {"started_at", "ended_at", "superseded_at"}
 
 _RELATIONS = f"""
 select memory_relations.*, replacing.sync_id as superseded_by_relation_sync_id
@@ -186,7 +178,7 @@ def _relation(row: Row, ends: set[str]) -> dict[str, Any]:
 
 
 def _observation(row: Row, version: str) -> dict[str, Any]:
-    values = _pick(row, _OBSERVATION)
+    values = _pick(row, ("id", *ENGRAM))
     if version != "0.1.0":
         values |= {"pinned": bool(row["pinned"]), "review_after": to_engram(row["review_after"])}
     return values

@@ -13,6 +13,7 @@ from engram_py.interchange.import_anchors import import_anchors
 from engram_py.interchange.import_file import moment_of
 from engram_py.interchange.import_ledger import DESTROYED, EPOCH, HERE_ALREADY, Ledger, derived_id, without_nul
 from engram_py.observations import table
+from engram_py.observations.columns import COUNTED_HERE, OWN
 from engram_py.observations.validation import Prepared, clean_content, clean_line, prepare
 from engram_py.observations.values import REVIEW_MONTHS, SCOPES, TITLE_LIMIT_CHARS, Draft, Observation
 from engram_py.projects.merge import fold_topic
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 _MADE_TITLE_CHARS = 80
 _TITLE_READ_CHARS = 4 * TITLE_LIMIT_CHARS
-# What of our own block is taken over as it is.
-_OWN_COLUMNS = ("lifecycle", "salience", "access_count", "last_accessed_at", "expires_at", "git_commit")
 
 
 def import_observation(ledger: Ledger, row: ObservationIn) -> None:
@@ -176,7 +175,9 @@ def _columns(ledger: Ledger, row: ObservationIn, new: Prepared) -> dict[str, Any
         "clock": ledger.clock,
     }
     if own:
-        columns |= own.model_dump(include=set(_OWN_COLUMNS)) | {"git_branch": ledger.clean(own.git_branch)}
+        taken = own.model_dump(include={*OWN, *COUNTED_HERE})
+        texts = [name for name, kind in OWN.items() if kind == "text"]
+        columns |= taken | {name: ledger.clean(taken[name]) for name in texts}
     return columns
 
 

@@ -9,19 +9,15 @@ from typing import Any
 
 from engram_py.anchors import table as anchor_table
 from engram_py.database.store import Row, Store
+from engram_py.observations.columns import ENGRAM, EXACT, OWN, SPECIAL, TIMES
 from engram_py.sync.merge import version_key, version_owner
 from engram_py.sync.mutation import OWN_BLOCK, Mutation
 from engram_py.sync.replica import table
 from engram_py.times import to_engram
 
-_OBSERVATION = (
-    "sync_id", "session_id", "type", "title", "content", "tool_name", "scope", "topic_key", "revision_count",
-    "duplicate_count", "last_seen_at", "created_at", "updated_at", "deleted_at", "review_after",
-)  # fmt: skip
-_OWN_OBSERVATION = (
-    "aliases", "origin", "lifecycle", "salience", "expires_at", "git_branch", "git_commit", "created_at",
-    "updated_at", "last_seen_at", "deleted_at", "review_after",
-)  # fmt: skip
+# The project of a row is that which it had when it was queued.
+_OBSERVATION = (*(name for name in ENGRAM if name != "project"), "review_after")
+_OWN_OBSERVATION = (*SPECIAL, *OWN, *EXACT, "review_after")
 _SESSION = ("id", "ownership_mode", "directory", "started_at", "ended_at", "summary")
 _OWN_SESSION = ("agent", "started_at", "ended_at", "updated_at")
 _PROMPT = ("sync_id", "session_id", "content", "created_at")
@@ -30,7 +26,7 @@ _RELATION = (
     "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id", "created_at", "updated_at",
 )  # fmt: skip
 _OWN_RELATION = ("superseded_at", "created_at", "updated_at")
-_TIMES = frozenset({"created_at", "updated_at", "deleted_at", "last_seen_at", "started_at", "ended_at", "review_after"})
+_TIMES = TIMES | {"started_at", "ended_at"}
 
 
 class Outgoing:

@@ -28,6 +28,7 @@ from engram_py.interchange.values import (
     RelationIn,
     SessionIn,
 )
+from engram_py.observations.columns import OWN, Kind
 from engram_py.observations.relation_values import VERBS
 from engram_py.observations.validation import Prepared, clean_content, clean_line, prepare
 from engram_py.observations.values import SCOPES, TITLE_LIMIT_CHARS, Draft
@@ -85,11 +86,7 @@ def read_observation(mutation: Mutation) -> Read:
         "updated_at": updated,
         "deleted_at": _moment(own.deleted_at, row.deleted_at),
         "origin": own.origin,
-        "lifecycle": own.lifecycle,
-        "salience": own.salience,
-        "expires_at": _moment(own.expires_at),
-        "git_branch": _text(own.git_branch),
-        "git_commit": _text(own.git_commit),
+        **{name: _TAKEN[kind](getattr(own, name)) for name, kind in OWN.items()},
     }
     return Read(_project(mutation, row.project), columns, derived, row.id, _anchors(block, updated), block is not None)
 
@@ -253,6 +250,10 @@ def _moment(*texts: Any) -> str | None:
         if moment is not None:
             return moment
     return None
+
+
+# How a column of our own block is taken (observations/columns.py).
+_TAKEN: dict[Kind, Callable[[Any], Any]] = {"value": lambda value: value, "text": _text, "time": _moment}
 
 
 def _clock_time(mutation: Mutation) -> str:
