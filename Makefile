@@ -46,7 +46,7 @@ recall: $(STAMP)
 	$(BIN)/python -m bench.recall --check
 
 docs: $(STAMP)
-	$(BIN)/cog -r DOCS.md
+	$(BIN)/cog -r docs/reference/*.md
 
 # Installs by pip's own dependency groups where it has them (25.1), so the environment's pip is brought up first.
 $(STAMP): pyproject.toml constraints.txt

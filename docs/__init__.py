@@ -1,1 +1,1 @@
-"""What writes the generated half of DOCS.md; not part of the package that is installed."""
+"""What writes the generated parts of docs/reference; not part of the package that is installed."""

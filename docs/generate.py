@@ -1,4 +1,4 @@
-"""Writes the generated sections of DOCS.md: cog calls one function for each. Run ``cog -r DOCS.md`` after a change."""
+"""Writes the generated parts of docs/reference: cog calls one function for each. Run ``make docs`` after a change."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def tools() -> str:
 def _tool(tool: Tool) -> Iterator[str]:
     member_of = ", ".join(f"`{name}`" for name, names in PROFILES.items() if tool.name in names)
     hints = ", ".join(says[not tool.hints[name]] for name, says in _HINTS.items())
-    yield from (f"### {tool.name}", "", f"**{tool.title}.** {tool.description}", "")
+    yield from (f"## {tool.name}", "", f"**{tool.title}.** {tool.description}", "")
     yield from (f"Profiles: {member_of}. Hints: {hints}.", "")
     schema = tool.parameters
     rows = [_argument(name, one, name in schema.get("required", ())) for name, one in schema["properties"].items()]
@@ -99,27 +99,34 @@ def _command(group: click.Group, name: str, parent: click.Context) -> Iterator[s
     assert command is not None
     ctx = click.Context(command, info_name=name, parent=parent)
     usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
-    yield from (f"### {ctx.command_path}", "", f"`{usage}`", "", _paragraphs(command.help or ""), "")
-    rows = [_parameter(one, ctx) for one in command.params]
+    json = " It takes `--json`." if any(map(_is_json, command.params)) else ""
+    yield from (f"## {ctx.command_path}", "", f"`{usage}`", "", _paragraphs(command.help or "") + json, "")
+    rows = [_parameter(one, ctx) for one in command.params if not _is_json(one)]
     if rows:
-        yield table(("argument or option", "value", "default", "meaning"), rows)
+        yield table(("argument or option", "meaning"), rows)
     if isinstance(command, click.Group):
         for inner in command.list_commands(ctx):
             yield from _command(command, inner, ctx)
+
+
+def _is_json(one: click.Parameter) -> bool:
+    """Whether it is the `--json` that the head of the page explains for all commands."""
+    return isinstance(one, click.Option) and one.help == "Print the result as JSON."
 
 
 def _paragraphs(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
 
-def _parameter(one: click.Parameter, ctx: click.Context) -> tuple[str, ...]:
+def _parameter(one: click.Parameter, ctx: click.Context) -> tuple[str, str]:
     assert isinstance(one, click.Option | click.Argument)
     assert one.help, f"{ctx.command_path} {one.name} has no help"
     if isinstance(one, click.Argument):
-        return f"`{one.make_metavar(ctx)}`", "", "", one.help
-    value = "" if one.is_flag else f"`{one.make_metavar(ctx)}`"
-    default = f"`{one.default}`" if isinstance(one.default, str | int) and not one.is_flag else ""
-    return ", ".join(f"`{name}`" for name in one.opts), value, default, one.help
+        return f"`{one.make_metavar(ctx)}`", one.help
+    value = "" if one.is_flag else f" {one.make_metavar(ctx)}"
+    given = one.default not in (None, "") and isinstance(one.default, str | int) and not one.is_flag
+    default = f" Default `{one.default}`." if given else ""
+    return ", ".join(f"`{name}{value}`" for name in one.opts), one.help + default
 
 
 def settings() -> str:
@@ -160,7 +167,7 @@ def schema() -> str:
 
 
 def _table(db: sqlite3.Connection, name: str, sql: str) -> Iterator[str]:
-    yield from (f"### {name}", "", words.TABLES[name], "")
+    yield from (f"## {name}", "", words.TABLES[name], "")
     if name.startswith("_"):  # a library's own
         return
     allowed: dict[str, str] = dict(_ALLOWED.findall(sql))
@@ -185,7 +192,7 @@ def errors() -> str:
     _match(words.ERRORS, [leaf.code for found in leaves.values() for leaf in found])
     lines: list[str] = []
     for family, found in leaves.items():
-        lines += [f"### {family.code}", "", f"`{family.__name__}`. {words.FAMILIES[family.code]}", ""]
+        lines += [f"## {family.code}", "", f"`{family.__name__}`. {words.FAMILIES[family.code]}", ""]
         rows = [(f"`{leaf.code}`", f"`{leaf.__name__}`", words.ERRORS[leaf.code]) for leaf in found]
         lines.append(table(("code", "class", "when"), sorted(rows)))
     return "\n".join(lines)
@@ -235,4 +242,4 @@ def _match(written: Mapping[str, object], there: Iterable[str]) -> None:
     there = list(there)
     missing, stale = [one for one in there if one not in written], [one for one in written if one not in there]
     if missing or stale:
-        raise SystemExit(f"docs/words.py: nothing is said of {missing}, and nothing is called {stale}")
+        raise SystemExit(f"docs/words.py: write a sentence about each of {missing}; delete those about {stale}")

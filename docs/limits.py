@@ -1,4 +1,4 @@
-"""The limits DOCS.md lists, each from the constant that holds it."""
+"""The limits docs/reference/limits.md lists, each from the constant that holds it."""
 
 from __future__ import annotations
 

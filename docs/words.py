@@ -1,4 +1,4 @@
-"""The sentences of DOCS.md that the code does not hold: what a table, an error or an argument is for.
+"""The sentences of docs/reference that the code does not hold: what a table, an error or an argument is for.
 
 ``generate`` refuses to run when one is missing or belongs to nothing, so a new table or error is written about.
 """
@@ -88,7 +88,7 @@ ERRORS = {
     "embedder_not_installed": "The package of the embedder is missing: `pip install 'engram-py[vectors]'`.",
     "embedder_failed": "The embedder cannot be loaded, does not answer, or answers nonsense.",
     "empty_field": "A required text has no visible character, or nothing is left of it after redaction.",
-    "text_too_long": "A title, name or note is over its limit. Content is cut instead, see *Limits*.",
+    "text_too_long": "A title, name or note is over its limit. Content is cut instead, see [limits](limits.md).",
     "invalid_text": "A text to keep holds a NUL byte or half of a surrogate pair.",
     "invalid_argument": "An argument is missing, of the wrong type or outside of what it may be.",
     "empty_query": "A search is blank.",

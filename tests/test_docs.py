@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from typing import Any
 import click
 import pytest
 
+from docs import generate, words
 from engram_py.config import SETTINGS
 from engram_py.interfaces.cli.main import COMMANDS, cli
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
@@ -25,12 +27,17 @@ from engram_py.projects.settings_keys import KEYS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-DOCS = (ROOT / "DOCS.md").read_text(encoding="utf-8")
-CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+GUIDE = ROOT / "DOCS.md"
+REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 EXAMPLE = ROOT / ".engram.example.json"
-TEXTS = pytest.mark.parametrize(
-    "text", [pytest.param(README, id="README"), pytest.param(DOCS, id="DOCS"), pytest.param(CHANGELOG, id="CHANGELOG")]
+PAGES = pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.relative_to(ROOT).as_posix())
+        for page in (ROOT / "README.md", GUIDE, ROOT / "CHANGELOG.md", ROOT / "deploy" / "README.md", *REFERENCE)
+    ],
 )
+GUIDE_LIMIT_BYTES = 30_000
 
 # Parameters whose name and type say all there is to say; in a tool list every further word costs tokens.
 _PARAMETERS = """
@@ -38,6 +45,16 @@ action after before content evidence id memory_id_a memory_id_b observation_id r
 title topic_key type
 """
 SELF_EVIDENT = frozenset(_PARAMETERS.split())
+
+# The functions of docs/generate.py that a page calls.
+_PARTS = sorted(
+    name
+    for name, made in vars(generate).items()
+    if inspect.isfunction(made)
+    and made.__module__ == generate.__name__
+    and not name.startswith("_")
+    and not inspect.signature(made).parameters
+)
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -88,11 +105,34 @@ def tool_parameters() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 
 
 def test_generated_sections_are_current() -> None:
-    command = [sys.executable, "-m", "cogapp", "--check", "--diff", "DOCS.md"]
+    pages = [str(page) for page in REFERENCE]
     result = subprocess.run(
-        command, cwd=ROOT, env=environment(), capture_output=True, text=True, encoding="utf-8", check=False
+        [sys.executable, "-m", "cogapp", "--check", "--diff", *pages],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
     )
-    assert result.returncode == 0, f"run `cog -r DOCS.md`\n{result.stdout}{result.stderr}"
+    assert result.returncode == 0, f"run `make docs` (`cog -r docs/reference/*.md`)\n{result.stdout}{result.stderr}"
+
+
+@pytest.mark.parametrize("part", _PARTS)
+def test_every_part_that_can_be_generated_stands_on_a_page(part: str) -> None:
+    shown = [page.name for page in REFERENCE if f"cog.out(generate.{part}())" in page.read_text(encoding="utf-8")]
+    assert len(shown) == 1, f"generate.{part}() stands on {shown or 'no page'} of docs/reference; it belongs on one"
+
+
+@pytest.mark.parametrize("page", REFERENCE, ids=lambda page: page.name)
+def test_the_guide_links_to_every_page_of_the_reference(page: Path) -> None:
+    linked = GUIDE.read_text(encoding="utf-8").count(f"](docs/reference/{page.name}")
+    assert linked, f"DOCS.md does not name docs/reference/{page.name}; its last table lists the pages"
+
+
+def test_the_guide_stays_short_enough_to_read() -> None:
+    size = len(GUIDE.read_bytes())
+    assert size <= GUIDE_LIMIT_BYTES, f"DOCS.md has {size:,} bytes; details belong on a page of docs/reference"
 
 
 def test_every_option_and_argument_of_every_command_has_help() -> None:
@@ -129,8 +169,7 @@ def test_the_example_settings_load_without_a_warning_and_name_every_key() -> Non
 
 
 def test_the_example_in_the_reference_is_the_example_file() -> None:
-    section = DOCS.partition("\n## `.engram.json`\n")[2].partition("\n## ")[0]
-    [shown] = blocks(section, "json")
+    [shown] = blocks((ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8"), "json")
     assert json.loads(shown) == json.loads(EXAMPLE.read_text(encoding="utf-8"))
 
 
@@ -186,28 +225,28 @@ def test_the_commands_of_the_makefile_that_readme_names_exist() -> None:
 # --- names and links ---------------------------------------------------------------------------------------
 
 
-@TEXTS
-def test_every_relative_link_points_at_a_file_and_a_heading_that_exist(text: str) -> None:
-    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
-    broken = [link for link in links if not _exists(link, text)]
+@PAGES
+def test_every_relative_link_points_at_a_file_and_a_heading_that_exist(page: Path) -> None:
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", _prose(page)) if "://" not in link]
+    broken = [link for link in links if not _exists(link, page)]
     assert broken == []
 
 
-@TEXTS
-def test_every_command_that_is_named_exists(text: str) -> None:
-    code = "\n".join([*blocks(text, "sh"), *_code_spans(text)])
+@PAGES
+def test_every_command_that_is_named_exists(page: Path) -> None:
+    code = "\n".join(_code(page))
     named = set(re.findall(r"^engram (?:--data-dir DIR )?([a-z][a-z-]*)", code, re.MULTILINE))
     named |= set(re.findall(r"(?:uvx --from|pipx run --spec) \. engram ([a-z]+)", code))
     assert named - set(COMMANDS) == set()
 
 
-@TEXTS
-def test_every_option_that_is_named_with_a_command_exists(text: str) -> None:
+@PAGES
+def test_every_option_that_is_named_with_a_command_exists(page: Path) -> None:
     known = {
         ctx.command_path: {name for one in command.get_params(ctx) for name in one.opts} for ctx, command in commands()
     }
     wrong = []
-    for line in "\n".join([*blocks(text, "sh"), *_code_spans(text)]).splitlines():
+    for line in "\n".join(_code(page)).splitlines():
         if not re.match(r"engram\b", line):
             continue
         path = "engram"
@@ -215,15 +254,28 @@ def test_every_option_that_is_named_with_a_command_exists(text: str) -> None:
             if f"{path} {word}" not in known:
                 break
             path += f" {word}"
-        options = re.findall(r"(?<=\s)--[a-z][a-z-]*", line)
+        options = re.findall(r"(?<=\s)--[a-z][a-z-]*", line.partition(" # ")[0])
         wrong += [f"{path} {option}" for option in options if option not in known[path]]
     assert wrong == []
 
 
-@TEXTS
-def test_every_tool_and_every_variable_that_is_named_exists(text: str) -> None:
+@PAGES
+def test_every_tool_and_every_variable_that_is_named_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
     assert set(re.findall(r"\bmem_[a-z_]+", text)) - set(TOOLS) == set()
     assert set(re.findall(r"\bENGRAM_[A-Z_]+", text)) - {setting.variable for setting in SETTINGS} == set()
+
+
+def test_every_error_the_guide_advises_on_exists() -> None:
+    section = GUIDE.read_text(encoding="utf-8").partition("\n### The memory cannot be opened\n")[2].partition("\n#")[0]
+    rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("| `")]
+    named = {code for cell in rows for code in re.findall(r"`(\w+)`", cell)}
+    assert named
+    assert named - set(words.ERRORS) == set()
+
+
+def _prose(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
 def _code_spans(text: str) -> list[str]:
@@ -231,18 +283,21 @@ def _code_spans(text: str) -> list[str]:
     return re.findall(r"`([^`\n]+)`", prose)
 
 
-def _exists(link: str, text: str) -> bool:
+def _code(page: Path) -> list[str]:
+    """The shell blocks and the code in sentences."""
+    text = page.read_text(encoding="utf-8")
+    return [*blocks(text, "sh"), *_code_spans(text)]
+
+
+def _exists(link: str, page: Path) -> bool:
     name, _, anchor = link.partition("#")
-    target = ROOT / name if name else None
-    if target is not None and not target.is_file():
+    target = (page.parent / name).resolve() if name else page
+    if not target.is_file():
         return False
-    if not anchor:
-        return True
-    return anchor in _anchors(target.read_text(encoding="utf-8") if target else text)
+    return not anchor or anchor in _anchors(target)
 
 
-def _anchors(text: str) -> set[str]:
-    """The anchors GitHub gives the headings of a Markdown text."""
-    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
-    headings = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+def _anchors(page: Path) -> set[str]:
+    """The anchors GitHub gives the headings of a Markdown file."""
+    headings = re.findall(r"^#+ (.+)$", _prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

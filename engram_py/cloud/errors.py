@@ -79,7 +79,7 @@ class WrongMethodError(CloudServerError):
     status = 405
 
     def __init__(self, method: str, path: str) -> None:
-        super().__init__(f"{method[:20]} is not for {path[:200]}", hint="DOCS.md lists the routes with their methods")
+        super().__init__(f"{method[:20]} is not for {path[:200]}", hint="docs/reference/server.md lists the routes")
 
 
 class RequestTimeoutError(CloudServerError):
