@@ -10,8 +10,14 @@ _BLOCK = re.compile(
     r"<\s*engram-memory\b[^<>]*>.*?<\s*/\s*engram-memory\s*>|<\s*engram-memory\s+project\s*=.*",
     re.DOTALL | re.IGNORECASE,
 )
+# What Engram itself injects has no fence: it goes from its heading to the next of that level.
+_ENGRAM = re.compile(
+    r"^[ \t>]*#{1,2} Memory from (?:Previous Sessions|This Session)\b.*(?:\n(?![ \t>]*#{1,2} ).*)*", re.MULTILINE
+)
 
 
 def without_memory_blocks(text: str) -> str:
-    """``text`` without each ``<engram-memory …>`` block, quoted, indented or cut off ones included."""
-    return _BLOCK.sub("", text) if "engram-memory" in text.lower() else text
+    """``text`` without each ``<engram-memory …>`` block and context of Engram, quoted or cut off ones included."""
+    if "engram-memory" in text.lower():
+        text = _BLOCK.sub("", text)
+    return _ENGRAM.sub("", text) if " Memory from " in text else text

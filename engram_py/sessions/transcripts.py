@@ -130,17 +130,17 @@ class Transcripts:
         # Redaction takes its time, and other processes should not wait for it.
         known = table.known(self._store, session_id, (turn.key for turn in turns)) if turns else set()
         said = [(turn, without_memory_blocks(turn.content).strip()) for turn in turns if turn.key not in known]
-        clean = [(turn, _stored(own)) for turn, own in said if own]
+        clean = [(turn, own, _stored(own)) for turn, own in said if own]
         added, cited = 0, list[int]()
         with self._store.transaction():
             now, before = self._journal.now(), self._oldest_kept()
-            for turn, content in clean:
+            for turn, own, content in clean:
                 kept = before < (_moment(turn) or now)
                 if not kept or table.add(
                     self._store, turn, content=content, session_id=session_id, project=project, now=now
                 ):
                     added += kept
-                    cited += cited_ids(turn.content) if turn.role == "assistant" else ()
+                    cited += cited_ids(own) if turn.role == "assistant" else ()
             if added:
                 table.shrink(self._store, most=MOST_TURNS)
             table.prune(self._store, before=before)

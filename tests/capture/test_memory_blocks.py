@@ -20,6 +20,7 @@ BLOCK = f'<engram-memory project="widgets">\n## Key Learnings\n1. {LESSON}\n</en
         pytest.param("\n".join(f"    {line}" for line in BLOCK.splitlines()), id="indented"),
         pytest.param(BLOCK.replace("</engram-memory>", ""), id="cut-off"),
         pytest.param(BLOCK.upper().replace("PROJECT", "project"), id="in-capitals"),
+        pytest.param(f"## Memory from Previous Sessions\n\n### Key Learnings\n1. {LESSON}\n", id="of-engram"),
         pytest.param(f"```\n{BLOCK}\n```\n\n{BLOCK}", id="twice"),
     ],
 )
@@ -35,3 +36,9 @@ def test_what_stands_beside_a_block_is_learned() -> None:
 
 def test_prose_that_names_the_tag_is_no_block() -> None:
     assert parse_learnings(f"I read the <engram-memory> block.\n\n## Key Learnings\n1. {OWN}") == [OWN]
+
+
+def test_the_context_of_engram_ends_at_the_next_heading_of_its_level() -> None:
+    text = f"# Memory from This Session\n### Key Learnings\n1. {LESSON}\n\n## Key Learnings\n1. {OWN}"
+
+    assert parse_learnings(text) == [OWN]
