@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types check soak clients postgres replicas bench recall docs lock clean
+.PHONY: demo test lint types check soak clients postgres replicas bench recall schemas docs lock clean
 
 demo: $(STAMP)
 	$(BIN)/engram demo
@@ -44,6 +44,10 @@ bench: $(STAMP)
 
 recall: $(STAMP)
 	$(BIN)/python -m bench.recall --check
+
+# The tools as they are listed; after a change of a tool.
+schemas: $(STAMP)
+	$(BIN)/python -m engram_py.interfaces.mcp.schemas
 
 docs: $(STAMP)
 	$(BIN)/cog -r docs/reference/*.md

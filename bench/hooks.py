@@ -13,7 +13,7 @@ from bench.report import Line, ratio
 from bench.wire import engram_command, environment
 from bench.workplace import Workplace
 
-PROMPT_RATIO = 8.0
+PROMPT_RATIO = 4.0
 GROWTH_RATIO = 1.5
 SMALL = 100
 QUESTION = "why did we choose uv?"

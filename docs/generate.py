@@ -25,20 +25,21 @@ from engram_py.interfaces.http import routes
 from engram_py.interfaces.http.operations import OPERATIONS
 from engram_py.interfaces.mcp import resources as offers  # also defines an error
 from engram_py.interfaces.mcp.profiles import PROFILES
-from engram_py.interfaces.mcp.tooling import TOOLS, Tool
+from engram_py.interfaces.mcp.schemas import declared
+from engram_py.interfaces.mcp.tooling import Tool
 from engram_py.projects.settings_keys import KEYS
 
 _HINTS = {
-    "read_only_hint": ("reads", "writes"),
-    "destructive_hint": ("destructive", "not destructive"),
-    "idempotent_hint": ("idempotent", "not idempotent"),
+    "readOnlyHint": ("reads", "writes"),
+    "destructiveHint": ("destructive", "not destructive"),
+    "idempotentHint": ("idempotent", "not idempotent"),
 }
 _ALLOWED = re.compile(r"check \((\w+) in \(([^)]*)\)\)")
 
 
 def tools() -> str:
     """Every MCP tool: what it says of itself, its hints, and a table of its arguments."""
-    return "\n".join(line for tool in TOOLS.values() for line in _tool(tool))
+    return "\n".join(line for tool in declared().values() for line in _tool(tool))
 
 
 def _tool(tool: Tool) -> Iterator[str]:
@@ -49,7 +50,7 @@ def _tool(tool: Tool) -> Iterator[str]:
     schema = tool.parameters
     rows = [_argument(name, one, name in schema.get("required", ())) for name, one in schema["properties"].items()]
     yield table(("argument", "type", "default", "meaning"), rows)
-    accepted = (name.rstrip("_") for name in tool.model.model_fields)
+    accepted = (one.name for one in tool.arguments.values())
     quiet = [f"`{name}`" for name in accepted if name not in schema["properties"]]
     quiet += [f"`{alias}` (for `{name}`)" for alias, name in tool.aliases.items()]
     if quiet:
@@ -76,8 +77,8 @@ def profiles() -> str:
 
 def resources() -> str:
     """A table of the resources and prompts."""
-    rows = [(f"`{one.uri_template}`", "resource", str(one.description)) for one in offers.TEMPLATES]
-    rows += [(f"`{one.name}`", "prompt", str(one.description)) for one in offers.PROMPTS]
+    rows = [(f"`{one['uriTemplate']}`", "resource", str(one["description"])) for one in offers.TEMPLATES]
+    rows += [(f"`{one['name']}`", "prompt", str(one["description"])) for one in offers.PROMPTS]
     return table(("name", "kind", "what it gives"), rows)
 
 

@@ -114,7 +114,7 @@ def main(channel: socket.socket) -> None:
     from engram_py.__main__ import main as engram
     from engram_py.interfaces.cli import care, memory, serve, serving, tables, work  # noqa: F401
     from engram_py.interfaces.http import application, loop, mcp_endpoint  # noqa: F401
-    from engram_py.interfaces.mcp import server  # noqa: F401
+    from engram_py.interfaces.mcp import schemas, server, stdio  # noqa: F401
 
     gc.freeze()
     while True:

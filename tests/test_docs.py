@@ -21,7 +21,7 @@ from engram_py.config import SETTINGS
 from engram_py.interfaces.cli.main import COMMANDS, cli
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
 from engram_py.interfaces.mcp.profiles import PROFILES
-from engram_py.interfaces.mcp.tooling import TOOLS
+from engram_py.interfaces.mcp.schemas import declared
 from engram_py.projects.settings_file import parse_project_settings
 from engram_py.projects.settings_keys import KEYS
 
@@ -96,7 +96,7 @@ def commands() -> Iterator[tuple[click.Context, click.Command]]:
 
 
 def tool_parameters() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    for tool in TOOLS.values():
+    for tool in declared().values():
         for name, schema in tool.parameters["properties"].items():
             yield tool.name, name, schema
 
@@ -209,9 +209,9 @@ def test_the_json_that_readme_shows_is_json_that_starts_this_server() -> None:
 def test_the_numbers_of_tools_and_tokens_in_readme_are_true() -> None:
     offered, there = map(int, re.findall(r"offers (\d+) of (\d+) tools", README)[0])
     [most] = re.findall(r"less\s+than ([\d,]+) tokens", README)
-    core = [TOOLS[name].wire.model_dump(mode="json", by_alias=True, exclude_none=True) for name in PROFILES["core"]]
+    core = [declared()[name].wire for name in PROFILES["core"]]
 
-    assert (offered, there) == (len(PROFILES["core"]), len(TOOLS))
+    assert (offered, there) == (len(PROFILES["core"]), len(declared()))
     assert len((json.dumps(core) + INSTRUCTIONS).encode()) / 4 < int(most.replace(",", ""))
 
 
@@ -262,7 +262,7 @@ def test_every_option_that_is_named_with_a_command_exists(page: Path) -> None:
 @PAGES
 def test_every_tool_and_every_variable_that_is_named_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert set(re.findall(r"\bmem_[a-z_]+", text)) - set(TOOLS) == set()
+    assert set(re.findall(r"\bmem_[a-z_]+", text)) - set(declared()) == set()
     assert set(re.findall(r"\bENGRAM_[A-Z_]+", text)) - {setting.variable for setting in SETTINGS} == set()
 
 

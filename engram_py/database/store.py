@@ -164,19 +164,6 @@ class Store:
         finally:
             self._lock.release()
 
-    def at_rest(self, *, writing: bool) -> bool:
-        """Whether no other thread uses the file just now, and, with ``writing``, no other process has the write lock.
-        Never waits: not for a file that somebody put in the place of this one either."""
-        if self._generation.moved:
-            return False
-        try:
-            with self.in_passing() as connection:
-                if connection is not None and writing:
-                    connection.execute("begin immediate")
-                return connection is not None
-        except (sqlite3.Error, StoreError):
-            return False
-
     @contextmanager
     def _savepoint(self) -> Iterator[None]:
         name = f"level_{self._depth}"

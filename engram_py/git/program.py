@@ -11,8 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.git.worker_handoff import before_waiting
-
 # Imported when git is asked, which most processes never do.
 if TYPE_CHECKING:
     import subprocess
@@ -66,7 +64,6 @@ def ask_git(
     program = _program(root)
     if program is None or patience.left <= 0:
         return None
-    before_waiting()
     command = [program, *_ALWAYS, *arguments]
     try:
         process = subprocess.Popen(

@@ -26,6 +26,6 @@ def mcp_command(tools: str | None, project: str | None) -> None:
         chosen, failure = Settings(Path()), exc
     if sys.stdin.isatty():
         click.echo("This is an MCP server for an agent to start; README.md says how. Ctrl-C ends it.", err=True)
-    from engram_py.interfaces.mcp.server import serve_stdio
+    from engram_py.interfaces.mcp.stdio import serve_stdio
 
     serve_stdio(chosen, tools=tools, project=project, failure=failure)

@@ -7,17 +7,19 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from mcp.types import CallToolResult, TextContent
 
 from engram_py.doors import through
 from engram_py.errors import EngramError
 from engram_py.interfaces.arguments import as_text
-from engram_py.interfaces.mcp.tooling import Tool
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
+    from engram_py.config import Settings
+    from engram_py.interfaces.mcp.tooling import Tool
+
+Json = dict[str, Any]
 
 logger = logging.getLogger(__name__)
 
@@ -57,12 +59,6 @@ class Memory:
         """The memory, if it was opened."""
         return self._app
 
-    def at_rest(self, *, writing: bool) -> bool:
-        """Whether a call would wait for nobody just now: the memory is open, its file is at rest, and no embedder is
-        asked for what a search means."""
-        app = self._app
-        return app is not None and not app.settings.embedder and app.store.at_rest(writing=writing)
-
     def close(self) -> None:
         """End this process's own sessions and close the file, unless a call still waits for another process."""
         if not self._changed.acquire(timeout=CLOSING_SECONDS):
@@ -77,7 +73,30 @@ class Memory:
             self._changed.release()
 
 
-def run_tool(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str) -> CallToolResult:
+def opener(settings: Settings, project: str | None, failure: EngramError | None) -> Callable[[str], Engram]:
+    """Opens the memory of a server process; ``failure`` is raised instead, if there is one."""
+
+    def opened(agent: str) -> Engram:
+        if failure is not None:
+            raise failure
+        from engram_py.app import Engram
+        from engram_py.sessions.hosts import ancestors
+
+        app = Engram(
+            settings=settings,
+            directory=Path.cwd(),
+            project=project,
+            session_mode="process",
+            agent=agent,
+            hosts=ancestors(),
+        )
+        app.autosync.start()
+        return app
+
+    return opened
+
+
+def run_tool(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str) -> Json:
     """The answer to a call. A refusal carries code, message and hint; a bug only says that it happened."""
     shown: set[int] = set()
     with through("mcp"):
@@ -89,7 +108,7 @@ def run_tool(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str) 
     return result
 
 
-def _answered(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str, shown: set[int]) -> CallToolResult:
+def _answered(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str, shown: set[int]) -> Json:
     """The answer; ``shown`` is given the ids of the observations in it."""
     # Like the memory itself, its words are imported by the first call, not by the list of tools.
     from engram_py.interfaces import render
@@ -126,13 +145,13 @@ class InternalError(EngramError):
         super().__init__(f"{tool} failed", hint="the server's log says why; `engram doctor` checks the memory")
 
 
-def _count(memory: Memory, tool: Tool, arguments: dict[str, Any], result: CallToolResult, shown: set[int]) -> None:
+def _count(memory: Memory, tool: Tool, arguments: dict[str, Any], result: Json, shown: set[int]) -> None:
     """Note what the answer costs, a refusal too. A memory that could not be opened counts nothing."""
     app = memory.opened
     if app is None:
         return
     session_id = arguments.get("id" if tool.name in OF_SESSIONS else "session_id")
-    size = sum(len(part.text.encode()) for part in result.content if isinstance(part, TextContent))
+    size = sum(len(part["text"].encode()) for part in result["content"])
     app.ledger.answered(
         "mcp",
         tool.name,
@@ -143,7 +162,7 @@ def _count(memory: Memory, tool: Tool, arguments: dict[str, Any], result: CallTo
     )
 
 
-def _failure(error: EngramError, notes: list[str], *, wants_json: bool) -> CallToolResult:
+def _failure(error: EngramError, notes: list[str], *, wants_json: bool) -> Json:
     from engram_py.interfaces import render
 
     if not wants_json:
@@ -161,6 +180,6 @@ def _json_answer(value: object, notes: list[str]) -> str:
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
 
-def _result(text: str, *, error: bool = False) -> CallToolResult:
+def _result(text: str, *, error: bool = False) -> Json:
     # Half a surrogate pair in what somebody sent must not come back and break the stream.
-    return CallToolResult(content=[TextContent(type="text", text=as_text(text))], is_error=error)
+    return {"content": [{"type": "text", "text": as_text(text)}], "isError": error}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from engram_py.errors import UnknownToolError
-from engram_py.interfaces.mcp import tools_memory, tools_work  # noqa: F401 - registers the tools
-from engram_py.interfaces.mcp.tooling import TOOLS, Tool
+from engram_py.interfaces.mcp.schemas import stored
 
 CORE = (
     "mem_save", "mem_search", "mem_context", "mem_get_observation", "mem_update", "mem_delete", "mem_timeline",
@@ -14,14 +13,14 @@ ADMIN = ("mem_delete", "mem_stats", "mem_timeline", "mem_merge_projects")
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "core": CORE,
-    "agent": tuple(name for name in TOOLS if name not in ADMIN),
+    "agent": tuple(name for name in stored() if name not in ADMIN),
     "admin": ADMIN,
-    "all": tuple(TOOLS),
+    "all": tuple(stored()),
 }
 
 
-def select_tools(wanted: str) -> list[Tool]:
-    """The tools of ``core``, ``agent``, ``admin``, ``all``, names, or a comma-separated mix; empty means core.
+def select_tools(wanted: str) -> tuple[str, ...]:
+    """The tools' names, of ``core``, ``agent``, ``admin``, ``all``, names, or a comma-separated mix; empty means core.
 
     Raises UnknownToolError.
     """
@@ -29,7 +28,7 @@ def select_tools(wanted: str) -> list[Tool]:
     for part in (part.strip() for part in wanted.split(",")):
         if not part:
             continue
-        if part not in PROFILES and part not in TOOLS:
-            raise UnknownToolError(part, tuple(TOOLS))
+        if part not in PROFILES and part not in stored():
+            raise UnknownToolError(part, tuple(stored()))
         names |= dict.fromkeys(PROFILES.get(part, (part,)))
-    return [TOOLS[name] for name in names or CORE]
+    return tuple(names) or CORE

@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
-
-from mcp.types import (
-    GetPromptResult,
-    Prompt,
-    PromptArgument,
-    PromptMessage,
-    ReadResourceResult,
-    Resource,
-    ResourceTemplate,
-    TextContent,
-    TextResourceContents,
-)
 
 from engram_py.errors import InvalidArgumentError, NotFoundError
 
@@ -28,28 +16,28 @@ MIME = "text/markdown"
 LISTED = 20
 MOST_DIGITS = 19
 
-TEMPLATES = [
-    ResourceTemplate(
-        name="observation", title="A memory", uri_template=OBSERVATION + "{id}", mime_type=MIME,
-        description="One observation, whole.",
-    ),
-    ResourceTemplate(
-        name="context", title="A project's context", uri_template=CONTEXT + "{project}", mime_type=MIME,
-        description="What a new session of a project should know.",
-    ),
+Json = dict[str, Any]
+
+TEMPLATES: list[Json] = [
+    {
+        "name": "observation", "title": "A memory", "uriTemplate": OBSERVATION + "{id}", "mimeType": MIME,
+        "description": "One observation, whole.",
+    },
+    {
+        "name": "context", "title": "A project's context", "uriTemplate": CONTEXT + "{project}", "mimeType": MIME,
+        "description": "What a new session of a project should know.",
+    },
 ]  # fmt: skip
 
-PROMPTS = [
-    Prompt(
-        name="recall",
-        title="Recall",
-        description="Start from what earlier sessions know.",
-        arguments=[
-            PromptArgument(name="topic", description="What to recall; default: what is recent.", required=False)
+PROMPTS: list[Json] = [
+    {
+        "name": "recall", "title": "Recall", "description": "Start from what earlier sessions know.",
+        "arguments": [
+            {"name": "topic", "description": "What to recall; default: what is recent.", "required": False}
         ],
-    ),
-    Prompt(name="wrap-up", title="Wrap up", description="Leave the next session what it needs."),
-]
+    },
+    {"name": "wrap-up", "title": "Wrap up", "description": "Leave the next session what it needs."},
+]  # fmt: skip
 
 _WRAP_UP = """\
 Before this session ends, look back over it and save what a later session would miss:
@@ -58,21 +46,22 @@ Before this session ends, look back over it and save what a later session would 
 3. Then tell the user in two or three sentences what was kept."""
 
 
-def list_resources(app: Engram) -> list[Resource]:
+def list_resources(app: Engram) -> list[Json]:
     """The current project's context and its newest observations."""
     place = app.projects.for_read()
     listed = [
-        Resource(uri=CONTEXT + quote(name, safe=""), name=f"context of {name}", mime_type=MIME)
+        {"uri": CONTEXT + quote(name, safe=""), "name": f"context of {name}", "mimeType": MIME}
         for name in place.reads or ()
     ]
     with app.usage.hushed():  # a list to browse
         context = app.contexts.assemble()
     for row in (*context.pinned, *context.recent)[:LISTED]:
-        listed.append(Resource(uri=f"{OBSERVATION}{row.id}", name=row.title, description=row.type, mime_type=MIME))
+        uri = f"{OBSERVATION}{row.id}"
+        listed.append({"uri": uri, "name": row.title, "description": row.type, "mimeType": MIME})
     return listed
 
 
-def read_resource(app: Engram, uri: str) -> ReadResourceResult:
+def read_resource(app: Engram, uri: str) -> Json:
     """The text of a resource. Raises NotFoundError, InvalidArgumentError."""
     from engram_py.interfaces import render
 
@@ -86,11 +75,11 @@ def read_resource(app: Engram, uri: str) -> ReadResourceResult:
         body = render.text(app.contexts.assemble(unquote(uri.removeprefix(CONTEXT))), now=now)
     else:
         raise UnknownResourceError(uri)
-    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=MIME, text=body)])
+    return {"uri": uri, "mimeType": MIME, "text": body}
 
 
-def get_prompt(app: Engram, name: str, arguments: dict[str, str]) -> GetPromptResult:
-    """The messages of a prompt. Raises InvalidArgumentError for one that does not exist."""
+def get_prompt(app: Engram, name: str, arguments: dict[str, str]) -> Json:
+    """The message of a prompt. Raises InvalidArgumentError for one that does not exist."""
     from engram_py.interfaces import render
     from engram_py.interfaces.context_text import fenced
 
@@ -108,8 +97,8 @@ def get_prompt(app: Engram, name: str, arguments: dict[str, str]) -> GetPromptRe
     return _prompt("\n\n".join([head, *body, render.text(context, now=now)]))
 
 
-def _prompt(text: str) -> GetPromptResult:
-    return GetPromptResult(messages=[PromptMessage(role="user", content=TextContent(type="text", text=text))])
+def _prompt(text: str) -> Json:
+    return {"role": "user", "content": {"type": "text", "text": text}}
 
 
 class UnknownResourceError(NotFoundError):

@@ -6,7 +6,7 @@ import json
 
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
 from engram_py.interfaces.mcp.profiles import PROFILES
-from engram_py.interfaces.mcp.tooling import TOOLS
+from engram_py.interfaces.mcp.schemas import stored
 from engram_py.ledger.values import ProfileCost, tokens_of
 
 
@@ -16,6 +16,6 @@ def profile_costs() -> tuple[ProfileCost, ...]:
 
 
 def _cost(profile: str, names: tuple[str, ...]) -> ProfileCost:
-    wire = [TOOLS[name].wire.model_dump(mode="json", by_alias=True, exclude_none=True) for name in names]
+    wire = [stored()[name] for name in names]
     schemas, instructions = len(json.dumps(wire).encode()), len(INSTRUCTIONS.encode())
     return ProfileCost(profile, len(names), schemas, instructions, tokens_of(schemas + instructions))

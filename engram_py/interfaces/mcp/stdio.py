@@ -1,188 +1,257 @@
-"""The stdio transport around the SDK's: malformed lines are answered, and the last answers go out before the end.
+"""MCP on stdin and stdout: one JSON-RPC message a line, answered by ``methods`` by the rules of ``protocol``.
 
-The SDK logs a line it cannot read and drops it, so its sender would wait for ever; and when stdin closes it
-cancels the calls it is working on. A client that writes its requests and closes its end deserves both answers.
+The main thread reads, and answers what needs no memory; calls run on a few threads. Who closes stdin gets the answers
+to what was read before.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
-import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.server.stdio import stdio_server
-from mcp.shared.message import SessionMessage
-from mcp.types import (
-    ErrorData,
-    JSONRPCError,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-    jsonrpc_message_adapter,
-)
-from pydantic import ValidationError
+from engram_py.errors import EngramError
+from engram_py.interfaces.mcp.calls import Memory, opener
+from engram_py.interfaces.mcp.methods import INTERNAL_ERROR, RequestError
+from engram_py.interfaces.mcp.methods import answer as answer_of
+from engram_py.interfaces.mcp.profiles import select_tools
+from engram_py.interfaces.mcp.protocol import INVALID_REQUEST, PARSE_ERROR, Client, is_message, plain_id
 
-from engram_py.interfaces.mcp.pipes import pipes
+if TYPE_CHECKING:
+    from engram_py.config import Settings
 
-PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+logger = logging.getLogger(__name__)
 
+Json = dict[str, Any]
+
+
+WORKERS = 4
 # How long after stdin closed, or after the answer before, a call in flight may take, in seconds: a save takes
 # milliseconds, one that waits for another process's lock is not waited for.
 DRAIN_SECONDS = 2.0
 
-Item = SessionMessage | Exception
 
-_NOTHING = object()  # a blank line between messages is no message
-
-
-class _Pending:
-    """The requests that were read and not answered yet."""
-
-    def __init__(self) -> None:
-        self._ids: set[str | int] = set()
-        self._done = anyio.Event()
-
-    def add(self, request_id: str | int) -> None:
-        self._ids.add(request_id)
-
-    def done(self, request_id: str | int | None) -> None:
-        if request_id is None:
-            return
-        self._ids.discard(request_id)
-        self._done.set()
-        self._done = anyio.Event()
-
-    async def wait(self) -> None:
-        """Until all are answered, or none was for so long."""
-        while self._ids:
-            with anyio.move_on_after(DRAIN_SECONDS) as waiting:
-                await self._done.wait()
-            if waiting.cancelled_caught:
-                return
+def serve_stdio(
+    settings: Settings, *, tools: str | None = None, project: str | None = None, failure: EngramError | None = None
+) -> None:
+    """Serve until stdin closes or a signal comes. ``failure``: why there are no proper settings, answered to every
+    call. Raises UnknownToolError for a profile or tool that does not exist."""
+    names = select_tools(tools if tools is not None else settings.tools)
+    level = getattr(logging, settings.log_level.upper())
+    logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s")
+    memory = Memory(opener(settings, project, failure))
+    lines, out = _own_ends()
+    connection = Connection(names, memory, out)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, connection.stop)
+    connection.serve(lines)
+    memory.close()
+    if connection.busy:  # a call that waits for another process's lock, and nobody for its answer
+        sys.stderr.flush()
+        os._exit(0)
 
 
-class _Writer:
-    """The SDK's write stream, noting which requests were answered."""
+def _own_ends() -> tuple[Iterable[str], int]:
+    """What the client writes, line by line, and the descriptor that it reads.
 
-    def __init__(self, inner: Any, pending: _Pending) -> None:
-        self._inner = inner
-        self._pending = pending
-
-    async def send(self, item: SessionMessage) -> None:
-        await self._inner.send(item)
-        if isinstance(item.message, JSONRPCResponse | JSONRPCError):
-            self._pending.done(item.message.id)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    async def __aenter__(self) -> _Writer:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.aclose()
-
-
-@asynccontextmanager
-async def streams() -> AsyncIterator[tuple[Any, Any]]:
-    """The pair of streams for ``Server.run``."""
-    with pipes() as ends:
-        async with stdio_server(*ends) as (read, write), anyio.create_task_group() as tasks:
-            pending = _Pending()
-            writer = _Writer(write, pending)
-            send: MemoryObjectSendStream[Item]
-            receive: MemoryObjectReceiveStream[Item]
-            send, receive = anyio.create_memory_object_stream(0)
-            tasks.start_soon(_forward, read, send, writer, pending)
-            yield receive, writer
-            tasks.cancel_scope.cancel()
-
-
-async def _forward(read: Any, send: MemoryObjectSendStream[Item], writer: _Writer, pending: _Pending) -> None:
-    async with send:
-        async for item in read:
-            message = item if isinstance(item, SessionMessage) else await _repaired(item, writer)
-            if message is None:
-                continue
-            if isinstance(message.message, JSONRPCRequest):
-                pending.add(message.message.id)
-            await send.send(message)
-            pending.done(_cancelled(message))
-        await pending.wait()
-
-
-def _cancelled(item: SessionMessage) -> str | int | None:
-    """The request that nobody waits for any more: the SDK does not answer it."""
-    message = item.message
-    if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
-        return _plain_id({"id": (message.params or {}).get("requestId")})
-    return None
-
-
-async def _repaired(error: Exception, writer: _Writer) -> SessionMessage | None:
-    """The message of a line that JSON's own parser reads and the SDK's does not, or None once it was refused."""
-    try:
-        value = _value_of(error)
-        if value is _NOTHING:
-            return None
-        mended = _mended(value)
-    except (ValueError, RecursionError):
-        await _refuse(writer, None, PARSE_ERROR, "not JSON; one JSON-RPC message per line")
-        return None
-    request_id = _plain_id(value)
-    try:
-        if isinstance(value, dict) and "id" in value and request_id is None:
-            raise ValueError("an id that cannot be sent back")
-        return SessionMessage(jsonrpc_message_adapter.validate_python(mended, by_name=False))
-    except (ValidationError, ValueError):
-        await _refuse(writer, request_id, INVALID_REQUEST, "not a JSON-RPC 2.0 request")
-        return None
-
-
-def _value_of(error: Exception) -> object:
-    """What the line held, ``_NOTHING`` for a blank one. Raises ValueError, RecursionError when it is not JSON."""
-    if not isinstance(error, ValidationError):
-        raise ValueError(str(error))
-    details = error.errors(include_url=False, include_context=False)
-    if details[0]["type"] == "json_invalid":
-        line = str(details[0]["input"])
-        return json.loads(line) if line.strip() else _NOTHING
-    # It is JSON. Only an error about the whole message, such as a field it lacks, carries the whole message.
-    whole = (one["input"] for one in details if len(one["loc"]) < 2 or (one["type"], len(one["loc"])) == ("missing", 2))
-    return next(whole, None)
-
-
-def _mended(value: Any, *, arguments: bool = False) -> Any:
-    """``value`` with a ``?`` for each half of a surrogate pair, which is valid JSON and could not be sent back.
-
-    A tool's own arguments keep theirs: the tool says which of them has one.
+    From now on descriptor 0 is the null device and 1 is stderr: what a library prints does not reach the client, and
+    a child process does not read its messages.
     """
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, list):
-        return [_mended(one) for one in value]
-    if not isinstance(value, dict):
-        return value
-    called = value.get("method") == "tools/call"
-    return {
-        _mended(key): one if arguments and key == "arguments" else _mended(one, arguments=called and key == "params")
-        for key, one in value.items()
-    }
+    sys.stdout.flush()
+    reads, writes = _above_the_standard(0), _above_the_standard(1)
+    if sys.platform != "win32":
+        os.set_blocking(reads, True)
+        os.set_blocking(writes, True)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # there is no stderr
+        os.dup2(nothing, 1)
+    os.close(nothing)
+    return os.fdopen(reads, encoding="utf-8", errors="replace"), writes
 
 
-def _plain_id(value: object) -> str | int | None:
-    found = value.get("id") if isinstance(value, dict) else None
-    if isinstance(found, str) and found.encode("utf-8", "replace").decode() == found:
-        return found
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+def _above_the_standard(fd: int) -> int:
+    if sys.platform == "win32":
+        return os.dup(fd)
+    import fcntl
+
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
 
 
-async def _refuse(writer: _Writer, request_id: str | int | None, code: int, message: str) -> None:
-    error = JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=message))
-    await writer.send(SessionMessage(error))
+class _Stopped(BaseException):
+    """A signal came while the next line was waited for."""
+
+
+class Connection:
+    """One client. ``out`` is the descriptor that it reads."""
+
+    def __init__(self, names: tuple[str, ...], memory: Memory, out: int) -> None:
+        self._names, self._memory, self._out = names, memory, out
+        self._client = Client()
+        self._requests: queue.SimpleQueue[_Request] = queue.SimpleQueue()
+        self._workers = 0
+        self._waiting = self._stopping = False
+        self._changed = threading.Condition()
+        self._open: list[_Request] = []  # read, and neither answered nor cancelled
+        self._at_work = 0
+        self._writing = threading.Lock()
+        self._gone = False
+
+    # The lines.
+
+    def serve(self, lines: Iterable[str]) -> None:
+        """Answer the lines until there are no more, and wait for what is still at work."""
+        reader = iter(lines)
+        try:
+            while True:
+                self._waiting = True
+                if self._stopping:
+                    return
+                line = next(reader, None)
+                self._waiting = False
+                if line is None:
+                    break
+                self._take(line)
+            self._drain()
+        except (_Stopped, ConnectionResetError):  # or a socket whose other end died with something unread
+            self._waiting = False
+        self._stopping = True
+
+    def stop(self, *_: object) -> None:
+        """End before the next line; what a signal handler calls."""
+        self._stopping = True
+        if self._waiting:
+            raise _Stopped
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call is still at work."""
+        return self._at_work > 0
+
+    def _drain(self) -> None:
+        """Until all calls are answered, or none was for so long."""
+        with self._changed:
+            self._waiting = True
+            while self._open and not self._stopping:
+                left = len(self._open)
+                if not self._changed.wait_for(lambda: len(self._open) < left, DRAIN_SECONDS):  # noqa: B023
+                    return
+
+    def _take(self, line: str) -> None:
+        if not line.strip():
+            return
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            self._refuse(None, RequestError(PARSE_ERROR, "not JSON; one JSON-RPC message per line"))
+            return
+        request_id = plain_id(message)
+        if not is_message(message):
+            self._refuse(request_id, RequestError(INVALID_REQUEST, "not a JSON-RPC 2.0 request"))
+        elif "method" not in message:
+            return  # an answer: this server asks nothing
+        elif "id" not in message:
+            self._notice(message["method"], message.get("params") or {})
+        else:
+            self._request(request_id, message["method"], message.get("params") or {})
+
+    # The messages.
+
+    def _notice(self, method: str, params: Json) -> None:
+        """Of all notifications only a cancellation changes something: its request is not answered any more."""
+        if method == "notifications/cancelled":
+            with self._changed:
+                for request in [one for one in self._open if one.id == params.get("requestId")]:
+                    request.cancelled = True
+                    self._open.remove(request)
+
+    def _request(self, request_id: object, method: str, params: Json) -> None:
+        try:
+            agent = self._client.admit(method, params)
+            at_once = self._client.at_once(method, params, self._names)
+        except RequestError as exc:
+            self._refuse(request_id, exc)
+            return
+        if at_once is not None:
+            self._answer(request_id, method, at_once)
+            return
+        request = _Request(request_id, method, params, agent)
+        with self._changed:
+            self._open.append(request)
+            if len(self._open) > self._workers < WORKERS:
+                self._workers += 1
+                threading.Thread(target=self._work, daemon=True).start()
+        self._requests.put(request)
+
+    # The calls.
+
+    def _work(self) -> None:
+        while True:
+            request = self._requests.get()
+            if request.cancelled or self._stopping:
+                continue
+            with self._changed:
+                self._at_work += 1
+            try:
+                result: Json | RequestError = answer_of(
+                    request.method, request.params, self._names, self._memory, request.agent
+                )
+            except RequestError as exc:
+                result = exc
+            except Exception:
+                logger.exception("%s failed", request.method)
+                result = RequestError(INTERNAL_ERROR, "Internal server error")
+            self._done(request, result)
+
+    def _done(self, request: _Request, result: Json | RequestError) -> None:
+        if not request.cancelled:
+            if isinstance(result, RequestError):
+                self._refuse(request.id, result)
+            else:
+                self._answer(request.id, request.method, result)
+        with self._changed:
+            self._at_work -= 1
+            if not request.cancelled:
+                self._open.remove(request)
+            self._changed.notify_all()
+
+    # The answers.
+
+    def _answer(self, request_id: object, method: str, result: Json) -> None:
+        result = self._client.dressed(method, result)
+        self._write({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+    def _refuse(self, request_id: object, error: RequestError) -> None:
+        data = {} if error.data is None else {"data": error.data}
+        about = {"code": error.code, "message": error.message, **data}
+        self._write({"jsonrpc": "2.0", "id": request_id, "error": about})
+
+    def _write(self, message: Json) -> None:
+        """Write the message as a line, whole. What nobody can read any more is dropped: the requests that were
+        written before are still worked on."""
+        text = json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n"
+        with self._writing:
+            rest = memoryview(text.encode("utf-8", "replace"))
+            while rest and not self._gone:
+                try:
+                    rest = rest[os.write(self._out, rest) :]
+                except OSError:
+                    self._gone = True
+
+
+class _Request:
+    """A request that a thread answers."""
+
+    __slots__ = ("agent", "cancelled", "id", "method", "params")
+
+    def __init__(self, request_id: object, method: str, params: Json, agent: str) -> None:
+        self.id, self.method, self.params, self.agent = request_id, method, params, agent
+        self.cancelled = False

@@ -12,35 +12,22 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import Annotated, Any, ParamSpec, TypeVar
 
-from mcp.types import Tool as WireTool
-from mcp.types import ToolAnnotations
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
-from pydantic.json_schema import SkipJsonSchema
-
 from engram_py.errors import InvalidArgumentError, InvalidTextError
 from engram_py.interfaces.arguments import as_text, is_text, mended_names, unknown_names
+from engram_py.interfaces.mcp.checking import REQUIRED, Argument, Before, Field
 
 logger = logging.getLogger(__name__)
 
 Hints = dict[str, bool]
 
-READS: Hints = {"read_only_hint": True, "destructive_hint": False, "idempotent_hint": True, "open_world_hint": False}
-WRITES: Hints = {"read_only_hint": False, "destructive_hint": False, "idempotent_hint": False, "open_world_hint": False}
-SETTLES: Hints = WRITES | {"idempotent_hint": True}
-DELETES: Hints = SETTLES | {"destructive_hint": True}
+READS: Hints = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+WRITES: Hints = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False}
+SETTLES: Hints = WRITES | {"idempotentHint": True}
+DELETES: Hints = SETTLES | {"destructiveHint": True}
 
 # Engram asks for these after an ambiguous project; here a project argument is enough, so they are taken and unused.
 UNUSED = frozenset({"project_choice_reason", "recovery_token"})
 FORMATS = ("text", "json")
-
-# What an argument must be, by the first word of pydantic's error type.
-_KINDS = {
-    "int": "a whole number, such as 12",
-    "float": "a number",
-    "bool": "true or false",
-    "string": "text",
-    "list": "a list of texts",
-}
 
 
 def _without_hash(value: object) -> object:
@@ -61,12 +48,12 @@ def _as_list(value: object) -> object:
 
 
 # Answers show observations as [#12], so that is what a model may send back.
-ObservationId = Annotated[int, BeforeValidator(_without_hash)]
+ObservationId = Annotated[int, Before(_without_hash)]
 
-Words = Annotated[list[str], BeforeValidator(_as_list)]
+Words = Annotated[list[str], Before(_as_list)]
 
 # Accepted, but not in the published schema: what a program sends, or only Engram's callers know.
-QUIET: Any = SkipJsonSchema()  # type: ignore[type-arg]
+QUIET = Field(quiet=True)
 
 
 @dataclass(frozen=True)
@@ -87,30 +74,39 @@ class Tool:
         return " ".join((inspect.getdoc(self.function) or "").split())
 
     @cached_property
-    def model(self) -> type[BaseModel]:
+    def arguments(self) -> dict[str, Argument]:
+        """What the function takes besides the memory, by its own names for it."""
         parameters = list(inspect.signature(self.function).parameters.values())[1:]
         hints = _resolved({one.name: one.annotation for one in parameters}, self.function)
-        fields: dict[str, Any] = {}
-        for parameter in parameters:
-            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-            fields[parameter.name] = (hints[parameter.name], default)
         # `from` is a keyword of Python's, so its parameter is `from_`.
-        config = ConfigDict(alias_generator=lambda name: name.rstrip("_"), extra="ignore", regex_engine="rust-regex")
-        return create_model(self.name, __config__=config, **fields)
+        return {
+            one.name: Argument(
+                one.name.rstrip("_"),
+                hints[one.name],
+                REQUIRED if one.default is inspect.Parameter.empty else one.default,
+            )
+            for one in parameters
+        }
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
-        """The published input schema, with nothing in it that a model does not need."""
-        schema = slim(self.model.model_json_schema(by_alias=True))
-        schema["properties"]["response_format"] = {"enum": list(self.formats)}
-        return schema
+        """The published input schema."""
+        arguments = self.arguments.values()
+        properties: dict[str, Any] = {one.name: one.schema for one in arguments if one.schema is not None}
+        properties["response_format"] = {"enum": list(self.formats)}
+        required = [one.name for one in arguments if one.required]
+        return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
     @property
-    def wire(self) -> WireTool:
-        annotations = ToolAnnotations(title=self.title, **self.hints)
-        return WireTool(
-            name=self.name, description=self.description, input_schema=self.parameters, annotations=annotations
-        )
+    def wire(self) -> dict[str, Any]:
+        """The tool as the protocol lists it."""
+        annotations = {"title": self.title, **self.hints}
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.parameters,
+            "annotations": annotations,
+        }
 
     def parse(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """The checked arguments and the response format.
@@ -129,11 +125,7 @@ class Tool:
             if alias in given:
                 value = given.pop(alias)
                 given.setdefault(name, value)
-        try:
-            model = self.model.model_validate({name: value for name, value in given.items() if value is not None})
-        except ValidationError as exc:
-            raise _refusal(exc) from None
-        values = {name: getattr(model, name) for name in type(model).model_fields}
+        values = {name: _value(one, given.get(one.name)) for name, one in self.arguments.items()}
         if self.hints is READS:
             return {name: as_text(one) if isinstance(one, str) else one for name, one in values.items()}, str(answer)
         for name, value in values.items():
@@ -144,19 +136,17 @@ class Tool:
 
     def remarks(self, given: Mapping[str, Any]) -> list[str]:
         """A sentence for each argument nobody knows, naming the one it resembles, and for each read otherwise."""
-        known = {name.rstrip("_") for name in self.model.model_fields} | {"response_format"}
+        known = {one.name for one in self.arguments.values()} | {"response_format"}
         notes = unknown_names((name for name in given if name not in UNUSED | self.aliases.keys()), known)
         return notes + (mended_names(given) if self.hints is READS else [])
 
 
-def _refusal(error: ValidationError) -> InvalidArgumentError:
-    first = error.errors(include_url=False)[0]
-    name = ".".join(str(part) for part in first["loc"]) or "arguments"
-    if first["type"] == "missing":
-        return InvalidArgumentError(name, None, expected="given")
-    kind = _KINDS.get(first["type"].partition("_")[0])
-    expected = kind or first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-    return InvalidArgumentError(name, first["input"], expected=expected)
+def _value(argument: Argument, given: object) -> Any:
+    if given is not None:
+        return argument.read(given)
+    if argument.required:
+        raise InvalidArgumentError(argument.name, None, expected="given")
+    return argument.default
 
 
 TOOLS: dict[str, Tool] = {}
@@ -187,22 +177,3 @@ def _resolved(annotations: dict[str, Any], function: Callable[..., Any]) -> dict
     """The types of the arguments; what the memory and the answer are need not be imported to list the tool."""
     carrier = SimpleNamespace(__annotations__=annotations)
     return typing.get_type_hints(carrier, globalns=function.__globals__, include_extras=True)
-
-
-def slim(schema: dict[str, Any]) -> dict[str, Any]:
-    """A JSON schema without generated titles, null alternatives and null defaults: they cost tokens and say nothing."""
-    properties = {name: _slim_property(one) for name, one in schema.get("properties", {}).items() if one}
-    slimmed: dict[str, Any] = {"type": "object", "properties": properties}
-    if schema.get("required"):
-        slimmed["required"] = schema["required"]
-    return slimmed
-
-
-def _slim_property(one: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in one.items() if key not in ("title", "anyOf", "default")}
-    if "anyOf" in one:
-        [kind, *_] = [option for option in one["anyOf"] if option.get("type") != "null"]
-        kept = {**{key: value for key, value in kind.items() if key != "title"}, **kept}
-    if one.get("default") not in (None, "", False):
-        kept["default"] = one["default"]
-    return kept

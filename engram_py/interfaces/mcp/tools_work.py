@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
-
 from engram_py.errors import InvalidArgumentError
+from engram_py.interfaces.mcp.checking import Field
 from engram_py.interfaces.mcp.tooling import DELETES, QUIET, READS, SETTLES, WRITES, ObservationId, tool
 from engram_py.interfaces.mcp.tools_memory import Project, SessionId
 from engram_py.observations.listing import Listing
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from engram_py.sessions.values import Captured, PromptSaved, SessionState
     from engram_py.upkeep.values import Report
 
-Verb = Annotated[str, Field(json_schema_extra={"enum": list(VERBS)})]
+Verb = Annotated[str, Field(enum=VERBS)]
 
 
 @tool(title="Session summary", hints=WRITES)
@@ -108,7 +107,7 @@ def mem_compare(
 @tool(title="Review stale memory", hints=SETTLES, aliases={"id": "observation_id"})
 def mem_review(
     app: Engram,
-    action: Annotated[str, Field(json_schema_extra={"enum": ["list", "mark_reviewed"]})],
+    action: Annotated[str, Field(enum=("list", "mark_reviewed"))],
     project: Project = None,
     limit: Annotated[int, Field(description="Of list; most 100.")] = 10,  # observations/read.py
     observation_id: Annotated[ObservationId | None, Field(description="Of mark_reviewed.")] = None,

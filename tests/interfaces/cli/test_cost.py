@@ -13,7 +13,7 @@ from engram_py import Engram
 from engram_py.config import Settings
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.mcp.calls import Memory, run_tool
-from engram_py.interfaces.mcp.tooling import TOOLS
+from engram_py.interfaces.mcp.schemas import declared
 from tests.interfaces.cli.conftest import Run, Start, answer
 from tests.interfaces.hooks.conftest import locked
 from tests.interfaces.http.asking import PORT, Asker
@@ -28,9 +28,9 @@ def server(data_dir: Path, here: Path) -> Iterator[Engram]:
 
 
 def call(app: Engram, tool: str, **arguments: Any) -> str:
-    result = run_tool(TOOLS[tool], arguments, Memory(lambda _: app), "test")
-    [part] = result.content
-    return str(getattr(part, "text", ""))
+    result = run_tool(declared()[tool], arguments, Memory(lambda _: app), "test")
+    [part] = result["content"]
+    return str(part["text"])
 
 
 def counted(run: Run, *words: str) -> dict[str, tuple[int, int]]:

@@ -67,7 +67,7 @@ def test_any_other_call_goes_on_as_it_is(hook: Hook, data_dir: Path, fields: dic
 
 def test_every_tool_that_takes_a_session_is_bound() -> None:
     taking = dict.fromkeys(OF_SESSIONS, "id") | {
-        name: "session_id" for name, tool in TOOLS.items() if "session_id" in tool.model.model_fields
+        name: "session_id" for name, tool in TOOLS.items() if "session_id" in tool.arguments
     }
     assert taking == MEMORY_TOOLS
 

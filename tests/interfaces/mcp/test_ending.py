@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, cast
 
-import anyio
 import pytest
-from mcp.shared.message import SessionMessage
-from mcp.types import JSONRPCNotification, JSONRPCRequest
 
+from engram_py.errors import EngramError
 from engram_py.interfaces.mcp import stdio
 from tests.interfaces.mcp.agent import (
     INITIALIZE,
@@ -108,28 +108,96 @@ def test_a_call_that_waits_for_another_process_does_not_keep_the_server_alive(fo
     assert rows(data_dir)["observations"] == 1
 
 
-@pytest.mark.anyio
-async def test_a_cancelled_request_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    to_server, lines = anyio.create_memory_object_stream[SessionMessage](3)
-    answers, client = anyio.create_memory_object_stream[SessionMessage](3)
+class Memory:
+    """A memory that is opened when somebody says so."""
 
-    @asynccontextmanager
-    async def standard_streams(*_: object) -> AsyncIterator[tuple[Any, Any]]:
-        async with lines, answers, client:
-            yield lines, answers
+    opened = None
 
-    monkeypatch.setattr(stdio, "stdio_server", standard_streams)
-    monkeypatch.setattr(stdio, "DRAIN_SECONDS", float("inf"))
-    call = JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/call")
-    cancel = JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params={"requestId": 1})
-    with anyio.fail_after(60):
-        async with stdio.streams() as (read, _), read:
-            for message in (call, cancel):
-                await to_server.send(SessionMessage(message))
-            await to_server.aclose()
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.opens = threading.Event()
+        self.used = 0
 
-            # The stream ends, so the server does: nobody will answer the call that was cancelled.
-            assert [item.message async for item in read] == [call, cancel]
+    def use(self, agent: str) -> NoReturn:
+        self.used += 1
+        self.asked.set()
+        assert self.opens.wait(60)
+        raise EngramError("not open", hint="say so")
+
+
+def lines(memory: Memory, *messages: dict[str, Any]) -> Iterator[str]:
+    """The messages, each after the first when the first is at work."""
+    for number, message in enumerate((INITIALIZE, INITIALIZED, *messages)):
+        if number == 3:
+            assert memory.asked.wait(60)
+        yield json.dumps(message)
+
+
+def served(memory: Memory, *messages: dict[str, Any]) -> list[object]:
+    """The ids of what was answered until the connection ended."""
+    reads, writes = os.pipe()
+    stdio.Connection(("mem_stats",), cast("Any", memory), writes).serve(lines(memory, *messages))
+    os.close(writes)
+    with os.fdopen(reads, encoding="utf-8") as answers:
+        return [json.loads(line)["id"] for line in answers]
+
+
+def test_a_cancelled_request_is_neither_waited_for_nor_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "DRAIN_SECONDS", 3_600.0)
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    memory = Memory()
+
+    answered = served(memory, tool_call(1, "mem_stats"), cancel, {"jsonrpc": "2.0", "id": 2, "method": "ping"})
+
+    assert answered == ["start", 2]
+    memory.opens.set()
+
+
+def test_a_request_that_was_cancelled_before_its_turn_is_not_begun() -> None:
+    memory = Memory()
+    calls = [tool_call(number, "mem_stats") for number in range(stdio.WORKERS)]
+    late = tool_call("late", "mem_save", title="Never", content="begun")
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "late"}}
+    threading.Timer(0.3, memory.opens.set).start()
+
+    answered = served(memory, *calls, late, cancel)
+
+    assert sorted(map(str, answered)) == [*map(str, range(stdio.WORKERS)), "start"]
+
+
+def test_what_was_not_begun_when_a_signal_came_is_not_begun_after_it() -> None:
+    memory = Memory()
+    reads, writes = os.pipe()
+    connection = stdio.Connection(("mem_stats",), cast("Any", memory), writes)
+
+    def lines_and_a_signal() -> Iterator[str]:
+        yield from lines(memory, *(tool_call(number, "mem_stats") for number in range(2 * stdio.WORKERS)))
+        while memory.used < stdio.WORKERS:
+            time.sleep(0.01)
+        connection.stop()
+
+    connection.serve(lines_and_a_signal())
+    assert connection.busy
+    memory.opens.set()
+    deadline = time.monotonic() + 60
+    while connection.busy and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+    assert memory.used == stdio.WORKERS
+    os.close(writes)
+    with os.fdopen(reads, encoding="utf-8") as answers:
+        assert len(answers.readlines()) == 1 + stdio.WORKERS  # the handshake, and what was at work
+
+
+def test_a_ping_is_answered_while_all_threads_are_at_work() -> None:
+    memory = Memory()
+    calls = [tool_call(number, "mem_stats") for number in range(2 * stdio.WORKERS)]
+    threading.Timer(0.3, memory.opens.set).start()
+
+    answered = served(memory, *calls, {"jsonrpc": "2.0", "id": "ping", "method": "ping"})
+
+    assert answered[:2] == ["start", "ping"]
+    assert len(answered) == 2 + len(calls)
 
 
 @NOT_ON_WINDOWS

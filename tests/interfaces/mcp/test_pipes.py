@@ -7,140 +7,56 @@ import os
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
-from engram_py.interfaces.mcp.pipes import Answers, Lines
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, as_line, close, rows, start_server, tool_call
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there the SDK reads and writes")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="descriptors of POSIX")
 
 SMILE = "\N{SMILING FACE WITH SUNGLASSES}"
 
 
-@pytest.fixture(params=["pipe", "socket"])
-def ends(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
-    """Where to read, and where to write: Node gives its children sockets for pipes."""
-    if request.param == "pipe":
-        pair = os.pipe()
-        yield pair
-        for fd in pair:
-            os.close(fd)
-        return
-    left, right = socket.socketpair()
-    with left, right:
-        yield left.fileno(), right.fileno()
+PING = {"jsonrpc": "2.0", "id": "ping", "method": "ping"}
 
 
-async def read_all(fd: int) -> list[str]:
-    return [line async for line in Lines(fd)]
-
-
-@pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("pieces", "lines"),
+    ("pieces", "answers"),
     [
-        ([b"one\ntwo\n"], ["one", "two"]),
-        ([b"o", b"n", b"e\nt", b"wo", b"\n"], ["one", "two"]),
-        ([b"one\n\n", b"\ntwo\n"], ["one", "", "", "two"]),
-        ([b"one\ntwo"], ["one", "two"]),  # the last without its end
-        ([], []),
-        ([SMILE.encode()[:2], SMILE.encode()[2:] + b"\n"], [SMILE]),
-        ([b"a\xffb\n"], ["a\N{REPLACEMENT CHARACTER}b"]),
-        ([b"one\r\ntwo\rthree\n"], ["one", "two", "three"]),
+        (["@\n@\n"], 2),
+        (["@"[:1], "\n", "@", "\n"], 2),
+        (["@\n\n", "\n  \n@\n"], 2),
+        (["@\n@"], 2),  # the last without its end
+        (["@\r\n@\r@\n"], 3),
+        ([], 0),
     ],
 )
-async def test_lines_arrive_in_any_pieces(pieces: list[bytes], lines: list[str]) -> None:
-    left, right = socket.socketpair()
-    found: list[str] = []
+def test_lines_arrive_in_any_pieces(folder: Path, pieces: list[str], answers: int) -> None:
+    server = start_server(folder)
+    assert server.stdin is not None
+    ping = json.dumps(PING | {"id": SMILE}, ensure_ascii=False)
+    for piece in pieces:
+        whole = piece.replace("@", ping).encode()
+        for part in (whole[: len(whole) // 2], whole[len(whole) // 2 :]):
+            server.stdin.write(part)
+            server.stdin.flush()
+    output, log = server.communicate(timeout=60)
 
-    async def reads() -> None:
-        found.extend(await read_all(left.fileno()))
-
-    with left, right, anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(reads)
-            for piece in pieces:
-                right.send(piece)
-                await anyio.sleep(0.01)
-            right.shutdown(socket.SHUT_WR)
-    assert found == lines
+    assert [json.loads(line)["id"] for line in output.decode().splitlines()] == [SMILE] * answers
+    assert (server.returncode, log) == (0, b"")
 
 
-@pytest.mark.anyio
-async def test_a_line_of_many_megabytes_costs_no_more_than_its_length(ends: tuple[int, int]) -> None:
-    reads, writes = ends
-    text = "x" * (32 << 20)
-    writer = threading.Thread(target=lambda: os.write(writes, text.encode() + b"\nshort\n"))
-    with anyio.fail_after(60):
-        writer.start()
-        lines = Lines(reads)
-        assert await anext(lines) == text
-        assert await anext(lines) == "short"
-    writer.join()
-
-
-@pytest.mark.anyio
-async def test_an_answer_waits_for_its_reader_and_the_loop_does_not(ends: tuple[int, int]) -> None:
-    reads, writes = ends
-    text = "".join(f"{number}," for number in range(400_000))
-    ticks = 0
-    parts: list[bytes] = []
-
-    async def answers() -> None:
-        with closing(Answers(writes)) as one:
-            await one.write(text)
-
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(answers)
-            for _ in range(20):  # nobody reads yet: the pipe is full
-                await anyio.sleep(0.005)
-                ticks += 1
-            while sum(map(len, parts)) < len(text):
-                await anyio.wait_readable(reads)
-                parts.append(os.read(reads, 1 << 20))
-    assert ticks == 20
-    assert b"".join(parts).decode() == text
-
-
-@pytest.mark.anyio
-async def test_an_answer_that_nobody_can_read_is_dropped() -> None:
-    reads, writes = os.pipe()
-    left, right = socket.socketpair()
-    os.close(reads)
-    left.close()
-    with anyio.fail_after(60), right:
-        for fd in (writes, right.fileno()):
-            answers = Answers(fd)
-            await answers.write("an answer")
-            await answers.write("x" * (1 << 20))
-            answers.close()
-    os.close(writes)
-
-
-@pytest.mark.anyio
-async def test_a_pipe_that_was_emptied_by_somebody_else_is_waited_for(ends: tuple[int, int]) -> None:
-    reads, writes = ends
-    lines = Lines(reads)
-    found: list[str] = []
-
-    async def read_one() -> None:
-        found.append(await anext(lines))
-
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(read_one)
-            await anyio.sleep(0.01)
-            lines._read()  # nothing is there
-            os.write(writes, b"one\n")
-    assert found == ["one"]
+def test_a_line_of_many_megabytes_costs_no_more_than_its_length(folder: Path) -> None:
+    long = json.dumps(PING | {"params": {"text": "x" * (32 << 20)}})
+    done = subprocess.run(
+        [sys.executable, "-m", "engram_py", "mcp"],
+        input=as_line(long) + as_line(PING), capture_output=True, cwd=folder, timeout=60, check=True,
+    )  # fmt: skip
+    assert len(done.stdout.splitlines()) == 2
 
 
 def test_a_client_may_write_all_its_requests_before_it_reads_an_answer(folder: Path) -> None:
@@ -192,16 +108,15 @@ def test_stdin_and_stdout_may_be_files_or_sockets(folder: Path, through: Callabl
 
 PRINTS = """
 import os, subprocess, sys
-from engram_py.interfaces.mcp import resources as offers
 from engram_py.interfaces.mcp import stdio
 
-real = stdio.stdio_server
-def noisy(*ends):
-    print("printed by a library")
+real = stdio.answer_of
+def noisy(*given):
+    print("printed by a library", flush=True)
     os.write(1, b"written by a library\\n")
     subprocess.run(["cat"], check=True)  # reads what is left of stdin, if it is given it
-    return real(*ends)
-stdio.stdio_server = noisy
+    return real(*given)
+stdio.answer_of = noisy
 from engram_py.interfaces.cli.main import run
 sys.argv = ["engram", "mcp"]
 run()
@@ -209,13 +124,15 @@ run()
 
 
 def test_what_a_library_prints_or_a_child_reads_is_not_the_clients(folder: Path) -> None:
-    sent = as_line(INITIALIZE) + as_line(INITIALIZED)
+    call = tool_call(1, "mem_current_project")
+    sent = b"".join(as_line(one) for one in (INITIALIZE, INITIALIZED, call, PING))
 
     done = subprocess.run(
         [sys.executable, "-c", PRINTS], input=sent, capture_output=True, cwd=folder, timeout=60, check=True
     )
 
-    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["start"]
+    assert {json.loads(line)["id"] for line in done.stdout.splitlines()} == {"start", 1, "ping"}
+    assert b"printed by a library" in done.stderr
     assert b"written by a library" in done.stderr
 
 

@@ -16,8 +16,8 @@ import engram_py
 from engram_py.config import Settings
 from engram_py.errors import UnknownToolError
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
+from engram_py.interfaces.mcp.schemas import declared
 from engram_py.interfaces.mcp.server import build_server
-from engram_py.interfaces.mcp.tooling import TOOLS
 from tests.interfaces.mcp.agent import Agent
 
 CORE = {
@@ -292,4 +292,4 @@ def test_what_every_agent_may_be_told_names_only_tools_that_every_agent_is_offer
     told = [package / "errors.py", *(package / "services").rglob("*.py"), *(package / "interfaces").glob("*.py")]
     named = {name for path in told for name in re.findall(r"\bmem_[a-z_]+", path.read_text(encoding="utf-8"))}
 
-    assert named & TOOLS.keys() <= CORE
+    assert named & declared().keys() <= CORE

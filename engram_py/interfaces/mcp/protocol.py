@@ -1,0 +1,172 @@
+"""The Model Context Protocol as a server meets it: which messages are requests, which version a client speaks, what
+its requests must carry.
+
+There are two eras. A client that says ``initialize`` first speaks the versions up to 2025-11-25; one whose first
+request carries the envelope of 2026-07-28 speaks that, and repeats the envelope in every request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+from engram_py.interfaces.arguments import as_text, is_text
+from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
+from engram_py.interfaces.mcp.methods import AT_ONCE, INVALID_PARAMS, METHODS, RequestError, listing
+from engram_py.version import __version__
+
+Json = dict[str, Any]
+
+HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+ENVELOPED = ("2026-07-28",)
+VERSION, CLIENT, CAPABILITIES, SERVER = (
+    f"io.modelcontextprotocol/{name}" for name in ("protocolVersion", "clientInfo", "clientCapabilities", "serverInfo")
+)
+SERVER_INFO = {"name": "engram", "version": __version__}
+OFFERED = {
+    "capabilities": {
+        "prompts": {"listChanged": False},
+        "resources": {"subscribe": False, "listChanged": False},
+        "tools": {"listChanged": False},
+    },
+    "instructions": INSTRUCTIONS,
+}
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_VERSION = -32700, -32600, -32601, -32022
+
+
+class Client:
+    """What is known of the client of one connection."""
+
+    def __init__(self) -> None:
+        self._enveloped: bool | None = None  # which era it is, from the first request on
+        self._name: str | None = None  # what a client of the first era calls itself
+
+    def admit(self, method: str, params: Json) -> str:
+        """The name of the client of a request that can be answered. Raises RequestError for any other."""
+        if self._enveloped is None:
+            self._enveloped = method != "initialize" and _has_envelope(params)
+        return self._of_envelope(method, params) if self._enveloped else self._of_handshake(method, params)
+
+    def _of_handshake(self, method: str, params: Json) -> str:
+        """The client's name, of a request in a connection that is opened by ``initialize``. Raises RequestError."""
+        name = self._name
+        if method == "initialize":
+            client = params.get("clientInfo")
+            if not _are(params, protocolVersion=str, capabilities=dict) or not _is_client(client):
+                raise _invalid_params()
+            name = as_text(client["name"])[:100]
+        elif _has_envelope(params):
+            message = "this connection serves the handshake protocol era; "
+            message += "requests carrying the 2026-07-28 envelope are not accepted on it"
+            raise RequestError(INVALID_REQUEST, message)
+        elif method != "ping":
+            _check(method, params)
+            if name is None:
+                raise _invalid_params()
+        _check_meta(params)
+        self._name = name
+        return name or ""
+
+    def _of_envelope(self, method: str, params: Json) -> str:
+        """The client's name, of a request that carries the envelope. Raises RequestError."""
+        if method == "initialize":
+            message = "connection is serving the 2026-07-28 protocol; the initialize handshake is not accepted"
+            raise RequestError(UNSUPPORTED_VERSION, message, _supported(params.get("protocolVersion")))
+        meta = params.get("_meta")
+        if not isinstance(meta, dict):
+            keys = f"{VERSION!r} and {CAPABILITIES!r}"
+            message = f"params._meta must be an object carrying the required {keys} envelope keys"
+            raise RequestError(INVALID_PARAMS, message)
+        if missing := [key for key in (VERSION, CAPABILITIES) if key not in meta]:
+            message = f"params._meta is missing the required envelope key(s): {', '.join(missing)}"
+            raise RequestError(INVALID_PARAMS, message)
+        if not isinstance(meta[VERSION], str):
+            raise RequestError(INVALID_PARAMS, "the protocol-version envelope value must be a string")
+        if meta[VERSION] not in ENVELOPED:
+            raise RequestError(UNSUPPORTED_VERSION, "Unsupported protocol version", _supported(meta[VERSION]))
+        if method != "server/discover":
+            _check(method, params)
+        client = meta.get(CLIENT)
+        if not isinstance(meta[CAPABILITIES], dict) or not (client is None or _is_client(client)):
+            raise _invalid_params()
+        _check_meta(params)
+        return as_text(client["name"])[:100] if client else ""
+
+    def at_once(self, method: str, params: Json, names: Sequence[str]) -> Json | None:
+        """The answer to what needs no memory, by a server that offers these tools."""
+        if method == "initialize":
+            asked = params["protocolVersion"]
+            version = asked if asked in HANDSHAKES else HANDSHAKES[-1]
+            return {"protocolVersion": version, "serverInfo": SERVER_INFO, **OFFERED}
+        if method == "server/discover":
+            return {"supportedVersions": list(ENVELOPED), **OFFERED}
+        if method == "ping":
+            return {}
+        return listing(method, names) if method in AT_ONCE else None
+
+    def dressed(self, method: str, result: Json) -> Json:
+        """The result with what the client's version of the protocol asks for."""
+        if not self._enveloped:
+            return result
+        result = {**result, "resultType": "complete", "_meta": {SERVER: SERVER_INFO}}
+        if method not in ("tools/call", "prompts/get"):  # what a client could keep
+            result |= {"ttlMs": 0, "cacheScope": "private"}
+        return result
+
+
+def plain_id(message: object) -> str | int | None:
+    """The id of a message, if it can be sent back."""
+    found = message.get("id") if isinstance(message, dict) else None
+    if isinstance(found, str) and is_text(found):
+        return found
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def is_message(message: object) -> bool:
+    """Whether it is a message of JSON-RPC 2.0, of which an answer could reach its sender."""
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        return False
+    if "method" not in message:
+        return "result" in message or "error" in message
+    if "id" in message and plain_id(message) is None:
+        return False
+    return isinstance(message["method"], str) and isinstance(message.get("params"), dict | None)
+
+
+def _has_envelope(params: Json) -> bool:
+    meta = params.get("_meta")
+    return isinstance(meta, dict) and VERSION in meta
+
+
+def _is_client(value: object) -> TypeGuard[Json]:
+    return isinstance(value, dict) and _are(value, name=str, version=str)
+
+
+def _are(values: Json, **kinds: type) -> bool:
+    return all(isinstance(values.get(name), kind) for name, kind in kinds.items())
+
+
+def _check(method: str, params: Json) -> None:
+    """Raises RequestError for a method that is not served, and for params that are not its own."""
+    if method not in METHODS:
+        raise RequestError(METHOD_NOT_FOUND, "Method not found", as_text(method))
+    for name, (kind, required) in METHODS[method].items():
+        value = params.get(name)
+        if not isinstance(value, kind) and (required or value is not None):
+            raise _invalid_params()
+    prompted = params.get("arguments") if method == "prompts/get" else None
+    if prompted and not all(isinstance(one, str) for one in prompted.values()):
+        raise _invalid_params()
+
+
+def _check_meta(params: Json) -> None:
+    if not isinstance(params.get("_meta"), dict | None):
+        raise _invalid_params()
+
+
+def _invalid_params() -> RequestError:
+    return RequestError(INVALID_PARAMS, "Invalid request parameters", "")
+
+
+def _supported(requested: object) -> Json:
+    return {"supported": list(ENVELOPED)} | ({"requested": requested} if isinstance(requested, str) else {})

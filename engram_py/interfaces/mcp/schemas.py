@@ -1,0 +1,40 @@
+"""The tools as ``tools/list`` shows them, stored with the package: a server starts without building them.
+
+``make schemas`` writes them again from the declarations in ``tools_memory`` and ``tools_work``.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from engram_py.interfaces.mcp.tooling import Tool
+
+STORED = Path(__file__).with_name("schemas.json")
+
+
+@cache
+def stored() -> dict[str, dict[str, Any]]:
+    """Name → tool, in the order of their declaration."""
+    return {tool["name"]: tool for tool in json.loads(STORED.read_bytes())}
+
+
+@cache
+def declared() -> dict[str, Tool]:
+    """The tools themselves, which a call needs."""
+    from engram_py.interfaces.mcp import tools_memory, tools_work  # noqa: F401 - registers the tools
+    from engram_py.interfaces.mcp.tooling import TOOLS
+
+    return TOOLS
+
+
+def built() -> str:
+    """What must be stored."""
+    return json.dumps([tool.wire for tool in declared().values()], ensure_ascii=False, indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    STORED.write_text(built(), encoding="utf-8")
