@@ -203,6 +203,7 @@ ERRORS = {
 ARGUMENTS = {
     "action": "What to do.",
     "after": "How many observations after it.",
+    "archived": "true puts it away, out of searches and contexts; false takes it out again.",
     "before": "How many observations before it.",
     "content": "The text.",
     "evidence": "What shows it.",

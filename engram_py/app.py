@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from engram_py.config import Settings, load_settings
 from engram_py.database.journal import Journal
@@ -302,19 +302,16 @@ class Engram(Shelf):
         limit: int | None = None,
         session_id: str | None = None,
         explain: bool = False,
+        as_of: str | None = None,
     ) -> Results:
-        """``searches.search``: the best matches for words or a question."""
-        return self.searches.search(
-            query,
-            project=project,
-            all_projects=all_projects,
-            type=type,
-            scope=scope,
-            match_mode=match_mode,
-            limit=limit,
-            session_id=session_id,
-            explain=explain,
-        )
+        """``searches.search``: the best matches for words or a question; ``as_of`` a day, those known then."""
+        wanted: dict[str, Any] = {"project": project, "all_projects": all_projects, "type": type, "scope": scope}
+        wanted |= {"match_mode": match_mode, "limit": limit, "session_id": session_id, "explain": explain}
+        if as_of is None:
+            return self.searches.search(query, **wanted)
+        from engram_py.recall.as_of import search_as_of
+
+        return search_as_of(self.store, self.journal, self.projects, self.anchors, as_of, query, **wanted)
 
     def close(self) -> None:
         """End the sessions this process opened by itself and close the file. Closing twice is fine."""

@@ -41,8 +41,8 @@ GUIDE_LIMIT_BYTES = 30_000
 
 # Parameters whose name and type say all there is to say; in a tool list every further word costs tokens.
 _PARAMETERS = """
-action after before content evidence id memory_id_a memory_id_b observation_id reason response_format scope summary
-title topic_key type
+archived action after before content evidence id memory_id_a memory_id_b observation_id reason response_format scope
+summary title topic_key type
 """
 SELF_EVIDENT = frozenset(_PARAMETERS.split())
 

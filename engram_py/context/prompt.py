@@ -85,7 +85,7 @@ class QueryOrder:
             if section.items:
                 more = steps if section.name == "memories" else []
                 return (overrides, _with(more, section)), section.name, cue.heard
-        about = [Found(row, 1.0, "") for row in self._titled(draw)]
+        about = [Found(row, 1.0, "", row) for row in self._titled(draw)]
         if about or steps:
             section = _with(steps, self._memories(draw, about))
             unheard = "a title" if about else "a next step"
@@ -94,7 +94,7 @@ class QueryOrder:
 
     def _titled(self, draw: Draw) -> list[Observation]:
         """What has the words of the prompt in its title, the closest first."""
-        ids = titled(self._store, draw.ask.query, draw.ask.reads)
+        ids = self._providers.current(draw, titled(self._store, draw.ask.query, draw.ask.reads))
         rows = [row for row in self._providers.by_ids(draw, ids) if draw.ask.scope in (None, row.scope)]
         return sorted((row for row in rows if row.type not in NOT_LASTING), key=lambda row: ids.index(row.id))
 
@@ -176,7 +176,7 @@ class QueryOrder:
             return self._named(draw, cue, known)
         if not asks_something(cue.rest):
             rows = self._providers.of_days(draw, cue.days, limit=5) if cue.days and cue.kind == "reason" else []
-            return [Found(row, 0.0, "") for row in rows]
+            return [Found(row, 0.0, "", row) for row in rows]
         words = without_foreign(cue.rest, draw.ask.query)
         found = self._providers.lasting(draw, words, floor=UNASKED_FLOOR, days=cue.days)
         if cue.kind == "thing" or (cue.kind == "order" and len(telling(name_key(words).split())) == 1):
@@ -186,12 +186,12 @@ class QueryOrder:
     def _named(self, draw: Draw, cue: Cue, known: dict[str, list[int]]) -> list[Found]:
         """What a name of the prompt was given to on purpose, and what is about its symbols and paths, or about it."""
         keyed = [row_id for name in cue.names if name not in GENERIC for row_id in known[name]]
-        found = [Found(row, 1.0, "") for row in self._providers.by_ids(draw, keyed)[:_MOST_NAMED]]
+        found = [Found(row, 1.0, "", row) for row in self._providers.by_ids(draw, keyed)[:_MOST_NAMED]]
         spelt = {name_key(name): name for name in mentions(draw.ask.query)}
         symbols = [spelt[name] for name in cue.names if name in spelt]
         words = " ".join(symbols[:_MOST_NAMED]) or _about_what(cue.rest)
         others = self._providers.lasting(draw, words, floor=UNASKED_FLOOR, days=cue.days)
-        found += [one for one in others if any(share_held(whole(one.row), name.split()) for name in cue.names)]
+        found += [one for one in others if any(share_held(whole(one.matched), name.split()) for name in cue.names)]
         unique: dict[int, Found] = {}
         for one in found:
             unique.setdefault(one.row.id, one)
@@ -202,11 +202,11 @@ class QueryOrder:
         first = name_key(cue.rest).partition(" ")[0]
         kind = first.removesuffix("s")
         if kind in ("preference", "decision"):
-            return [Found(row, 0.0, "") for row in self._providers.of_kind(draw, kind, limit=_MOST_NAMED)]
+            return [Found(row, 0.0, "", row) for row in self._providers.of_kind(draw, kind, limit=_MOST_NAMED)]
         if not asks_something(first):
             return []
         found = self._providers.lasting(draw, first, floor=UNASKED_FLOOR, days=cue.days)
-        return [one for one in found if first in name_key(f"{one.row.title} {one.row.topic_key} {one.row.aliases}")][:3]
+        return [one for one in found if first in name_key(_name(one.matched))][:3]
 
     def _memories(self, draw: Draw, found: Sequence[Found]) -> Section:
         told = {one.row.id: opening(one.row.content, one.excerpt) for one in found if one.excerpt}
@@ -223,7 +223,8 @@ def _of_the_work(found: Sequence[Found], words: str) -> list[Found]:
     """What holds two words of an order or a report and a quarter of them: one alone says little."""
     texts = [word.text for word in parse_query(plain_words(words)).content_words]
     share = min(1.0, max(_SHARE_OF_WORK, _WORDS_OF_WORK / max(1, len(texts))))
-    return [one for one in found if covers(f"{one.row.title} {one.row.aliases} {one.row.content}", texts, share)]
+    read = [(one, one.matched) for one in found]
+    return [one for one, row in read if covers(f"{row.title} {row.aliases} {row.content}", texts, share)]
 
 
 def _about_what(text: str) -> str:
@@ -237,8 +238,11 @@ def _about_what(text: str) -> str:
 def _called(found: Sequence[Found], word: str) -> list[Found]:
     """What goes by the one word of an order, whatever its ending: not everything the word occurs in."""
     words = name_key(word).split()
-    names = [(one, f"{one.row.title} {one.row.topic_key} {one.row.aliases}") for one in found]
-    return [one for one, name in names if shares_a_word(name, words, families=())][:_MOST_CALLED]
+    return [one for one in found if shares_a_word(_name(one.matched), words, families=())][:_MOST_CALLED]
+
+
+def _name(row: Observation) -> str:
+    return f"{row.title} {row.topic_key} {row.aliases}"
 
 
 def _episodes(lines: Sequence[SessionLine], note: str = "") -> Section:

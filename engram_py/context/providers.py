@@ -13,6 +13,7 @@ from engram_py.context.request import Ask
 from engram_py.database.store import Store
 from engram_py.doors import call
 from engram_py.errors import EmptyQueryError
+from engram_py.observations import relations_table as relations
 from engram_py.observations import table as observation_table
 from engram_py.observations.usage import Usage
 from engram_py.observations.values import Observation
@@ -25,7 +26,7 @@ from engram_py.recall.score.topics import share_held
 from engram_py.recall.search import Search
 from engram_py.recall.search_log import Trail
 from engram_py.recall.values import Hit
-from engram_py.recall.visibility import Findings, Vetting
+from engram_py.recall.visibility import Findings, Vetting, handle
 from engram_py.sessions import table as session_table
 from engram_py.sessions.summary_steps import gist, open_steps
 from engram_py.sessions.values import Prompt, SessionLine
@@ -52,11 +53,13 @@ NOT_LASTING = frozenset({SUMMARY, "note"})
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An observation a search found, with its score and the piece of its text that shows why."""
+    """An observation a search found, with its score and the piece of its text that shows why; ``matched`` has the words
+    that were looked for: the observation, or what it replaced."""
 
     row: Observation
     score: float
     excerpt: str
+    matched: Observation
 
 
 @dataclass(slots=True)
@@ -231,7 +234,8 @@ class Providers:
                 )
         except EmptyQueryError:
             return []
-        rows = observation_table.by_ids(self._store, [hit.id for hit in results.results])
+        instead = {hit.id: hit.instead_of.id for hit in results.results if hit.instead_of and hit.instead_of.id}
+        rows = observation_table.by_ids(self._store, [*(hit.id for hit in results.results), *instead.values()])
         close = _CLOSE if draw.unasked else _NEARLY
         hits = _as_close([hit for hit in results.results if hit.id in rows], close)
         if lasting and floor and not any(hit.type not in NOT_LASTING for hit in hits.values()):
@@ -242,12 +246,22 @@ class Providers:
         kept = self._vetting.vetted(
             [rows[row_id] for row_id in hits], draw.findings, unasked=draw.unasked, unmerged=draw.unmerged, hits=hits
         )
-        return [Found(row, hits[row.id].score, hits[row.id].snippet) for row in kept]
+        matched = {row.id: rows.get(instead.get(row.id, row.id), row) for row in kept}
+        return [Found(row, hits[row.id].score, hits[row.id].snippet, matched[row.id]) for row in kept]
 
     def by_ids(self, draw: Draw, ids: Sequence[int]) -> list[Observation]:
         """The observations of these ids that may be shown, latest change first."""
         rows = observation_table.by_ids(self._store, list(dict.fromkeys(ids)))
         return self.vetted(draw, sorted(rows.values(), key=lambda row: (row.updated_at, row.id), reverse=True))
+
+    def current(self, draw: Draw, ids: Sequence[int]) -> list[int]:
+        """The same ids, each that was replaced giving its place to what replaced it."""
+        rows = observation_table.by_ids(self._store, ids)
+        old = {row.sync_id: row for row in rows.values() if row.lifecycle == "historical"}
+        by = {old[sync_id].id: new for sync_id, new in relations.replacements(self._store, old).items()}
+        told = {new: handle(row, rows[row].title) for row, new in by.items() if new not in ids}
+        draw.findings.remarks.instead_of.update(told)
+        return list(dict.fromkeys(by.get(row, row) for row in ids))
 
     def vetted(self, draw: Draw, rows: Sequence[Observation], *, unasked: bool | None = None) -> list[Observation]:
         unasked = draw.unasked if unasked is None else unasked

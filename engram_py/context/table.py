@@ -112,7 +112,8 @@ limit :limit
 NAMED_BY = f"""
 select id, title, topic_key, aliases, substr(content, 1, :chars) as content
 from observations
-where id in (select value from json_each(:ids)) and {_LIVE} and +type <> 'session_summary' and {VISIBLE}
+where id in (select value from json_each(:ids)) and deleted_at is null and lifecycle <> 'archived'
+  and +type <> 'session_summary' and {VISIBLE}
 order by id desc
 limit :limit
 """

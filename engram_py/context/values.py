@@ -74,7 +74,3 @@ class Context:
     @property
     def prompts(self) -> tuple[Prompt, ...]:
         return tuple(item for item in self.items("prompts") if isinstance(item, Prompt))
-
-    @property
-    def superseded(self) -> dict[int, str]:
-        return self.remarks.superseded

@@ -17,6 +17,7 @@ from engram_py.interchange.import_rows import (
     import_tombstones,
     link_superseded,
 )
+from engram_py.observations.relations_table import settle_all
 
 if TYPE_CHECKING:
     from engram_py.interchange.values import ExportIn
@@ -47,6 +48,7 @@ def run_import(store: Store, journal: Journal, document: ExportIn, progress: Pro
     import_versions(ledger)
     link_superseded(ledger)
     import_aliases(ledger)
+    settle_all(store)
     if progress:
         progress(total, total)
     return ledger

@@ -66,7 +66,7 @@ def _observation(row: Observation, context: Context) -> dict[str, Any]:
     told = {name: getattr(row, name) for name in names} | {"title": one_line(row.title, LINE_CHARS)}
     remarks = context.remarks
     said = {
-        "superseded_by": remarks.superseded.get(row.id),
+        "replaced": remarks.instead_of.get(row.id),
         "elsewhere": remarks.branches.get(row.id),
         "files": [phrase(state) for state in remarks.files.get(row.id, ())],
     }

@@ -243,7 +243,7 @@ def _marks(row: Observation, context: Context, now: datetime, *, brief: bool = F
     marks = [] if brief else [row.type, _age(row.updated_at, now), *([row.scope] if row.scope != "project" else [])]
     marks += [_ORIGINS[row.origin]] if row.origin in _ORIGINS else []
     marks += ["needs review"] if row.state(now) == "needs_review" else []
-    marks += [f"superseded by {remarks.superseded[row.id]}"] if row.id in remarks.superseded else []
+    marks += [f"replaced {one_line(remarks.instead_of[row.id], STEP_CHARS)}"] if row.id in remarks.instead_of else []
     marks += (
         [f"from branch {one_line(remarks.branches[row.id], STEP_CHARS)}, not merged here"]
         if row.id in remarks.branches
@@ -292,8 +292,8 @@ def _files(section: Section, items: list[Item], context: Context) -> Iterator[st
 
 def _logged(row: Observation, context: Context) -> str:
     origin = f", {_ORIGINS[row.origin]}" if row.origin in _ORIGINS else ""
-    replaced = context.remarks.superseded.get(row.id)
-    marks = f"{row.type}{origin}{f', superseded by {replaced}' if replaced else ''}"
+    replaced = context.remarks.instead_of.get(row.id)
+    marks = f"{row.type}{origin}{f', replaced {one_line(replaced, STEP_CHARS)}' if replaced else ''}"
     return f"- [#{row.id}] {one_line(row.title, LINE_CHARS)} ({marks}): {one_line(row.content, PREVIEW_CHARS)}"
 
 

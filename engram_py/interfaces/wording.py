@@ -9,7 +9,6 @@ from importlib import import_module
 
 from engram_py.doors import call
 from engram_py.interfaces.amounts import amount
-from engram_py.observations.relation_values import CONTESTED
 from engram_py.observations.values import (
     Deleted,
     Detail,
@@ -56,10 +55,8 @@ def notes(warnings: Iterable[str]) -> list[str]:
 def relation(note: RelationNote) -> str:
     """``superseded_by [#49] Its title``."""
     end = f"[#{note.id}]" if note.id is not None else "a deleted observation"
-    said = f"{_RELATED.get(note.label, note.label)} {end} {note.title}".rstrip() + (
-        " (deleted)" if note.deleted and note.id else ""
-    )
-    return f"{said} (not judged yet)" if note.label == CONTESTED else said
+    gone = " (deleted)" if note.deleted and note.id else ""
+    return f"{_RELATED.get(note.label, note.label)} {end} {note.title}".rstrip() + gone
 
 
 @text.register
@@ -74,8 +71,8 @@ def _saved(value: Saved, now: datetime) -> str:
     elif value.suggested_topic_key:
         lines.append(f"{topic} revises it later.")
     if value.candidates:
-        lines.append(f"May agree or conflict with older memory; give each a verdict with {call('judge')}:")
-        lines += [f'- judgment_id={one.judgment_id} [#{one.id}] "{one.title}" ({one.type})' for one in value.candidates]
+        older = ", ".join(f'[#{one.id}] "{one.title}" (judgment_id={one.judgment_id})' for one in value.candidates)
+        lines.append(f"May relate to {older}; {call('judge')} says how.")
     return "\n".join([*lines, *notes(value.warnings)])
 
 
@@ -113,6 +110,11 @@ def _detail(value: Detail, now: datetime) -> str:
             f"--- version {version.version}, of {clock(version.created_at, now)}: {version.title}",
             version.content,
         ]
+    for step in value.line:
+        why = f": {step.reason}" if step.reason else ""
+        older = [step.older_content] if step.older != row.id else []
+        replaced = f"[#{step.newer}] {step.newer_title} replaced [#{step.older}] {step.older_title}"
+        lines += ["", f"--- {clock(step.at, now)}: {replaced}{why}", *older]
     if value.next_cursor is not None:
         lines += ["", f"older versions: {call('older', id=row.id, cursor=value.next_cursor)}"]
     return "\n".join([*lines, *notes(value.warnings)])

@@ -45,10 +45,11 @@ def unseen(value: Results) -> list[str]:
 def marks(hit: Hit) -> list[str]:
     """What to know of a hit before its text is believed, besides its type, age and project."""
     superseded = any(note.label == "superseded_by" and not note.deleted for note in hit.relations)
+    superseded = superseded or hit.lifecycle == "historical"
     found: list[str] = [hit.scope] if hit.scope != "project" else []
     found += ["pinned"] if hit.pinned else []
     found += ["superseded"] if superseded else []
-    found += [hit.lifecycle] if hit.lifecycle != "active" else []
+    found += ["archived"] if hit.lifecycle == "archived" else []
     found += ["needs review"] if hit.state == "needs_review" else []
     found += [f"on branch {hit.branch}"] if hit.branch else []
     found += [f"says the same as [#{hit.like}]"] if hit.like is not None else []
@@ -73,10 +74,13 @@ def _hit(hit: Hit, value: Results, now: datetime, full: bool) -> Iterator[str]:
     about = [hit.type, age(hit.updated_at, now), *([hit.project] if several else []), *marks(hit)]
     line = hit.snippet if full else _line(hit)
     yield f"[#{hit.id}] {named(hit, line)} ({', '.join(about)})"
+    old = hit.instead_of
+    if old is not None:
+        yield f'  replaced [#{old.id}] "{old.title}"'
     yield f"  {line}"
     if found := places(hit, full=full):
         yield f"  {found}"
-    yield from (f"  {relation(note)}" for note in hit.relations)
+    yield from (f"  {relation(note)}" for note in hit.relations if old is None or note.id != old.id)
 
 
 def named(hit: Hit, line: str) -> str:

@@ -15,14 +15,14 @@ ENGRAM = (
 
 # Columns of ours alone: they travel in the block `engram_py`, which Engram ignores.
 OWN: dict[str, Kind] = {
-    "lifecycle": "value",
     "salience": "value",
     "expires_at": "time",
     "git_branch": "text",
     "git_commit": "text",
 }
-# Taken by rules of their own on the way in: aliases are indexed, an origin is believed of our own files alone.
-SPECIAL = ("aliases", "origin")
+# Taken by rules of their own on the way in: aliases are indexed, an origin is believed of our own files alone, and what
+# was replaced follows from the verdicts.
+SPECIAL = ("aliases", "origin", "lifecycle")
 # Counted on each machine by itself: exported, never synced.
 COUNTED_HERE: dict[str, Kind] = {"access_count": "value", "last_accessed_at": "time"}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database.erasing import erase
@@ -18,8 +19,9 @@ from engram_py.errors import (
 )
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
-from engram_py.observations.arguments import clean_scope
+from engram_py.observations.arguments import clean_scope, end_of
 from engram_py.observations.lookup import check_id, live_observation
+from engram_py.observations.relation_values import Relation, pair_id
 from engram_py.observations.validation import TYPE_LIMIT_CHARS, clean_content, clean_line, clean_topic_key
 from engram_py.observations.values import (
     CONTENT_LIMIT_BYTES,
@@ -43,7 +45,9 @@ if TYPE_CHECKING:
     from engram_py.anchors.record import Observed
     from engram_py.sessions.sessions import Sessions
 
-_CHANGEABLE = "title, content, find and replace, type, scope, topic_key"
+_CHANGEABLE = "title, content, find and replace, type, scope, topic_key, archived, salience, expires_at"
+# How an observation counts, not what it says: changing these makes no revision.
+_STANDING = frozenset({"lifecycle", "salience", "expires_at"})
 _EDITED = ("title", "content", "type", "scope", "topic_key")
 
 
@@ -86,7 +90,7 @@ class Editing:
             changed = {name: value for name, value in edit.columns.items() if getattr(old, name) != value}
             if changed:
                 self._check_topic(old, changed)
-                self._rewrite(old, changed)
+                self._rewrite(old, changed) if changed.keys() - _STANDING else self._stand(old, changed)
             notes: tuple[str, ...] = ()
             if "content" in changed:
                 notes = self._anchors.record(old.id, old.project, observed, "updated")
@@ -135,9 +139,26 @@ class Editing:
         if text is not None:
             columns["content"], truncation, hidden = clean_content(text)
             redacted += hidden
+        columns |= self._standing(old, change)
         if not columns:
             raise InvalidArgumentError("update", "nothing", expected=f"at least one of {_CHANGEABLE}")
         return _Edit(columns, redacted, truncation)
+
+    def _standing(self, old: Observation, change: Change) -> dict[str, Any]:
+        columns: dict[str, Any] = {}
+        if change.archived is not None:
+            columns["lifecycle"] = "archived" if change.archived else old.lifecycle.replace("archived", "active")
+        if change.salience is not None:
+            if not 0 <= change.salience <= 1:
+                raise InvalidArgumentError("salience", change.salience, expected="a number from 0 to 1")
+            columns["salience"] = float(change.salience)
+        if change.expires_at is not None:
+            columns["expires_at"] = end_of("expires_at", change.expires_at, self._journal.moment())
+        return columns
+
+    def _stand(self, old: Observation, changed: dict[str, Any]) -> None:
+        clock = self._journal.stamp()
+        self._write(old, changed | {"clock": clock}, clock)
 
     def _new_content(self, old: Observation, change: Change) -> str | None:
         if change.find is None and change.replace is None:
@@ -248,6 +269,7 @@ class Editing:
     def _destroy(self, found: Observation) -> Deleted:
         clock = self._journal.stamp()
         related = relations.of_observation(self._store, found.sync_id)
+        self._join_line(related, found, clock)
         for relation in related:
             values = {"judgment_status": "orphaned", "updated_at": self._journal.now(), "clock": clock}
             self._store.update("memory_relations", {"id": relation.id}, values)
@@ -256,9 +278,23 @@ class Editing:
         self._store.execute("delete from save_operations where instr(answer, :sync_id)", sync_id=found.sync_id)
         self._carry_summary(found, None)
         self._store.execute("delete from observations where id = :id", id=found.id)
+        relations.settle(self._store, [end for one in related for end in (one.source_id, one.target_id)])
         session_id = None if found.scope == "personal" else found.session_id
         self._journal.removed("observation", found.sync_id, project=found.project, clock=clock, session_id=session_id)
         return Deleted(found.id, found.sync_id, found.title, hard=True, relations_orphaned=len(related))
+
+    def _join_line(self, related: Sequence[Relation], found: Observation, clock: str) -> None:
+        """What replaced an observation that is destroyed replaces what this had replaced."""
+        said = [one for one in related if one.relation == "supersedes" and one.judgment_status == "judged"]
+        for later in (one for one in said if one.target_id == found.sync_id and not one.superseded_at):
+            for earlier in (one for one in said if one.source_id == found.sync_id and not one.superseded_at):
+                ends = later.source_id, earlier.target_id
+                if ends[0] != ends[1] and relations.between(self._store, *ends) is None:
+                    sync_id, now = pair_id(*ends), self._journal.now()
+                    values = asdict(later) | {"sync_id": sync_id, "target_id": ends[1], "clock": clock}
+                    del values["id"]
+                    self._store.insert("memory_relations", values | {"created_at": now, "updated_at": now})
+                    self._journal.changed("relation", sync_id, project=later.project, clock=clock)
 
     def _carry_summary(self, old: Observation, new: str | None) -> None:
         if old.type == "session_summary":
@@ -266,6 +302,8 @@ class Editing:
 
     def _write(self, old: Observation, values: dict[str, Any], clock: str) -> None:
         self._store.update("observations", {"id": old.id}, values)
+        if values.keys() & {"deleted_at", "scope", "lifecycle"}:
+            relations.settle(self._store, [old.sync_id])
         self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
 
 

@@ -9,7 +9,6 @@ from engram_py.database.store import Row, Store
 from engram_py.errors import InvalidArgumentError, ObservationNotFoundError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
-from engram_py.observations.relation_values import CONTESTED
 from engram_py.observations.values import Observation, RelationNote
 from engram_py.recall.index import table as search
 from engram_py.recall.query.parse import match_all, parse_query
@@ -63,7 +62,8 @@ def same_title(store: Store, title: str, *, project: str, scope: str) -> list[Ro
 
 
 def relation_notes(store: Store, sync_ids: Sequence[str]) -> dict[str, tuple[RelationNote, ...]]:
-    """What to say about each observation's relations, by its sync id. ``not_conflict`` is not worth a word."""
+    """What to say about each observation's relations, by its sync id. ``not_conflict`` is not worth a word, nor is a
+    question that nobody answered: most of these find nothing."""
     wanted = set(sync_ids)
     notes: dict[str, list[RelationNote]] = {}
     for row in relations.touching(store, sync_ids) if wanted else ():
@@ -84,7 +84,5 @@ def replacement(relations: Sequence[RelationNote]) -> int | None:
 
 
 def _label(row: Row, *, from_source: bool) -> str | None:
-    if row["judgment_status"] == "pending":
-        return CONTESTED if not from_source else None
     forward, backward = _LABELS.get(row["relation"], (None, None))
     return forward if from_source else backward

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.observations import relations_table as relations
 from engram_py.observations import table
+from engram_py.observations import versions_table as history_table
 from engram_py.observations.arguments import clamp
 from engram_py.observations.listing import Listing
 from engram_py.observations.lookup import MAX_ID, live_observation, relation_notes
@@ -43,7 +45,7 @@ class Reading:
         self._trail.opened(found)
         self._usage.surfaced([found.id])
         cursor = None if cursor is None else max(0, min(cursor, MAX_ID))
-        page = table.versions(self._store, found.id, cursor=cursor, limit=HISTORY_PAGE + 1) if history else []
+        page = history_table.versions(self._store, found.id, cursor=cursor, limit=HISTORY_PAGE + 1) if history else []
         more = len(page) > HISTORY_PAGE
         page = page[:HISTORY_PAGE]
         return Detail(
@@ -51,7 +53,8 @@ class Reading:
             state=found.state(self._journal.moment()),
             relations=relation_notes(self._store, [found.sync_id]).get(found.sync_id, ()),
             versions=tuple(page),
-            version_total=table.count_versions(self._store, found.id),
+            line=relations.line(self._store, found.sync_id) if history and cursor is None else (),
+            version_total=history_table.count_versions(self._store, found.id),
             next_cursor=page[-1].version if more else None,
             anchors=self._anchors.states([found]).get(found.id, ()),
         )

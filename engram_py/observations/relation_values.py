@@ -6,7 +6,6 @@ import hashlib
 from dataclasses import dataclass
 
 VERBS = ("related", "compatible", "scoped", "conflicts_with", "supersedes", "not_conflict")
-CONTESTED = "contested by"  # a newer observation, as a candidate that nobody has judged
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Verdicts on pairs of observations. Nothing is deleted or hidden by one: it is said wherever either is shown."""
+"""Verdicts on pairs of observations, said wherever either is shown. What one replaces gives its place up."""
 
 from __future__ import annotations
 
@@ -117,8 +117,10 @@ class Relations:
 
     def _record(self, relation: Relation, verdict: dict[str, Any]) -> Relation:
         clock = self._journal.stamp()
-        values = verdict | {"judgment_status": "judged", "updated_at": self._journal.now(), "clock": clock}
+        now = self._journal.now()
+        values = verdict | {"judgment_status": "judged", "superseded_at": None, "updated_at": now, "clock": clock}
         self._store.update("memory_relations", {"id": relation.id}, values)
+        table.settle(self._store, (relation.source_id, relation.target_id))
         self._journal.changed("relation", relation.sync_id, project=relation.project, clock=clock)
         recorded = table.by_sync_id(self._store, relation.sync_id)
         assert recorded is not None

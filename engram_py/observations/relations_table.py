@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
 from engram_py.database.store import Row, Store
 from engram_py.observations.relation_values import Relation
+from engram_py.observations.version_values import Replacement
 
 COLUMNS = tuple(field.name for field in fields(Relation))
 
@@ -15,7 +16,6 @@ COLUMNS = tuple(field.name for field in fields(Relation))
 TOUCHING = """
 select
     memory_relations.source_id, memory_relations.target_id, memory_relations.relation,
-    memory_relations.judgment_status,
     source.id as source_observation, source.title as source_title, source.deleted_at as source_deleted_at,
     target.id as target_observation, target.title as target_title, target.deleted_at as target_deleted_at
 from memory_relations
@@ -26,9 +26,84 @@ where memory_relations.id in (
     union
     select id from memory_relations where target_id in (select value from json_each(:sync_ids))
   )
-  and +memory_relations.judgment_status in ('pending', 'judged')
+  and +memory_relations.judgment_status = 'judged'
   and memory_relations.superseded_at is null
 order by memory_relations.id
+"""
+
+# What says that one observation replaces another. It has to be seen wherever the replaced one is.
+_SAYS = "relation = 'supersedes' and judgment_status = 'judged' and superseded_at is null and source_id <> target_id"
+_REPLACED = f"""
+with recursive
+linked (sync_id) as (
+    select value from json_each(:sync_ids)
+    union
+    select source_id from linked join memory_relations on target_id = linked.sync_id where {_SAYS}
+    union
+    select target_id from linked join memory_relations on source_id = linked.sync_id where {_SAYS}
+),
+verdicts as materialized (
+    select
+        memory_relations.sync_id as verdict, source_id as newer, target_id as older,
+        memory_relations.updated_at as at, memory_relations.clock
+    from memory_relations
+    join observations as new on new.sync_id = source_id
+    join observations as old on old.sync_id = target_id
+    where source_id in (select sync_id from linked) and {_SAYS}
+      and (new.scope = 'global'
+          or (new.scope = old.scope and (new.scope = 'personal' or new.project = old.project)))
+),
+-- Whom the older end of a verdict replaces by later verdicts. Where that is the newer end, the verdict closes a circle
+-- and does not count: what was said last does.
+below (verdict, sync_id) as (
+    select verdict, older from verdicts
+    union
+    select below.verdict, next.older
+    from below
+    join verdicts as this on this.verdict = below.verdict
+    join verdicts as next
+      on next.newer = below.sync_id and (next.at, next.clock, next.verdict) > (this.at, this.clock, this.verdict)
+),
+counting as materialized (
+    select newer, older from verdicts
+    where (verdict, newer) not in (select verdict, sync_id from below)
+),
+above (older, newer) as (
+    select older, newer from counting
+    union
+    select above.older, counting.newer from above join counting on counting.older = above.newer
+),
+replaced (sync_id, by) as (
+    select older, id from above join observations on sync_id = newer where deleted_at is null
+)
+"""
+
+SETTLE = f"""
+{_REPLACED}
+update observations
+set lifecycle = iif(sync_id in (select sync_id from replaced), 'historical', 'active')
+where sync_id in (select sync_id from linked)
+  and lifecycle = iif(sync_id in (select sync_id from replaced), 'active', 'historical')
+"""
+
+REPLACEMENTS = f"""
+{_REPLACED}
+select replaced.sync_id, max(id)
+from replaced
+join observations on id = by
+where lifecycle <> 'historical' and replaced.sync_id in (select value from json_each(:sync_ids))
+group by replaced.sync_id
+"""
+
+LINE = f"""
+{_REPLACED}
+select verdicts.at, reason, new.id, new.title, old.id, old.title, old.content
+from verdicts
+join memory_relations on memory_relations.sync_id = verdict
+join observations as new on new.sync_id = newer
+join observations as old on old.sync_id = older
+where new.deleted_at is null and old.deleted_at is null
+order by verdicts.at desc, verdicts.clock desc, verdict
 """
 
 
@@ -57,7 +132,7 @@ def between(store: Store, one: str, other: str) -> Relation | None:
 
 
 def touching(store: Store, sync_ids: Sequence[str]) -> list[Row]:
-    """Pending and judged relations of any of the observations, with both ends' ids and titles: one query."""
+    """Judged relations of any of the observations, with both ends' ids and titles: one query."""
     return store.rows(TOUCHING, sync_ids=json.dumps(list(sync_ids)))
 
 
@@ -78,4 +153,39 @@ def pending(store: Store, *, projects: str | None, limit: int) -> list[Relation]
 
 def of_observation(store: Store, sync_id: str) -> list[Relation]:
     rows = store.rows("select * from memory_relations where source_id = :id or target_id = :id order by id", id=sync_id)
+    return [as_relation(row) for row in rows]
+
+
+def settle(store: Store, sync_ids: Iterable[str]) -> None:
+    """Make what a live observation replaces historical, and what nothing replaces any more active again: of these
+    observations, and of those that verdicts link with them.
+
+    Call it in the transaction that changes a verdict, or whether an end of one is live. An archived one stays so. This
+    follows from the rows alone, so machines with the same rows come to the same; it is never sent.
+    """
+    wanted = json.dumps(sorted(set(sync_ids)))
+    if wanted != "[]":
+        store.execute(SETTLE, sync_ids=wanted)
+
+
+def settle_all(store: Store) -> None:
+    """The same of all, where projects have changed."""
+    settle(store, (row[0] for row in store.tuples(f"select source_id from memory_relations where {_SAYS}")))
+
+
+def replacements(store: Store, sync_ids: Iterable[str]) -> dict[str, int]:
+    """By sync id, the observation that stands in the place of each that was replaced: the last of its line."""
+    wanted = json.dumps(sorted(set(sync_ids)))
+    return dict(store.tuples(REPLACEMENTS, sync_ids=wanted)) if wanted != "[]" else {}
+
+
+def line(store: Store, sync_id: str) -> tuple[Replacement, ...]:
+    """The verdicts that lead to an observation and from it, the last one first."""
+    rows = store.tuples(LINE, sync_ids=json.dumps([sync_id]))
+    return tuple(Replacement(*row) for row in rows)
+
+
+def replacing(store: Store, sync_id: str) -> list[Relation]:
+    """The verdicts by which something replaces this observation."""
+    rows = store.rows(f"select * from memory_relations where target_id = :id and {_SAYS} order by id", id=sync_id)
     return [as_relation(row) for row in rows]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
 from engram_py.errors import OperationConflictError, TextTooLongError
+from engram_py.observations import relations_table as relations
 from engram_py.observations import table
 from engram_py.observations.browse_values import Suggestion
 from engram_py.observations.topic_keys import near_topic
@@ -164,8 +165,22 @@ class Saving:
             "clock": clock,
         }
         self._store.update("observations", {"id": old.id}, values)
+        notes = self._end_verdicts(old, clock) if old.lifecycle != "active" else ()
         self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
-        return self._answer("updated", old.id, new, place, clock)
+        answer = self._answer("updated", old.id, new, place, clock)
+        return replace(answer, warnings=(*answer.warnings, *notes))
+
+    def _end_verdicts(self, old: Observation, clock: str) -> tuple[str, ...]:
+        """Whoever saves to a topic says what its answer is: what had replaced it was said of an older text."""
+        said = []
+        for verdict in relations.replacing(self._store, old.sync_id):
+            values = {"superseded_at": self._journal.now(), "clock": clock}
+            self._store.update("memory_relations", {"id": verdict.id}, values)
+            self._journal.changed("relation", verdict.sync_id, project=verdict.project, clock=clock)
+            newer = table.by_sync_id(self._store, verdict.source_id)
+            said += [f'this had been replaced by [#{newer.id}] "{newer.title}"; it is current again'] if newer else []
+        relations.settle(self._store, [old.sync_id])
+        return tuple(said)
 
     def _repeat(self, old: Observation, new: Prepared, place: Place) -> Saved:
         now, clock = self._journal.now(), self._journal.stamp()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.values import OBSERVATION_COLUMNS, Neighbour, Observation, Version
+from engram_py.observations.values import OBSERVATION_COLUMNS, Neighbour, Observation
 
 COLUMNS = ", ".join(OBSERVATION_COLUMNS)
 
@@ -55,7 +55,7 @@ EQUAL_TEXT = f"""
 select {COLUMNS}
 from observations
 where content_hash = :content_hash and project = :project and scope = :scope and type = :type and title = :title
-  and deleted_at is null and created_at >= :since
+  and deleted_at is null and lifecycle <> 'historical' and created_at >= :since
 order by created_at desc, id desc
 limit 1
 """
@@ -115,15 +115,6 @@ select id from observations
 where id in (select value from json_each(:ids))
   and substr(clock, 19) <> (select value from meta where key = 'device_id')
 """
-
-VERSIONS = """
-select version, title, content, created_at
-from observation_versions
-where observation_id = :id and (:cursor is null or version < :cursor)
-order by version desc
-limit :limit
-"""
-
 
 # Each is read from an index alone, and no further than :cap (-1: to the end).
 _LIVE = "select id from observations {index} where {where} and deleted_at is null limit :cap"
@@ -300,15 +291,6 @@ def has_type(store: Store, projects: Sequence[str] | None, types: Sequence[str],
 def count_others(store: Store, projects: Sequence[str], *, cap: int) -> int:
     """How many observations there are of other projects; counted no further than ``cap``."""
     return int(store.value(COUNT_OTHERS, projects=projects_json(projects), cap=cap))
-
-
-def versions(store: Store, observation_id: int, *, cursor: int | None, limit: int) -> list[Version]:
-    rows = store.rows(VERSIONS, id=observation_id, cursor=cursor, limit=limit)
-    return [Version(row["version"], row["title"], row["content"], row["created_at"]) for row in rows]
-
-
-def count_versions(store: Store, observation_id: int) -> int:
-    return int(store.value("select count(*) from observation_versions where observation_id = :id", id=observation_id))
 
 
 def keep_version(store: Store, observation: Observation, *, clock: str, of: int | None = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engram_py.errors import NoEarlierVersionError, ObservationNotFoundError
 from engram_py.observations import table
+from engram_py.observations import versions_table as history_table
 from engram_py.observations.edit import Editing
 from engram_py.observations.lookup import check_id, live_observation
 from engram_py.observations.values import Change, Undeleted, Updated
@@ -24,7 +25,7 @@ class Undoing(Editing):
         with self._store.transaction():
             found = live_observation(self._store, observation_id)
             cursor = None if version is None else version + 1
-            earlier = next(iter(table.versions(self._store, found.id, cursor=cursor, limit=1)), None)
+            earlier = next(iter(history_table.versions(self._store, found.id, cursor=cursor, limit=1)), None)
             if earlier is None or version not in (None, earlier.version):
                 raise NoEarlierVersionError(found.id, version)
             return self.update(found.id, Change(title=earlier.title, content=earlier.content))

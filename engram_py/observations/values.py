@@ -10,6 +10,7 @@ from engram_py.times import parse_time
 
 if TYPE_CHECKING:
     from engram_py.anchors.values import AnchorState
+    from engram_py.observations.version_values import Replacement, Version
 
 Scope = Literal["project", "personal", "global"]
 Origin = Literal["user", "agent", "derived", "import"]
@@ -108,7 +109,8 @@ _PINNED = OBSERVATION_COLUMNS.index("pinned")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A partial update: None leaves a field as it is. ``find``/``replace`` edits the content in place."""
+    """A partial update: None leaves a field as it is. ``find``/``replace`` edits the content in place.
+    ``expires_at`` is a date, a time or ``never``."""
 
     title: str | None = None
     content: str | None = None
@@ -117,6 +119,9 @@ class Change:
     topic_key: str | None = None
     find: str | None = None
     replace: str | None = None
+    archived: bool | None = None
+    salience: float | None = None
+    expires_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,16 +198,6 @@ class Updated:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """A text an observation had before."""
-
-    version: int
-    title: str
-    content: str
-    created_at: str
-
-
-@dataclass(frozen=True, slots=True)
 class RelationNote:
     """A relation as seen from one observation: ``supersedes #4 (title)``."""
 
@@ -222,6 +217,7 @@ class Detail:
     relations: tuple[RelationNote, ...] = ()
     versions: tuple[Version, ...] = ()
     version_total: int = 0
+    line: tuple[Replacement, ...] = ()
     next_cursor: int | None = None
     warnings: tuple[str, ...] = ()
     anchors: tuple[AnchorState, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError, UnknownProjectError
+from engram_py.observations import relations_table as relations
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
 from engram_py.projects import table
@@ -138,6 +139,7 @@ class Merging:
             self._store.update("memory_relations", {"sync_id": sync_id}, {"clock": clock})
             self._journal.changed("relation", sync_id, project=target, clock=clock)
         self._move_names(source, target)
+        relations.settle_all(self._store)
         return counts[0], counts[1], counts[2], folded
 
     def _move_names(self, source: str, target: str) -> None:
@@ -195,4 +197,5 @@ def fold_topic(store: Store, journal: Journal, one: Observation, other: Observat
     store.update("observations", {"id": earlier.id}, {"deleted_at": now, "updated_at": now, "clock": clock})
     for row in (earlier, later):
         journal.changed("observation", row.sync_id, project=row.project, clock=clock)
+    relations.settle(store, [earlier.sync_id])
     return later

@@ -16,13 +16,14 @@ from engram_py.recall.plan import hold_to, weigh, weigh_dates
 from engram_py.recall.query.parse import Query
 from engram_py.recall.scope_filter import Sight
 from engram_py.recall.score.passages import as_a_row
-from engram_py.recall.score.proximity import label, length, lens, read, shortness
+from engram_py.recall.score.proximity import Label, label, length, lens, read, shortness
 from engram_py.recall.score.relevance import WHOLE, Neighbours, Scored, Term, lend, settle
 from engram_py.recall.score.threshold import FLOOR, MOST_ELSEWHERE, Verdict, judge
 from engram_py.recall.substitutes import called_otherwise, misspelt
 from engram_py.recall.values import Rung, WordNote
 from engram_py.recall.visible_rows import InSight
 from engram_py.recall.word_scores import MEASURED_ROWS, LookedUp, look_up
+from engram_py.sessions.summary_steps import unframed
 from engram_py.text.irregular_forms import stand_ins
 from engram_py.text.spelling import slips_allowed
 
@@ -60,7 +61,9 @@ class Found:
     near: frozenset[int] = frozenset()
     strong: frozenset[int] = frozenset()
     apart: frozenset[int] = frozenset()
-
+    # Whose words were found, by what stands in its place; and by its id, what would, but was filtered away.
+    instead: dict[int, Observation] = field(default_factory=dict)
+    missed: dict[int, int] = field(default_factory=dict)
     verdict: Verdict = field(default_factory=lambda: Verdict(0.0, 0.0))
     notes: tuple[str, ...] = ()
 
@@ -220,7 +223,28 @@ def _scored(query: Query, found: Found, around: Mapping[int, Neighbours], in_sig
     kept = _first_in_sight(ranked, in_sight, found, most=READ_OF_PASTED if query.pasted else READ)
     _look_at(found, list(kept.values()))
     settle(kept, {row: observation.session_id for row, observation in found.rows.items()})
-    return sorted(kept.values(), key=lambda one: (-one.relevance, -one.id))
+    return current(found, sorted(kept.values(), key=lambda one: (-one.relevance, -one.id)), in_sight)
+
+
+def current(found: Found, scored: Sequence[Scored], in_sight: InSight) -> list[Scored]:
+    """The same, best first, what was replaced giving its place to what replaced it."""
+    known = [found.rows[one.id] for one in scored if one.id in found.rows]
+    by = in_sight.replacements(known)
+    if not by:
+        return list(scored)
+    found.rows |= in_sight.rows([row for row in by.values() if row not in found.rows])
+    found.missed = {row: new for row, new in by.items() if new not in found.rows}
+    kept: dict[int, Scored] = {}
+    for one in scored:
+        new = by.get(one.id, one.id)
+        if new in kept or new in found.missed.values():
+            continue
+        if new != one.id:
+            found.instead[new] = found.rows[one.id]
+        kept[new] = replace(one, id=new)
+    found.near = frozenset(by.get(row, row) for row in found.near)
+    found.strong = frozenset(by.get(row, row) for row in found.strong)
+    return list(kept.values())
 
 
 def _first_in_sight(ranked: list[Scored], in_sight: InSight, found: Found, *, most: int) -> dict[int, Scored]:
@@ -257,9 +281,15 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
         row = found.rows.get(one.id)
         if row is None:
             continue
-        besides = f"{row.topic_key or ''} {row.aliases}".strip()
+        besides, text = f"{row.topic_key or ''} {row.aliases}".strip(), row.content
+        framed = row.type == "session_summary"
+        if framed:
+            besides, text = unframed(row.content)
         name = label(row.title, besides, row.content, glass, found.terms)
-        body = read(row.content, glass, found.terms, besides=name.seen, apart=found.apart)
+        frame = name.seen if framed else frozenset()
+        if framed:  # its title was made of the project's name
+            name = Label(frozenset(), 0.0, name.unasked + len(name.seen))
+        body = read(text, glass, found.terms, besides=name.seen, apart=found.apart)
         one.closeness = name.closeness + body.closeness * shortness(row.content)
         one.place, one.length = body.place * place_share, length(row.content)
         one.unasked, one.titled = name.unasked, bool(name.seen)
@@ -269,6 +299,10 @@ def _look_at(found: Found, scored: list[Scored]) -> None:
             one.covered += ranks[number] / whole
             one.covered_nearby += ranks[number] / whole
         held |= name.seen | body.seen
+        if frame := frame & held - body.seen:
+            one.bm25 -= sum(found.terms[number].scores.get(one.id, 0.0) * found.terms[number].worth for number in frame)
+            one.lose([found.terms[number] for number in frame], whole)
+            held -= frame
         somewhere |= held
         if folders := body.folders:
             one.lose([found.terms[number] for number in folders & held], whole)

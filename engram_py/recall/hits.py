@@ -92,13 +92,12 @@ class Hits:
         placed = []
         for one in known:
             row = rows[one.id]
-            relations = notes.get(row.sync_id, ())
             seen = visible.get(row.id)
             elsewhere = seen is not None and seen.elsewhere
             tally = tallies.get(row.id)
             told = (tally.injected, tally.cited) if tally else (0, 0)
-            by = factors(row, now, Standing(_superseded(relations), elsewhere, *told))
-            place = Placed(row, one, one.relevance, by, relations)
+            by = factors(row, now, Standing(elsewhere, *told))
+            place = Placed(row, one, one.relevance, by, notes.get(row.sync_id, ()))
             for factor in by.values():
                 place.score *= factor
             if seen is not None and seen.elsewhere:
@@ -107,7 +106,14 @@ class Hits:
         placed.sort(key=lambda place: (not (whole_first and place.scored.whole), -place.score, -place.row.id))
         return _different_first(placed, limit)
 
-    def shown(self, terms: Sequence[Term], placed: Sequence[Placed], *, stale_only: bool = False) -> tuple[Hit, ...]:
+    def shown(
+        self,
+        terms: Sequence[Term],
+        placed: Sequence[Placed],
+        *,
+        instead: Mapping[int, Observation],
+        stale_only: bool = False,
+    ) -> tuple[Hit, ...]:
         """The hits to show, each with the place of its text where the terms stand and the state of its files."""
         glass = lens(terms)
         states = self._anchors.states([place.row for place in placed])
@@ -150,6 +156,7 @@ class Hits:
                     like=place.like,
                     place=shown.place,
                     goal=goal_of(row),
+                    instead_of=RelationNote("replaced", old.id, old.title) if (old := instead.get(row.id)) else None,
                 )
             )
         return tuple(hits)
@@ -161,10 +168,6 @@ def goal_of(row: Observation) -> str:
         return ""
     said = goal(row.content)
     return "" if said.startswith(row.title.removeprefix(SUMMARY_TITLE).rstrip(" .…")) else said
-
-
-def _superseded(relations: Sequence[RelationNote]) -> bool:
-    return any(note.label == "superseded_by" and not note.deleted for note in relations)
 
 
 def _different_first(placed: list[Placed], limit: int) -> list[Placed]:

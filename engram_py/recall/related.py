@@ -19,9 +19,13 @@ from engram_py.recall.index import table as search
 from engram_py.recall.query.parse import quote
 from engram_py.recall.score.similar_titles import (
     SHARED_WORDS_NEEDED,
+    frame,
+    is_next,
     may_contradict,
     overlap,
-    replaces,
+    rarity,
+    replaced_by,
+    stem,
     title_words,
     written_words,
 )
@@ -36,6 +40,7 @@ _MOST_COUNTED, _MOST_WORDS = 40, 4
 _ROW_BUDGET, _COUNTED_TO = 400, 200
 # What stands in no more titles than this, the new one's included, is the name of something.
 _NAMED_BY = 5
+_SERIES = 2
 _SILENT_TYPES = frozenset({"session_summary", "passive"})
 
 
@@ -77,15 +82,19 @@ class Candidates:
         them those that the title names, where it says that it takes their place."""
         wanted = title_words(observation.title)
         enough = SHARED_WORDS_NEEDED if len(wanted) > SHARED_WORDS_NEEDED else 1
-        counts, found = self._counted(written_words(observation.title))
-        matches = self._sharing(observation, self._rarest(counts, found, enough), enough)
-        alike = {row["id"]: row for row in matches if may_contradict(wanted, title_words(row["title"]))}
+        words, size = written_words(observation.title), mentions.totals(self._store).rows
+        counts, found = self._counted(words, size)
+        rare = {stem(word): rarity(counts.get(_titled(word), 0), size) for word in words}
+        matches = _out_of_series(
+            observation.title, self._sharing(observation, self._rarest(counts, found, enough), enough)
+        )
+        alike = {row["id"]: row for row in matches if may_contradict(wanted, title_words(row["title"]), rare)}
         named: dict[int, Row] = {}
-        if replaces(observation.title):
-            names = {one: rows for one, rows in found.items() if 1 < len(rows) <= _NAMED_BY}
+        if old := replaced_by(observation.title):
+            names = {one: found[one] for one in map(_titled, old) if 1 < len(found.get(one, ())) <= _NAMED_BY}
             named = {row["id"]: row for row in self._sharing(observation, names, 1)}
         scored = [
-            (overlap(wanted, title_words(row["title"])), row)
+            (overlap(wanted, title_words(row["title"]), rare), row)
             for row in (alike | named).values()
             if row["type"] not in _SILENT_TYPES
         ]
@@ -101,10 +110,10 @@ class Candidates:
         together = sorted((row for row, words in times.items() if words >= enough), reverse=True)
         return search.titled(store, together, project=project, scope=scope, without=me, limit=_LOOKED_AT)
 
-    def _counted(self, words: Sequence[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
+    def _counted(self, words: Sequence[str], size: int) -> tuple[dict[str, int], dict[str, list[int]]]:
         """How many titles have each of the words, by the expression that finds them; and the rows that were read."""
-        titled = [f"title : {quote(word)}" for word in words[:_MOST_COUNTED]]
-        return word_counts.matching(self._store, titled, cap=_COUNTED_TO, size=mentions.totals(self._store).rows)
+        titled = [_titled(word) for word in words[:_MOST_COUNTED]]
+        return word_counts.matching(self._store, titled, cap=_COUNTED_TO, size=size)
 
     def _rarest(self, counts: Mapping[str, int], found: Mapping[str, list[int]], enough: int) -> dict[str, list[int]]:
         """The rarest of the words that more titles than the new one have, each with its newest rows; more than are
@@ -137,6 +146,23 @@ class Candidates:
         )
         # A question is this machine's own; other machines hear of the verdict (Relations.judge).
         return judgment_id
+
+
+def _titled(word: str) -> str:
+    return f"title : {quote(word)}"
+
+
+def _out_of_series(title: str, rows: Sequence[Row]) -> list[Row]:
+    """Those that are not told from ``title`` by their number alone, as the next one of a series is, nor by nothing, as
+    what is repeated ("Weekly notes"): where two others are called so, it is the name of a kind."""
+    name, numbers = frame(title)
+    framed = [(row, frame(row["title"])) for row in rows]
+    same = {one[1] if one[1] else row["id"] for row, one in framed if one[0] == name}
+    return [
+        row
+        for row, (other, its) in framed
+        if other != name or (len(same) < _SERIES and not (numbers and is_next(numbers, its)))
+    ]
 
 
 def _any_two(words: Sequence[str]) -> str:

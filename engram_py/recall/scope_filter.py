@@ -11,8 +11,8 @@ from engram_py.database.journal import Journal
 from engram_py.errors import InvalidTopicKeyError
 from engram_py.observations.table import projects_json
 from engram_py.observations.values import SCOPES
-from engram_py.recall.query.filters import KEYS, Filters, cut_filters
-from engram_py.recall.query.moments import span_of
+from engram_py.recall.query.filters import KEYS, STATES, Filters, cut_filters
+from engram_py.text.moments import span_of
 from engram_py.text.normalize import normalize_topic_key
 from engram_py.times import to_text
 
@@ -109,7 +109,7 @@ def types_of(type: str | None, filters: Filters) -> list[str]:
 
 
 def _values(projects: tuple[str, ...] | None) -> dict[str, object]:
-    names = ("types", "scopes", "branches", "topics", "files", "since", "until", "pinned", "stale", "superseded")
+    names = ("types", "scopes", "branches", "topics", "files", "since", "until", *STATES)
     return {"projects": projects_json(projects), **dict.fromkeys(names)}
 
 

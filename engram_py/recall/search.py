@@ -35,6 +35,7 @@ MOST = 20
 MATCH_MODES = ("all", "any")
 # Of rows that are about files, as many as this are compared with them to list those that changed.
 STALE_READ = 200
+_MOST_MISSED = 3
 _MOST_SAID = 80  # characters of a query in a note
 # Of so many is asked whether they have a type, before it is called unusual.
 TYPES_READ = 10_000
@@ -100,12 +101,13 @@ class Search:
         sight, place_notes = self._sight(parsed, project, all_projects, type, scope, session_id)
         found, placed = self._placed(parsed, sight, limit, floor, any_word=match_mode == "any")
         # Whether a file changed is known only of what was looked at.
-        hits = self._hits.shown(found.terms, placed if sight.stale else placed[:limit], stale_only=sight.stale)[:limit]
+        placed = placed if sight.stale else placed[:limit]
+        hits = self._hits.shown(found.terms, placed, instead=found.instead, stale_only=sight.stale)[:limit]
         ids = [hit.id for hit in hits]
         days = self._days(parsed, found)
         silence = None if hits else silence_of(self._store, parsed, found, sight, floor, days=days)
         self._note_use(parsed, sight, ids, silence, narrowed=bool(type or scope))
-        notes = [*said, *sight.notes, *place_notes, *_notes(query, parsed), *found.notes]
+        notes = [*said, *sight.notes, *place_notes, *_notes(query, parsed), *found.notes, *_missed(found)]
         notes += unfamiliar_notes(parsed, found, sight, placed[: len(hits)])
         notes += [_day_note(days, found)] if days is not None else []
         notes += () if hits else self._types_of_nobody(sight, types_of(type, parsed.filters))
@@ -314,6 +316,13 @@ def _day_note(days: Days, found: Found) -> str:
 
 def _is_looked_up(days: Days, found: Found) -> bool:
     return any(term.text == days.words and not term.expression for term in found.terms)
+
+
+def _missed(found: Found) -> list[str]:
+    return [
+        f"#{old} has these words, but [#{new}] replaced it, which the filters leave out; is:superseded shows it"
+        for old, new in list(found.missed.items())[:_MOST_MISSED]
+    ]
 
 
 def _notes(query: str, parsed: Query) -> list[str]:

@@ -113,7 +113,8 @@ class Silence:
 class Hit:
     """Enough of an observation to choose by. ``score`` is 0..1 within one answer, best first; ``coverage`` the share of
     the query it holds. ``branch`` is set when it was made where HEAD does not lead; ``like`` is a better hit that says
-    the same. ``place`` is where a short line of the snippet begins, ``goal`` what a session was for."""
+    the same. ``place`` is where a short line of the snippet begins, ``goal`` what a session was for. ``instead_of`` has
+    the words of the query, and was replaced by this."""
 
     id: int
     sync_id: str
@@ -138,6 +139,7 @@ class Hit:
     like: int | None = None
     place: int = 0
     goal: str = ""
+    instead_of: RelationNote | None = None
 
 
 def counted(memories: int) -> str:
@@ -168,10 +170,11 @@ class Remarks:
     """What a reader must be told of single items, by their ids: of observations, and of sessions.
 
     ``excerpts`` are the pieces of an observation's content to show, the beginning where there is none; ``gists``
-    what a session's summary says besides its next steps, ``saved`` what one without a summary saved last.
+    what a session's summary says besides its next steps, ``saved`` what one without a summary saved last;
+    ``instead_of`` names what an item replaced, whose words were asked for.
     """
 
-    superseded: dict[int, str] = field(default_factory=dict)
+    instead_of: dict[int, str] = field(default_factory=dict)
     branches: dict[int, str] = field(default_factory=dict)
     files: dict[int, tuple[AnchorState, ...]] = field(default_factory=dict)
     excerpts: dict[int, str] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from engram_py.database.store import Store
 from engram_py.observations import table
-from engram_py.recall.candidates import READ, Found
+from engram_py.recall.candidates import READ, Found, current
 from engram_py.recall.query.parse import Query
 from engram_py.recall.scope_filter import Sight
 from engram_py.recall.score.fusion import fuse, strong
@@ -49,5 +49,6 @@ def add_meaning(store: Store, vectors: Vectors, query: Query, sight: Sight, foun
             found.scored.append(one)
     found.near = frozenset(row for row, _ in nearest.hits)
     found.strong = strong(nearest) & found.rows.keys()
+    found.scored = current(found, found.scored, in_sight)
     added = sum(one.id not in by_words for one in found.scored)
     found.rungs.append(Rung("vectors", added, f"trusted at {nearest.trust:.2f}"))

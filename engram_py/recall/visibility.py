@@ -11,9 +11,13 @@ from engram_py.capture.orders import reads_like_an_order
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.observations import table
-from engram_py.observations.lookup import relation_notes
 from engram_py.observations.values import Observation
 from engram_py.recall.values import Hit, Remarks
+
+
+def handle(observation_id: int | None, title: str) -> str:
+    """How something is named that is not shown itself."""
+    return f'[#{observation_id}] "{title}"'
 
 
 @dataclass(slots=True)
@@ -29,10 +33,9 @@ class Findings:
 class Vetting:
     """Leaves out what must not be shown, and remarks on the rest.
 
-    Gone are rows that are not current: deleted, historical, archived, expired, or replaced (a pinned one stays and
-    says by what). Text that was imported or came from another machine, and reads like an order, is withheld. A row of
-    a branch that is not in the history of HEAD sinks behind the others and is labelled; ``unasked``, it, what was
-    replaced and what came as personal from elsewhere are left out.
+    Gone are rows that are not current: deleted, historical, archived or expired. Text that was imported or came from
+    another machine, and reads like an order, is withheld. A row of a branch that is not in the history of HEAD sinks
+    behind the others and is labelled; ``unasked``, it and what came as personal from elsewhere are left out.
     """
 
     def __init__(self, store: Store, journal: Journal, anchors: Anchors) -> None:
@@ -62,9 +65,9 @@ class Vetting:
         brought = [row for row in current if row.origin == "import" or row.id in foreign]
         harmful = {row.id for row in brought if reads_like_an_order(row.title, row.content)}
         findings.withheld |= harmful
-        replaced = self._replaced([row for row in current if row.id not in harmful], hits)
-        kept = [row for row in current if row.id not in harmful and _survives(row, replaced, unasked=unasked)]
-        findings.remarks.superseded.update({row.id: replaced[row.id] for row in kept if row.id in replaced})
+        kept = [row for row in current if row.id not in harmful]
+        old = {row_id: hit.instead_of for row_id, hit in (hits or {}).items() if hit.instead_of}
+        findings.remarks.instead_of.update({row_id: handle(note.id, note.title) for row_id, note in old.items()})
         findings.states.update({row_id: hit.anchors for row_id, hit in (hits or {}).items()})
         elsewhere = self._elsewhere(kept, hits)
         here = [row for row in kept if row.id not in elsewhere]
@@ -80,19 +83,6 @@ class Vetting:
         stale = {row.id: tuple(one for one in findings.states.get(row.id, ()) if one.stale) for row in rows}
         findings.remarks.files.update({row_id: states for row_id, states in stale.items() if states})
 
-    def _replaced(self, rows: Sequence[Observation], hits: Mapping[int, Hit] | None) -> dict[int, str]:
-        """By id, the handle of what replaced each of the rows that something replaced."""
-        if hits is None:
-            notes = relation_notes(self._store, [row.sync_id for row in rows])
-        else:
-            notes = {row.sync_id: hits[row.id].relations for row in rows}
-        return {
-            row.id: f"[#{note.id}]"
-            for row in rows
-            for note in notes.get(row.sync_id, ())
-            if note.label == "superseded_by" and not note.deleted
-        }
-
     def _elsewhere(self, rows: list[Observation], hits: Mapping[int, Hit] | None) -> dict[int, str]:
         """By id, the branch of each row that was made where HEAD does not lead."""
         if hits is not None:
@@ -103,7 +93,3 @@ class Vetting:
 
 def _is_current(row: Observation, now: str) -> bool:
     return row.deleted_at is None and row.lifecycle == "active" and not (row.expires_at and row.expires_at <= now)
-
-
-def _survives(row: Observation, replaced: Mapping[int, str], *, unasked: bool) -> bool:
-    return row.id not in replaced or (row.pinned and not unasked)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from engram_py.database.store import Store
+from engram_py.observations import relations_table as relations
 from engram_py.observations import usage_table as usage
 from engram_py.observations.usage_table import SMALL
 from engram_py.observations.values import Observation
@@ -41,6 +42,14 @@ class InSight:
     def rows(self, ids: Sequence[int]) -> dict[int, Observation]:
         """The same of a few, whole."""
         return index.seen(self._store, ids, self.sight.values)
+
+    def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
+        """By id, what stands in the place of those of ``rows`` that were replaced, unless these are asked for."""
+        old = {row.sync_id: row.id for row in rows if row.lifecycle == "historical"}
+        if not old or self.sight.values["superseded"]:
+            return {}
+        by = relations.replacements(self._store, old)
+        return {row_id: by[sync_id] for sync_id, row_id in old.items() if sync_id in by}
 
     def _narrowed(self, rows: Sequence[int]) -> Sequence[int]:
         if len(rows) <= _MANY or self._small is None:

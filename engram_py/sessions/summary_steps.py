@@ -25,6 +25,14 @@ def open_steps(summary: str, *, most: int | None = MOST_STEPS) -> tuple[str, ...
     return tuple(item.removeprefix("[ ]").strip() for item in items)[:most]
 
 
+def unframed(summary: str) -> tuple[str, str]:
+    """A summary's headings, and the rest: what heads a part of every summary says nothing of this one."""
+    parts: tuple[list[str], list[str]] = ([], [])
+    for line in summary.splitlines(keepends=True):
+        parts[not line.lstrip().startswith("#")].append(line)
+    return "".join(parts[0]), "".join(parts[1])
+
+
 def goal(summary: str) -> str:
     """The line of a summary that says what the session was for, else its first; cut after a word."""
     first = ""

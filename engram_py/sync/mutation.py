@@ -82,3 +82,9 @@ class Digest:
 
     value: str
     counts: dict[str, int] = field(default_factory=dict)
+
+
+def chosen_lifecycle(lifecycle: str) -> str:
+    """What somebody chose, which travels: ``active`` or ``archived``. ``historical`` follows from the verdicts, so each
+    memory tells it for itself."""
+    return "active" if lifecycle == "historical" else lifecycle

@@ -124,7 +124,7 @@ def test_the_counts_of_an_empty_memory_are_zero(app: Engram) -> None:
     assert (stats.total_observations, stats.total_sessions, stats.types, stats.projects) == (0, 0, {}, ())
 
 
-def test_what_was_superseded_leaves_the_context_and_a_pinned_one_is_marked(app: Engram) -> None:
+def test_what_was_superseded_leaves_the_context_pinned_or_not(app: Engram) -> None:
     old = app.save(Draft("Use HS256 for tokens", "Simple.", "decision"))
     pinned = app.save(Draft("Nightly job runs alone", "Advisory lock.", "decision"))
     app.observations.pin(pinned.id)
@@ -135,7 +135,7 @@ def test_what_was_superseded_leaves_the_context_and_a_pinned_one_is_marked(app: 
     context = app.contexts.assemble()
 
     assert [row.id for row in context.recent] == [new.id]
-    assert context.superseded == {pinned.id: f"[#{new.id}]"}
+    assert context.pinned == ()
 
 
 def test_a_suggestion_names_a_near_topic_and_what_holds_it(app: Engram) -> None:

@@ -207,3 +207,30 @@ def test_what_hooks_and_sync_kept_before_the_switches_is_there_after_them(data_d
             assert store.value(f"select count(*) from {table}") == 1
         assert store.value("select content from turns") == "why?"
         assert store.value("select count(*) from switches") == 0
+
+
+def test_what_a_verdict_replaced_is_historical_after_the_upgrade(data_dir: Path) -> None:
+    """And in a circle of verdicts the last ones count, as for those that are given now."""
+    make_of_schema(data_dir / "engram.db", [name[5:] for name in NAMES].index("replaced"))
+    with closing(sqlite3.connect(data_dir / "engram.db")) as connection:
+        connection.execute(
+            "insert into sessions (id, project, started_at, updated_at, clock) values ('s','p','','','')"
+        )
+        for name in ("one", "two", "three", "plain"):
+            connection.execute(
+                "insert into observations (sync_id, session_id, project, title, content, content_hash, created_at, "
+                "updated_at, clock) values (?, 's', 'p', ?, ?, '', '', '', '')",
+                (name, name, name),
+            )
+        for day, (newer, older) in enumerate((("two", "one"), ("three", "two"), ("one", "three"))):
+            connection.execute(
+                "insert into memory_relations (sync_id, source_id, target_id, relation, judgment_status, created_at, "
+                "updated_at, clock) values (?, ?, ?, 'supersedes', 'judged', '', ?, '')",
+                (f"rel-{day}", newer, older, f"2026-01-0{day + 1}"),
+            )
+        connection.commit()
+
+    with closing(Store.open(data_dir)) as upgraded:
+        states = dict(upgraded.tuples("select title, lifecycle from observations"))
+
+    assert states == {"one": "active", "two": "historical", "three": "historical", "plain": "active"}

@@ -51,7 +51,7 @@ def contexts(draw: st.DrawFn) -> Context:
             Section("prompts", tuple(draw(st.lists(prompts, max_size=4)))),
         ),
         memories=draw(st.integers(0, 2**63 - 1)),
-        remarks=Remarks(superseded={row.id: "[#7]" for row in draw(st.lists(rows, max_size=2))}),
+        remarks=Remarks(instead_of={row.id: '[#7] "Old"' for row in draw(st.lists(rows, max_size=2))}),
         compact=draw(st.booleans()),
         max_bytes=draw(st.sampled_from([600, 601, 700, 1_000, 6_000, 65_536])),
         warnings=tuple(draw(st.lists(TEXTS, max_size=3))),
@@ -67,7 +67,7 @@ def any_contexts(draw: st.DrawFn) -> Context:
     lines = [item for section in base.sections for item in section.items if isinstance(item, SessionLine)]
     state = AnchorState(draw(TEXTS), 1, 2, draw(st.sampled_from(["changed", "gone", "moved"])), author=draw(TEXTS))
     remarks = Remarks(
-        superseded={row.id: "[#7]" for row in rows[:2]},
+        instead_of={row.id: '[#7] "Old"' for row in rows[:2]},
         branches={row.id: draw(TEXTS) for row in rows[1:3]},
         files={row.id: (state,) * 3 for row in rows[:3]},
         excerpts={row.id: draw(TEXTS) for row in rows[2:4]},

@@ -78,7 +78,7 @@ def test_a_hit_is_its_handle_title_type_age_and_a_line() -> None:
         pytest.param({"scope": "personal"}, "personal", id="scope"),
         pytest.param({"project": "gizmos"}, "gizmos", id="other-project"),
         pytest.param({"lifecycle": "archived"}, "archived", id="archived"),
-        pytest.param({"lifecycle": "historical"}, "historical", id="historical"),
+        pytest.param({"lifecycle": "historical"}, "superseded", id="historical"),
         pytest.param({"state": "needs_review"}, "needs review", id="overdue"),
         pytest.param({"branch": "feature/x"}, "on branch feature/x", id="branch"),
         pytest.param({"like": 9}, "says the same as [#9]", id="same"),

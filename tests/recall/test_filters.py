@@ -61,7 +61,7 @@ def test_what_only_looks_like_a_filter_stays_a_word(text: str) -> None:
     ("text", "said"),
     [
         pytest.param("note:queue", "note: is not a filter (", id="unknown"),
-        pytest.param("is:bogus", "is:bogus is not one of pinned, stale, superseded", id="unknown-state"),
+        pytest.param("is:bogus", "is:bogus is not one of pinned, stale, superseded, archived", id="unknown-state"),
         pytest.param("until: queue", "until: was not read as a filter here", id="without-a-value"),
         pytest.param('topic:"" queue', "topic: was not read as a filter here", id="empty-quotes"),
         pytest.param('topic:"auth queue', "topic: was not read as a filter here", id="open-quote"),

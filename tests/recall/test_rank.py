@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import prod
 from typing import Any
@@ -66,9 +65,6 @@ def test_what_lifts_a_row_is_named_and_small(name: str, fields: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("name", "fields", "standing"),
     [
-        pytest.param("superseded", {}, Standing(superseded=True), id="replaced"),
-        pytest.param("superseded", {"lifecycle": "historical"}, Standing(), id="historical"),
-        pytest.param("archived", {"lifecycle": "archived"}, Standing(), id="archived"),
         pytest.param("expired", {"expires_at": OLD}, Standing(), id="expired"),
         pytest.param("overdue", {"review_after": OLD}, Standing(), id="overdue"),
         pytest.param("branch", {}, Standing(elsewhere=True), id="on-another-branch"),
@@ -79,12 +75,6 @@ def test_what_lets_a_row_sink_is_named(name: str, fields: dict[str, Any], standi
     found = factors(observation(**fields), NOW, standing)
     assert list(found) == [name]
     assert 0 < found[name] < 1
-
-
-def test_nothing_that_lifts_a_row_outweighs_that_it_was_replaced() -> None:
-    best = observation(updated_at=to_text(NOW), pinned=True, access_count=10_000, salience=1.0)
-    assert lift(best, Standing(superseded=True)) < lift(observation())
-    assert lift(replace(best, lifecycle="archived")) < lift(observation())
 
 
 @pytest.mark.parametrize("time", [to_text(NOW + timedelta(days=1)), None, "", "garbage"])

@@ -94,19 +94,9 @@ def test_a_deleted_neighbour_neither_lends_nor_appears_nor_keeps_others_apart(ap
 # --- what sinks, and what gives way -----------------------------------------------------------------------------
 
 
-def test_what_was_replaced_sinks_below_its_equal(app: Engram) -> None:
-    fill(app)
-    old = kept(app, "The retry queue lives in redis.", title="Place")
-    new = kept(app, "The retry queue lives in kafka.", title="Place")
-    app.relations.compare(old, new, "supersedes", confidence=0.9, reasoning="Moved back.")
-    assert ids(app, "retry queue lives") == [old, new]
-
-
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param("lifecycle = 'archived'", id="archived"),
-        pytest.param("lifecycle = 'historical'", id="historical"),
         pytest.param("review_after = '2020-01-01T00:00:00.000Z'", id="overdue"),
         pytest.param("expires_at = '2020-01-01T00:00:00.000Z'", id="expired"),
         pytest.param("salience = 0.0", id="unimportant"),

@@ -175,6 +175,35 @@ def undelete_command(ids: tuple[int, ...], as_json: bool) -> None:
         show(done[0] if len(ids) == 1 else Listing("undeleted", done), app, as_json=as_json)
 
 
+def _put_away(ids: tuple[int, ...], *, archived: bool, as_json: bool) -> None:
+    from engram_py.observations.listing import Listing
+    from engram_py.observations.values import Change
+
+    change = Change(archived=archived)
+    with memory() as app:
+        with app.store.transaction():
+            done = tuple(app.observations.update(one, change) for one in dict.fromkeys(ids))
+        show(done[0] if len(done) == 1 else Listing("archived", done), app, as_json=as_json)
+
+
+@click.command("archive")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...", type=OBSERVATION_ID, help="Their numbers.")
+@json_option
+@refusing
+def archive_command(ids: tuple[int, ...], as_json: bool) -> None:
+    """Put observations away: out of searches and contexts, kept whole. `engram search is:archived` lists them."""
+    _put_away(ids, archived=True, as_json=as_json)
+
+
+@click.command("unarchive")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...", type=OBSERVATION_ID, help="Their numbers.")
+@json_option
+@refusing
+def unarchive_command(ids: tuple[int, ...], as_json: bool) -> None:
+    """Take observations out of the archive."""
+    _put_away(ids, archived=False, as_json=as_json)
+
+
 def _delete_by_number(app: Engram, ids: tuple[int, ...], *, hard: bool, dry: bool, as_json: bool) -> None:
     if dry:
         show(app.observations.select_ids(ids), app, as_json=as_json)

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -113,4 +113,5 @@ def _read(text: str, base: Observation) -> Change:
     changed = {name: value for name, value in found.items() if value != (getattr(base, name) or "")}
     if content.strip() != base.content.strip():
         changed["content"] = content
-    return Change(**changed or {"title": base.title})
+    said: dict[str, Any] = changed or {"title": base.title}
+    return Change(**said)

@@ -33,6 +33,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "retag": ("bulk", "Give several observations another type or scope."),
     "delete": ("bulk", "Hide observations, or destroy them with --hard; delete a session or a project."),
     "undelete": ("bulk", "Bring back what was deleted without --hard."),
+    "archive": ("bulk", "Put observations away, out of searches and contexts."),
+    "unarchive": ("bulk", "Take observations out of the archive."),
     "pin": ("memory", "Keep an observation on top of the context."),
     "unpin": ("memory", "Stop keeping an observation on top."),
     "history": ("memory", "Print an observation's earlier versions."),

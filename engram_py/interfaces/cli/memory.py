@@ -75,6 +75,7 @@ def save_command(
 @project_option
 @all_option
 @click.option("--limit", type=int, help="Most results, 1 to 20; default: what .engram.json says, else 10.")
+@click.option("--as-of", metavar="DATE", help="What was known on that day, as it was written then.")
 @click.option("--explain", is_flag=True, help="Print each hit's numbers, the steps of the search, and its words.")
 @json_option
 @refusing
@@ -87,13 +88,14 @@ def search_command(
     all_projects: bool,
     limit: int | None,
     explain: bool,
+    as_of: str | None,
     as_json: bool,
 ) -> None:
     """Find what earlier sessions kept, best match first; --type or --scope without words lists those.
 
     A query may hold a "phrase" in quotes, -word for what must not be there, and filters: type: topic: project:
-    scope: file: branch: since: until: is:pinned, is:stale or is:superseded. Dates are 2026-03-14, 2026-03, 7d or
-    today.
+    scope: file: branch: since: until: is:pinned, is:stale, is:superseded or is:archived. Dates are 2026-03-14,
+    2026-03, 7d or today.
 
     The shell takes quotes away and a leading - is an option, so put the query in single quotes:
     engram search 'timeout -redis "connection reset" type:bugfix since:30d'. A -word also goes after --, as in:
@@ -102,7 +104,7 @@ def search_command(
     if not (query or kind or scope):
         raise click.UsageError("give words, or --type or --scope to list what has these")
     with memory() as app:
-        found = app.searches.search(
+        found = app.search(
             text_argument(" ".join(query)),
             project=project,
             all_projects=all_projects,
@@ -111,6 +113,7 @@ def search_command(
             match_mode=match,
             limit=limit,
             explain=explain,
+            as_of=as_of,
         )
         show(found, app, as_json=as_json, full=True)
 
@@ -132,7 +135,7 @@ def get_command(observation_id: int, history: bool, as_json: bool) -> None:
 @json_option
 @refusing
 def history_command(observation_id: int, cursor: int | None, as_json: bool) -> None:
-    """Print an observation and its earlier versions, newest first."""
+    """Print an observation, its earlier versions, newest first, and what replaced what on its line."""
     with memory() as app:
         show(app.observations.get(observation_id, history=True, cursor=cursor), app, as_json=as_json)
 
@@ -203,6 +206,8 @@ def timeline_command(observation_id: int, before: int, after: int, as_json: bool
 @click.option("--replace", help="What to put in the place of --find.")
 @click.option("--type", "kind", help="New type.")
 @click.option("--topic", help="New topic key.")
+@click.option("--salience", type=float, help="How much it counts among equals, 0 to 1; new ones have 0.5.")
+@click.option("--expires", metavar="DATE", help="The last day on which it is shown unasked; or never.")
 @scope_option
 @json_option
 @refusing
@@ -214,6 +219,8 @@ def update_command(
     replace: str | None,
     kind: str | None,
     topic: str | None,
+    salience: float | None,
+    expires: str | None,
     scope: str | None,
     as_json: bool,
 ) -> None:
@@ -221,8 +228,9 @@ def update_command(
     from engram_py.observations.values import Change
 
     text = text_argument(content) if content is not None else None
+    change = Change(title, text, kind, scope, topic, find, replace, salience=salience, expires_at=expires)
     with memory() as app:
-        updated = app.observations.update(observation_id, Change(title, text, kind, scope, topic, find, replace))
+        updated = app.observations.update(observation_id, change)
         show(updated, app, as_json=as_json)
 
 

@@ -28,10 +28,13 @@ def _said(hit: Hit) -> Iterator[str]:
     yield from (_file(state) for state in hit.anchors if state.unreadable)
     if hit.branch:
         yield f"saved on branch {hit.branch[:_NAME_CHARS]}, which is not checked out"
+    old = hit.instead_of
+    if old is not None:
+        yield f"replaced #{old.id}"
     if hit.lifecycle != "active":
         yield hit.lifecycle
     for note in hit.relations:
-        if note.id is not None and not note.deleted:
+        if note.id not in (None, old and old.id) and not note.deleted:
             yield relation(replace(note, title="")).replace("[", "").replace("]", "")
 
 

@@ -67,6 +67,9 @@ class UpdateBody(Body):
     topic_key: str | None = None
     find: str | None = None
     replace: str | None = None
+    archived: bool | None = None
+    salience: float | None = None
+    expires_at: str | None = None
 
 
 class PassiveBody(Body):
@@ -209,7 +212,18 @@ def update_observation(app: Engram, path: ObservationPath, query: OwnerQuery, bo
     """Correct an observation; its old text stays in its history. The project never changes."""
     check_owner(app, path.id, query.expected_project)
     check_owner(app, path.id, body.project or None)
-    change = Change(body.title, body.content, body.type, body.scope, body.topic_key, body.find, body.replace)
+    change = Change(
+        body.title,
+        body.content,
+        body.type,
+        body.scope,
+        body.topic_key,
+        body.find,
+        body.replace,
+        archived=body.archived,
+        salience=body.salience,
+        expires_at=body.expires_at,
+    )
     app.observations.update(path.id, change)
     return _whole(app, path.id)
 

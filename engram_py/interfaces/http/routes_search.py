@@ -32,6 +32,7 @@ class SearchQuery(ListQuery):
     match_mode: str | None = Field(default=None, description="all (the default) or any.")
     response_format: Format | None = Field(default=None, description=FORMAT)
     explain: StrictSwitch = Field(default=False, description="Each hit's numbers and the steps; the answer is json.")
+    as_of: str | None = Field(default=None, description="A day: what was known then, as it was written then.")
 
 
 class SearchBody(Question):
@@ -47,6 +48,7 @@ class SearchBody(Question):
     limit: int | None = Field(default=None, description="Most results, 1 to 20; default: .engram.json says, or 10.")
     response_format: Format | None = Field(default=None, description="json (the default) or list.")
     explain: bool | None = Field(default=None, description="Each hit's numbers and the steps; the answer is json.")
+    as_of: str | None = Field(default=None, description="A day: what was known then, as it was written then.")
 
 
 @operation("GET", "/search", errors=(404, 409))
@@ -73,7 +75,7 @@ def _found(
         raise EmptyQueryError(words)
     if wanted == "list":
         place = _engrams_place(app, words, place, asked.scope)
-    return app.searches.search(
+    return app.search(
         words,
         project=place.project,
         all_projects=place.all_projects,
@@ -82,6 +84,7 @@ def _found(
         match_mode=asked.match_mode or "all",
         limit=limit,
         explain=bool(asked.explain),
+        as_of=asked.as_of or None,
     )
 
 

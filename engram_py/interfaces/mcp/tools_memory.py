@@ -34,7 +34,7 @@ def mem_save(
     scope: Scope = None,
     project: Project = None,
     session_id: SessionId = None,
-    aliases: Annotated[Words | None, Field(description="Other words somebody may search by.")] = None,
+    aliases: Annotated[Words | None, Field(description="More words to find it by.")] = None,
     files: Annotated[Words | None, Field(description="What it is about: path or path:10-20.")] = None,
     operation_id: Annotated[str | None, QUIET] = None,
     tool_name: Annotated[str | None, QUIET] = None,
@@ -71,11 +71,12 @@ def mem_search(
     scope: str | None = None,
     match_mode: Annotated[str, QUIET] = "all",
     limit: Annotated[int | None, Field(description="Default 10, most 20.")] = None,
+    as_of: Annotated[str | None, Field(description="As known on that day.")] = None,
     explain: Annotated[bool, Field(description="How it went, in numbers.")] = False,
 ) -> Results:
     """Find what earlier sessions learned, best match first. Call it before deciding, debugging or asking the user
     something they may have said."""
-    return app.searches.search(
+    return app.search(
         query,
         project=project,
         all_projects=all_projects,
@@ -84,6 +85,7 @@ def mem_search(
         match_mode=match_mode,
         limit=limit,
         explain=explain,
+        as_of=as_of,
     )
 
 
@@ -131,16 +133,31 @@ def mem_update(
     id: ObservationId,
     title: str | None = None,
     content: Annotated[str | None, Field(description="The whole new text.")] = None,
-    find: Annotated[str | None, Field(description="Literal text to replace everywhere in the content.")] = None,
-    replace: Annotated[str | None, Field(description="What stands there instead; with find.")] = None,
+    find: Annotated[str | None, Field(description="Literal text to replace in the content.")] = None,
+    replace: Annotated[str | None, Field(description="What stands there instead.")] = None,
     type: str | None = None,
     scope: str | None = None,
     topic_key: str | None = None,
+    archived: bool | None = None,
+    salience: Annotated[float | None, QUIET] = None,
+    expires_at: Annotated[str | None, QUIET] = None,
 ) -> Updated:
     """Correct an observation that is wrong; its old text stays in its history."""
     from engram_py.observations.values import Change
 
-    return app.observations.update(id, Change(title, content, type, scope, topic_key, find, replace))
+    change = Change(
+        title,
+        content,
+        type,
+        scope,
+        topic_key,
+        find,
+        replace,
+        archived=archived,
+        salience=salience,
+        expires_at=expires_at,
+    )
+    return app.observations.update(id, change)
 
 
 @tool(title="Delete a memory", hints=DELETES, aliases={"observation_id": "id"})
@@ -149,7 +166,7 @@ def mem_delete(
     id: ObservationId,
     hard_delete: Annotated[bool, Field(description="Destroy it and its history.")] = False,
 ) -> Deleted:
-    """Hide an observation that should not be found any more."""
+    """Hide an observation that is wrong."""
     return app.observations.delete(id, hard=hard_delete)
 
 

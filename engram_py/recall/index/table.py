@@ -64,13 +64,13 @@ _PASSES = f"""
   and (:pinned is null or pinned = 1)
   and (:stale is null or review_after <= :stale or expires_at <= :stale or lifecycle = 'archived'
       or id in (select observation_id from anchors))
-  and (:superseded is null or lifecycle = 'historical' or exists (
-      select 1 from memory_relations
-      join observations as newer on newer.sync_id = source_id and newer.deleted_at is null
-      where target_id = observations.sync_id and relation = 'supersedes' and judgment_status = 'judged'
-  ))
+  and (:superseded is null or lifecycle = 'historical')
+  and iif(:archived is null, lifecycle <> 'archived' or :stale is not null, lifecycle = 'archived')
   and {VISIBLE}
 """
+
+# What was replaced is looked up by its words alone: retrieval puts what replaced it in its place.
+_CURRENT = "(lifecycle <> 'historical' or :superseded is not null)"
 
 PASSING = f"""
 select id from observations where id in (select value from json_each(:ids)) and {_PASSES}
@@ -83,7 +83,7 @@ select {COLUMNS} from observations where id in (select value from json_each(:ids
 LATEST = f"""
 select id
 from observations
-where {_PASSES}
+where {_PASSES} and {_CURRENT}
   and (:unwanted is null or id not in (select rowid from observations_fts where observations_fts match :unwanted))
 order by updated_at desc, id desc
 limit :limit
@@ -133,7 +133,7 @@ FREQUENCY = "select count(*) from (select 1 from observations_fts where observat
 TOPIC = f"""
 select id
 from observations
-where topic_key = :topic_key and {_PASSES}
+where topic_key = :topic_key and {_PASSES} and {_CURRENT}
 order by +updated_at desc, +id desc
 limit :limit
 """
@@ -142,6 +142,7 @@ CANDIDATES = """
 select id, sync_id, title, type, topic_key
 from observations
 where id in (select value from json_each(:ids)) and project = :project and scope = :scope and id <> :id
+  and lifecycle = 'active'
 order by id desc
 """
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 KEYS = ("type", "topic", "project", "scope", "file", "branch", "since", "until", "is")
-STATES = ("pinned", "stale", "superseded")
+STATES = ("pinned", "stale", "superseded", "archived")
 
 # A key right before its value: `net/mlx5: fix` and `std::vector` are words, `http://…` is an address.
 _FILTER = re.compile(r'(?<!\S)([A-Za-z_]{2,20}):(?:"([^"]{0,300})"|(?!:|//|\\)([^\s"]{1,300}))(?!\S)')

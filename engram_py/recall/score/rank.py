@@ -1,4 +1,4 @@
-"""From relevance to the order of an answer: gently newer, pinned, used and salient first; what was replaced sinks."""
+"""From relevance to the order of an answer: gently newer, pinned, used and salient first; what is overdue sinks."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ USE = 0.04
 _USED_OFTEN = 4.0
 _MIDDLE = 0.5
 
-SUPERSEDED, ARCHIVED, OVERDUE, EXPIRED = 0.5, 0.6, 0.9, 0.7
+OVERDUE, EXPIRED = 0.9, 0.7
 ELSEWHERE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What else is known about a row: whether something replaced it, whether it is on another branch, and in how
-    many sessions it was shown unasked and cited."""
+    """What else is known about a row: whether it is on another branch, and in how many sessions it was shown unasked
+    and cited."""
 
-    superseded: bool = False
     elsewhere: bool = False
     injected: int = 0
     cited: int = 0
@@ -51,8 +50,7 @@ def factors(row: Observation, now: datetime, standing: Standing) -> Mapping[str,
 
     ``recency``: 1 + .06 r; ``pinned``: 1.10; ``salience``: 1 + .06 (2 s - 1), s in 0..1 with .5 in the middle;
     ``use``: 1 + .04 n / (n + 4) after n times shown; ``cited``: see ledger/citation_weight.py.
-    ``superseded`` .5, ``archived`` .6, ``expired`` .7, ``overdue``
-    .9, ``branch`` .8.
+    ``expired`` .7, ``overdue`` .9, ``branch`` .8.
     """
     found = {"recency": 1 + RECENCY * recency(row, now)}
     if row.pinned:
@@ -63,10 +61,6 @@ def factors(row: Observation, now: datetime, standing: Standing) -> Mapping[str,
         found["use"] = 1 + USE * row.access_count / (row.access_count + _USED_OFTEN)
     if standing.injected or standing.cited:
         found["cited"] = citation_factor(standing.injected, standing.cited)
-    if standing.superseded or row.lifecycle == "historical":
-        found["superseded"] = SUPERSEDED
-    if row.lifecycle == "archived":
-        found["archived"] = ARCHIVED
     if _past(row.expires_at, now):
         found["expired"] = EXPIRED
     if _past(row.review_after, now):

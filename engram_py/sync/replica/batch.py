@@ -19,7 +19,8 @@ from engram_py.sync.replica import table
 
 @dataclass
 class Batch:
-    """Shared by the parts that apply a batch. ``arrived`` are observations that others may have waited for."""
+    """Shared by the parts that apply a batch. ``arrived`` are observations that others may have waited for, ``linked``
+    those that may be replaced now, or no more."""
 
     store: Store
     journal: Journal
@@ -29,6 +30,7 @@ class Batch:
     topics: set[tuple[str, str, str]] = field(default_factory=set)
     renumbered: set[int] = field(default_factory=set)
     arrived: set[str] = field(default_factory=set)
+    linked: set[str] = field(default_factory=set)
     newest: str = ""
     ahead: int = 0
     destroyed: bool = False

@@ -115,6 +115,8 @@ def _take_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
     else:
         batch.store.update(name, {column: key}, values)
     batch.took(mutation, project=project, given=read.project)
+    if entity == "relation":
+        batch.linked |= {row[end] for row in (values, here) if row for end in ("source_id", "target_id")}
     return True
 
 

@@ -10,7 +10,7 @@ from engram_py.anchors import table as anchor_table
 from engram_py.clock import consequence, just_after
 from engram_py.database.store import Row
 from engram_py.sync.merge import version_key, wins
-from engram_py.sync.mutation import OWN_BLOCK, Mutation
+from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
 from engram_py.sync.replica.older_texts import add_version
@@ -82,18 +82,24 @@ def _overwrite(batch: Batch, mutation: Mutation, read: Read, columns: dict[str, 
 def _settled(batch: Batch, mutation: Mutation, read: Read, project: str) -> None:
     batch.took(mutation, project=project, given=read.project)
     batch.arrived.add(mutation.entity_key)
+    batch.linked.add(mutation.entity_key)
     if read.columns["topic_key"] and not read.columns["deleted_at"]:
         batch.topics.add((project, read.columns["scope"], read.columns["topic_key"]))
 
 
 def _kept(batch: Batch, read: Read, here: Row) -> dict[str, Any]:
     """The columns that arrived; where Engram has none, those that are here."""
-    return read.columns if read.own else read.columns | {name: here[name] for name in _OURS}
+    return read.columns if read.own else read.columns | {name: _shared(here, name) for name in _OURS}
 
 
 def _columns_here(batch: Batch, here: Row, columns: dict[str, Any]) -> dict[str, Any]:
     files = anchor_table.exported_of(batch.store, [here["id"]]).get(here["id"], [])
-    return {**{name: here[name] for name in columns}, "given": here["given_project"], "files": _files(files)}
+    mine = {name: _shared(here, name) for name in columns}
+    return {**mine, "given": here["given_project"], "files": _files(files)}
+
+
+def _shared(here: Row, name: str) -> Any:
+    return chosen_lifecycle(here[name]) if name == "lifecycle" else here[name]
 
 
 def _files(anchors: Any) -> str:
@@ -166,6 +172,7 @@ def _hide(batch: Batch, mutation: Mutation, here: Row) -> bool:
     batch.store.update("observations", {"id": here["id"]}, values)
     batch.queue("observation", mutation.entity_key, "upsert", project=here["project"], clock=clock)
     batch.saw("observation", mutation.entity_key, clock)
+    batch.linked.add(mutation.entity_key)
     return True
 
 
@@ -177,6 +184,7 @@ def _destroy(batch: Batch, here: Row) -> None:
     sql = "delete from sync_private where entity = 'observation' and entity_key = :key"
     batch.store.execute(sql, key=here["sync_id"])
     batch.destroyed = True
+    batch.linked.add(here["sync_id"])
 
 
 def _stay_personal(batch: Batch, mutation: Mutation, here: Row) -> bool:

@@ -11,7 +11,7 @@ from engram_py.anchors import table as anchor_table
 from engram_py.database.store import Row, Store
 from engram_py.observations.columns import ENGRAM, EXACT, OWN, SPECIAL, TIMES
 from engram_py.sync.merge import version_key, version_owner
-from engram_py.sync.mutation import OWN_BLOCK, Mutation
+from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle
 from engram_py.sync.replica import table
 from engram_py.times import to_engram
 
@@ -77,6 +77,7 @@ class Outgoing:
         for key, row in rows.items():
             if row["scope"] != "personal":
                 payload = _payload(row, _OBSERVATION, _OWN_OBSERVATION) | {"pinned": bool(row["pinned"])}
+                payload[OWN_BLOCK]["lifecycle"] = chosen_lifecycle(row["lifecycle"])
                 if row["deleted_at"]:
                     payload["deleted"] = True
                 if anchors.get(row["id"]):

@@ -34,7 +34,7 @@ from engram_py.observations.validation import Prepared, clean_content, clean_lin
 from engram_py.observations.values import SCOPES, TITLE_LIMIT_CHARS, Draft
 from engram_py.projects.names import normalize_project
 from engram_py.sync.merge import version_digest, version_owner
-from engram_py.sync.mutation import OWN_BLOCK, Mutation
+from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle
 from engram_py.text.derived_terms import derived_terms
 from engram_py.times import to_text
 
@@ -86,6 +86,7 @@ def read_observation(mutation: Mutation) -> Read:
         "updated_at": updated,
         "deleted_at": _moment(own.deleted_at, row.deleted_at),
         "origin": own.origin,
+        "lifecycle": chosen_lifecycle(own.lifecycle),
         **{name: _TAKEN[kind](getattr(own, name)) for name, kind in OWN.items()},
     }
     return Read(_project(mutation, row.project), columns, derived, row.id, _anchors(block, updated), block is not None)

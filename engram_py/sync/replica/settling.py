@@ -10,6 +10,7 @@ import json
 from engram_py.clock import consequence
 from engram_py.database.journal_table import TABLES
 from engram_py.database.store import Row, Store
+from engram_py.observations import relations_table as relations
 from engram_py.sync.merge import Contender, Names, topic_holder, version_digest, version_key
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.replica import table
@@ -75,6 +76,9 @@ def settle(batch: Batch) -> None:
             _settle_topic(batch, holders)
     for row_id in sorted(batch.renumbered):
         table.renumber(batch.store, row_id)
+    if batch.aliased:
+        relations.settle_all(batch.store)
+    relations.settle(batch.store, batch.linked)
 
 
 def _settle_topic(batch: Batch, holders: list[Row]) -> None:
@@ -93,6 +97,7 @@ def _settle_topic(batch: Batch, holders: list[Row]) -> None:
         values = {"deleted_at": winner.updated_at, "clock": clock}
         batch.store.update("observations", {"id": row["id"]}, values)
         batch.queue("observation", row["sync_id"], "upsert", project=row["project"], clock=clock)
+        batch.linked.add(row["sync_id"])
 
 
 def _settle_names(batch: Batch) -> None:

@@ -59,7 +59,13 @@ def furnished(run: Run) -> None:
     title = "Chose short-lived access tokens [red]for[/red] the whole platform, because a stolen one must not matter"
     run("save", title, "**What**: Access tokens live 15 minutes. " * 12, "--type", "decision")
     run("save", "Fixed 令牌 refresh race", "token_" * 60, "--session", "claude-7f2e9a4c-8d1b-4f6e-9a3c-1b2c3d4e5f6a")
-    run("save", "Access tokens live an hour", "Access tokens live 60 minutes. " * 3, "--type", "decision")
+    run(
+        "save",
+        "Short-lived access tokens for the whole platform live an hour",
+        "Access tokens live 60 minutes. " * 3,
+        "--type",
+        "decision",
+    )
     run("save", "Elsewhere", "Access tokens again.", "--project", "a-project-with-quite-a-long-name-indeed")
     run("pin", "1")
 
@@ -105,7 +111,9 @@ def test_an_editor_has_the_terminal(furnished: None, run: Run, monkeypatch: pyte
     script.chmod(0o755)
     monkeypatch.setenv("VISUAL", str(script))
 
-    assert 'Updated [#3] "Access tokens live an hour"' in plain(in_terminal(80, "edit", "3"))
+    assert 'Updated [#3] "Short-lived access tokens for the whole platform live an hour"' in plain(
+        in_terminal(80, "edit", "3")
+    )
     assert "live 90 minutes" in run("get", "3").stdout
 
 
@@ -118,7 +126,9 @@ def test_marks_of_a_memory_are_in_its_table(furnished: None) -> None:
 
 
 def test_what_has_no_table_is_text(furnished: None) -> None:
-    assert plain(in_terminal(80, "get", "3")).startswith("[#3] Access tokens live an hour\n")
+    assert plain(in_terminal(80, "get", "3")).startswith(
+        "[#3] Short-lived access tokens for the whole platform live an hour\n"
+    )
     assert plain(in_terminal(80, "search", "zzzzz")).startswith('Nothing found for "zzzzz" in widgets')
 
 

@@ -25,7 +25,8 @@ def test_the_header_says_which_hit_supersedes_which(ask: Asker, app: Engram) -> 
 
     said = notes_of(ask("GET", "/search?q=session+cookie"))
 
-    assert sorted(said) == [f"#{old}: superseded_by #{new}", f"#{new}: supersedes #{old}"]
+    assert said == [f"#{new}: replaced #{old}"]
+    assert f"#{old}: historical; superseded_by #{new}" in notes_of(ask("GET", "/search?q=session+cookie+is:superseded"))
 
 
 def test_a_hit_says_in_short_what_became_of_its_files(app: Engram) -> None:

@@ -300,9 +300,11 @@ def test_every_list_says_what_replaced_a_memory_and_engrams_state_stays(ask: Ask
     hits = {row["id"]: row for row in ask.ok("GET", "/search?q=timeout")}
     rows = {row["id"]: row for row in ask.ok("GET", "/observations")}
     timeline = ask.ok("GET", "/timeline?observation_id=1")
-    for old in (hits[1], rows[1], ask.ok("GET", "/observations/1"), timeline["focus"]):
+    [asked_for] = ask.ok("GET", "/search?q=timeout+is:superseded")
+    for old in (asked_for, ask.ok("GET", "/observations/1"), timeline["focus"]):
         assert (old["id"], old["superseded_by"], old.get("state", "active")) == (1, new, "active")
     assert not any("superseded_by" in row for row in (hits[new], rows[new]))
+    assert not {1} & (hits.keys() | rows.keys())
 
 
 def test_an_empty_list_sends_to_other_projects_in_the_words_of_this_door(ask: Asker, app: Engram) -> None:

@@ -112,7 +112,7 @@ CONTRACT: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
 
 # Parameters whose name and type say it all.
 PLAIN = {"id", "title", "content", "type", "scope", "topic_key", "reason", "evidence", "before", "after", "summary"}
-PLAIN |= {"action", "response_format", "observation_id", "memory_id_a", "memory_id_b"}
+PLAIN |= {"archived", "action", "response_format", "observation_id", "memory_id_a", "memory_id_b"}
 
 
 async def listed(settings: Settings, tools: str | None = None) -> dict[str, Tool]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engram_py.recall.query.moments import span_of
+from engram_py.text.moments import span_of
 from engram_py.times import to_text
 
 NOW = datetime(2026, 3, 31, 10, 30, tzinfo=UTC)
