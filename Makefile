@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types check soak clients postgres replicas bench recall schemas docs lock clean
+.PHONY: demo test lint types check soak clients postgres replicas budgets bench recall schemas docs lock clean
 
 demo: $(STAMP)
 	$(BIN)/engram demo

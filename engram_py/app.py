@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -14,38 +15,59 @@ from typing import TYPE_CHECKING, Any, Self
 from engram_py.config import Settings, load_settings
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.errors import StoreError
+from engram_py.errors import EngramError, StoreError
 from engram_py.privacy.retention import oldest_kept, prune_after_first_write
 from engram_py.projects.locate import Locator
 from engram_py.projects.projects import Projects
 from engram_py.sessions.spool_files import drain_after_writes
-from engram_py.shelf import Shelf
 
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
     from engram_py.context.contexts import Contexts
     from engram_py.context.session_memory import SessionMemory
+    from engram_py.database.compaction import Compaction
+    from engram_py.database.journal import Journal
+    from engram_py.database.store import Store
+    from engram_py.interchange.importers import Importers
+    from engram_py.interchange.transfer import Transfer
+    from engram_py.ledger.citations import Citations
+    from engram_py.ledger.costs import Costs
+    from engram_py.ledger.ledger import Ledger
+    from engram_py.observations.browse import Browsing
+    from engram_py.observations.conflicts import Conflicts
     from engram_py.observations.observations import Observations
+    from engram_py.observations.relations import Relations
     from engram_py.observations.usage import Usage
     from engram_py.observations.values import Detail, Draft, Saved
+    from engram_py.privacy.clear import Clearing
+    from engram_py.privacy.switches import Switches
+    from engram_py.projects.merge import Merging
+    from engram_py.projects.projects import Projects
     from engram_py.recall.evaluation import Evaluations
     from engram_py.recall.search import Search
-    from engram_py.recall.search_log import Trail
+    from engram_py.recall.search_log import SearchLog
     from engram_py.recall.values import Results
     from engram_py.sessions.prompts import Episodes, Prompts
     from engram_py.sessions.sessions import SessionMode, Sessions
     from engram_py.sessions.spool import Spool
     from engram_py.sessions.transcripts import Transcripts
+    from engram_py.sync.autosync.service import Autosync
+    from engram_py.sync.git.service import GitSync
+    from engram_py.sync.git.values import GitSynced
+    from engram_py.sync.replica.replica import Replica
     from engram_py.upkeep.backups import Backups
     from engram_py.upkeep.doctor import Doctor
+    from engram_py.upkeep.reindex import Reindexing
     from engram_py.vectors.vectors import Vectors
 
 logger = logging.getLogger(__name__)
 
 _CLOSING_SECONDS = 0.2
+_CHUNKS = ".engram/chunks"
+_ARRIVING_SECONDS = 2.0
 
 
-class Engram(Shelf):
+class Engram:
     """An open memory and everything one can do with it. A context manager; ``close`` ends it.
 
     ``data_dir`` is where the database lives, by default the platform's data directory (``ENGRAM_DATA_DIR``).
@@ -181,13 +203,13 @@ class Engram(Shelf):
         return (self.sessions.current_id(project) if project else "", project)
 
     @cached_property
-    def trail(self) -> Trail:
+    def trail(self) -> SearchLog:
         """The last searches, and what is learned from opening what they found."""
-        from engram_py.recall.search_log import Trail
+        from engram_py.recall.search_log import SearchLog
 
         # A command ends before its hit is opened by the next one; a server remembers by itself.
         durable = self._agent == "cli"
-        return Trail(self.store, self.journal, learn=self.settings.learn == "on", durable=durable)
+        return SearchLog(self.store, self.journal, learn=self.settings.learn == "on", durable=durable)
 
     @cached_property
     def evaluations(self) -> Evaluations:
@@ -279,6 +301,138 @@ class Engram(Shelf):
         from engram_py.upkeep.doctor import Doctor
 
         return Doctor(self.store, self.journal, self.backups, self.vectors, self.cloud)
+
+    @cached_property
+    def adopting(self) -> Importers:
+        """Take over what other programs kept."""
+        from engram_py.interchange.importers import Importers
+
+        return Importers(self.store, self.journal)
+
+    @cached_property
+    def citations(self) -> Citations:
+        """What sessions were shown unasked, and what of it they cited."""
+        from engram_py.ledger.citations import Citations
+
+        return Citations(self.store, self.journal)
+
+    @cached_property
+    def compaction(self) -> Compaction:
+        """Keep the index in few pieces."""
+        from engram_py.database.compaction import Compaction
+
+        return Compaction(self.store)
+
+    @cached_property
+    def relations(self) -> Relations:
+        """Verdicts on pairs of observations."""
+        from engram_py.observations.relations import Relations
+
+        return Relations(self.store, self.journal, self.projects)
+
+    @cached_property
+    def merging(self) -> Merging:
+        """Join projects, and give them aliases."""
+        from engram_py.projects.merge import Merging
+
+        return Merging(self.store, self.journal)
+
+    @cached_property
+    def reindexing(self) -> Reindexing:
+        """Rebuild what searches are answered from."""
+        from engram_py.upkeep.reindex import Reindexing
+
+        return Reindexing(self.store)
+
+    @cached_property
+    def transfer(self) -> Transfer:
+        """Export and import."""
+        from engram_py.interchange.transfer import Transfer
+
+        return Transfer(self.store, self.journal, self.projects)
+
+    @cached_property
+    def browsing(self) -> Browsing:
+        """Look through what is kept, row by row."""
+        from engram_py.observations.browse import Browsing
+
+        return Browsing(self.store, self.journal, self.projects)
+
+    @cached_property
+    def conflicts(self) -> Conflicts:
+        """List and count relations, and look for pairs that nobody compared yet."""
+        from engram_py.observations.conflicts import Conflicts
+
+        return Conflicts(self.store, self.journal, self.projects)
+
+    @cached_property
+    def replica(self) -> Replica:
+        """What changed here, and taking over what changed on other machines."""
+        from engram_py.sync.replica.replica import Replica
+
+        return Replica(self.store, self.journal, prompts=self.privacy.sync_prompts)
+
+    @cached_property
+    def autosync(self) -> Autosync:
+        """Keep in step with a server, once somebody logged in to one."""
+        from engram_py.sync.autosync.service import Autosync
+
+        return Autosync(self.store, self.journal, lambda: self.replica, self.cloud)
+
+    @cached_property
+    def costs(self) -> Costs:
+        """What answers cost so far, and what of it was of use."""
+        from engram_py.ledger.costs import Costs
+
+        return Costs(self.store, self.journal, self.projects)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """Count what answers and injections cost."""
+        from engram_py.ledger.ledger import Ledger
+
+        return Ledger(self.store, self.journal)
+
+    @cached_property
+    def clearing(self) -> Clearing:
+        """Destroy raw messages, a project, everything."""
+        from engram_py.privacy.clear import Clearing
+
+        return Clearing(self.store, self.journal, self.projects)
+
+    @cached_property
+    def switches(self) -> Switches:
+        """What hooks may do."""
+        from engram_py.privacy.switches import Switches
+
+        return Switches(self.store, self.projects, self.privacy)
+
+    def arrive(self, *, until: float) -> GitSynced | None:
+        """Read what others committed to this repository's ``.engram`` since, until then (``time.monotonic``); None
+        where nothing is new, which costs a look at two folders.
+
+        Raises SyncError, AmbiguousProjectError.
+        """
+        repository = self.projects.settings_here().repository
+        if repository is None or repository.bare or not (repository.root / _CHUNKS).is_dir():
+            return None
+        return self.git_sync.arrive(until=until)
+
+    def arrived(self) -> bool:
+        """The same before a project is said to have no memory, where it need not fail; whether anything came."""
+        try:
+            done = self.arrive(until=time.monotonic() + _ARRIVING_SECONDS)
+        except EngramError as exc:
+            logger.info("the .engram folder was not read: %s", exc.message)
+            return False
+        return done is not None and done.read is not None and done.read.applied.applied > 0
+
+    @cached_property
+    def git_sync(self) -> GitSync:
+        """Share memory through the folder of chunks in a git repository."""
+        from engram_py.sync.git.service import GitSync
+
+        return GitSync(self.store, self.journal, self.projects, self.replica)
 
     # The verbs a program uses most, without the room they live in.
 

@@ -16,7 +16,7 @@ from engram_py.anchors.worktree import Unread, place_file, slashed
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.git.answers import GitMemory
-from engram_py.git.program import TIMEOUT_SECONDS, Patience
+from engram_py.git.program import TIMEOUT_SECONDS, Deadline
 from engram_py.observations.values import Observation, Outcome
 from engram_py.projects.projects import Projects
 
@@ -68,7 +68,7 @@ class Anchors:
             return found
         from engram_py.anchors.settle import settle
 
-        asking = Patience(patience)
+        asking = Deadline(patience)
         found |= settle(mine, found, here.repository, here.tree, self._memory, asking)
         stale = [row for row in rows if any(state.stale for state in found.get(row.id, ()))]
         branched = [row for row in stale if row.git_branch not in (None, here.repository.branch)]
@@ -127,9 +127,9 @@ class Anchors:
 
     def visibility(self, rows: Sequence[Observation], *, patience: float = TIMEOUT_SECONDS) -> dict[int, Visibility]:
         """Whether each row's commit is in the history of HEAD, by the row's id; ``patience`` as in ``states``."""
-        return self._visibility(rows, Patience(patience))
+        return self._visibility(rows, Deadline(patience))
 
-    def _visibility(self, rows: Sequence[Observation], asking: Patience) -> dict[int, Visibility]:
+    def _visibility(self, rows: Sequence[Observation], asking: Deadline) -> dict[int, Visibility]:
         found = {row.id: _UNJUDGED for row in rows}
         candidates = [row for row in rows if row.git_commit and row.scope == "project"]
         if not candidates:
@@ -202,7 +202,7 @@ class Anchors:
         from engram_py.anchors.moves import moved_below, moved_to
 
         states = partial(self.states, patience=patience)
-        traces = partial(trace, here.repository, memory=self._memory, patience=Patience(patience))
+        traces = partial(trace, here.repository, memory=self._memory, patience=Deadline(patience))
         follow = moved_below if folder else moved_to
         moved = follow(self._store, wanted, here, states, traces, projects=projects, limit=limit)
         return [*dict.fromkeys([*found, *moved])][:limit]

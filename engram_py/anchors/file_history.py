@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engram_py.anchors.spans import Lines, find_span
 from engram_py.anchors.values import Mark
-from engram_py.git.program import Patience, ask_git
+from engram_py.git.program import Deadline, ask_git
 
 MAX_CONTEXT = 400  # lines around a change that are compared with a span; a longer span is compared by its file
 _AUTHOR_CHARS = 40
@@ -112,7 +112,7 @@ class Log:
         return self._by_id.get(commit)
 
 
-def read_log(root: Path, head: str, paths: Sequence[str], *, context: int, most: int, patience: Patience) -> Log | None:
+def read_log(root: Path, head: str, paths: Sequence[str], *, context: int, most: int, patience: Deadline) -> Log | None:
     """The last ``most`` commits before ``head`` with what they did to ``paths``; None when git does not say."""
     size = (f"--unified={context}", f"--max-count={most}")
     answer = ask_git(root, *_LOG, *size, head, "--", *paths, patience=patience)
@@ -125,13 +125,13 @@ def read_log(root: Path, head: str, paths: Sequence[str], *, context: int, most:
     return Log(tuple(commits), whole and len(commits) < most)
 
 
-def read_renames(root: Path, commits: Sequence[str], patience: Patience) -> dict[str, list[Change]]:
+def read_renames(root: Path, commits: Sequence[str], patience: Deadline) -> dict[str, list[Change]]:
     """Every file that each commit touched, without its text; a rename is a change of kind ``R``."""
     answer = ask_git(root, *_RENAMES, *commits, "--", patience=patience)
     return {one.id: one.changes for one in _parsed(answer[0])} if answer and answer[1] else {}
 
 
-def read_added(root: Path, head: str, paths: Sequence[str], patience: Patience) -> set[str] | None:
+def read_added(root: Path, head: str, paths: Sequence[str], patience: Deadline) -> set[str] | None:
     """The files among ``paths`` that ``head`` or a commit before it has; None when git does not say."""
     answer = ask_git(root, *_ADDED, head, "--", *paths, patience=patience)
     return set(answer[0].decode("utf-8", "replace").split("\0")) if answer and answer[1] else None

@@ -12,7 +12,7 @@ from engram_py.anchors.departures import Text, Verdict, find_departure, removal
 from engram_py.anchors.file_history import MAX_CONTEXT, Change, Commit, Log, read_log, read_renames
 from engram_py.anchors.values import Anchor
 from engram_py.git.answers import GitMemory
-from engram_py.git.program import Patience, has_git
+from engram_py.git.program import Deadline, has_git
 from engram_py.git.repository import Repository
 
 Touched = Mapping[str, Sequence[Change]]
@@ -25,7 +25,7 @@ MOST_CANDIDATES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class FileEvent:
     """A commit, by whom it is, and how many HEAD has since."""
 
     commit: str
@@ -40,14 +40,14 @@ class Trace:
     it; neither where git does not reach that far."""
 
     path: str
-    departure: Deed | None = None
+    departure: FileEvent | None = None
     uncommitted: bool = False
     candidates: tuple[str, ...] = ()
-    removal: Deed | None = None
+    removal: FileEvent | None = None
     present: bool = False
 
 
-def trace(repository: Repository, anchors: Sequence[Anchor], memory: GitMemory, patience: Patience) -> dict[int, Trace]:
+def trace(repository: Repository, anchors: Sequence[Anchor], memory: GitMemory, patience: Deadline) -> dict[int, Trace]:
     """What became of the texts of ``anchors``, by the anchor's id; in two or three questions to git for all of them,
     none where they were asked before."""
     head = repository.commit
@@ -80,7 +80,7 @@ def _by_paths(anchors: Sequence[Anchor]) -> Iterator[list[Anchor]]:
 
 
 def _follow(
-    repository: Repository, head: str, anchors: Sequence[Anchor], patience: Patience
+    repository: Repository, head: str, anchors: Sequence[Anchor], patience: Deadline
 ) -> dict[int, Trace] | None:
     """Trace every text to the commit that took it out, and its file through the names it had since."""
     traces = {anchor.id: Trace(anchor.path) for anchor in anchors}
@@ -121,8 +121,8 @@ def _ended(known: Trace, end: Commit | Verdict, log: Log, touched: Touched) -> T
     return replace(known, removal=removal, present=end is Verdict.PRESENT)
 
 
-def _deed(commit: Commit, log: Log) -> Deed:
-    return Deed(commit.id, commit.author, log.commits_since(commit.id))
+def _deed(commit: Commit, log: Log) -> FileEvent:
+    return FileEvent(commit.id, commit.author, log.commits_since(commit.id))
 
 
 def _renamed(traces: dict[int, Trace], anchor: Anchor, end: Commit | Verdict | None, touched: Touched) -> bool:
@@ -140,7 +140,7 @@ def _events(
     head: str,
     anchors: Sequence[Anchor],
     paths: Mapping[int, str],
-    patience: Patience,
+    patience: Deadline,
     *,
     was_here: bool,
 ) -> dict[int, tuple[Commit | Verdict, Log]] | None:
@@ -185,5 +185,5 @@ def _key(anchor: Anchor) -> str:
 
 def _from_json(text: str) -> Trace:
     values = json.loads(text)
-    deeds = {name: Deed(**values[name]) if values[name] else None for name in ("departure", "removal")}
+    deeds = {name: FileEvent(**values[name]) if values[name] else None for name in ("departure", "removal")}
     return Trace(**values | deeds | {"candidates": tuple(values["candidates"])})

@@ -10,7 +10,7 @@ from engram_py.anchors.git_search import Trace, trace
 from engram_py.anchors.values import Anchor, AnchorState
 from engram_py.anchors.worktree import Unread, WorkingTree
 from engram_py.git.answers import GitMemory
-from engram_py.git.program import Patience
+from engram_py.git.program import Deadline
 from engram_py.git.repository import Repository
 
 States = dict[int, tuple[AnchorState, ...]]
@@ -22,7 +22,7 @@ def settle(
     repository: Repository,
     tree: WorkingTree,
     memory: GitMemory,
-    patience: Patience,
+    patience: Deadline,
 ) -> States:
     """The states of the observations with a stale anchor, told more exactly; by the observation's id.
 

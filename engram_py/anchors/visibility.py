@@ -11,7 +11,7 @@ from engram_py.anchors.values import NOT_HERE_YET, Anchor, AnchorState, Visibili
 from engram_py.anchors.worktree import Unread, WorkingTree
 from engram_py.git.ancestry import Ancestry, ancestry, is_commit, is_shallow
 from engram_py.git.answers import GitMemory
-from engram_py.git.program import Patience, has_git
+from engram_py.git.program import Deadline, has_git
 from engram_py.git.refs import created_at, read_ref
 from engram_py.git.repository import Repository
 from engram_py.observations.values import Observation
@@ -50,7 +50,7 @@ def commits_to_ask(commits: Iterable[str], repository: Repository) -> list[str]:
 
 
 def ancestry_of(
-    repository: Repository, commits: Sequence[str], memory: GitMemory, patience: Patience
+    repository: Repository, commits: Sequence[str], memory: GitMemory, patience: Deadline
 ) -> dict[str, Ancestry]:
     """How each commit relates to HEAD, from what was asked before where possible."""
     head = repository.commit
@@ -122,7 +122,7 @@ def never_here(
     repository: Repository,
     tree: WorkingTree,
     memory: GitMemory,
-    patience: Patience,
+    patience: Deadline,
 ) -> list[int]:
     """Of observations with their anchors those whose files neither are here nor ever were, as HEAD's history tells:
     what they were made with was not merged."""

@@ -19,15 +19,15 @@ from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations import usage_table
 from engram_py.observations.arguments import clamp, clean_scope
-from engram_py.observations.stats import Overview
+from engram_py.observations.stats import MemoryStats
 from engram_py.observations.usage import Usage
 from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Projects
 from engram_py.projects.values import Place
 from engram_py.recall.search import Search
-from engram_py.recall.search_log import Trail
-from engram_py.recall.visibility import Vetting
+from engram_py.recall.search_log import SearchLog
+from engram_py.recall.visibility import VisibilityFilter
 from engram_py.sessions.values import SessionLine
 
 # 1,500 tokens at four characters each: what a session start may cost (DESIGN.md, shared/spec/field.md C12).
@@ -50,7 +50,7 @@ _LINE_BYTES = 60  # what stands around a title and a piece of text, about
 _TITLE_CHARS, _TEXT_CHARS = 200, 300
 
 
-class Contexts(Overview):
+class Contexts(MemoryStats):
     """Assembles what earlier sessions left for this one, and the counts of it.
 
     ``zone`` is the reader's, None the system's. ``gate`` is how a prompt is judged: off, heuristic, or llm, which
@@ -66,7 +66,7 @@ class Contexts(Overview):
         searches: Search,
         *,
         usage: Usage,
-        trail: Trail,
+        trail: SearchLog,
         anchors: Anchors,
         zone: str | None = None,
         gate: str = "heuristic",
@@ -79,7 +79,7 @@ class Contexts(Overview):
         self._zone = zone
         self._gate = gate if gate in GATES else "heuristic"
         self._arrive = arrive
-        self._vetting = Vetting(store, journal, anchors)
+        self._vetting = VisibilityFilter(store, journal, anchors)
         self._providers = Providers(store, searches, usage, trail, self._vetting)
         self._query = QueryOrder(store, self._providers)
         self._answers = Cache[Context]()

@@ -36,7 +36,7 @@ from engram_py.recall.score.threshold import UNASKED_FLOOR
 from engram_py.recall.score.topics import GENERIC, share_held, shares_a_word
 from engram_py.sessions.values import SessionLine
 from engram_py.text import cues
-from engram_py.text.prompt_text import Heard, listed
+from engram_py.text.prompt_text import PromptText, listed
 from engram_py.text.stopwords import without_foreign
 
 GATES = ("off", "heuristic", "llm")
@@ -230,7 +230,7 @@ def _of_the_work(found: Sequence[Found], words: str) -> list[Found]:
 def _about_what(text: str) -> str:
     """A text without its verb and what code has everywhere, unless that is all it holds: "write a stripe test" is
     about stripe."""
-    text = order_in(Heard(text)) or text
+    text = order_in(PromptText(text)) or text
     words = [word for word in text.split() if not set(name_key(word).split()) <= listed(cues.EVERYWHERE).keys()]
     return " ".join(words) if asks_something(" ".join(words)) else text
 

@@ -24,9 +24,9 @@ from engram_py.recall.score.proximity import READ_CHARS
 from engram_py.recall.score.threshold import UNASKED_FLOOR
 from engram_py.recall.score.topics import share_held
 from engram_py.recall.search import Search
-from engram_py.recall.search_log import Trail
+from engram_py.recall.search_log import SearchLog
 from engram_py.recall.values import Hit
-from engram_py.recall.visibility import Findings, Vetting, handle
+from engram_py.recall.visibility import Findings, VisibilityFilter, handle
 from engram_py.sessions import table as session_table
 from engram_py.sessions.summary_steps import gist, open_steps
 from engram_py.sessions.values import Prompt, SessionLine
@@ -79,7 +79,9 @@ class Draw:
 class Providers:
     """Gives what a context is made of. Nothing here is counted as shown: who asked may still leave it out."""
 
-    def __init__(self, store: Store, searches: Search, usage: Usage, trail: Trail, vetting: Vetting) -> None:
+    def __init__(
+        self, store: Store, searches: Search, usage: Usage, trail: SearchLog, vetting: VisibilityFilter
+    ) -> None:
         self._store = store
         self._searches = searches
         self._usage = usage

@@ -10,11 +10,11 @@ from engram_py.context import session_memory_table as table
 from engram_py.context.values import Context, Section
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.git.program import Patience
+from engram_py.git.program import Deadline
 from engram_py.observations import table as observation_table
 from engram_py.observations.usage_table import count_visible
 from engram_py.projects.projects import Projects
-from engram_py.recall.visibility import Findings, Vetting
+from engram_py.recall.visibility import Findings, VisibilityFilter
 from engram_py.sessions.prompts import summary_topic
 from engram_py.sessions.sessions import Sessions
 from engram_py.sessions.values import Prompt
@@ -48,7 +48,7 @@ class SessionMemory:
         self._projects = projects
         self._sessions = sessions
         self._anchors = anchors
-        self._vetting = Vetting(store, journal, anchors)
+        self._vetting = VisibilityFilter(store, journal, anchors)
 
     def own(self, session_id: str) -> Context:
         """What the session saved, its last summary, and what its user asked for, the latest first.
@@ -83,7 +83,7 @@ class SessionMemory:
         Git has so many ``seconds`` to say which of them were recorded under another name.
         """
         place = self._projects.for_read(session_id=session_id)
-        asking = Patience(seconds)
+        asking = Deadline(seconds)
         ids: list[int] = []
         for path in paths:
             # It is asked twice about each: what became of what is gone, and of what was found.

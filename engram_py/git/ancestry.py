@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from engram_py.files import exists
-from engram_py.git.program import Patience, ask_git
+from engram_py.git.program import Deadline, ask_git
 from engram_py.git.refs import REFTABLE, read_ref, symbolic_head
 from engram_py.git.repository import Repository
 
@@ -17,7 +17,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MOST_REMOTES = 16
 
 
-def ancestry(repository: Repository, head: str, commits: Sequence[str], patience: Patience) -> dict[str, Ancestry]:
+def ancestry(repository: Repository, head: str, commits: Sequence[str], patience: Deadline) -> dict[str, Ancestry]:
     """For each commit: whether ``head`` descends from it, it is somewhere else, or this repository lacks it.
 
     What git could not be asked about is left out.
@@ -47,7 +47,7 @@ def is_shallow(repository: Repository) -> bool:
     return exists(repository.common_dir / "shallow")
 
 
-def branch_exists(repository: Repository, branch: str, patience: Patience) -> bool:
+def branch_exists(repository: Repository, branch: str, patience: Deadline) -> bool:
     """Whether there is such a branch, here or as some remote's."""
     names = [f"refs/heads/{branch}", *(f"refs/remotes/{remote}/{branch}" for remote in _remotes(repository))]
     if symbolic_head(repository.git_dir) == REFTABLE:
@@ -56,7 +56,7 @@ def branch_exists(repository: Repository, branch: str, patience: Patience) -> bo
     return any(read_ref(repository.git_dir, repository.common_dir, name) for name in names)
 
 
-def _present(repository: Repository, commits: Sequence[str], patience: Patience) -> list[str] | None:
+def _present(repository: Repository, commits: Sequence[str], patience: Deadline) -> list[str] | None:
     check = "--batch-check=%(objectname) %(objecttype)"
     answer = ask_git(repository.root, "cat-file", check, given=commits, patience=patience)
     if answer is None:

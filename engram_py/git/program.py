@@ -41,7 +41,7 @@ _ENVIRONMENT = {
 _NO_WINDOW = 0x08000000 if os.name == "nt" else 0  # subprocess.CREATE_NO_WINDOW
 
 
-class Patience:
+class Deadline:
     """How long git may take for several questions together."""
 
     def __init__(self, seconds: float = TIMEOUT_SECONDS) -> None:
@@ -54,7 +54,7 @@ class Patience:
 
 
 def ask_git(
-    root: Path, *arguments: str, patience: Patience, given: Sequence[str] = (), limit: int = MAX_OUTPUT
+    root: Path, *arguments: str, patience: Deadline, given: Sequence[str] = (), limit: int = MAX_OUTPUT
 ) -> tuple[bytes, bool] | None:
     """What git prints about the checkout at ``root``, and whether that is all of it; None when it fails, is not
     installed or takes too long. ``given`` are lines for its standard input.

@@ -41,7 +41,7 @@ class _DryRunEnded(Exception):
     """Rolls a dry run back."""
 
 
-class Adopting:
+class Importers:
     """Imports from sources of other programs. Reading them again adds only what is new in them."""
 
     def __init__(self, store: Store, journal: Journal) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from engram_py.doors import call
 from engram_py.interfaces.wording import age, notes, relation
-from engram_py.recall.values import HIT_LINE_CHARS, NO_WORD, Hit, Results, Silence, counted
+from engram_py.recall.values import HIT_LINE_CHARS, NO_WORD, Hit, NoResults, Results, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40
 _MOST_NAMED = 8
@@ -107,7 +107,7 @@ def nothing(value: Results) -> list[str]:
     return [*lines, _next_step(value, silence)]
 
 
-def _why(silence: Silence) -> str:
+def _why(silence: NoResults) -> str:
     # The figures are for a program and `explain`; an agent can do nothing with them.
     reason = "what is nearest covers too little of the question" if silence.short else silence.reason
     why = f"{reason[:1].upper()}{reason[1:]}."
@@ -125,7 +125,7 @@ def _why(silence: Silence) -> str:
     return " ".join([*unseen, why])
 
 
-def _near(silence: Silence) -> str:
+def _near(silence: NoResults) -> str:
     parts = []
     if silence.filters and not silence.filtered:
         parts.append(f"Searched only {_named(silence.filters)}")
@@ -136,7 +136,7 @@ def _near(silence: Silence) -> str:
     return f"{'. '.join(parts)}." if parts else ""
 
 
-def _next_step(value: Results, silence: Silence) -> str:
+def _next_step(value: Results, silence: NoResults) -> str:
     if silence.filters and silence.unworded:
         keys = dict.fromkeys(f"{one.partition(':')[0]}:" for one in silence.filters)
         return f"Next: give another {' or '.join(keys)}, or words instead."
@@ -164,7 +164,7 @@ def _next_step(value: Results, silence: Silence) -> str:
     return f"Next: {_other_words(silence)}{_elsewhere(value)}."
 
 
-def _other_words(silence: Silence) -> str:
+def _other_words(silence: NoResults) -> str:
     if silence.earlier:
         return f"read the history of [#{silence.earlier[0].id}], or try other words"
     return "ask in the language the memories are written in" if silence.foreign else "try other words"

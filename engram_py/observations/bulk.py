@@ -19,7 +19,7 @@ from engram_py.projects.values import Place
 from engram_py.recall.file_observations import NamedFiles
 from engram_py.recall.index import table as index
 from engram_py.recall.query.parse import parse_query
-from engram_py.recall.scope_filter import Sight, sight_of
+from engram_py.recall.scope_filter import ScopeFilter, scope_filter_of
 from engram_py.sessions import table as session_table
 
 MOST_LISTED = 500
@@ -145,7 +145,7 @@ class Bulk(Editing):
 
     def _sight(
         self, filters: str, project: str | None, all_projects: bool, type: str | None, scope: str | None
-    ) -> tuple[Place, Sight]:
+    ) -> tuple[Place, ScopeFilter]:
         parsed = parse_query(filters, filters=True)
         if parsed.words or parsed.excluded or parsed.phrases or "stale" in parsed.filters.states:
             raise BulkFilterError(filters)
@@ -153,7 +153,7 @@ class Bulk(Editing):
         place = self._projects.for_read(named, all_projects=all_projects)
         files = NamedFiles(self._store, self._anchors)
         clean = clean_scope(scope)
-        sight = sight_of(
+        sight = scope_filter_of(
             parsed.filters, projects=place.reads, type=type, scope=clean, files=files, journal=self._journal
         )
         return place, sight

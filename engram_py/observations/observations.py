@@ -17,7 +17,7 @@ from engram_py.projects.projects import Projects
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
     from engram_py.recall.related import Candidates
-    from engram_py.recall.search_log import Trail
+    from engram_py.recall.search_log import SearchLog
     from engram_py.sessions.sessions import Sessions
 
 
@@ -33,7 +33,7 @@ class Observations(Saving, Reading, Bulk, Undoing):
         candidates: Candidates,
         *,
         anchors: Anchors,
-        trail: Trail,
+        trail: SearchLog,
         usage: Usage,
         switches: Switches,
     ) -> None:

@@ -19,7 +19,7 @@ from engram_py.sessions import table as session_table
 
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
-    from engram_py.recall.search_log import Trail
+    from engram_py.recall.search_log import SearchLog
 
 HISTORY_PAGE = 50
 TIMELINE_MOST = 50
@@ -33,7 +33,7 @@ class Reading:
     _journal: Journal
     _projects: Projects
     _anchors: Anchors
-    _trail: Trail
+    _trail: SearchLog
     _usage: Usage
 
     def get(self, observation_id: int, *, history: bool = False, cursor: int | None = None) -> Detail:

@@ -15,7 +15,7 @@ from engram_py.projects.projects import Projects
 from engram_py.sync.autosync import table as sync_state
 
 
-class Overview:
+class MemoryStats:
     """Answers about the whole memory rather than about what is in it."""
 
     _store: Store

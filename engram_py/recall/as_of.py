@@ -22,7 +22,7 @@ from engram_py.projects.projects import Projects
 from engram_py.recall.index import table as search
 from engram_py.recall.query.parse import match_any, parse_query
 from engram_py.recall.search import Search
-from engram_py.recall.search_log import Trail
+from engram_py.recall.search_log import SearchLog
 from engram_py.recall.values import Results
 from engram_py.text.derived_terms import derived_terms
 from engram_py.times import to_text
@@ -73,7 +73,7 @@ def search_as_of(
             projects,
             anchors=anchors,
             usage=Usage(store, clock),
-            trail=Trail(store, clock, learn=False),
+            trail=SearchLog(store, clock, learn=False),
             vectors=Vectors(store, clock.moment),
         )
         return then.search(query, **wanted)

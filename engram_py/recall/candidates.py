@@ -14,14 +14,14 @@ from engram_py.recall.file_names import apart, weigh_files
 from engram_py.recall.index import mentions
 from engram_py.recall.plan import hold_to, weigh, weigh_dates
 from engram_py.recall.query.parse import Query
-from engram_py.recall.scope_filter import Sight
+from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score.passages import as_a_row
 from engram_py.recall.score.proximity import Label, label, length, lens, read, shortness
 from engram_py.recall.score.relevance import WHOLE, Neighbours, Scored, Term, lend, settle
 from engram_py.recall.score.threshold import FLOOR, MOST_ELSEWHERE, Verdict, judge
 from engram_py.recall.substitutes import called_otherwise, misspelt
-from engram_py.recall.values import Rung, WordNote
-from engram_py.recall.visible_rows import InSight
+from engram_py.recall.values import LadderStep, WordNote
+from engram_py.recall.visible_rows import VisibleRows
 from engram_py.recall.word_scores import MEASURED_ROWS, LookedUp, look_up
 from engram_py.sessions.summary_steps import unframed
 from engram_py.text.irregular_forms import stand_ins
@@ -55,7 +55,7 @@ class Found:
     scored: list[Scored] = field(default_factory=list)
     rows: dict[int, Observation] = field(default_factory=dict)
     terms: list[Term] = field(default_factory=list)
-    rungs: list[Rung] = field(default_factory=list)
+    rungs: list[LadderStep] = field(default_factory=list)
     filtered_away: int = 0
     total: int = 0
     near: frozenset[int] = frozenset()
@@ -91,7 +91,7 @@ def _belongs(one: Scored, floor: float, best: float) -> bool:
 
 
 def retrieve(
-    store: Store, query: Query, sight: Sight, *, limit: int, floor: float = FLOOR, today: date | None = None
+    store: Store, query: Query, sight: ScopeFilter, *, limit: int, floor: float = FLOOR, today: date | None = None
 ) -> Found:
     """Every rung that looks words up: all of them, any of them, and what resembles those that nobody ever saw.
     ``today`` is the day from which "last week" is told."""
@@ -102,10 +102,10 @@ def retrieve(
     hold_to(store, query, terms)
     only_word = len(terms) == 1 and floor <= FLOOR
     found = Found(terms=terms, total=totals.rows, apart=frozenset() if only_word else apart(query, terms))
-    in_sight = InSight(store, sight)
+    in_sight = VisibleRows(store, sight)
     looked_up = look_up(store, query, found.terms, totals, best=_FIRST_POOL, within=in_sight.within(totals.rows))
     if not looked_up.terms:
-        found.rungs.append(Rung("any word", 0, "no word of the query is known here"))
+        found.rungs.append(LadderStep("any word", 0, "no word of the query is known here"))
     found.scored = _scored(query, found, _heads(looked_up, in_sight, found), in_sight)
     best = max((scored.covered for scored in found.scored), default=0.0)
     first, why = len(found.scored), _why_any(found.terms)
@@ -120,11 +120,11 @@ def retrieve(
         # Which words stand in one passage is known once the floor was asked.
         whole = sum(scored.whole for scored in found.scored) if best > WHOLE else 0
         enough = "enough" if whole >= limit else "fewer than asked for: any word follows"
-        found.rungs[:0] = [Rung("all words", whole, enough), Rung("any word", first - whole, why)]
+        found.rungs[:0] = [LadderStep("all words", whole, enough), LadderStep("any word", first - whole, why)]
     return found
 
 
-def _judged(store: Store, query: Query, sight: Sight, found: Found, floor: float) -> Verdict:
+def _judged(store: Store, query: Query, sight: ScopeFilter, found: Found, floor: float) -> Verdict:
     """What the floor says, which is lower where much is known of other projects and less than half of the question is
     theirs."""
     sessions = {row: observation.session_id for row, observation in found.rows.items()}
@@ -145,7 +145,7 @@ def _others_known(store: Store, projects: Sequence[str]) -> bool:
 
 
 def _resembling(
-    store: Store, query: Query, in_sight: InSight, found: Found, missing: list[Term], looked_up: LookedUp
+    store: Store, query: Query, in_sight: VisibleRows, found: Found, missing: list[Term], looked_up: LookedUp
 ) -> LookedUp:
     """Look again with what others call the unknown words, what they are in two words, what begins like them, or is a
     slip away from them."""
@@ -157,22 +157,22 @@ def _resembling(
             misspelt(store, term, found.total)
     said += [f"{term.text} as {' or '.join(term.read_as)}" for term in missing if term.stands_for]
     if not said:
-        found.rungs.append(Rung("prefix and near spelling", 0, "nothing resembles the unknown words"))
+        found.rungs.append(LadderStep("prefix and near spelling", 0, "nothing resembles the unknown words"))
         return looked_up
     return _again(store, query, in_sight, found, looked_up, f"read {', '.join(said)}")
 
 
-def _again(store: Store, query: Query, in_sight: InSight, found: Found, looked_up: LookedUp, why: str) -> LookedUp:
+def _again(store: Store, query: Query, in_sight: VisibleRows, found: Found, looked_up: LookedUp, why: str) -> LookedUp:
     """Look the terms up that have no scores, and score all rows anew."""
     totals, within = looked_up.totals, looked_up.within
     looked_up = look_up(store, query, found.terms, totals, best=_FIRST_POOL, within=within, before=looked_up)
     before = {scored.id for scored in found.scored}
     found.scored = _scored(query, found, _heads(looked_up, in_sight, found), in_sight)
-    found.rungs.append(Rung("prefix and near spelling", sum(s.id not in before for s in found.scored), why))
+    found.rungs.append(LadderStep("prefix and near spelling", sum(s.id not in before for s in found.scored), why))
     return looked_up
 
 
-def _heads(looked_up: LookedUp, in_sight: InSight, found: Found) -> dict[int, Neighbours]:
+def _heads(looked_up: LookedUp, in_sight: VisibleRows, found: Found) -> dict[int, Neighbours]:
     """The best by their own words among those in sight, best first, and what stands beside each; asks about more only
     where the best are out of sight."""
     pool = looked_up.first
@@ -200,7 +200,7 @@ def _heads(looked_up: LookedUp, in_sight: InSight, found: Found) -> dict[int, Ne
     return {row: around[row] for row in heads}
 
 
-def _mark_sight(looked_up: LookedUp, heads: Sequence[int], behind: Sequence[int], in_sight: InSight) -> None:
+def _mark_sight(looked_up: LookedUp, heads: Sequence[int], behind: Sequence[int], in_sight: VisibleRows) -> None:
     """Tell words that stand in a row in sight from those that only other projects know. ``behind`` stand the good rows
     that nobody asked about."""
     for term in looked_up.terms:
@@ -214,7 +214,7 @@ def _mark_sight(looked_up: LookedUp, heads: Sequence[int], behind: Sequence[int]
             term.in_sight = bool(in_sight.of(list(rows)))
 
 
-def _scored(query: Query, found: Found, around: Mapping[int, Neighbours], in_sight: InSight) -> list[Scored]:
+def _scored(query: Query, found: Found, around: Mapping[int, Neighbours], in_sight: VisibleRows) -> list[Scored]:
     scored = lend(found.terms, around)
     if query.phrases or query.excluded:
         # A neighbour was never asked whether it has the phrase, or the word that nothing may have.
@@ -226,7 +226,7 @@ def _scored(query: Query, found: Found, around: Mapping[int, Neighbours], in_sig
     return current(found, sorted(kept.values(), key=lambda one: (-one.relevance, -one.id)), in_sight)
 
 
-def current(found: Found, scored: Sequence[Scored], in_sight: InSight) -> list[Scored]:
+def current(found: Found, scored: Sequence[Scored], in_sight: VisibleRows) -> list[Scored]:
     """The same, best first, what was replaced giving its place to what replaced it."""
     known = [found.rows[one.id] for one in scored if one.id in found.rows]
     by = in_sight.replacements(known)
@@ -247,7 +247,7 @@ def current(found: Found, scored: Sequence[Scored], in_sight: InSight) -> list[S
     return list(kept.values())
 
 
-def _first_in_sight(ranked: list[Scored], in_sight: InSight, found: Found, *, most: int) -> dict[int, Scored]:
+def _first_in_sight(ranked: list[Scored], in_sight: VisibleRows, found: Found, *, most: int) -> dict[int, Scored]:
     """The first that may be shown, and their rows: what was only lent to was never asked about."""
     rows: dict[int, Observation] = {}
     asked = 0

@@ -31,7 +31,7 @@ from engram_py.recall.evaluation_values import (
 from engram_py.recall.measures import first_rank, hit_at, mean, ndcg_at, reciprocal_rank
 from engram_py.recall.query.parse import parse_query
 from engram_py.recall.search import Search
-from engram_py.recall.search_log import Trail, fold
+from engram_py.recall.search_log import SearchLog, fold
 from engram_py.recall.values import Hit
 from engram_py.upkeep.reindex import index_version, reindex_notes
 
@@ -47,7 +47,7 @@ class Evaluations:
     """Keeps questions and their answers, asks them, and compares with the run that was kept."""
 
     def __init__(
-        self, store: Store, journal: Journal, projects: Projects, searches: Search, *, trail: Trail, usage: Usage
+        self, store: Store, journal: Journal, projects: Projects, searches: Search, *, trail: SearchLog, usage: Usage
     ) -> None:
         self._store = store
         self._journal = journal

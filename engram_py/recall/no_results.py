@@ -16,7 +16,7 @@ from engram_py.recall.index import table as index
 from engram_py.recall.plan import MOST_WORDS_ASKED
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import Query, match_any
-from engram_py.recall.scope_filter import Sight
+from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score.bm25 import idf
 from engram_py.recall.score.proximity import label, lens
 from engram_py.recall.score.relevance import Scored, Term
@@ -30,7 +30,7 @@ from engram_py.recall.score.threshold import (
     weights,
 )
 from engram_py.recall.score.topics import shares_a_word
-from engram_py.recall.values import NO_WORD, Silence
+from engram_py.recall.values import NO_WORD, NoResults
 from engram_py.text.prompt_text import plain
 from engram_py.text.segments import segments
 from engram_py.text.stopwords import FOREIGN, is_foreign
@@ -59,9 +59,9 @@ _LISTENED, _HEARD_CHARS = 60, 1_000
 _MOST_NUMBERS = 8
 
 
-def silence_of(
-    store: Store, parsed: Query, found: Found, sight: Sight, floor: float, *, days: Days | None = None
-) -> Silence:
+def explain_no_results(
+    store: Store, parsed: Query, found: Found, sight: ScopeFilter, floor: float, *, days: Days | None = None
+) -> NoResults:
     """Why nothing that was ``found`` answers, in words and as far as a reader can act on it. ``days`` were asked."""
     numbers = (parsed.observation_id,) if parsed.observation_id is not None else handles(parsed.asked)
     if numbers:
@@ -90,7 +90,7 @@ def silence_of(
     reason = _reason(parsed, found, sight, floor, elsewhere, known=known)
     reason = f"nothing changed here {_then(days)}" if days is not None and quiet and not elsewhere else reason
     short = reason is None
-    return Silence(
+    return NoResults(
         unknown=tuple(word for word in unknown if word not in {one.word for one in earlier}),
         topics=tuple(topics)[:_MOST_TOPICS],
         filtered=found.filtered_away,
@@ -123,11 +123,11 @@ def _then(days: Days) -> str:
     return f"on {days.start}" if days.last == days.start else f"from {days.start} to {days.last}"
 
 
-def _of_numbers(numbers: Sequence[int]) -> Silence:
+def _of_numbers(numbers: Sequence[int]) -> NoResults:
     """What ids name is opened whatever the filters say, and from every project: nothing of these is to blame."""
     named = ", ".join(f"#{one}" for one in numbers[:_MOST_NUMBERS]) + (", …" if len(numbers) > _MOST_NUMBERS else "")
     deleted = "it was" if len(numbers) == 1 else "they were"
-    return Silence((), (), 0, (), 0, f"there is no memory {named}, or {deleted} deleted", numbered=True, others=False)
+    return NoResults((), (), 0, (), 0, f"there is no memory {named}, or {deleted} deleted", numbered=True, others=False)
 
 
 def _is_marked(parsed: Query, found: Found) -> bool:
@@ -137,7 +137,7 @@ def _is_marked(parsed: Query, found: Found) -> bool:
 
 
 def _reason(
-    parsed: Query, found: Found, sight: Sight, floor: float, elsewhere: tuple[str, ...], *, known: bool
+    parsed: Query, found: Found, sight: ScopeFilter, floor: float, elsewhere: tuple[str, ...], *, known: bool
 ) -> str | None:
     """Why, or None where what is nearest covers too little."""
     if not parsed.asks and (sight.filtered or parsed.filters.projects):
@@ -162,7 +162,7 @@ def _reason(
     return NO_WORD
 
 
-def _elsewhere(parsed: Query, found: Found, sight: Sight) -> tuple[str, ...]:
+def _elsewhere(parsed: Query, found: Found, sight: ScopeFilter) -> tuple[str, ...]:
     """The words that only other projects know, where these are a good part of the question; none where a filter that
     took something away, a phrase or an exclusion may be what hides them."""
     filters = sight.filtered and (found.filtered_away or found.scored)
@@ -172,14 +172,14 @@ def _elsewhere(parsed: Query, found: Found, sight: Sight) -> tuple[str, ...]:
     return tuple(term.text for term in found.terms if tells_elsewhere(term))
 
 
-def _answered_elsewhere(store: Store, parsed: Query, found: Found, sight: Sight, floor: float) -> bool:
+def _answered_elsewhere(store: Store, parsed: Query, found: Found, sight: ScopeFilter, floor: float) -> bool:
     """Whether a search of all projects finds an answer; asked only where other projects know a word of the question."""
     if sight.projects is None or len(found.terms) > MOST_WORDS_ASKED or not any(map(is_elsewhere, found.terms)):
         return True
     return retrieve(store, parsed, sight.everywhere(), limit=1, floor=floor).verdict.answers(floor)
 
 
-def _is_foreign_here(store: Store, parsed: Query, sight: Sight) -> bool:
+def _is_foreign_here(store: Store, parsed: Query, sight: ScopeFilter) -> bool:
     """Whether a memory is in another language than English as well: of those with small words of the question, and of
     the latest."""
     small = [word for word in parsed.words if word.text in FOREIGN]

@@ -16,7 +16,7 @@ from engram_py.recall.query.month_days import days_there_are_not
 from engram_py.recall.query.parse import Query, Word, quote
 from engram_py.recall.score.bm25 import idf
 from engram_py.recall.score.relevance import Term
-from engram_py.text.prompt_text import Heard, plain
+from engram_py.text.prompt_text import PromptText, plain
 from engram_py.text.segments import segments
 from engram_py.times import to_text
 
@@ -109,7 +109,7 @@ def weigh_dates(
 def _weigh_days(
     store: Store, terms: list[Term], text: str, *, size: int, projects: Sequence[str] | None, today: date
 ) -> list[Term]:
-    heard = Heard(text)
+    heard = PromptText(text)
     days = days_in(heard, today)
     if days is None:
         unreal = {word for said in days_not_there(text) for word in said.split()}
@@ -134,7 +134,7 @@ def _without_deeds(terms: Sequence[Term]) -> list[Term]:
 
 def days_meant(text: str, today: date) -> Days | None:
     """The days a question tells from ``today``: "last Wednesday", "18 November"."""
-    return days_in(Heard(text), today) if not dates_in(text) and may_name_days(segments(text.lower())) else None
+    return days_in(PromptText(text), today) if not dates_in(text) and may_name_days(segments(text.lower())) else None
 
 
 def day_note(days: Days) -> str:
@@ -146,7 +146,7 @@ def day_note(days: Days) -> str:
 def days_not_there(text: str) -> tuple[str, ...]:
     """The days of a question that their months have not, as they were said: its search and its answer ask for them."""
     named = may_name_days(segments(text.lower()))
-    return tuple(days_there_are_not(Heard(text).words)) if named else ()
+    return tuple(days_there_are_not(PromptText(text).words)) if named else ()
 
 
 def _saying(store: Store, words: Sequence[str], projects: Sequence[str] | None) -> list[int]:

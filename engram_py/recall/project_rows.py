@@ -22,7 +22,7 @@ WALKED_ROWS = 10_000
 
 
 @dataclass(frozen=True)
-class Within:
+class ProjectRows:
     """``rows`` are all that may be found, of as many as the memory has (``total``); None where that is not known."""
 
     rows: Set[int] | None = None
@@ -56,4 +56,4 @@ class Within:
         return sum(rows <= planner.ROW_BUDGET and far <= WALKED_ROWS for rows, far in zip(own, walked, strict=True))
 
 
-ANYWHERE = Within()
+ANYWHERE = ProjectRows()

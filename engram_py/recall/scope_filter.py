@@ -28,7 +28,7 @@ class Files(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ScopeFilter:
     """``values`` are bound by the statements of ``recall/index/table.py``; ``said`` names each filter in force."""
 
     projects: tuple[str, ...] | None
@@ -41,11 +41,11 @@ class Sight:
     def filtered(self) -> bool:
         return bool(self.said)
 
-    def unfiltered(self) -> Sight:
+    def unfiltered(self) -> ScopeFilter:
         """The same projects without the filters: what was filtered away is seen by it."""
         return replace(self, values=_values(self.projects), said=(), stale=False)
 
-    def everywhere(self) -> Sight:
+    def everywhere(self) -> ScopeFilter:
         """Every project, without filters."""
         return replace(self.unfiltered(), projects=None, values=_values(None))
 
@@ -57,7 +57,7 @@ def says_where(query: str, scope: str | None) -> bool:
     return bool(filters.projects) or scopes == ("personal",)
 
 
-def sight_of(
+def scope_filter_of(
     filters: Filters,
     *,
     projects: tuple[str, ...] | None,
@@ -65,7 +65,7 @@ def sight_of(
     scope: str | None,
     files: Files,
     journal: Journal,
-) -> Sight:
+) -> ScopeFilter:
     """What ``filters`` and the arguments of the call allow together; what is not understood is noted and left out."""
     values = _values(projects)
     said: list[str] = []
@@ -100,7 +100,7 @@ def sight_of(
     for state in filters.states:
         values[state] = to_text(now) if state == "stale" else 1
         said.append(f"is:{state}")
-    return Sight(projects, values, tuple(dict.fromkeys(said)), "stale" in filters.states, tuple(notes))
+    return ScopeFilter(projects, values, tuple(dict.fromkeys(said)), "stale" in filters.states, tuple(notes))
 
 
 def types_of(type: str | None, filters: Filters) -> list[str]:

@@ -19,15 +19,15 @@ from engram_py.recall.candidates import Found, retrieve
 from engram_py.recall.file_observations import NamedFiles
 from engram_py.recall.hits import Hits, Placed
 from engram_py.recall.index import table as index
-from engram_py.recall.no_results import nameless, silence_of
+from engram_py.recall.no_results import explain_no_results, nameless
 from engram_py.recall.plan import MOST_WORDS_ASKED, day_note, days_meant, days_not_there
 from engram_py.recall.query.days import Days, may_name_days
 from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS, Query, parse_query
-from engram_py.recall.scope_filter import Sight, sight_of, types_of
+from engram_py.recall.scope_filter import ScopeFilter, scope_filter_of, types_of
 from engram_py.recall.score.threshold import FLOOR, Verdict
-from engram_py.recall.search_log import Trail
+from engram_py.recall.search_log import SearchLog
 from engram_py.recall.unknown_words import unfamiliar_notes
-from engram_py.recall.values import Explain, Results, Rung, Silence
+from engram_py.recall.values import Explain, LadderStep, NoResults, Results
 from engram_py.text.normalize import check_text, normalize_topic_key
 from engram_py.vectors.vectors import Vectors
 
@@ -52,7 +52,7 @@ class Search:
         *,
         anchors: Anchors,
         usage: Usage,
-        trail: Trail,
+        trail: SearchLog,
         vectors: Vectors,
     ) -> None:
         self._store = store
@@ -105,7 +105,7 @@ class Search:
         hits = self._hits.shown(found.terms, placed, instead=found.instead, stale_only=sight.stale)[:limit]
         ids = [hit.id for hit in hits]
         days = self._days(parsed, found)
-        silence = None if hits else silence_of(self._store, parsed, found, sight, floor, days=days)
+        silence = None if hits else explain_no_results(self._store, parsed, found, sight, floor, days=days)
         self._note_use(parsed, sight, ids, silence, narrowed=bool(type or scope))
         notes = [*said, *sight.notes, *place_notes, *_notes(query, parsed), *found.notes, *_missed(found)]
         notes += unfamiliar_notes(parsed, found, sight, placed[: len(hits)])
@@ -145,7 +145,7 @@ class Search:
         type: str | None,
         scope: str | None,
         session_id: str | None,
-    ) -> tuple[Sight, tuple[str, ...]]:
+    ) -> tuple[ScopeFilter, tuple[str, ...]]:
         check_text("type", type or "")
         scope = clean_scope(scope)
         named = project or next(iter(parsed.filters.projects), None)
@@ -167,7 +167,7 @@ class Search:
                 raise
             notes = (*notes, f"project: {exc.message}; the filter was left out")
             place = self._projects.for_read(None, session_id=session_id, head=False)
-        sight = sight_of(
+        sight = scope_filter_of(
             parsed.filters,
             projects=place.reads,
             type=type,
@@ -178,23 +178,23 @@ class Search:
         return sight, (*notes, *place.warnings)
 
     def _placed(
-        self, parsed: Query, sight: Sight, limit: int, floor: float, *, any_word: bool
+        self, parsed: Query, sight: ScopeFilter, limit: int, floor: float, *, any_word: bool
     ) -> tuple[Found, list[Placed]]:
         """How the search went, and the hits in the order of the answer."""
         exact = self._exact(parsed, sight, limit)
         if exact and parsed.observation_id is not None:
-            rungs = [Rung("exact", 1, "an id names one observation")]
+            rungs = [LadderStep("exact", 1, "an id names one observation")]
             return Found(rungs=rungs, notes=_unheld(sight)), self._hits.exact(exact)
         several, placed = self._named(parsed, sight, limit)
         if placed:
             return several, placed
         if not parsed.asks:
             if exact:
-                return Found(rungs=[Rung("exact", len(exact), "a topic key")]), self._hits.exact(exact)
+                return Found(rungs=[LadderStep("exact", len(exact), "a topic key")]), self._hits.exact(exact)
             return self._listed(parsed, sight, limit)
         found = self._retrieved(parsed, sight, limit, floor)
         if exact:
-            found.rungs.insert(0, Rung("exact", len(exact), "a topic key; words follow"))
+            found.rungs.insert(0, LadderStep("exact", len(exact), "a topic key; words follow"))
         if self._vectors.enabled:
             from engram_py.recall.vector_rows import add_meaning
 
@@ -210,7 +210,7 @@ class Search:
             found.notes = (*several.notes, *found.notes)
         return found, [*self._hits.exact(exact), *placed]
 
-    def _retrieved(self, parsed: Query, sight: Sight, limit: int, floor: float) -> Found:
+    def _retrieved(self, parsed: Query, sight: ScopeFilter, limit: int, floor: float) -> Found:
         """A question that quotes what no answer says word for word is asked again without the quotes, and says so."""
         ask = partial(retrieve, self._store, limit=limit, floor=floor, today=self._journal.moment().date())
         found = ask(parsed, sight)
@@ -223,7 +223,7 @@ class Search:
             return other
         return found
 
-    def _exact(self, query: Query, sight: Sight, limit: int) -> list[int]:
+    def _exact(self, query: Query, sight: ScopeFilter, limit: int) -> list[int]:
         """``#id``, then a topic key spelt out."""
         if query.observation_id is not None:
             row = table.by_id(self._store, query.observation_id)
@@ -234,7 +234,7 @@ class Search:
             return []
         return index.by_topic(self._store, topic_key, sight.values, limit=limit)
 
-    def _named(self, parsed: Query, sight: Sight, limit: int) -> tuple[Found, list[Placed]]:
+    def _named(self, parsed: Query, sight: ScopeFilter, limit: int) -> tuple[Found, list[Placed]]:
         """Several handles, as in `[#1] [#2]`: the observations they name, in that order."""
         ids = () if parsed.phrases or parsed.excluded or sight.stale else handles(parsed.asked)
         if not ids or parsed.observation_id is not None:
@@ -246,10 +246,10 @@ class Search:
         notes = [f"there is no memory {', '.join(gone)}, or {deleted} deleted"] if gone else []
         notes += [f"{len(ids)} memories were named; the first {limit} were looked up"] if len(ids) > limit else []
         notes += _unheld(sight) if there else ()
-        rung = Rung("named", len(there), "ids name observations")
+        rung = LadderStep("named", len(there), "ids name observations")
         return Found(rungs=[rung], notes=tuple(notes)), self._hits.exact(there)
 
-    def _types_of_nobody(self, sight: Sight, types: Sequence[str]) -> tuple[str, ...]:
+    def _types_of_nobody(self, sight: ScopeFilter, types: Sequence[str]) -> tuple[str, ...]:
         """For a search without an answer: what to call a type that no memory has."""
         if not types:
             return ()
@@ -258,27 +258,27 @@ class Search:
         notes = type_notes(types)
         return () if notes and table.has_type(self._store, sight.projects, types, cap=TYPES_READ) else notes
 
-    def _listed(self, parsed: Query, sight: Sight, limit: int) -> tuple[Found, list[Placed]]:
+    def _listed(self, parsed: Query, sight: ScopeFilter, limit: int) -> tuple[Found, list[Placed]]:
         """No word says what to look for: what the filters let through, latest change first; without any, nothing."""
         if not sight.filtered and not parsed.filters.projects:
-            return Found(rungs=[Rung("words", 0, "none says what to look for")]), []
+            return Found(rungs=[LadderStep("words", 0, "none says what to look for")]), []
         unwanted = " OR ".join(parsed.excluded) or None
         most = STALE_READ if sight.stale else limit
         ids = index.latest(self._store, sight.values, unwanted=unwanted, limit=most)
         words = f'"{parsed.asked.strip()[:_MOST_SAID]}"'
         notes = (f"{words} does not say what to look for; the filters alone were asked",) if parsed.words else ()
-        rung = Rung("filters", len(ids), "no word to rank by: latest change first")
+        rung = LadderStep("filters", len(ids), "no word to rank by: latest change first")
         return Found(rungs=[rung], notes=notes), self._hits.exact(ids)
 
     def _note_use(
-        self, parsed: Query, sight: Sight, ids: Sequence[int], silence: Silence | None, *, narrowed: bool
+        self, parsed: Query, sight: ScopeFilter, ids: Sequence[int], silence: NoResults | None, *, narrowed: bool
     ) -> None:
         self._usage.surfaced(ids)
         named = [silence.nearest] if silence and silence.nearest else ids
         narrowed = narrowed or sight.filtered or not parsed.asks
         self._trail.searched(parsed.text, projects=sight.projects, ids=named, narrowed=narrowed)
 
-    def _explain(self, found: Found, placed: list[Placed], floor: float, sight: Sight, started: float) -> Explain:
+    def _explain(self, found: Found, placed: list[Placed], floor: float, sight: ScopeFilter, started: float) -> Explain:
         below = len(found.scored) if not found.verdict.answers(floor) else 0
         return Explain(
             rungs=tuple(found.rungs),
@@ -291,17 +291,17 @@ class Search:
         )
 
 
-def _unheld(sight: Sight) -> tuple[str, ...]:
+def _unheld(sight: ScopeFilter) -> tuple[str, ...]:
     """An id opens what it names, as `get` does, whatever the filters beside it say."""
     return (f"not asked of what an id names: {', '.join(sight.said)}",) if sight.said else ()
 
 
-def _floor_rung(verdict: Verdict, floor: float) -> Rung:
+def _floor_rung(verdict: Verdict, floor: float) -> LadderStep:
     answers = verdict.answers(floor)
     mixed = f" (the best passage {verdict.passage:.1%}, a session's first hits together {verdict.session:.1%})"
     mixed = mixed if round(verdict.session - verdict.passage, 3) else ""
     why = f"covers {verdict.coverage:.1%} of the question{mixed}, the floor is {floor * verdict.ease:.1%}"
-    return Rung("floor", 0, why if answers or not verdict.coverage else f"{why}: silent")
+    return LadderStep("floor", 0, why if answers or not verdict.coverage else f"{why}: silent")
 
 
 def _rung(found: Found) -> str:

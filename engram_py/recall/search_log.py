@@ -50,7 +50,7 @@ class _Searched:
     row: int | None = None
 
 
-class Trail:
+class SearchLog:
     """Remembers the last searches and learns from what is opened. It never fails a call and never waits.
 
     ``durable`` keeps the trail in the database: of commands, which are one process each, the search ends before

@@ -9,11 +9,11 @@ from engram_py.recall.candidates import Found
 from engram_py.recall.hits import Placed
 from engram_py.recall.plan import MOST_WORDS_ASKED
 from engram_py.recall.query.parse import Query
-from engram_py.recall.scope_filter import Sight
+from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score.threshold import tells_elsewhere
 
 
-def unfamiliar_notes(query: Query, found: Found, sight: Sight, shown: Sequence[Placed]) -> list[str]:
+def unfamiliar_notes(query: Query, found: Found, sight: ScopeFilter, shown: Sequence[Placed]) -> list[str]:
     """A note for each word that hits were found by although nobody saved it so, and one for what only other projects
     know. Of a pasted text nobody is told: it is full of words that are nowhere."""
     if not shown or len(found.terms) > MOST_WORDS_ASKED:

@@ -15,7 +15,7 @@ HIT_LINE_CHARS = 100  # of the text of a hit, in a list of them
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class LadderStep:
     """One step of the ladder: how many rows it added, and why the search went on or stopped."""
 
     name: str
@@ -58,7 +58,7 @@ class Numbers:
 class Explain:
     """``seconds`` is the time of the whole search; ``floor`` the coverage below which this question is not answered."""
 
-    rungs: tuple[Rung, ...]
+    rungs: tuple[LadderStep, ...]
     words: tuple[WordNote, ...]
     hits: tuple[Numbers, ...]
     floor: float
@@ -79,7 +79,7 @@ NO_WORD = "no memory here has any of its words"  # a reason that says nothing ne
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class NoResults:
     """Why nothing was answered: words this memory never saw, topics that are near, and what the filters took away.
     ``nearest`` holds at least a third of what is known of the question (0: nothing does); ``promising`` says that it
     is not far from an answer, ``foreign`` that the question is not in English and no memory is in another language, as
@@ -161,7 +161,7 @@ class Results:
     memories: int
     warnings: tuple[str, ...] = ()
     explain: Explain | None = None
-    silence: Silence | None = None
+    silence: NoResults | None = None
     unknown: tuple[str, ...] = ()
 
 

@@ -8,21 +8,21 @@ from engram_py.database.store import Store
 from engram_py.observations import table
 from engram_py.recall.candidates import READ, Found, current
 from engram_py.recall.query.parse import Query
-from engram_py.recall.scope_filter import Sight
+from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score.fusion import fuse, strong
 from engram_py.recall.score.relevance import Scored
-from engram_py.recall.values import Rung
-from engram_py.recall.visible_rows import InSight
+from engram_py.recall.values import LadderStep
+from engram_py.recall.visible_rows import VisibleRows
 from engram_py.vectors.vectors import Vectors
 
 
-def add_meaning(store: Store, vectors: Vectors, query: Query, sight: Sight, found: Found) -> None:
+def add_meaning(store: Store, vectors: Vectors, query: Query, sight: ScopeFilter, found: Found) -> None:
     """Rank ``found`` anew by words and vectors together; its notes say when vectors had to be left out.
 
     Marks the rows so near that they answer whatever words they share with the question: the floor lets them through.
     """
 
-    in_sight = InSight(store, sight)
+    in_sight = VisibleRows(store, sight)
 
     def sees(ids: Collection[int]) -> set[int]:
         return in_sight.of(list(ids))
@@ -51,4 +51,4 @@ def add_meaning(store: Store, vectors: Vectors, query: Query, sight: Sight, foun
     found.strong = strong(nearest) & found.rows.keys()
     found.scored = current(found, found.scored, in_sight)
     added = sum(one.id not in by_words for one in found.scored)
-    found.rungs.append(Rung("vectors", added, f"trusted at {nearest.trust:.2f}"))
+    found.rungs.append(LadderStep("vectors", added, f"trusted at {nearest.trust:.2f}"))

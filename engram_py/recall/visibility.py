@@ -30,7 +30,7 @@ class Findings:
     unmerged: bool = False  # whether something was left out because of its branch
 
 
-class Vetting:
+class VisibilityFilter:
     """Leaves out what must not be shown, and remarks on the rest.
 
     Gone are rows that are not current: deleted, historical, archived or expired. Text that was imported or came from

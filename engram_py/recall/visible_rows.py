@@ -11,8 +11,8 @@ from engram_py.observations import usage_table as usage
 from engram_py.observations.usage_table import SMALL
 from engram_py.observations.values import Observation
 from engram_py.recall.index import table as index
-from engram_py.recall.project_rows import ANYWHERE, Within
-from engram_py.recall.scope_filter import Sight
+from engram_py.recall.project_rows import ANYWHERE, ProjectRows
+from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score.relevance import Neighbours
 
 # To look at a row takes three microseconds and more; what a small project has is read at once, in less time than to
@@ -20,10 +20,10 @@ from engram_py.recall.score.relevance import Neighbours
 _MANY = 200
 
 
-class InSight:
+class VisibleRows:
     """Asks for one search. Where the best rows are of other projects, only those of a small one are looked at."""
 
-    def __init__(self, store: Store, sight: Sight) -> None:
+    def __init__(self, store: Store, sight: ScopeFilter) -> None:
         self.sight = sight
         self._store = store
 
@@ -56,10 +56,10 @@ class InSight:
             return rows
         return [row for row in rows if row in self._small]
 
-    def within(self, total: int) -> Within:
+    def within(self, total: int) -> ProjectRows:
         """The rows of the projects, where these are small and have less than half of a memory of ``total`` rows."""
         rows = self._all(min(SMALL, total // 2))
-        return ANYWHERE if rows is None else Within(rows, total)
+        return ANYWHERE if rows is None else ProjectRows(rows, total)
 
     @cached_property
     def _small(self) -> frozenset[int] | None:

@@ -12,7 +12,7 @@ from engram_py.database.store import Store
 from engram_py.recall import plan as planner
 from engram_py.recall.index import mentions
 from engram_py.recall.index import table as search
-from engram_py.recall.project_rows import ANYWHERE, Within
+from engram_py.recall.project_rows import ANYWHERE, ProjectRows
 from engram_py.recall.query.parse import Query
 from engram_py.recall.score.bm25 import K1, idf, index_idf, norm, saturated
 from engram_py.recall.score.relevance import Term, best_of, own_scores
@@ -90,7 +90,7 @@ class LookedUp:
         totals: mentions.Totals,
         *,
         best: int,
-        within: Within = ANYWHERE,
+        within: ProjectRows = ANYWHERE,
     ) -> None:
         self.terms = terms
         self.read = read
@@ -157,7 +157,7 @@ def look_up(
     totals: mentions.Totals,
     *,
     best: int,
-    within: Within = ANYWHERE,
+    within: ProjectRows = ANYWHERE,
     before: LookedUp | None = None,
 ) -> LookedUp:
     """Fill ``scores`` of the rarest terms that fit the budget, and tell the ``best`` rows of those ``within``. Terms
@@ -197,7 +197,7 @@ def look_up(
 
 
 def _found(
-    store: Store, query: Query, term: Term, beside: Sequence[Term], rows: int, within: Within
+    store: Store, query: Query, term: Term, beside: Sequence[Term], rows: int, within: ProjectRows
 ) -> Sequence[_Mentioned | _Common]:
     """Where the term stands; nothing where FTS5 itself scores it sooner or finds it by more than single words."""
     if term.rows <= FEW_ROWS or _by_fts5(query, term):
@@ -218,7 +218,7 @@ def _by_fts5(query: Query, term: Term) -> bool:
     return not term.indexed or bool(query.phrases or query.excluded)
 
 
-def _common(store: Store, term: Term, others: Sequence[Term], rows: int, within: Within) -> _Common:
+def _common(store: Store, term: Term, others: Sequence[Term], rows: int, within: ProjectRows) -> _Common:
     """Where a common term stands beside one of the ``others``, or in a title; without these, wherever it stands. What
     has it alone, once in its text, is not among the best."""
     term.meeting = bool(others)
@@ -272,7 +272,7 @@ def _of_several(term: Term) -> bool:
     return term.partly or "(" in term.expression
 
 
-def _newest(store: Store, query: Query, terms: Sequence[Term], within: Within) -> None:
+def _newest(store: Store, query: Query, terms: Sequence[Term], within: ProjectRows) -> None:
     """What every row is about: where its words meet, then where the rarest stands in a title, then anywhere."""
     first = terms[0]
     walked = accumulate(term.rows for term in terms)

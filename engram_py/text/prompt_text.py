@@ -16,7 +16,7 @@ UNSPACED_FROM = "\u0e00"
 _CODE = "```"
 
 
-class Heard:
+class PromptText:
     """The words of a prompt without fenced code: lower case, without accents, each with its place in the text."""
 
     def __init__(self, prompt: str) -> None:

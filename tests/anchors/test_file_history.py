@@ -9,7 +9,7 @@ import pytest
 from engram_py.anchors.departures import Text, Verdict, find_departure
 from engram_py.anchors.file_history import Change, Log, read_added, read_log, read_renames
 from engram_py.anchors.spans import mark_span
-from engram_py.git.program import Patience
+from engram_py.git.program import Deadline
 from tests.git.conftest import Git
 
 LINES = [f"line {number}" for number in range(30)]
@@ -33,7 +33,7 @@ def commit(git: Git, root: Path, files: dict[str, list[str]], *, author: str = "
 
 
 def log_of(root: Path, git: Git, *paths: str, context: int = 3, most: int = 100) -> Log:
-    log = read_log(root, git(root, "rev-parse", "HEAD"), paths, context=context, most=most, patience=Patience(30))
+    log = read_log(root, git(root, "rev-parse", "HEAD"), paths, context=context, most=most, patience=Deadline(30))
     assert log is not None
     return log
 
@@ -56,11 +56,11 @@ def test_a_file_that_any_commit_ever_had_was_added(root: Path, git: Git) -> None
     git(root, "-c", "user.name=x", "-c", "user.email=a@b", "merge", "-q", "--no-ff", "-m", "m", "side")
     had = ['ü "q".py', "*.py", "renamed.py", "brief.py", "deep/new.py", "main.py"]
     head = git(root, "rev-parse", "HEAD")
-    found = read_added(root, head, [*had, "other.py", "deep", ":(top)", "x.py"], Patience(30))
+    found = read_added(root, head, [*had, "other.py", "deep", ":(top)", "x.py"], Deadline(30))
     assert found is not None
     assert [name for name in had if name not in found] == []
     assert found.isdisjoint({"other.py", "deep", ":(top)", "x.py"})
-    assert read_added(root, "0" * 40, had, Patience(30)) is None
+    assert read_added(root, "0" * 40, had, Deadline(30)) is None
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_no_program_of_the_repository_is_run(root: Path, git: Git, attribute: st
         git(root, "config", f"diff.upper.{name}", f"touch {tmp_path}/ran; false")
     git(root, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false")
     log_of(root, git, "a.py")
-    read_renames(root, [git(root, "rev-parse", "HEAD")], Patience(30))
+    read_renames(root, [git(root, "rev-parse", "HEAD")], Deadline(30))
     assert not (tmp_path / "ran").exists()
 
 
@@ -161,7 +161,7 @@ def test_a_rename_is_told_by_the_commit_that_made_it(root: Path, git: Git) -> No
     commit(git, root, {"a.py": LINES})
     git(root, "mv", "a.py", "b.py")
     renaming = commit(git, root, {"b.py": [*LINES, "more"], "c.py": ["new"]})
-    found = {(one.kind, one.old_path, one.path) for one in read_renames(root, [renaming], Patience(30))[renaming]}
+    found = {(one.kind, one.old_path, one.path) for one in read_renames(root, [renaming], Deadline(30))[renaming]}
     assert found == {("R", "a.py", "b.py"), ("A", "c.py", "c.py")}
 
 
@@ -206,5 +206,5 @@ def test_of_an_answer_that_is_too_long_the_commits_that_came_whole_are_used(root
 
 def test_an_unknown_head_is_no_answer(root: Path, git: Git) -> None:
     commit(git, root, {"a.py": LINES})
-    assert read_log(root, "ab" * 20, ["a.py"], context=3, most=10, patience=Patience(30)) is None
-    assert read_renames(root, ["ab" * 20], Patience(30)) == {}
+    assert read_log(root, "ab" * 20, ["a.py"], context=3, most=10, patience=Deadline(30)) is None
+    assert read_renames(root, ["ab" * 20], Deadline(30)) == {}

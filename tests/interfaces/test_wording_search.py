@@ -14,7 +14,7 @@ from engram_py.anchors.values import NOT_HERE, NOT_READ, SAVED_OUTSIDE, AnchorSt
 from engram_py.doors import through
 from engram_py.interfaces import render
 from engram_py.observations.values import Draft, RelationNote
-from engram_py.recall.values import Earlier, Explain, Hit, Numbers, Results, Rung, Silence, WordNote
+from engram_py.recall.values import Earlier, Explain, Hit, LadderStep, NoResults, Numbers, Results, WordNote
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 TIME = "2026-03-01T10:00:00.000Z"
@@ -44,7 +44,7 @@ def silent(query: str = "timeout", *, memories: int = 7, projects: Any = ("widge
         "unknown": (), "topics": (), "filtered": 0, "filters": (), "nearest": 0,
         "reason": "no memory here has any of its words",
     }  # fmt: skip
-    silence = Silence(**standard | more)
+    silence = NoResults(**standard | more)
     return said(Results(query, (), "none", projects, memories, silence=silence))
 
 
@@ -324,7 +324,7 @@ def explained(title: str = "Raised the timeout", **more: Any) -> Results:
         12, 2.125, 0.5, 0.3, 2, 0.6, 1.0, 1.0, 3.525, {"recency": 1.06, "pinned": 1.1}, 4.11, ("timeout",)
     )
     standard: dict[str, Any] = {
-        "rungs": (Rung("all words", 1, "enough"), Rung("floor", 0, "covers 1.00, the floor is 0.43")),
+        "rungs": (LadderStep("all words", 1, "enough"), LadderStep("floor", 0, "covers 1.00, the floor is 0.43")),
         "words": (WordNote("timeout", 1_234, 0.693, "looked up"),),
         "hits": (numbers,), "floor": 0.43, "below_floor": 2, "filters": ("type:bugfix",), "seconds": 0.0125,
     }  # fmt: skip
@@ -366,8 +366,10 @@ def test_what_was_named_is_said_not_to_be_ranked() -> None:
 
 
 def test_an_explained_empty_answer_says_why_first() -> None:
-    nothing = Silence(("zebra",), (), 0, (), 0, "no memory here has any of its words")
-    explain = Explain((Rung("any word", 0, "unknown"),), (WordNote("zebra", 0, 2.3, "unknown"),), (), 0.43, 0, (), 0.0)
+    nothing = NoResults(("zebra",), (), 0, (), 0, "no memory here has any of its words")
+    explain = Explain(
+        (LadderStep("any word", 0, "unknown"),), (WordNote("zebra", 0, 2.3, "unknown"),), (), 0.43, 0, (), 0.0
+    )
 
     lines = said(Results("zebra", (), "none", ("widgets",), 7, explain=explain, silence=nothing))
 

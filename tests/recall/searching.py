@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from engram_py import Engram
-from engram_py.recall.values import Silence
+from engram_py.recall.values import NoResults
 from tests.memory import draft
 
 _NUMBERS = count(1)
@@ -33,7 +33,7 @@ def ids(app: Engram, query: str, **arguments: Any) -> list[int]:
     return [hit.id for hit in app.searches.search(query, **arguments).results]
 
 
-def silence(app: Engram, query: str, **arguments: Any) -> Silence:
+def silence(app: Engram, query: str, **arguments: Any) -> NoResults:
     """Why a search that must find nothing found nothing."""
     found = app.searches.search(query, **arguments)
     assert (found.results, found.rung) == ((), "none")

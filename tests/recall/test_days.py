@@ -7,14 +7,14 @@ from datetime import date
 import pytest
 
 from engram_py.recall.query.days import days_in, is_deed, may_name_days
-from engram_py.text.prompt_text import Heard
+from engram_py.text.prompt_text import PromptText
 from engram_py.text.segments import segments
 
 THURSDAY = date(2026, 3, 5)
 
 
 def meant(prompt: str, today: date = THURSDAY) -> tuple[str, str] | None:
-    days = days_in(Heard(prompt), today)
+    days = days_in(PromptText(prompt), today)
     return None if days is None else (days.start.isoformat(), days.end.isoformat())
 
 
@@ -94,7 +94,7 @@ def test_words_for_a_time_name_days(prompt: str, start: str, end: str) -> None:
     ],
 )
 def test_a_weekday_may_be_one_to_come(prompt: str, past: bool) -> None:
-    days = days_in(Heard(prompt), THURSDAY)
+    days = days_in(PromptText(prompt), THURSDAY)
     assert days is not None
     assert days.past == past
 
@@ -153,7 +153,7 @@ def test_last_week_asked_on_a_monday_is_the_week_before() -> None:
     ],
 )
 def test_the_first_and_the_last_day_there_is_break_nothing(prompt: str, today: date) -> None:
-    days_in(Heard(prompt), today)
+    days_in(PromptText(prompt), today)
 
 
 @pytest.mark.parametrize(
@@ -166,6 +166,6 @@ def test_the_first_and_the_last_day_there_is_break_nothing(prompt: str, today: d
     ],
 )
 def test_what_named_the_days_is_not_looked_for(prompt: str, rest: str) -> None:
-    heard = Heard(prompt)
+    heard = PromptText(prompt)
     days_in(heard, THURSDAY)
     assert heard.rest == rest

@@ -18,8 +18,8 @@ from engram_py.recall import project_rows as within
 from engram_py.recall import visible_rows as in_sight
 from engram_py.recall import word_scores
 from engram_py.recall.index import table as index
-from engram_py.recall.project_rows import Within
-from engram_py.recall.scope_filter import Sight
+from engram_py.recall.project_rows import ProjectRows
+from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score import relevance as score
 from engram_py.recall.score.relevance import Term
 from tests.recall.searching import fill, ids, kept
@@ -115,15 +115,15 @@ def test_where_even_walking_is_too_long_the_newest_of_the_small_project_are_cand
 def test_a_project_with_half_of_the_memory_is_asked_like_all_of_it(app: Engram) -> None:
     _words_of_everybody(app)
     sight = _sight("small"), _sight("large")
-    small, large = (in_sight.InSight(app.store, one).within(41) for one in sight)
+    small, large = (in_sight.VisibleRows(app.store, one).within(41) for one in sight)
     assert (len(small.rows or ()), large.rows) == (1, None)
 
 
 def test_only_what_lies_between_the_first_and_the_last_of_the_rows_is_walked() -> None:
     terms = [Term(text, text, 1.0, rows) for text, rows in (("rare", 10), ("known", 1_000), ("common", 30_000))]
-    assert Within(frozenset({5, 900}), 100_000).affordable(terms) == 3
-    assert Within(frozenset({5, 90_000}), 100_000).affordable(terms) == 2
-    assert Within().affordable(terms) == 2
+    assert ProjectRows(frozenset({5, 900}), 100_000).affordable(terms) == 3
+    assert ProjectRows(frozenset({5, 90_000}), 100_000).affordable(terms) == 2
+    assert ProjectRows().affordable(terms) == 2
 
 
 def test_the_rows_of_a_project_are_read_again_only_after_a_write(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,8 +143,8 @@ def test_the_rows_of_a_project_are_read_again_only_after_a_write(app: Engram, mo
     assert len(reads) == 2
 
 
-def _sight(project: str) -> Sight:
-    return Sight((project,), {})
+def _sight(project: str) -> ScopeFilter:
+    return ScopeFilter((project,), {})
 
 
 class _Undone(Exception):
@@ -190,6 +190,6 @@ def test_a_word_that_others_have_does_not_keep_the_common_ones_from_being_looked
 
 def test_words_that_fts5_scores_by_itself_cost_every_row_they_have() -> None:
     term = Term("getUserName", '("getusername" OR ("get" AND "user" AND "name"))', 1.0, 4_001)
-    small = Within(frozenset({5, 90_000}), 100_000)
+    small = ProjectRows(frozenset({5, 90_000}), 100_000)
     assert small.affordable([term], scored=lambda _: True) == 0
     assert small.affordable([term]) == 1

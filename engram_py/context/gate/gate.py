@@ -17,7 +17,7 @@ from engram_py.context.gate.work import orders_in, work
 from engram_py.recall.query.days import Days, days_in
 from engram_py.recall.score.topics import is_form
 from engram_py.text import cues
-from engram_py.text.prompt_text import UNSPACED_FROM, Heard, listed, plain
+from engram_py.text.prompt_text import UNSPACED_FROM, PromptText, listed, plain
 
 SectionName = Literal["identity", "transcript", "episodes", "memories"]
 
@@ -55,7 +55,7 @@ def gate(prompt: str, known: Collection[str], *, today: date) -> tuple[Cue, ...]
     """
     if len(prompt[: LEAST_CHARS * 100].strip()) < LEAST_CHARS:
         return ()
-    heard = Heard(prompt)
+    heard = PromptText(prompt)
     names = _names(heard, known)
     days = days_in(heard, today)
     if days is not None and not days.past and "?" not in prompt and not heard.first(listed(cues.OF_THE_PAST)):
@@ -71,13 +71,15 @@ def gate(prompt: str, known: Collection[str], *, today: date) -> tuple[Cue, ...]
         return tuple(found)
     # The day on which something broke is not that of what is known of it, and a name is one word of several.
     asked = [cue for cue in found if cue.kind not in ("time", "name")]
-    parts = [part for one in orders_in(heard.text) if (part := _work(Heard(one)))] if given.kind != "report" else []
+    parts = (
+        [part for one in orders_in(heard.text) if (part := _work(PromptText(one)))] if given.kind != "report" else []
+    )
     parts = [part for part in parts if part.kind == "order"]  # of a part one word is too little
     named = [cue for cue in found if cue.kind == "name"] or _formed(heard, known)
     return (*asked, given, *parts, *named)
 
 
-def _formed(heard: Heard, known: Collection[str]) -> list[Cue]:
+def _formed(heard: PromptText, known: Collection[str]) -> list[Cue]:
     """The known names of which an order has another form: ``autoscale`` where the memory goes by ``autoscaling``."""
     words = [word for word in set(heard.words) if len(word) >= _LEAST_FORM]
     long = [name for name in known if len(name) >= _LEAST_FORM and " " not in name] if words else []
@@ -85,7 +87,7 @@ def _formed(heard: Heard, known: Collection[str]) -> list[Cue]:
     return [Cue("memories", "name", ", ".join(names), without_fillers(heard.rest), names=names)] if names else []
 
 
-def _work(heard: Heard) -> Cue | None:
+def _work(heard: PromptText) -> Cue | None:
     given = work(heard)  # which cuts what a report says of itself
     return Cue("memories", *given, without_fillers(heard.rest)) if given else None
 
@@ -99,15 +101,15 @@ def without_fillers(text: str) -> str:
 
 def name_key(name: str) -> str:
     """How a name is compared: its words in lower case and without accents, so ``Rate-Limit`` is ``rate limit``."""
-    return " ".join(Heard(name).words)
+    return " ".join(PromptText(name).words)
 
 
 def mentions(prompt: str) -> tuple[str, ...]:
     """The symbols and paths a prompt names, as it spells them: in backticks, or by their shape."""
-    return _mentions(Heard(prompt))
+    return _mentions(PromptText(prompt))
 
 
-def _mentions(heard: Heard) -> tuple[str, ...]:
+def _mentions(heard: PromptText) -> tuple[str, ...]:
     quoted = heard.text.split(_QUOTE)[1::2] if _QUOTE in heard.text else []
     shaped = (token.strip(_AROUND) for token in heard.text.split() if is_code(token))
     found = dict.fromkeys(name.strip() for name in (*quoted, *shaped))
@@ -124,7 +126,7 @@ def is_code(token: str) -> bool:
     return "()" in token or not (name.islower() or name.isupper() or name[1:].islower() or name.isdigit())
 
 
-def _names(heard: Heard, known: Collection[str]) -> tuple[str, ...]:
+def _names(heard: PromptText, known: Collection[str]) -> tuple[str, ...]:
     """The known names in the prompt, long enough to be told from a word by chance; their plurals as well."""
     explicit = {name_key(name) for name in _mentions(heard)} if known else set()
     return tuple(sorted(name for name in known if name in explicit or (_telling(name) and heard.names(name))))
@@ -134,12 +136,12 @@ def _telling(name: str) -> bool:
     return len(name) >= (LEAST_NAME_CHARS if name[0] < UNSPACED_FROM else 2)
 
 
-def _identity(heard: Heard) -> Cue | None:
+def _identity(heard: PromptText) -> Cue | None:
     phrase = heard.first(listed(cues.IDENTITY))
     return Cue("identity", "identity", phrase, "") if phrase else None
 
 
-def _literal(heard: Heard) -> Cue | None:
+def _literal(heard: PromptText) -> Cue | None:
     phrase = heard.first(listed(cues.LITERAL))
     if phrase is None:
         exactly, speaking = (listed(part) for part in cues.LITERAL_TOGETHER)
@@ -152,13 +154,13 @@ def _literal(heard: Heard) -> Cue | None:
     return Cue("transcript", "literal", phrase, "")
 
 
-def _somebody(heard: Heard) -> Cue | None:
+def _somebody(heard: PromptText) -> Cue | None:
     """What a person decided or said; the name is looked for as well, since others decide too."""
     words = said_by(heard)
     return Cue("memories", "reason", words, "") if words else None
 
 
-def _episodes(heard: Heard, days: Days | None) -> list[Cue]:
+def _episodes(heard: PromptText, days: Days | None) -> list[Cue]:
     """What is asked of the project's past: the reason or the cure of something, then the sessions themselves."""
     found = []
     for section, kind, phrases in _PAST:
@@ -181,7 +183,7 @@ _PAST: tuple[tuple[SectionName, str, str], ...] = (
 )
 
 
-def _recall(heard: Heard) -> Cue | None:
+def _recall(heard: PromptText) -> Cue | None:
     phrase = heard.first(listed(cues.RECALL))
     if phrase is None:
         return None
@@ -189,7 +191,7 @@ def _recall(heard: Heard) -> Cue | None:
     return Cue("memories", "recall", phrase, "")
 
 
-def _possessive(heard: Heard) -> Cue | None:
+def _possessive(heard: PromptText) -> Cue | None:
     """ "my editor", "our deploy script": the thing alone is looked for, whatever is to be done with it."""
     owners = listed(cues.POSSESSIVE)
     for at, word in enumerate(heard.words[:-1]):

@@ -7,7 +7,7 @@ from engram_py.context.gate.verbs import NOTHING
 from engram_py.context.gate.work import after_verb
 from engram_py.recall.score.topics import words_held
 from engram_py.text import cues
-from engram_py.text.prompt_text import Heard, listed
+from engram_py.text.prompt_text import PromptText, listed
 
 _MOST_THINGS, _LEAST, _LEAST_SAID = 2, 2, 3
 
@@ -23,7 +23,7 @@ def is_step_of(order: tuple[str, list[str]], step: str) -> bool:
     one word of the order stands in it, and both begin with the same verb, or with two that tell a version."""
     verb, words = order
     held = words_held(step, words)
-    step_words = Heard(step).words
+    step_words = PromptText(step).words
     end = after_verb(step_words)
     if len(held) >= _LEAST:
         own = telling([word for word in step_words[end:] if word not in listed(NOTHING)])
@@ -37,7 +37,7 @@ def ordered(prompt: str) -> tuple[str, list[str]] | None:
 
     Where no verb of work begins it, the first word of three that tell something may be one: "replay the gap of May".
     """
-    heard = Heard(prompt)
+    heard = PromptText(prompt)
     end = after_verb(heard.words)
     words = [word.text for word in telling_words(order_in(heard) or "")]
     if end:
@@ -49,7 +49,7 @@ def ordered(prompt: str) -> tuple[str, list[str]] | None:
     return None if asks or len(words) < _LEAST_SAID else (first, words)
 
 
-def order_in(heard: Heard) -> str | None:
+def order_in(heard: PromptText) -> str | None:
     """What an order is about: its text behind the verb, None where no verb of work begins it."""
     end = after_verb(heard.words)
     if not end:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engram_py.text import cues
-from engram_py.text.prompt_text import Heard, listed
+from engram_py.text.prompt_text import PromptText, listed
 
 _LATER = "..."
 _MOST_NAMES = 4
@@ -14,7 +14,7 @@ _BETWEEN = frozenset(
 )
 
 
-def said_by(heard: Heard) -> str | None:
+def said_by(heard: PromptText) -> str | None:
     """What was heard, name and all, for a prompt that asks this; what stands around the name is cut, the name stays."""
     for before, after in cues.SAID_BY:
         for phrase in listed(before):
@@ -32,7 +32,7 @@ def said_by(heard: Heard) -> str | None:
     return None
 
 
-def _name_until(heard: Heard, start: int) -> int:
+def _name_until(heard: PromptText, start: int) -> int:
     """Where a name that begins at ``start`` ends: "Ines", "Ada Lovelace", "Ines and Joost", or "the team"."""
     for stop in (start + 2, start + 1):
         if _is_somebody(heard, start, stop):
@@ -46,11 +46,11 @@ def _name_until(heard: Heard, start: int) -> int:
     return stop
 
 
-def _is_somebody(heard: Heard, start: int, stop: int) -> bool:
+def _is_somebody(heard: PromptText, start: int, stop: int) -> bool:
     return " ".join(heard.words[start:stop]) in listed(cues.SOMEBODY)
 
 
-def _behind(heard: Heard, at: int, after: str) -> tuple[int, int] | None:
+def _behind(heard: PromptText, at: int, after: str) -> tuple[int, int] | None:
     """Where what somebody did stands behind the name; at once, or later where that is how it is said."""
     verbs = listed(after)
     if not verbs:

@@ -24,7 +24,7 @@ from engram_py.recall.score.threshold import BACKGROUND
 from engram_py.recall.score.topics import words_held
 from engram_py.text import cues
 from engram_py.text.derived_terms import derived_terms
-from engram_py.text.prompt_text import Heard, listed
+from engram_py.text.prompt_text import PromptText, listed
 
 # Of more words every so many would be too many groups to look for; such a prompt says what is meant by other means.
 _LEAST, _MOST = 2, 8
@@ -58,7 +58,7 @@ class Question:
 
 def question_in(prompt: str) -> Question | None:
     """None of a prompt that wants a text, or to know what a word means, and of one that says too little or too much."""
-    heard = Heard(prompt)
+    heard = PromptText(prompt)
     polite = listed(cues.POLITE)
     first = next((word for word in heard.words if word not in polite), "")
     if heard.first(listed(cues.ASKS_FOR_WORDS_ANYWHERE)) or (
@@ -116,7 +116,7 @@ def words_answered(question: Question, title: str, content: str, *more: str | No
 
 def _by_title(question: Question, title: str, named: Sequence[str]) -> bool:
     """Whether half of a question, two words at least, is half of a title, but for the day this tells."""
-    said = [word for word in telling(Heard(title).words) if word not in _times()]
+    said = [word for word in telling(PromptText(title).words) if word not in _times()]
     enough = max(_LEAST, _BY_TITLE * len(question.asked), _BY_TITLE * len(said))
     return len(named) >= enough
 

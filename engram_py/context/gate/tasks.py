@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from engram_py.context.gate.verbs import HALVES, LANGUAGES, LOOKS, NOTHING, TEXTS, Language
 from engram_py.text import cues
-from engram_py.text.prompt_text import Heard, listed, plain
+from engram_py.text.prompt_text import PromptText, listed, plain
 from engram_py.text.stopwords import STOP_WORDS
 
 _NAMED_WITHIN, _SAID_WITHIN, _VERB_WITHIN, _TEXT_WITHIN = 14, 8, 12, 4
@@ -18,7 +18,7 @@ _BARE = 3
 _LEAST_STEM, _MOST_VERB = 3, 24
 
 
-def task(heard: Heard) -> tuple[str, str] | None:
+def task(heard: PromptText) -> tuple[str, str] | None:
     """The kind of work and the word it was heard by; None of every other prompt.
 
     The kind is ``thing`` where one word is left to look for, else ``order`` or ``report``. All other words are cut.
@@ -39,7 +39,7 @@ def task(heard: Heard) -> tuple[str, str] | None:
     return None
 
 
-def _is_wrong(heard: Heard, language: Language, begins: int) -> tuple[str, str, list[int]] | None:
+def _is_wrong(heard: PromptText, language: Language, begins: int) -> tuple[str, str, list[int]] | None:
     """ "can you see why the build is red", "the build is red": what is wrong is not looked for."""
     words = heard.words
     for why in listed(language.why):
@@ -50,7 +50,7 @@ def _is_wrong(heard: Heard, language: Language, begins: int) -> tuple[str, str, 
     return _wrong_within(heard, language, begins, _SAID_WITHIN) if words[begins] in listed(language.the) else None
 
 
-def _wrong_within(heard: Heard, language: Language, begins: int, within: int) -> tuple[str, str, list[int]] | None:
+def _wrong_within(heard: PromptText, language: Language, begins: int, within: int) -> tuple[str, str, list[int]] | None:
     places = range(begins, min(begins + within, len(heard.words)))
     wrong = next((at for at in places if heard.words[at] in listed(language.wrong)), None)
     things = _things(heard, [at for at in places if heard.words[at] not in listed(language.wrong)])
@@ -66,7 +66,7 @@ def _leads(word: str, language: Language) -> bool:
     )
 
 
-def _ordered(heard: Heard, language: Language, begins: int) -> tuple[str, str, list[int]] | None:
+def _ordered(heard: PromptText, language: Language, begins: int) -> tuple[str, str, list[int]] | None:
     for verbs in (language.changes, language.makes):
         verb = _verb_at(heard.words, begins, language, verbs)
         if verb is None:
@@ -127,7 +127,7 @@ def _nothing() -> frozenset[str]:
     return frozenset((*map(plain, STOP_WORDS), *(word for words in more for word in words)))
 
 
-def _things(heard: Heard, places: Sequence[int]) -> list[int]:
+def _things(heard: PromptText, places: Sequence[int]) -> list[int]:
     """Where the words stand that name something; without them, two halves that name it together.
 
     ``CI`` is a name, although ``ci`` is a word of Italian."""

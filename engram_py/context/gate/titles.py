@@ -13,7 +13,7 @@ from engram_py.context.gate.verbs import NOTHING
 from engram_py.recall.query.parse import Word, parse_query, quote
 from engram_py.recall.score.topics import shares_a_word
 from engram_py.text import cues
-from engram_py.text.prompt_text import UNSPACED_FROM, Heard, listed, plain
+from engram_py.text.prompt_text import UNSPACED_FROM, PromptText, listed, plain
 from engram_py.text.segments import segments
 from engram_py.text.stopwords import STOP_WORDS
 
@@ -27,7 +27,7 @@ _ACRONYM = 2
 def words_of(prompt: str) -> dict[str, int]:
     """The words of a prompt that a title may have, each with its weight; none where somebody asks for a text, for
     knowledge of the world, or for too much."""
-    heard = Heard(prompt)
+    heard = PromptText(prompt)
     polite, asking = listed(cues.POLITE), listed(cues.ASKS_FOR_WORDS)
     first = next((word for word in heard.words if word not in polite), "")
     if first in asking or heard.first(listed(cues.ASKS_FOR_WORDS_ANYWHERE)):

@@ -13,7 +13,7 @@ from itertools import islice
 from engram_py.context.gate.tasks import task
 from engram_py.context.gate.verbs import ENGLISH as ENGLISH_VERBS
 from engram_py.text import cues
-from engram_py.text.prompt_text import UNSPACED_FROM, Heard, listed
+from engram_py.text.prompt_text import UNSPACED_FROM, PromptText, listed
 from engram_py.text.stopwords import ENGLISH
 
 # An order names the thing in its first words, a report who reports and what goes wrong; a pasted log comes after.
@@ -27,7 +27,7 @@ _AND = re.compile(r"[;,]?\s+(?:and then|and|then|und dann|und|y luego|y|et puis|
 _MOST_PARTS, _LONGEST = 4, 300
 
 
-def work(heard: Heard) -> tuple[str, str] | None:
+def work(heard: PromptText) -> tuple[str, str] | None:
     """The kind of work, ``order``, ``report`` or ``thing``, and what was heard of it; None of every other prompt.
 
     What is not looked for is cut: the verb of an order, and who reports.
@@ -53,7 +53,7 @@ def orders_in(text: str) -> list[str]:
     return parts if 1 < len(parts) <= _MOST_PARTS else []
 
 
-def _order(heard: Heard, begins: int) -> tuple[str, str] | None:
+def _order(heard: PromptText, begins: int) -> tuple[str, str] | None:
     for verbs, bare in ((cues.CHANGES, True), (cues.MAKES, False)):
         verb = _begins_with(heard.words, begins, verbs)
         if not verb:
@@ -71,7 +71,7 @@ def _order(heard: Heard, begins: int) -> tuple[str, str] | None:
     return None
 
 
-def _report(heard: Heard, begins: int) -> tuple[str, str] | None:
+def _report(heard: PromptText, begins: int) -> tuple[str, str] | None:
     if not heard.words or heard.words[min(begins, len(heard.words) - 1)] in listed(cues.ASKS_FOR_WORDS):
         return None
     if heard.first(listed(cues.ASKS_FOR_WORDS_ANYWHERE)):
@@ -86,7 +86,7 @@ def _report(heard: Heard, begins: int) -> tuple[str, str] | None:
     return None
 
 
-def _early(heard: Heard, phrases: str, within: int) -> tuple[str, int]:
+def _early(heard: PromptText, phrases: str, within: int) -> tuple[str, int]:
     """The first of ``phrases`` that begins in so many words, and the number of the word after it."""
     for phrase in listed(phrases):
         at = heard.find(phrase)

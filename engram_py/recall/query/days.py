@@ -11,7 +11,7 @@ from functools import cache
 from engram_py.recall.query.dates import ARTICLES, BEFORE, EARLIEST, months
 from engram_py.recall.query.month_days import Said, day_of_month, week_of_month, weekday_of_month, year_at
 from engram_py.text import cues
-from engram_py.text.prompt_text import Heard, listed, plain
+from engram_py.text.prompt_text import PromptText, listed, plain
 
 _DATE = re.compile(r"(?<![0-9])([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])", re.ASCII)
 
@@ -55,7 +55,7 @@ def is_deed(word: str) -> bool:
     return plain(word) in listed(cues.DEEDS)
 
 
-def days_in(heard: Heard, today: date) -> Days | None:
+def days_in(heard: PromptText, today: date) -> Days | None:
     """The first days that the prompt names, cut out of what is left of it. Days are the reader's own."""
     for found in (_dated, _day_of_month, _week_of_month, _weekday_of_month, _named, _weekday, _month, _lately, _ago):
         try:
@@ -67,7 +67,7 @@ def days_in(heard: Heard, today: date) -> Days | None:
     return None
 
 
-def _dated(heard: Heard, today: date) -> Days | None:
+def _dated(heard: PromptText, today: date) -> Days | None:
     for match in _DATE.finditer(heard.text):
         try:
             day = date(*map(int, match.groups()))
@@ -80,7 +80,7 @@ def _dated(heard: Heard, today: date) -> Days | None:
     return None
 
 
-def _day_of_month(heard: Heard, today: date) -> Days | None:
+def _day_of_month(heard: PromptText, today: date) -> Days | None:
     said = day_of_month(heard.words, today)
     if said is None:
         return None
@@ -90,22 +90,22 @@ def _day_of_month(heard: Heard, today: date) -> Days | None:
     return _cut(heard, said._replace(start=EARLIEST, end=said.start, first=at))
 
 
-def _week_of_month(heard: Heard, today: date) -> Days | None:
+def _week_of_month(heard: PromptText, today: date) -> Days | None:
     return _cut(heard, week_of_month(heard.words, today))
 
 
-def _weekday_of_month(heard: Heard, today: date) -> Days | None:
+def _weekday_of_month(heard: PromptText, today: date) -> Days | None:
     return _cut(heard, weekday_of_month(heard.words, today))
 
 
-def _cut(heard: Heard, said: Said | None, *, dated: bool = False) -> Days | None:
+def _cut(heard: PromptText, said: Said | None, *, dated: bool = False) -> Days | None:
     if said is None:
         return None
     heard.cut_words(said.first, said.stop)
     return Days(said.start, said.end, " ".join(heard.words[said.first : said.stop]), said.past, dated)
 
 
-def _named(heard: Heard, today: date) -> Days | None:
+def _named(heard: PromptText, today: date) -> Days | None:
     for name, phrases in cues.SPANS.items():
         phrase = heard.first(listed(phrases))
         if phrase is not None:
@@ -115,7 +115,7 @@ def _named(heard: Heard, today: date) -> Days | None:
     return None
 
 
-def _weekday(heard: Heard, today: date) -> Days | None:
+def _weekday(heard: PromptText, today: date) -> Days | None:
     for _, number, said in _calendar(heard, cues.WEEKDAYS, cues.BEFORE_WEEKDAY):
         day = today - timedelta(days=(today.weekday() - number) % 7 or 7)
         opener = said.partition(" ")[0]
@@ -124,7 +124,7 @@ def _weekday(heard: Heard, today: date) -> Days | None:
     return None
 
 
-def _month(heard: Heard, today: date) -> Days | None:
+def _month(heard: PromptText, today: date) -> Days | None:
     for at, number, said in _calendar(heard, cues.MONTHS, cues.BEFORE_MONTH):
         year, stop = year_at(heard.words, at + 1)
         if year is not None:
@@ -135,7 +135,7 @@ def _month(heard: Heard, today: date) -> Days | None:
     return None
 
 
-def _calendar(heard: Heard, lists: tuple[str, ...], before: str) -> Iterator[tuple[int, int, str]]:
+def _calendar(heard: PromptText, lists: tuple[str, ...], before: str) -> Iterator[tuple[int, int, str]]:
     """(its place, 0 for Monday or January, how it was said), for each that follows one of the words that may stand
     before it."""
     numbers, openers = _numbered(lists), listed(before)
@@ -146,7 +146,7 @@ def _calendar(heard: Heard, lists: tuple[str, ...], before: str) -> Iterator[tup
             yield at, number, f"{heard.words[at - 1]} {word}"
 
 
-def _lately(heard: Heard, today: date) -> Days | None:
+def _lately(heard: PromptText, today: date) -> Days | None:
     """ "The last 3 days", "the past week": up to now."""
     units, openers = _units(), listed(cues.LATELY)
     for at, word in enumerate(heard.words):
@@ -163,7 +163,7 @@ def _lately(heard: Heard, today: date) -> Days | None:
     return None
 
 
-def _ago(heard: Heard, today: date) -> Days | None:
+def _ago(heard: PromptText, today: date) -> Days | None:
     """A number and a unit beside "ago"; the day itself, else the week or the month around it."""
     units, words = _units(), heard.words
     for at, word in enumerate(words):

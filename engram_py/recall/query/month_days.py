@@ -40,7 +40,7 @@ class _Named(NamedTuple):
 
 
 def day_of_month(words: Sequence[str], today: date) -> Said | None:
-    """The words are those of a ``Heard``."""
+    """The words are those of a ``PromptText``."""
     for named in _days_named(words):
         day = _latest(named.month, named.day, today) if named.year is None else _there(*_parts(named))
         if day is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from engram_py.database.store import Store
 from engram_py.sync.mutation import Mutation
-from engram_py.sync.replica.project_access import Walls, normal
+from engram_py.sync.replica.project_access import ProjectAccess, normal
 
 # Other names first: they say what is whose. Older texts last: they go with their observation.
 _ORDER = {"alias": 0, "version": 2}
@@ -21,7 +21,7 @@ def within(
 
     A row that says it was given another project than the one it came under is taken for one of the latter.
     """
-    guard = _Guard(Walls(store, mutations), frozenset(map(normal, names)))
+    guard = _Guard(ProjectAccess(store, mutations), frozenset(map(normal, names)))
     kept: list[Mutation] = []
     left: list[tuple[Mutation, str]] = []
     for mutation in sorted(mutations, key=lambda one: _ORDER.get(one.entity, 1)):
@@ -35,7 +35,7 @@ def within(
 
 @dataclass(frozen=True, slots=True)
 class _Guard:
-    walls: Walls
+    walls: ProjectAccess
     enrolled: frozenset[str]
 
     def refusal(self, mutation: Mutation) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from engram_py.database.store import Store
 from engram_py.sync.git import table
 from engram_py.sync.mutation import Mutation
-from engram_py.sync.replica.project_access import Walls, normal
+from engram_py.sync.replica.project_access import ProjectAccess, normal
 
 
 @dataclass(slots=True)
@@ -28,13 +28,13 @@ def choose(store: Store, mutations: Sequence[Mutation], names: frozenset[str] | 
     if names is None:
         choice.taken = list(mutations)
         return choice
-    walls = Walls(store, mutations)
+    walls = ProjectAccess(store, mutations)
     for mutation in mutations:
         _choose(walls, mutation, choice)
     return choice
 
 
-def _choose(walls: Walls, mutation: Mutation, choice: Choice) -> None:
+def _choose(walls: ProjectAccess, mutation: Mutation, choice: Choice) -> None:
     assert choice.names is not None
     alias = mutation.entity == "alias" and mutation.op == "upsert"
     if alias and _renames(walls, mutation, choice.names):
@@ -70,7 +70,7 @@ def _projects(mutation: Mutation) -> Iterable[str]:
         yield mutation.entity_key
 
 
-def _renames(walls: Walls, alias: Mutation, names: frozenset[str]) -> bool:
+def _renames(walls: ProjectAccess, alias: Mutation, names: frozenset[str]) -> bool:
     """Whether this project got a new name elsewhere: one that nothing has here."""
     new = normal(alias.project)
     return normal(alias.entity_key) in names and new not in names and not walls.is_known(new)

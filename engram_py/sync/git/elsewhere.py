@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engram_py.git.program import Patience, ask_git
+from engram_py.git.program import Deadline, ask_git
 from engram_py.sync.git.folder import NAME, PLAIN, SEALED, SIGNATURE
 from engram_py.sync.git.values import Uncommitted
 
@@ -17,7 +17,7 @@ def on_other_branches(root: Path) -> set[str]:
 
     A chunk that this branch has, and its folder has not, was removed here. Empty when git does not answer.
     """
-    patience = Patience(_SECONDS)
+    patience = Deadline(_SECONDS)
     own = _chunks(root, "HEAD", patience)
     newest = ("--sort=-committerdate", f"--count={_MOST_BRANCHES}", "--format=%(objectname)")
     asked = ask_git(root, "for-each-ref", *newest, "refs/heads", "refs/remotes", patience=patience)
@@ -34,7 +34,7 @@ def uncommitted(root: Path) -> Uncommitted:
     Those that git ignores are asked for by name: ``git add`` passes over them in silence.
     """
     wanted = ("--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=traditional")
-    asked = ask_git(root, "status", *wanted, "--", f"{NAME}/chunks", patience=Patience(_SECONDS))
+    asked = ask_git(root, "status", *wanted, "--", f"{NAME}/chunks", patience=Deadline(_SECONDS))
     found: dict[str, bool] = {}
     for line in asked[0].decode("utf-8", "replace").split("\0") if asked else ():
         state, file = line[:2], line[3:].rpartition("/")[2]
@@ -45,7 +45,7 @@ def uncommitted(root: Path) -> Uncommitted:
     return Uncommitted(len(found), sum(found.values()))
 
 
-def _chunks(root: Path, commit: str, patience: Patience) -> set[str]:
+def _chunks(root: Path, commit: str, patience: Deadline) -> set[str]:
     asked = ask_git(root, "ls-tree", "-z", "--name-only", commit, f"{NAME}/chunks/", patience=patience)
     names = asked[0].decode("utf-8", "replace").split("\0") if asked else []
     files = (name.rpartition("/")[2] for name in names)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from engram_py.database.store import Row, Store
-from engram_py.git.program import Patience, ask_git
+from engram_py.git.program import Deadline, ask_git
 from engram_py.sync import packing
 from engram_py.sync.chunk import About, compose
 from engram_py.sync.git import table
@@ -202,7 +202,7 @@ def _end(stretches: list[Stretch]) -> int:
 
 def _creator(root: Path) -> str:
     """Who exports, as a manifest may show it: git's name of the user, else the system's."""
-    asked = ask_git(root, "config", "user.name", patience=Patience())
+    asked = ask_git(root, "config", "user.name", patience=Deadline())
     name = plain_name(asked[0].decode("utf-8", "replace").strip()) if asked else ""
     if name:
         return name

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engram_py.errors import HookRefusedError
 from engram_py.files import read_bounded, real_path, reason
-from engram_py.git.program import Patience, ask_git
+from engram_py.git.program import Deadline, ask_git
 from engram_py.git.repository import Repository
 
 HOOKS = ("post-merge", "post-rewrite", "pre-push")
@@ -94,7 +94,7 @@ def _folder(repository: Repository, command: Sequence[str]) -> Path:
 
 
 def _hooks_path(repository: Repository) -> Path:
-    asked = ask_git(repository.root, "rev-parse", "--git-path", "hooks", patience=Patience())
+    asked = ask_git(repository.root, "rev-parse", "--git-path", "hooks", patience=Deadline())
     if asked is None:
         return real_path(repository.common_dir / "hooks")
     return real_path(repository.root / os.fsdecode(asked[0].rstrip(b"\r\n")))
@@ -128,7 +128,7 @@ def _check_tracked(repository: Repository, path: Path, command: Sequence[str]) -
     if not path.is_relative_to(root) or path.is_relative_to(real_path(repository.common_dir)):
         return
     relative = path.relative_to(root).as_posix()
-    if ask_git(repository.root, "ls-files", "--error-unmatch", relative, patience=Patience()) is not None:
+    if ask_git(repository.root, "ls-files", "--error-unmatch", relative, patience=Deadline()) is not None:
         lines = _block(path.name, command)
         raise HookRefusedError(str(path), "git tracks it, so everyone would get this machine's paths", lines=lines)
 

@@ -17,7 +17,7 @@ from engram_py.sync.mutation import Mutation
 from engram_py.sync.replica import project_access_table as table
 
 
-class Walls:
+class ProjectAccess:
     """What is here as a batch arrives; what is taken of the batch is told to it (``took``)."""
 
     def __init__(self, store: Store, mutations: Sequence[Mutation]) -> None:
