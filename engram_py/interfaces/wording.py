@@ -85,6 +85,21 @@ def _updated(value: Updated, now: datetime) -> str:
     return "\n".join([what, *notes(value.warnings)])
 
 
+def _history(value: Detail, now: datetime) -> list[str]:
+    """Earlier texts and supersessions as one line of events, newest first."""
+    events = [
+        (one.created_at, f"--- version {one.version}, of {clock(one.created_at, now)}: {one.title}", one.content)
+        for one in value.versions
+    ]
+    for step in value.line:
+        why = f": {step.reason}" if step.reason else ""
+        replaced = f"[#{step.newer}] {step.newer_title} replaced [#{step.older}] {step.older_title}"
+        older = step.older_content if step.older != value.observation.id else ""
+        events.append((step.at, f"--- {clock(step.at, now)}: {replaced}{why}", older))
+    events.sort(key=lambda event: event[0], reverse=True)
+    return [line for _, head, body in events for line in ("", head, *([body] if body else []))]
+
+
 @text.register
 def _detail(value: Detail, now: datetime) -> str:
     row = value.observation
@@ -104,17 +119,7 @@ def _detail(value: Detail, now: datetime) -> str:
     lines += ["", row.content]
     if value.version_total and not value.versions:
         lines += ["", f"{amount(value.version_total, 'earlier version')}; {call('history', id=row.id)} shows all."]
-    for version in value.versions:
-        lines += [
-            "",
-            f"--- version {version.version}, of {clock(version.created_at, now)}: {version.title}",
-            version.content,
-        ]
-    for step in value.line:
-        why = f": {step.reason}" if step.reason else ""
-        older = [step.older_content] if step.older != row.id else []
-        replaced = f"[#{step.newer}] {step.newer_title} replaced [#{step.older}] {step.older_title}"
-        lines += ["", f"--- {clock(step.at, now)}: {replaced}{why}", *older]
+    lines += _history(value, now)
     if value.next_cursor is not None:
         lines += ["", f"older versions: {call('older', id=row.id, cursor=value.next_cursor)}"]
     return "\n".join([*lines, *notes(value.warnings)])

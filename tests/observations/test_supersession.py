@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.interfaces import render
 from engram_py.observations.values import Change, RelationNote
 from tests.memory import FakeClock, draft
 from tests.recall.searching import fill, ids, kept
@@ -209,3 +210,18 @@ def test_the_history_of_either_tells_who_replaced_whom_when_and_why(app: Engram,
         assert step.reason == "one binary, a tenth of the memory"
         assert step.older_content == "Full-text queries go to an Elasticsearch cluster."
     assert app.get(old).line == ()
+
+
+def test_the_history_tells_texts_and_supersessions_in_the_order_they_happened(app: Engram, clock: FakeClock) -> None:
+    old = app.save(draft("Elasticsearch.", "Search engine then"))
+    new = app.save(draft("Meilisearch.", "Search engine now", topic_key="decision/search"))
+    clock.advance(days=1)
+    app.relations.compare(new.id, old.id, "supersedes", confidence=1.0, reasoning="it needed 4 GB")
+    for text in ("Meilisearch 1.9.", "Meilisearch 2."):
+        clock.advance(days=1)
+        app.save(draft(text, "Search engine now", topic_key="decision/search"))
+
+    told = render.text(app.get(new.id, history=True), now=clock.now)
+
+    places = [told.index(part) for part in ("version 2", "it needed 4 GB", "Elasticsearch.", "version 1")]
+    assert places == sorted(places)
