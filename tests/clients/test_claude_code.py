@@ -36,10 +36,10 @@ def claude(install: Install) -> Client:
     return client
 
 
-def ask(client: Client, prompt: str) -> Json:
-    """One session: a process of its own that gets one prompt."""
+def ask(client: Client, prompt: str, *options: str) -> Json:
+    """A process of its own that gets one prompt: one session, unless the options resume another."""
     allowed = "mcp__plugin_engram_engram"
-    done = client.run("-p", prompt, "--output-format", "json", "--allowedTools", allowed)
+    done = client.run("-p", prompt, *options, "--output-format", "json", "--allowedTools", allowed)
     answer: Json = json.loads(done.out)
     assert not answer["is_error"], answer
     return answer
@@ -126,3 +126,20 @@ def test_the_prompts_of_a_session_are_kept_and_the_session_ends(claude: Client, 
     assert "Which database should the shop use" in json.dumps(prompts)
     assert session["agent"] == "claude-code"
     assert session["ended_at"] is not None
+
+
+def test_a_run_that_is_resumed_twice_is_one_session_that_was_given_its_start_once(claude: Client, model: Model) -> None:
+    claude.engram("setup", "claude-code")
+    claude.engram("save", "Orders live in SQLite", "One file, no server.", "--type", "decision")
+    model.play(Call("mem_save", DECISION), "Fifteen minutes it is.")
+    session_id = ask(claude, "Decide how long access tokens live, and remember it.")["session_id"]
+    for number in range(2):
+        saved = {"title": f"Step {number} of the parser", "content": "It is done.", "type": "decision"}
+        model.play(Call("mem_save", saved), Call("mem_session_summary", {"content": f"Goal: step {number}."}), "Done.")
+        ask(claude, f"Please go on with step {number} of the refactoring.", "--resume", session_id)
+
+    assert given(model.requests[0]).count("<engram-memory") == 1
+    listed = json.loads(claude.engram("sessions", "--json"))["sessions"]
+    [session] = [one for one in listed if one["agent"] != "cli"]
+    assert (session["id"], session["agent"], session["observations"]) == (session_id, "claude-code", 4)
+    assert session["summary"] == "Goal: step 1."
