@@ -28,7 +28,7 @@ from engram_py.context.session import table_rows
 from engram_py.context.title_matches import titled
 from engram_py.context.values import Section
 from engram_py.database.store import Store
-from engram_py.observations.topic_suggestions import FAMILY_OF_TYPE
+from engram_py.observations.topic_keys import FAMILY_OF_TYPE
 from engram_py.observations.values import TYPES, Observation
 from engram_py.recall.query.days import is_deed
 from engram_py.recall.query.parse import parse_query, quote

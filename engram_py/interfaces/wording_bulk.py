@@ -9,7 +9,7 @@ from typing import Any
 from engram_py.doors import call
 from engram_py.interfaces.amounts import amount
 from engram_py.interfaces.wording import age, notes
-from engram_py.observations.bulk_values import BulkDone, ObservationLine, Selection
+from engram_py.observations.listing import BulkDone, ObservationLine, Selection
 
 
 def reached(value: Selection) -> str:

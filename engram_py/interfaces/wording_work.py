@@ -11,8 +11,15 @@ from engram_py.context.values import Context
 from engram_py.interfaces.amounts import amount
 from engram_py.interfaces.context_text import context_text, last_active
 from engram_py.interfaces.wording import age, clock, notes, text
-from engram_py.observations.browse_values import RelationLine, RelationPage, RelationStats, Scanned, Stats, Suggestion
-from engram_py.observations.listing import Listing
+from engram_py.observations.listing import (
+    Listing,
+    RelationLine,
+    RelationPage,
+    RelationStats,
+    Scanned,
+    Stats,
+    Suggestion,
+)
 from engram_py.observations.relation_values import Judged
 from engram_py.observations.values import ReviewLine
 from engram_py.projects.values import Alike, CurrentProject, Merged, ProjectLine, Pruned, Renamed

@@ -11,7 +11,7 @@ from engram_py.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.observations import browse_table as table
 from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import clamp, clean_scope
-from engram_py.observations.browse_values import Blocked
+from engram_py.observations.listing import Blocked
 from engram_py.observations.lookup import MAX_ID, relation_notes, replacement
 from engram_py.observations.values import Observation
 from engram_py.projects.names import normalize_project

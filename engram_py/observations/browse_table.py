@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.bulk_values import ObservationLine
+from engram_py.observations.listing import ObservationLine
 from engram_py.observations.table import COLUMNS
 
 # Which project a selected row belongs to; of each kind by the key it is named by.

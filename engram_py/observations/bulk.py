@@ -10,9 +10,8 @@ from engram_py.database.erasing import erase
 from engram_py.errors import AmbiguousProjectError, BulkFilterError
 from engram_py.observations import browse_table as table
 from engram_py.observations.arguments import clamp, clean_scope
-from engram_py.observations.bulk_values import MOST_TITLES, BulkDone, ObservationLine, Selection
 from engram_py.observations.edit import Editing
-from engram_py.observations.listing import Listing
+from engram_py.observations.listing import MOST_TITLES, BulkDone, Listing, ObservationLine, Selection
 from engram_py.observations.values import Change
 from engram_py.projects.projects import Projects
 from engram_py.projects.values import Place

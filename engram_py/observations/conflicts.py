@@ -7,7 +7,7 @@ from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError, RelationNotFoundError
 from engram_py.observations import browse_table as table
 from engram_py.observations.arguments import clamp
-from engram_py.observations.browse_values import RelationLine, RelationPage, RelationStats, Scanned
+from engram_py.observations.listing import RelationLine, RelationPage, RelationStats, Scanned
 from engram_py.observations.lookup import MAX_ID
 from engram_py.observations.table import projects_json
 from engram_py.observations.values import Observation

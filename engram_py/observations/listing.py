@@ -1,9 +1,99 @@
-"""A list as an answer: what it is a list of, its items, and what else should be said."""
+"""Lists as answers: rows and relations to look through, counts, and what a bulk change is about."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class RelationLine:
+    """A relation in a list; an end that was destroyed has no title and no id."""
+
+    id: int
+    sync_id: str
+    relation: str
+    judgment_status: str
+    source_id: str
+    source_title: str | None
+    target_id: str
+    target_title: str | None
+    created_at: str
+    updated_at: str
+    source_observation: int | None
+    target_observation: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationPage:
+    """One page of the relations that pass the filters, ``total`` of them."""
+
+    total: int
+    limit: int
+    offset: int
+    relations: tuple[RelationLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationStats:
+    """How many relations there are of each verb, and of each state."""
+
+    by_relation: dict[str, int]
+    by_judgment_status: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """A page of observations whose titles were compared with older ones.
+
+    ``candidates_found`` counts the pairs that look alike, ``already_related`` those that were asked about before.
+    ``next_cursor`` goes on after this page, None at the end and when the cap stopped it.
+    """
+
+    inspected: int
+    candidates_found: int
+    already_related: int
+    inserted: int
+    capped: bool
+    dry_run: bool
+    next_cursor: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A selected row that could not be given to a project, and why."""
+
+    kind: str
+    id: str
+    reason: str
+    owned_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts of live rows; ``projects`` the most recently active first; ``syncs``: whether anything syncs with it."""
+
+    total_sessions: int
+    total_observations: int
+    total_prompts: int
+    total_relations: int
+    deleted_observations: int
+    versions: int
+    queued_mutations: int
+    database_bytes: int
+    database_path: str
+    types: dict[str, int]
+    projects: tuple[str, ...]
+    syncs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A topic key for a text, and the observation that holds it already, if one does."""
+
+    topic_key: str
+    existing_id: int | None
+    existing_title: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,4 +102,49 @@ class Listing:
 
     name: str
     items: tuple[Any, ...]
+    warnings: tuple[str, ...] = ()
+
+
+MOST_TITLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationLine:
+    """An observation in a list; ``deleted_at`` of one that is hidden and can be brought back."""
+
+    id: int
+    title: str
+    type: str
+    project: str
+    scope: str
+    topic_key: str | None
+    pinned: bool
+    updated_at: str
+    deleted_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rows that a change of many would reach. ``what`` names them; ``titles`` are the first few."""
+
+    what: str
+    ids: tuple[int, ...]
+    types: dict[str, int]
+    titles: tuple[tuple[int, str], ...]
+    pinned: int = 0
+    prompts: tuple[int, ...] = ()
+    sessions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BulkDone:
+    """What a change of many did. ``unchanged`` were so already, or somebody deleted them meanwhile."""
+
+    action: Literal["deleted", "updated"]
+    what: str
+    ids: tuple[int, ...]
+    unchanged: int
+    prompts: int = 0
+    sessions: int = 0
     warnings: tuple[str, ...] = ()

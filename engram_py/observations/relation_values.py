@@ -1,4 +1,4 @@
-"""Relations between observations and the verdicts on them."""
+"""Relations between observations, the verdicts on them, earlier texts, and what replaced what."""
 
 from __future__ import annotations
 
@@ -44,3 +44,26 @@ def pair_id(one: str, other: str) -> str:
     """``rel-`` and 16 hex digits made of both ends: two machines that relate the same pair make the same row."""
     joined = "\n".join(sorted((one, other)))
     return "rel-" + hashlib.sha256(joined.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A text an observation had before."""
+
+    version: int
+    title: str
+    content: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A verdict on the line of an observation: which replaced which, when and why, and what the older one says."""
+
+    at: str
+    reason: str | None
+    newer: int
+    newer_title: str
+    older: int
+    older_title: str
+    older_content: str

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.relation_values import Relation
-from engram_py.observations.version_values import Replacement
+from engram_py.observations.relation_values import Relation, Replacement
 
 COLUMNS = tuple(field.name for field in fields(Relation))
 

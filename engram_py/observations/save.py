@@ -14,9 +14,8 @@ from engram_py.database.store import Store
 from engram_py.errors import OperationConflictError, TextTooLongError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
-from engram_py.observations.browse_values import Suggestion
-from engram_py.observations.topic_keys import near_topic
-from engram_py.observations.topic_suggestions import suggest_topic_key
+from engram_py.observations.listing import Suggestion
+from engram_py.observations.topic_keys import near_topic, suggest_topic_key
 from engram_py.observations.validation import NAME_LIMIT_CHARS, Prepared, prepare
 from engram_py.observations.values import (
     DEDUPE_WINDOW_MINUTES,

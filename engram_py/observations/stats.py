@@ -6,10 +6,9 @@ import json
 
 from engram_py.database import journal_table
 from engram_py.database.store import Store
-from engram_py.observations.browse_values import Stats, Suggestion
+from engram_py.observations.listing import Stats, Suggestion
 from engram_py.observations.lookup import same_title
-from engram_py.observations.topic_keys import near_topic
-from engram_py.observations.topic_suggestions import suggest_topic_key
+from engram_py.observations.topic_keys import near_topic, suggest_topic_key
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Projects
 from engram_py.sync.autosync import table as sync_state

@@ -1,14 +1,19 @@
-"""The topic of a project that a topic key is near, so that one answer does not get two topics."""
+"""Topic keys: suggest one for a text, and find the topic that a key is near, so that one answer does not get two."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
 from functools import cache
 
+from engram_py.capture.redact import without_private
 from engram_py.database.store import Store
+from engram_py.errors import EmptyFieldError
 from engram_py.observations import table
-from engram_py.observations.browse_values import Suggestion
-from engram_py.observations.near_topics import beginnings, nearest
-from engram_py.observations.topic_suggestions import FAMILY_OF_TYPE
+from engram_py.observations.listing import Suggestion
+from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS, folded
+from engram_py.text.stopwords import STOP_WORDS
 
 # The keys of a project that are read for one text: those that may be near stand first.
 _MOST_READ = 60
@@ -28,3 +33,212 @@ def near_topic(store: Store, key: str, *, project: str, scope: str) -> Suggestio
 def _families() -> dict[str, str]:
     """The names of each family; ``topic`` is what has none."""
     return {**{family: family for family in FAMILY_OF_TYPE.values()}, **FAMILY_OF_TYPE, "topic": ""}
+
+
+# What a key belongs to that nobody chose: a session, an entity, the profile.
+RESERVED = frozenset({"session", "entity", "identity"})
+# Two keys of which one has a word more share at least so many: `auth/login` is not `auth`.
+_LEAST_SHARED = 2
+_WORD = re.compile(r"[^\W_]+")
+_MOST_BEGINNINGS, _LEAST_LETTERS = 6, 3
+
+
+def nearest(key: str, others: Iterable[str], *, families: Mapping[str, str]) -> str | None:
+    """Which of the others names the same as ``key``: itself, else one with its words, else with one more or less.
+
+    Keys of two families, a bug and a decision, are about two things whatever their words. ``families`` are their names,
+    each with what it is a name of, "" for one that says nothing.
+    """
+    own = _read(key, families)
+    letters = [_first_letters(word) for word in own[1]]
+    near: list[tuple[int, bool, str]] = []
+    for other in others:
+        # To read a key takes longer than to see that it cannot be near.
+        if sum(one not in other for one in letters) <= 1:
+            beyond = _difference(own, _read(other, families))
+            near += [] if beyond is None else [(beyond, other != key, other)]
+    return min(near)[2] if near else None
+
+
+def beginnings(key: str, *, families: Mapping[str, str]) -> tuple[str, ...]:
+    """How keys that are near this one may begin: with its family, without one or with one that says nothing, and then
+    one of its words; last whatever has its family."""
+    family, slash, _ = key.partition("/")
+    letters = [_first_letters(word) for word in _read(key, families)[1][:_MOST_BEGINNINGS]]
+    own = [f"{family}/"] if slash and family in families else []
+    heads = [*own, "", *(f"{name}/" for name, meant in families.items() if not meant)]
+    return tuple(dict.fromkeys([*(head + one for head in heads for one in letters), *own]))
+
+
+def _read(key: str, families: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The family, "" where the first part is a word like the others, and the telling words."""
+    first, slash, subject = key.partition("/")
+    known = bool(slash) and (first in families or first in RESERVED)
+    words = list(dict.fromkeys(_WORD.findall(folded(subject if known else key))))
+    return families.get(first, first) if known else "", [word for word in words if word not in STOP_WORDS] or words
+
+
+def _difference(one: tuple[str, list[str]], other: tuple[str, list[str]]) -> int | None:
+    """How many words one of two keys has that the other has not, 0 or 1; None where they are not near."""
+    (family, words), (other_family, others) = one, other
+    if other_family in RESERVED or (family and other_family and family != other_family):
+        return None
+    fewer, more = sorted((words, others), key=len)
+    beyond = len(more) - len(fewer)
+    if not fewer or beyond > 1 or (beyond and len(fewer) < _LEAST_SHARED):
+        return None
+    return beyond if all(any(_same(word, one) for one in more) for word in fewer) else None
+
+
+def _first_letters(word: str) -> str:
+    """As many as its plural has as well."""
+    return word[: max(_LEAST_LETTERS, len(word) - 3)]
+
+
+def _same(one: str, other: str) -> bool:
+    """The same word, or its plural."""
+    short, long = sorted((one, other), key=len)
+    return short == long or long in (f"{short}s", f"{short}es") or (short[-1] == "y" and long == f"{short[:-1]}ies")
+
+
+FAMILY_OF_TYPE = {
+    name: family
+    for family, names in {
+        "architecture": ("architecture", "design", "adr", "refactor"),
+        "bug": ("bug", "bugfix", "fix", "incident", "hotfix"),
+        "decision": ("decision",),
+        "pattern": ("pattern", "convention", "guideline"),
+        "config": ("config", "setup", "infra", "infrastructure", "ci"),
+        "discovery": ("discovery", "investigation", "root_cause", "root-cause"),
+        "learning": ("learning", "learn"),
+        "session": ("session_summary",),
+    }.items()
+    for name in names
+}
+
+# In order of precedence; a stem and the endings with which it is still the same word.
+_KEYWORDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "bug",
+        (
+            ("bug", "s|gy|fix|fixes|fixed"),
+            ("fix", "es|ed|ing"),
+            ("panic", "s|ked|king"),
+            ("error", "s|ed"),
+            ("crash", "es|ed|ing"),
+            ("regress", "ion|ions|ed|es"),
+            ("incident", "s"),
+            ("hotfix", "es|ed"),
+        ),
+    ),
+    (
+        "architecture",
+        (
+            ("architectur", "e|es|al"),
+            ("design", "s|ed|ing"),
+            ("adr", "s"),
+            ("boundar", "y|ies"),
+            ("hexagonal", ""),
+            ("refactor", "s|ed|ing|ings"),
+        ),
+    ),
+    (
+        "decision",
+        (
+            ("decision", "s"),
+            ("tradeoff", "s"),
+            ("trade-off", "s"),
+            ("chose", "n"),
+            ("choos", "e|es|ing"),
+            ("decid", "e|es|ed|ing"),
+        ),
+    ),
+    ("pattern", (("pattern", "s"), ("convention", "s"), ("naming", ""), ("guideline", "s"))),
+    (
+        "config",
+        (
+            ("config", "s|ure|ures|ured|uring|uration|urations|urable"),
+            ("setup", "s"),
+            ("environment", "s"),
+            ("env", "s"),
+            ("docker", "file|files|ized|ised"),
+            ("pipeline", "s"),
+        ),
+    ),
+    (
+        "discovery",
+        (
+            ("discover", "y|ies|s|ed|ing"),
+            ("investigat", "e|es|ed|ing|ion|ions"),
+            ("found", ""),
+            ("root cause", "s"),
+            ("root-cause", "s"),
+        ),
+    ),
+    ("learning", (("learn", "ed|t|ing|ings"),)),
+)
+_NEED_ENDING = frozenset({"architectur", "boundar", "choos", "decid", "discover", "investigat", "learn", "regress"})
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# Marks that the search index takes off Latin letters; in other scripts a mark is a vowel, or makes another letter.
+_MARKED = re.compile("(?<=[a-z])[\u0300-\u036f]+")
+_REDACTED = re.compile(r"\[REDACTED(?::\w+)?\]")
+
+
+def suggest_topic_key(*, type: str, title: str, content: str) -> str:
+    """``family/subject``: the family from the type or else from the words, the subject from the title.
+
+    Raises:
+        EmptyFieldError: title and content are both blank.
+    """
+    if not title.strip() and not content.strip():
+        raise EmptyFieldError("title or content")
+    family = FAMILY_OF_TYPE.get(type.strip().lower()) or _family_of_words(f"{title} {content}") or _own_family(type)
+    room = TOPIC_KEY_LIMIT_CHARS - len(family) - 1
+    return f"{family}/{_subject(family, title, content)[:room].strip('-')}"
+
+
+def _family_of_words(text: str) -> str | None:
+    words = _HUMP.sub(" ", text).lower()
+    for family, keywords in _KEYWORDS:
+        for stem, endings in keywords:
+            if stem in words and _keyword(stem, endings).search(words):
+                return family
+    return None
+
+
+@cache
+def _keyword(stem: str, endings: str) -> re.Pattern[str]:
+    """The stem as a whole word; ``_`` and ``-`` end a word as a blank does."""
+    optional = "" if stem in _NEED_ENDING else "?"
+    return re.compile(rf"{stem}(?<![^\W_]{stem})(?:{endings}){optional}(?![^\W_])")
+
+
+def _own_family(type: str) -> str:
+    slug = _slug(type)[:40].strip("-")
+    return slug if slug and slug != "manual" else "topic"
+
+
+def _subject(family: str, title: str, content: str) -> str:
+    source = _plain(title)
+    if not any(map(str.isalnum, source)):
+        source = " ".join(_plain(content).split()[:8])
+    return _slug(source)[:100].strip("-").removeprefix(f"{family}-") or "general"
+
+
+def _plain(text: str) -> str:
+    text = _REDACTED.sub(" ", without_private(text))
+    return " ".join(unicodedata.normalize("NFC", text).lower().split())
+
+
+def _slug(text: str) -> str:
+    """Letters and digits of any script, joined by dashes; Latin letters as the search index has them, so that a word of
+    the key is found however it is accented (``Prüfläufe`` is ``pruflaufe``)."""
+    kept: list[str] = []
+    for char in _MARKED.sub("", unicodedata.normalize("NFD", text.lower())):
+        is_mark = unicodedata.category(char).startswith("M")
+        if char.isalnum() or (is_mark and kept and kept[-1] != "-"):
+            kept.append(char)
+        elif kept and kept[-1] != "-":
+            kept.append("-")
+    return unicodedata.normalize("NFC", "".join(kept)).strip("-")

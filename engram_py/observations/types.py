@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engram_py.observations.topic_suggestions import FAMILY_OF_TYPE
+from engram_py.observations.topic_keys import FAMILY_OF_TYPE
 from engram_py.observations.values import TYPES
 from engram_py.text.spelling import distance
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.version_values import Version
+from engram_py.observations.relation_values import Version
 from engram_py.times import parse_time
 
 VERSIONS = """

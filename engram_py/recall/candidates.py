@@ -9,7 +9,6 @@ from datetime import date
 from engram_py.database.store import Store
 from engram_py.observations import table
 from engram_py.observations.values import Observation
-from engram_py.recall.compounds import in_one, in_two
 from engram_py.recall.file_names import apart, weigh_files
 from engram_py.recall.index import mentions
 from engram_py.recall.plan import hold_to, weigh, weigh_dates
@@ -19,7 +18,7 @@ from engram_py.recall.score.passages import as_a_row
 from engram_py.recall.score.proximity import Label, label, length, lens, read, shortness
 from engram_py.recall.score.relevance import WHOLE, Neighbours, Scored, Term, lend, settle
 from engram_py.recall.score.threshold import FLOOR, MOST_ELSEWHERE, Verdict, judge
-from engram_py.recall.substitutes import called_otherwise, misspelt
+from engram_py.recall.substitutes import called_otherwise, in_one, in_two, misspelt
 from engram_py.recall.values import LadderStep, WordNote
 from engram_py.recall.visible_rows import VisibleRows
 from engram_py.recall.word_scores import MEASURED_ROWS, LookedUp, look_up

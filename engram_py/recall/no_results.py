@@ -10,7 +10,6 @@ from engram_py.doors import call
 from engram_py.observations import table
 from engram_py.observations.lookup import handles
 from engram_py.recall.candidates import Found, retrieve
-from engram_py.recall.earlier_texts import said_earlier
 from engram_py.recall.hits import goal_of
 from engram_py.recall.index import table as index
 from engram_py.recall.plan import MOST_WORDS_ASKED
@@ -30,6 +29,7 @@ from engram_py.recall.score.threshold import (
     weights,
 )
 from engram_py.recall.score.topics import shares_a_word
+from engram_py.recall.unknown_words import said_earlier
 from engram_py.recall.values import NO_WORD, NoResults
 from engram_py.text.prompt_text import plain
 from engram_py.text.segments import segments
@@ -192,7 +192,7 @@ def _is_foreign_here(store: Store, parsed: Query, sight: ScopeFilter) -> bool:
 @cache
 def _families() -> frozenset[str]:
     # With it comes what redacts, which a search that finds something has no use for.
-    from engram_py.observations.topic_suggestions import FAMILY_OF_TYPE
+    from engram_py.observations.topic_keys import FAMILY_OF_TYPE
 
     return frozenset({*FAMILY_OF_TYPE, *FAMILY_OF_TYPE.values(), "topic"})
 

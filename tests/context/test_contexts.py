@@ -8,7 +8,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.errors import InvalidArgumentError
-from engram_py.observations.browse_values import Suggestion
+from engram_py.observations.listing import Suggestion
 from engram_py.observations.values import Change
 from tests.memory import FakeClock, Opener, draft
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py.observations.near_topics import beginnings, nearest
+from engram_py.observations.topic_keys import beginnings, nearest
 
 FAMILIES = {"decision": "decision", "architecture": "architecture", "adr": "architecture", "topic": ""}
 

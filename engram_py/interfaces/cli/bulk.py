@@ -25,7 +25,7 @@ from engram_py.interfaces.cli.support import (
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.observations.bulk_values import Selection
+    from engram_py.observations.listing import Selection
 
 _KINDS = {"obs": "obs", "observation": "obs", "session": "session", "project": "project", "prompt": "prompt"}
 

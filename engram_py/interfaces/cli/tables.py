@@ -14,9 +14,7 @@ from rich.text import Text
 from engram_py.interfaces.cli.support import printable
 from engram_py.interfaces.wording import age, clock, relation
 from engram_py.interfaces.wording_search import counted_in_order, marks, named, places
-from engram_py.observations.browse_values import Stats
-from engram_py.observations.bulk_values import ObservationLine
-from engram_py.observations.listing import Listing
+from engram_py.observations.listing import Listing, ObservationLine, Stats
 from engram_py.observations.relation_values import Judged
 from engram_py.observations.values import ReviewLine
 from engram_py.projects.values import ProjectLine

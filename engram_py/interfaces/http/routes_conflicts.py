@@ -14,8 +14,8 @@ from engram_py.interfaces.http.operations import Answer, Body, Id, Most, Path, Q
 from engram_py.interfaces.http.routes_sessions import ListQuery, needed
 from engram_py.interfaces.http.shapes import spoken
 from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
-from engram_py.observations.browse_values import RelationLine
 from engram_py.observations.conflicts import DEFAULT, MOST, STATUSES
+from engram_py.observations.listing import RelationLine
 
 CAPPED = "cap reached: this page has no continuation; rerun from the same cursor with a higher applicable cap"
 

@@ -11,7 +11,7 @@ from engram_py.interfaces.mcp.tooling import DELETES, QUIET, READS, SETTLES, WRI
 if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.context.values import Context
-    from engram_py.observations.browse_values import Suggestion
+    from engram_py.observations.listing import Suggestion
     from engram_py.observations.values import Deleted, Detail, Pinned, Saved, Timeline, Updated
     from engram_py.recall.values import Results
 

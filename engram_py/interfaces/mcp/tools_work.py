@@ -14,7 +14,7 @@ from engram_py.observations.relation_values import VERBS
 # As in tools_memory: what only a call needs is imported by the call.
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.observations.browse_values import Stats
+    from engram_py.observations.listing import Stats
     from engram_py.observations.relation_values import Judged
     from engram_py.observations.values import Reviewed, Saved
     from engram_py.projects.values import CurrentProject, Merged
