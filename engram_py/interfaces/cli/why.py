@@ -51,11 +51,12 @@ def why_command(prompt: tuple[str, ...], session_id: str, as_json: bool) -> None
         from engram_py.interfaces.hooks.deserving import deserved
 
         with through("mcp"):  # the words that a model would read
-            given = None if is_trivial(text) else deserved(app, text, session_id)
+            off = not app.switches.allowed(app.projects.for_read(session_id=session_id).project, session_id).injects
+            given = None if off or is_trivial(text) else deserved(app, text, session_id)
             shown = given.shown if given else None
             block = context_text(replace(shown, warnings=()), app.journal.moment()) if shown else ""
         found = app.searches.search(text, session_id=session_id or None, limit=_SEARCHED)
-        values = _values(app, text, given, found, block)
+        values = _values(app, text, given, found, block, off=off)
     if as_json:
         import json
 
@@ -64,12 +65,14 @@ def why_command(prompt: tuple[str, ...], session_id: str, as_json: bool) -> None
         click.echo(printable(_words(values, found, app)))
 
 
-def _values(app: Engram, prompt: str, given: Deserved | None, found: Results, block: str) -> dict[str, Any]:
+def _values(
+    app: Engram, prompt: str, given: Deserved | None, found: Results, block: str, *, off: bool
+) -> dict[str, Any]:
     from engram_py.interfaces import render
     from engram_py.interfaces.context_text import not_merged
 
     context = given.context if given else None
-    reason = given.reason if given else "trivial"
+    reason = given.reason if given else "off" if off else "trivial"
     unmerged = ""
     if given and reason == "nothing_fits":  # asked outright, the same look-up says which branches hold what it needs
         unmerged = not_merged(app.contexts.assemble(query=prompt, mode="query"))

@@ -11,7 +11,7 @@ from engram_py.observations.values import Observation
 if TYPE_CHECKING:
     from engram_py.context.values import Context
 
-Reason = Literal["", "off", "no_project", "no_cue", "nothing_fits", "shown_before"]
+Reason = Literal["", "no_project", "no_cue", "nothing_fits", "shown_before"]
 
 _QUERY_CHARS = 8_000
 
@@ -34,8 +34,6 @@ def deserved(app: Engram, prompt: str, session_id: str) -> Deserved:
     from engram_py.context.hook_gate import surely_nothing
 
     place = app.projects.for_read(session_id=session_id)
-    if not app.switches.allowed(place.project, session_id).injects:
-        return Deserved(None, "off")
     if not place.project:
         return Deserved(None, "no_project")  # several projects, or none: nobody asked to see all of them
     today = app.journal.moment().astimezone(None).date()
