@@ -50,12 +50,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Memories in the order they arrive. ``apart``: questions that are measured, but not with the others."""
+    """Memories in the order they arrive. ``apart``: questions that are measured, but not with the others; ``foreign``:
+    questions of the same field that no memory answers."""
 
     name: str
     memories: Sequence[Memory]
     questions: Sequence[Question]
     apart: Sequence[Question] = ()
+    foreign: Sequence[Question] = ()
 
     @property
     def projects(self) -> tuple[str, ...]:
@@ -187,6 +189,34 @@ def dpdk_small(folder: Path) -> Dataset:
     return Dataset(small, memories, [replace(question, project=small) for question in whole.questions])
 
 
+def marked(name: str) -> Callable[[Path], Dataset]:
+    """The loader of a set of memories that a coding agent keeps: ``mem``, ``qa`` and ``foreign`` lines, one project."""
+
+    def loaded(folder: Path) -> Dataset:
+        rows = _rows(folder, name)
+        memories = [
+            Memory(
+                row["id"],
+                name,
+                row.get("session") or name,
+                row.get("title") or "",
+                row["content"],
+                datetime.fromisoformat(row["date"]) if row.get("date") else None,
+            )
+            for row in rows
+            if row["t"] == "mem"
+        ]
+        questions = [
+            Question(f"{name}-{number}", name, row["question"], tuple(row.get("gold") or ()), row.get("category") or "")
+            for number, row in enumerate(rows)
+            if row["t"] in ("qa", "foreign")
+        ]
+        own = [one for one in questions if one.gold]
+        return Dataset(name, memories, own, foreign=[one for one in questions if not one.gold])
+
+    return loaded
+
+
 def _locomo(
     name: str, memories: Sequence[Memory], rows: Sequence[dict[str, Any]], key: Callable[[str, str], str]
 ) -> Dataset:
@@ -232,4 +262,5 @@ LOADERS: dict[str, Callable[[Path], Dataset]] = {
     "cosqa": cosqa,
     "dpdk": dpdk,
     "dpdk-small": dpdk_small,
+    **{name: marked(name) for name in ("adr", "faq", "nl2bash", "curl")},
 }

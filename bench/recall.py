@@ -96,6 +96,8 @@ def measure(run: Run) -> tuple[dict[str, Figures], dict[str, list[Answer]]]:
             apart = _asked(who, dataset.apart, run.limit)
             if name in run.sets:
                 measured[name] = _figures(answers[name], apart)
+                if dataset.foreign:
+                    measured[name]["foreign answered"] = answered(_asked(who, dataset.foreign, run.limit))
             if foreign:
                 strange = _asked_elsewhere(who, dataset, run.limit)
                 measured[f"{FOREIGN}-{name}"] = _foreign(strange, answers[name])

@@ -86,6 +86,8 @@ def lines_of(measured: Sets, committed: Sets) -> list[str]:
         if "adversarial recall@5" in values:
             count, share, empty = (values[f"adversarial {it}"] for it in ("questions", "recall@5", "empty"))
             lines.append(f"  apart: {count:.0f} adversarial questions, recall@5 {share:.3f}, empty {empty:.3f}")
+        if "foreign answered" in values:
+            lines.append(f"  {name}: questions that no memory answers were answered {values['foreign answered']:.3f}")
         if values["refused"]:
             lines.append(f"  {values['refused']:.0f} questions were refused with an error")
     return lines
