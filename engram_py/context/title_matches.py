@@ -10,7 +10,8 @@ from engram_py.context.gate.questions import match_question, question_in, tells,
 from engram_py.context.gate.titles import match_titles, shared, words_of
 from engram_py.database.store import Store
 from engram_py.recall.index import mentions
-from engram_py.recall.plan import ROW_BUDGET, weigh
+from engram_py.recall.plan import weigh
+from engram_py.recall.postings import ROW_BUDGET
 from engram_py.recall.query.parse import quote
 from engram_py.recall.score.proximity import READ_CHARS
 from engram_py.recall.score.topics import begins_topic, words_held

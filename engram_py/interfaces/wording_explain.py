@@ -10,7 +10,7 @@ from engram_py.interfaces.wording_search import counted_in_order, nothing, still
 from engram_py.recall.values import Explain, Numbers, Results
 
 _TITLE_CHARS, _WHY_CHARS, _WORD_CHARS = 60, 160, 40
-_FIGURES = ("score", "own words", "lent", "close", "beyond", "session", "covers", "found", "rows", "idf")
+_FIGURES = ("score", "own words", "lent", "close", "session", "covers", "found", "rows", "idf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,6 @@ def _hits(value: Results, numbers: Sequence[Numbers]) -> Section:
             f"{one.bm25:.2f}",
             f"{one.lent:.2f}",
             f"{one.closeness:.2f}",
-            str(one.unasked),
             f"{one.session:.2f}",
             f"{one.coverage:.0%}",
             _factors(one),
@@ -79,11 +78,8 @@ def _hits(value: Results, numbers: Sequence[Numbers]) -> Section:
         )
         for one in numbers
     )
-    legend = (
-        "score = ((own words + lent by neighbours, less where little is covered, + close together, less for the words "
-        "of its title that go beyond the question) + session) x factors."
-    )
-    columns = ("hit", "score", "own words", "lent", "close", "beyond", "session", "covers", "factors", "title")
+    legend = "score = (own words + neighbours' words + closeness of the words + share of the session's best) x factors."
+    columns = ("hit", "score", "own words", "lent", "close", "session", "covers", "factors", "title")
     return Section("Hits", legend, columns, rows)
 
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from engram_py.anchors import table as anchors
 from engram_py.database.store import Store
 from engram_py.recall.index import table as search
-from engram_py.recall.plan import NEWEST_ROWS
+from engram_py.recall.postings import NEWEST_ROWS
 from engram_py.recall.query.file_words import file_words, naming_words
-from engram_py.recall.query.parse import Query, phrase
+from engram_py.recall.query.parse import phrase
 from engram_py.recall.score.bm25 import idf
 from engram_py.recall.score.relevance import Term
 from engram_py.text.segments import segments
 
-# In parts of the idf of the name: what is anchored to the file, what names it in words, what has the words of its name.
-_ANCHORED, _NAMED, _WORDED = 2.0, 1.2, 0.6
+# As so many mentions of the name count: to be anchored to the file, to name it in words, to have the words of its name.
+_ANCHORED, _NAMED, _WORDED = 6.0, 1.5, 0.4
 
 
 def weigh_files(store: Store, terms: list[Term], text: str, *, size: int, projects: Sequence[str] | None) -> list[Term]:
@@ -33,25 +33,15 @@ def weigh_files(store: Store, terms: list[Term], text: str, *, size: int, projec
     return terms
 
 
-def apart(query: Query, terms: Sequence[Term]) -> frozenset[int]:
-    """The numbers of the terms of which the folders of a path say nothing: not those that were typed as a part of one,
-    and none where files are asked for by a filter."""
-    if query.filters.files:
-        return frozenset()
-    paths = [word for word in query.asked.split() if "/" in word or "\\" in word]
-    typed = _words(" ".join(paths)) if paths else set()
-    return frozenset(number for number, term in enumerate(terms) if term.text not in typed)
-
-
 def _file(
     store: Store, terms: Sequence[Term], path: str, about: Sequence[int], *, size: int, projects: Sequence[str] | None
 ) -> Term:
     named = search.newest_seen(store, f"{{title content}} : {phrase(path)}", projects=projects, limit=NEWEST_ROWS)
     held = len({*about, *named})
     worth = idf(held, size)
-    scores = dict.fromkeys(_worded(store, terms, path), _WORDED * worth)
-    scores |= dict.fromkeys(named, _NAMED * worth) | dict.fromkeys(about, _ANCHORED * worth)
-    return Term(path, "", worth, held, scores=scores, looked_up=True)
+    rows = dict.fromkeys(_worded(store, terms, path), _WORDED)
+    rows |= dict.fromkeys(named, _NAMED) | dict.fromkeys(about, _ANCHORED)
+    return Term(path, "", worth, held, mentions=rows, looked_up=True)
 
 
 def _words(text: str) -> set[str]:

@@ -45,7 +45,6 @@ class Placed:
             bm25=round(one.bm25, 3),
             lent=round(one.lent, 3),
             closeness=round(one.closeness, 3),
-            unasked=one.unasked,
             session=round(one.session, 3),
             coverage=round(one.covered, 3),
             passage=round(one.share, 3),

@@ -17,7 +17,7 @@ from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import Query, match_any
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score.bm25 import idf
-from engram_py.recall.score.proximity import label, lens
+from engram_py.recall.score.proximity import lens, read
 from engram_py.recall.score.relevance import Scored, Term
 from engram_py.recall.score.threshold import (
     BACKGROUND,
@@ -210,7 +210,7 @@ def _tells(term: Term, found: Found) -> bool:
 def _titled(title: str, found: Found) -> int:
     """How many telling words of the question a title has."""
     glass = lens(found.terms)
-    seen = label(title, "", "", glass, found.terms).seen if glass is not None else ()
+    seen = read(title, glass, found.terms).seen if glass is not None else ()
     return sum(_tells(found.terms[number], found) for number in seen)
 
 

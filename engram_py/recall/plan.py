@@ -10,22 +10,17 @@ from functools import lru_cache, partial
 from engram_py.database.store import Store
 from engram_py.recall.index import table as search
 from engram_py.recall.index import vocabulary, word_counts
+from engram_py.recall.postings import NEWEST_ROWS, ROW_BUDGET
 from engram_py.recall.query.dates import Dated, dates_in
 from engram_py.recall.query.days import Days, days_in, is_deed, may_name_days
 from engram_py.recall.query.month_days import days_there_are_not
-from engram_py.recall.query.parse import Query, Word, quote
+from engram_py.recall.query.parse import Word, quote
 from engram_py.recall.score.bm25 import idf
 from engram_py.recall.score.relevance import Term
 from engram_py.text.prompt_text import PromptText, plain
 from engram_py.text.segments import segments
 from engram_py.times import to_text
 
-# Rows that a search may score, a microsecond each. Recall at 5 on DPDK: 2,000 rows .289, 3,000 .301, 4,000 .305, 5,000
-# .307; on the other sets the same.
-ROW_BUDGET = 4_000
-# Without scoring a row costs a tenth: of a word that is everywhere, this many of its newest rows are candidates.
-NEWEST_ROWS = 2_000
-ALL_ROWS = 1_000_000
 # A pasted log has more words than this, and many that nobody ever saw.
 MOST_WORDS_ASKED = 12
 _MEASURED = re.compile(r"[0-9]{2,}[a-z]{0,3}|0x[0-9a-f]+|(?=[a-f]*[0-9])[0-9a-f]{7,}")
@@ -45,26 +40,18 @@ def weigh(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
             continue
         asked.add(stems[word.text])
         found = tuple(dict.fromkeys(stem for form in (word.text, *word.forms) for stem in stems[form]))
-        held = told = min((rows[stem] for stem in stems[word.text]), default=0)
         # `sent` is another word to the index than `sending`, `send` is not: asked for twice, it would count twice.
         others = [form for form in word.forms if stems[form] != stems[word.text]]
-        together = min(size, sum(rows[stem] for stem in found))
-        partly = 0 < held <= ROW_BUDGET < together
-        if partly:  # what is too common to look up only ranks, under any name
-            told, others = together, []
         expression = f"({' OR '.join((word.expression, *map(quote, others)))})" if others else word.expression
-        marked = len(stems[word.text]) > 1  # the index has it in several tokens, each of which many words have
-        if marked or "(" in word.expression or expression.endswith("*"):  # parts, beginnings: the index counts them
-            held = told = search.frequency(store, expression, cap=ROW_BUDGET + 1)
-        elif others:  # as if no row held two of them: to count those that do costs as much as to score them
-            held = told = together
-        looked_at = [stems[form] for form in (word.text, *others)]
         whole = word.expression.startswith('"') and not word.expression.endswith("*")
-        plain = whole and all(len(one) == 1 for one in looked_at)
-        indexed = tuple(dict.fromkeys(one[0] for one in looked_at)) if plain else ()
-        if marked:
-            found = (word.text,)
-        terms.append(Term(word.text, expression, idf(told, size), held, found, indexed, partly=partly))
+        if whole and all(len(stems[form]) == 1 for form in (word.text, *others)):
+            # As if no row held two of them: to count those that do costs as much as to read them.
+            held = min(size, sum(rows[stem] for stem in found))
+            terms.append(Term(word.text, expression, idf(held, size), held, found, found))
+        else:  # several tokens, each of which many words have, or beginnings: the index counts them
+            held = search.frequency(store, expression, cap=ROW_BUDGET + 1)
+            marked = len(stems[word.text]) > 1
+            terms.append(Term(word.text, expression, idf(held, size), held, (word.text,) if marked else found))
     return _telling(terms) if len(terms) > MOST_WORDS_ASKED else terms
 
 
@@ -100,9 +87,9 @@ def weigh_dates(
         expression = " AND ".join(said) if said else ""
         rows = dict.fromkeys([*then, *_saying(store, said, projects)])
         worth = idf(max(changed, len(rows)), size)
-        date = Term(dated.name, expression, worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
+        date = Term(dated.name, expression, worth, len(rows), mentions=dict.fromkeys(rows, 1.0), looked_up=True)
         terms = [date, *(term for term in terms if term not in naming)]
-    named = [term for term in terms if term.looked_up and term.scores]
+    named = [term for term in terms if term.looked_up and term.mentions]
     return [*named, *_without_deeds([term for term in terms if term not in named])] if named else terms
 
 
@@ -122,7 +109,7 @@ def _weigh_days(
     said = [term.expression for term in naming] if days.dated and all(term.rows for term in naming) else []
     rows = dict.fromkeys([*then, *_saying(store, said, projects)])
     worth = idf(max(changed, len(rows)), size)
-    day = Term(days.words, "", worth, len(rows), scores=dict.fromkeys(rows, worth), looked_up=True)
+    day = Term(days.words, "", worth, len(rows), mentions=dict.fromkeys(rows, 1.0), looked_up=True)
     return [day, *_without_deeds([term for term in terms if term not in naming])]
 
 
@@ -162,19 +149,6 @@ def _changed_in(store: Store, days: Dated | Days, projects: Sequence[str] | None
     found = changed(projects=None)
     own = changed(projects=projects) if len(found) >= NEWEST_ROWS else ()
     return list(own or found), len(found)
-
-
-def hold_to(store: Store, query: Query, terms: Sequence[Term]) -> None:
-    """Take from the days what has not the phrases of the query, or a word that nothing may have: of days only their
-    rows are known, while words are looked up together with these."""
-    dated = [term for term in terms if term.scores]
-    if not dated or not (query.phrases or query.excluded):
-        return
-    unwanted = set(search.newest(store, " OR ".join(query.excluded), limit=ALL_ROWS)) if query.excluded else set()
-    wanted = set(search.newest(store, " AND ".join(query.phrases), limit=ALL_ROWS)) if query.phrases else None
-    for term in dated:
-        kept = (row for row in term.scores if row not in unwanted and (wanted is None or row in wanted))
-        term.scores = {row: term.scores[row] for row in kept}
 
 
 def _is_year(text: str) -> bool:

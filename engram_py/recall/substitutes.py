@@ -117,7 +117,7 @@ def in_one(store: Store, query: Query, terms: Sequence[Term], total: int, *, unk
             term.expression = f"({term.expression} OR {quote(joined)})"
             term.stems, term.indexed = (*term.stems, stem), ()
             term.rows = min(total, term.rows + rows[stem])
-            term.idf, term.scores, term.looked_up = idf(term.rows, total), {}, False
+            term.idf, term.mentions, term.titled, term.looked_up = idf(term.rows, total), {}, {}, False
     return [joined for joined, _ in known]
 
 

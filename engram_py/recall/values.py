@@ -35,16 +35,14 @@ class WordNote:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What a hit's place is made of (the formula of ``relevance`` is ``recall.score.settle``'s). ``unasked`` counts the
-    words of its title that nobody asked for, ``passage`` is the share of the question that its best passage covers, as
-    the floor weighs it; ``score`` is relevance times ``factors`` and stands in the order of the
-    answer."""
+    """What a hit's place is made of: ``relevance`` is the sum of bm25, lent, closeness and session
+    (``recall.score.relevance``), ``score`` that times ``factors``, in the order of the answer. ``passage`` is the share
+    of the question that its best passage covers, as the threshold weighs it."""
 
     id: int
     bm25: float
     lent: float
     closeness: float
-    unasked: int
     session: float
     coverage: float
     passage: float

@@ -36,7 +36,7 @@ def add_meaning(store: Store, vectors: Vectors, query: Query, sight: ScopeFilter
     if not nearest.hits:
         found.notes = (nearest.note,) if nearest.note else ()
         return
-    told = found.scored[0].covered_nearby * sum(term.idf for term in found.terms) if found.scored else 0.0
+    told = found.scored[0].covered * sum(term.idf for term in found.terms) if found.scored else 0.0
     fused = fuse(lexical, nearest, nats=told)[:READ]
     by_words = {one.id: one for one in found.scored}
     found.rows |= table.by_ids(store, [row for row, _ in fused if row not in found.rows])

@@ -11,13 +11,14 @@ from engram_py.observations import usage_table as usage
 from engram_py.observations.usage_table import SMALL
 from engram_py.observations.values import Observation
 from engram_py.recall.index import table as index
-from engram_py.recall.project_rows import ANYWHERE, ProjectRows
+from engram_py.recall.postings import ANYWHERE, ProjectRows
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score.relevance import Neighbours
 
 # To look at a row takes three microseconds and more; what a small project has is read at once, in less time than to
 # look at a thousand.
 _MANY = 200
+_A_FEW = 30
 
 
 class VisibleRows:
@@ -42,6 +43,16 @@ class VisibleRows:
     def rows(self, ids: Sequence[int]) -> dict[int, Observation]:
         """The same of a few, whole."""
         return index.seen(self._store, ids, self.sight.values)
+
+    def first(self, ids: Sequence[int], *, most: int) -> dict[int, Observation]:
+        """The first ``most`` of these that may be shown, whole, in their order."""
+        rows: dict[int, Observation] = {}
+        at = 0
+        while len(rows) < most and at < len(ids):
+            part = ids[at : at + max(_A_FEW, most - len(rows))]
+            rows |= self.rows(part)
+            at += len(part)
+        return {row: rows[row] for row in [one for one in ids[:at] if one in rows][:most]}
 
     def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
         """By id, what stands in the place of those of ``rows`` that were replaced, unless these are asked for."""

@@ -320,9 +320,7 @@ def test_a_real_empty_answer_names_the_words_it_never_saw(app: Engram) -> None:
 
 
 def explained(title: str = "Raised the timeout", **more: Any) -> Results:
-    numbers = Numbers(
-        12, 2.125, 0.5, 0.3, 2, 0.6, 1.0, 1.0, 3.525, {"recency": 1.06, "pinned": 1.1}, 4.11, ("timeout",)
-    )
+    numbers = Numbers(12, 2.125, 0.5, 0.3, 0.6, 1.0, 1.0, 3.525, {"recency": 1.06, "pinned": 1.1}, 4.11, ("timeout",))
     standard: dict[str, Any] = {
         "rungs": (LadderStep("all words", 1, "enough"), LadderStep("floor", 0, "covers 1.00, the floor is 0.43")),
         "words": (WordNote("timeout", 1_234, 0.693, "looked up"),),
@@ -335,10 +333,9 @@ def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_t
     assert said(explained()) == [
         "1 match.",
         "",
-        "Hits: score = ((own words + lent by neighbours, less where little is covered, + close together, less for the"
-        " words of its title that go beyond the question) + session) x factors.",
-        "  hit  score  own words  lent  close  beyond  session  covers  factors                    title",
-        "  #12   4.11       2.12  0.50   0.30       2     0.60    100%  recency 1.06, pinned 1.10  Raised the timeout",
+        "Hits: score = (own words + neighbours' words + closeness of the words + share of the session's best) x factors.",
+        "  hit  score  own words  lent  close  session  covers  factors                    title",
+        "  #12   4.11       2.12  0.50   0.30     0.60    100%  recency 1.06, pinned 1.10  Raised the timeout",
         "",
         "Steps: in the order they ran; found = rows the step added.",
         "  step       found  why",
@@ -360,7 +357,7 @@ def test_an_explained_list_is_said_to_stand_in_the_order_it_has() -> None:
 
 
 def test_what_was_named_is_said_not_to_be_ranked() -> None:
-    exact = Numbers(12, 0.0, 0.0, 0.0, 0, 0.0, 1.0, 0.0, 0.0, {}, 1.0, ())
+    exact = Numbers(12, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, {}, 1.0, ())
 
     assert said(explained(hits=(exact,)))[4].endswith("named, not ranked  Raised the timeout")
 

@@ -26,8 +26,9 @@ def test_a_mention_weighs_what_its_column_does(store: Store) -> None:
     for row, column in enumerate(COLUMNS, start=1):
         _index(store, row, **{column: "alder"})
     _index(store, 2**40, title="alder birch", content="alder, alder: birch")
-    assert mentions.mentions(store, "alder", at_most=8) == {1: 6.0, 2: 4.0, 3: 2.0, 4: 1.0, 5: 0.5, 2**40: 8.0}
-    assert mentions.mentions(store, "cedar", at_most=8) == {}
+    texts = {1: 0.0, 2: 2.0, 3: 2.0, 4: 1.0, 5: 0.5, 2**40: 2.0}
+    assert mentions.mentions(store, "alder", at_most=8) == (texts, {1: 1, 2**40: 1})
+    assert mentions.mentions(store, "cedar", at_most=8) == ({}, {})
     assert mentions.mentions(store, "alder", at_most=7) is None
 
 
@@ -45,8 +46,9 @@ def test_of_a_common_word_only_its_rows_and_titles_are_told(store: Store) -> Non
 
 def test_lengths_are_counted_in_words_however_long(store: Store) -> None:
     for row, words in enumerate((1, 127, 128, 16_383, 16_384), start=1):
-        _index(store, row, title="birch", content="alder " * words)
-    assert mentions.lengths(store, [1, 2, 3, 4, 5, 6]) == {1: 2, 2: 128, 3: 129, 4: 16_384, 5: 16_385}
+        _index(store, row, title="birch", content="alder " * words, terms="al der")
+    lengths = mentions.lengths(store, [1, 2, 3, 4, 5, 6])
+    assert lengths == {1: (2, 1), 2: (128, 1), 3: (129, 1), 4: (16_384, 1), 5: (16_385, 1)}
     assert mentions.totals(store) == (5, (2 + 128 + 129 + 16_384 + 16_385) / 5)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.score.proximity import PAIR_SHARE, Reading, label, lens, read
+from engram_py.recall.score.proximity import PAIR_SHARE, Reading, lens, read
 from engram_py.recall.score.relevance import Term
 
 
@@ -22,7 +22,7 @@ def reading(text: str, *terms: Term) -> Reading:
 
 def test_a_text_holds_a_term_where_a_word_begins_with_its_stem() -> None:
     found = reading("Retried the Deployments; undeploy", term("retri"), term("deploy"), term("queue"))
-    assert found.seen == {0, 1}
+    assert found.seen.keys() == {0, 1}
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_what_the_name_of_a_file_ends_in_is_no_word(stem: str, text: str, seen: 
 
 @pytest.mark.parametrize("text", ["policy", "Policies", "the policy."])
 def test_a_stem_in_i_stands_for_words_in_y(text: str) -> None:
-    assert reading(text, term("polici")).seen == {0}
+    assert reading(text, term("polici")).seen == {0: 1}
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def test_a_word_ends_with_its_stem_or_with_what_the_stemmer_takes_off(stem: str,
 
 
 def test_a_pair_of_a_script_without_blanks_is_found_inside_a_run() -> None:
-    assert reading("用户登录失败", term("登录")).seen == {0}
+    assert reading("用户登录失败", term("登录")).seen.keys() == {0}
 
 
 def test_a_near_spelling_is_found_by_what_it_stands_for() -> None:
-    assert reading("pgbouncer limits", term("pgbuoncer", stands_for=("pgbounc",))).seen == {0}
+    assert reading("pgbouncer limits", term("pgbuoncer", stands_for=("pgbounc",))).seen.keys() == {0}
 
 
 def test_words_side_by_side_count_more_than_words_apart_and_far_ones_nothing() -> None:
@@ -107,12 +107,12 @@ def test_a_word_twice_is_no_pair() -> None:
 def test_only_words_that_stand_together_are_a_passage() -> None:
     terms = (term("retri", idf=3.0), term("queue", idf=2.0), term("worker", idf=2.0))
     found = reading("retry " + "x" * 700 + " queue worker", *terms)
-    assert found.seen == {0, 1, 2}
+    assert found.seen.keys() == {0, 1, 2}
     assert found.passage == {1, 2}
 
 
 def test_a_long_text_is_read_at_its_beginning() -> None:
-    assert reading("x " * 5_000 + "queue", term("queue")).seen == frozenset()
+    assert reading("x " * 5_000 + "queue", term("queue")).seen == {}
 
 
 def test_without_a_known_word_there_is_nothing_to_look_for() -> None:
@@ -122,48 +122,5 @@ def test_without_a_known_word_there_is_nothing_to_look_for() -> None:
 @given(text=st.text(), stems=st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=6))
 def test_any_stem_is_looked_for_as_it_is_written(text: str, stems: list[str]) -> None:
     found = reading(text, *(term(stem) for stem in stems))
-    assert found.passage <= found.seen <= set(range(len(stems)))
+    assert found.passage <= found.seen.keys() <= set(range(len(stems)))
     assert found.closeness >= 0
-
-
-@pytest.mark.parametrize(
-    ("title", "words"),
-    [
-        pytest.param("The queue", 0, id="stop-words-are-not-counted"),
-        pytest.param("Queues of the mail worker", 2, id="words-that-nobody-asked-for"),
-        pytest.param("queue_size", 1, id="parts-of-a-name"),
-        pytest.param("", 0, id="no-title"),
-        pytest.param("邮件 queue", 0, id="no-words-in-a-script-without-blanks"),
-        pytest.param("Очередь queue", 1, id="a-word-of-another-script"),
-        pytest.param("The café queue", 1, id="marked-letters"),
-        pytest.param("queue this queued thing", 1, id="a-stop-word-and-a-word-twice"),
-    ],
-)
-def test_a_title_says_so_many_words_besides(title: str, words: int) -> None:
-    assert besides(title, "It drains.") == words
-
-
-def test_a_title_that_only_repeats_the_beginning_says_nothing_besides() -> None:
-    assert besides("The worker of the mail…", "The worker of the mail queue drains.") == 0
-
-
-def test_a_stop_word_that_a_term_finds_takes_no_word_away() -> None:
-    terms = [term("on"), term("close")]
-    glass = lens(terms)
-    assert glass is not None
-    assert label("flush on close", "", "It drains.", glass, terms).unasked == 1
-
-
-def test_a_topic_key_is_no_part_of_the_title() -> None:
-    terms = [term("queue")]
-    glass = lens(terms)
-    assert glass is not None
-    name = label("Drains of the worker", "mail/queue", "It drains.", glass, terms)
-    assert (name.seen, name.unasked) == ({0}, 2)
-
-
-def besides(title: str, content: str) -> int:
-    terms = [term("queue")]
-    glass = lens(terms)
-    assert glass is not None
-    return label(title, "", content, glass, terms).unasked

@@ -73,14 +73,6 @@ def below(app: Engram) -> int:
     return kept(app, "Totals are rounded once. **Where**: backend/src/main/kotlin/shop/Fares.kt", title="Rounding")
 
 
-def test_a_word_that_stands_in_folders_alone_covers_nothing_of_a_question(app: Engram, below: int) -> None:
-    version = kept(app, "The version of the schema is in every message.", title="Messages")
-
-    assert silence(app, "update kotlin somehow").nearest == 0
-    found = app.searches.search("kotlin version", explain=True)
-    assert ([hit.id for hit in found.results], found.rung) == ([version], "any word")
-
-
 @pytest.mark.parametrize(
     "query", ["src/main/kotlin upgrade", "what is in main/kotlin/ here", "file:backend/src/main/kotlin kotlin"]
 )
@@ -90,7 +82,3 @@ def test_folders_count_where_a_path_is_typed(app: Engram, below: int, query: str
 
 def test_one_word_alone_finds_what_has_it_in_folders(app: Engram, below: int) -> None:
     assert ids(app, "kotlin") == [below]
-
-
-def test_a_path_in_a_question_speaks_for_its_own_words_only(app: Engram, below: int) -> None:
-    assert ids(app, "update kotlin in gradle/libs.versions.toml") == []

@@ -13,12 +13,10 @@ from engram_py.database.store import Store
 from engram_py.observations import table as observations
 from engram_py.observations import usage_table as usage
 from engram_py.recall import candidates as retrieval
-from engram_py.recall import plan as planner
-from engram_py.recall import project_rows as within
+from engram_py.recall import postings
 from engram_py.recall import visible_rows as in_sight
-from engram_py.recall import word_scores
 from engram_py.recall.index import table as index
-from engram_py.recall.project_rows import ProjectRows
+from engram_py.recall.postings import ProjectRows
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score import relevance as score
 from engram_py.recall.score.relevance import Term
@@ -37,7 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(index, "passing", counting)
     monkeypatch.setattr(in_sight, "_MANY", 10)
-    monkeypatch.setattr(retrieval, "_FIRST_POOL", 8)
+    monkeypatch.setattr(retrieval, "_POOL", 8)
     return counts
 
 
@@ -62,7 +60,7 @@ def test_only_its_own_rows_are_looked_up_and_what_is_for_everybody(
         pools.append(set(own))
         return score.best_of(own, count)
 
-    monkeypatch.setattr(word_scores, "best_of", best_of)
+    monkeypatch.setattr(retrieval, "best_of", best_of)
 
     assert set(ids(app, "pump", project="small")) == set(mine)
 
@@ -97,8 +95,8 @@ def test_words_that_are_everywhere_else_find_what_a_small_project_says(
     app: Engram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = _words_of_everybody(app)
-    monkeypatch.setattr(planner, "ROW_BUDGET", 5)
-    monkeypatch.setattr(planner, "NEWEST_ROWS", 5)
+    monkeypatch.setattr(postings, "ROW_BUDGET", 5)
+    monkeypatch.setattr(postings, "NEWEST_ROWS", 5)
     assert ids(app, "which pump leaks", project="small") == [mine]
 
 
@@ -107,8 +105,8 @@ def test_where_even_walking_is_too_long_the_newest_of_the_small_project_are_cand
 ) -> None:
     mine = _words_of_everybody(app)
     kept(app, "Another pump.", project="small")  # behind the others: all of them lie between
-    monkeypatch.setattr(within, "WALKED_ROWS", 5)
-    monkeypatch.setattr(planner, "NEWEST_ROWS", 5)
+    monkeypatch.setattr(postings, "WALKED_ROWS", 5)
+    monkeypatch.setattr(postings, "NEWEST_ROWS", 5)
     assert ids(app, "which pump leaks", project="small")[0] == mine
 
 
@@ -172,8 +170,8 @@ def test_a_second_look_with_other_words_is_held_to_the_small_project_too(
     app: Engram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = _words_of_everybody(app)
-    monkeypatch.setattr(planner, "ROW_BUDGET", 5)
-    monkeypatch.setattr(planner, "NEWEST_ROWS", 5)
+    monkeypatch.setattr(postings, "ROW_BUDGET", 5)
+    monkeypatch.setattr(postings, "NEWEST_ROWS", 5)
     assert ids(app, "pumpp leakks", project="small") == [mine]
 
 
@@ -183,13 +181,6 @@ def test_a_word_that_others_have_does_not_keep_the_common_ones_from_being_looked
     mine = _words_of_everybody(app)
     kept(app, "Another pump.", project="small")
     kept(app, "The barn leaks.", project="large")
-    monkeypatch.setattr(within, "WALKED_ROWS", 5)
-    monkeypatch.setattr(planner, "NEWEST_ROWS", 5)
+    monkeypatch.setattr(postings, "WALKED_ROWS", 5)
+    monkeypatch.setattr(postings, "NEWEST_ROWS", 5)
     assert ids(app, "pump leaks barn", project="small", floor=0.0)[0] == mine
-
-
-def test_words_that_fts5_scores_by_itself_cost_every_row_they_have() -> None:
-    term = Term("getUserName", '("getusername" OR ("get" AND "user" AND "name"))', 1.0, 4_001)
-    small = ProjectRows(frozenset({5, 90_000}), 100_000)
-    assert small.affordable([term], scored=lambda _: True) == 0
-    assert small.affordable([term]) == 1

@@ -5,26 +5,28 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import NamedTuple, cast
 
 from engram_py.database.store import Store
 from engram_py.errors import IndexDamagedError
 
-# What a mention in each column of the index weighs, in their order. A title is its author's own summary; the figures
-# are where spec/retrieval's baselines found titles to be worth about six times the body.
-COLUMN_WEIGHTS = {"title": 6.0, "topic_key": 4.0, "aliases": 2.0, "content": 1.0, "terms": 0.5}
+# What a mention in each column of the index weighs, in their order; what one in a title does is told by the length of
+# the title (``score.relevance``).
+COLUMN_WEIGHTS = {"title": 1.0, "topic_key": 2.0, "aliases": 2.0, "content": 1.0, "terms": 0.5}
 
 # Nearly all mentions are in texts, which count one each: those are counted as rows alone.
-_TEXT = "content"
-_OTHERS = tuple(column for column in COLUMN_WEIGHTS if column != _TEXT)
+_TEXT, _TITLE = "content", "title"
+_OTHERS = tuple(column for column in COLUMN_WEIGHTS if column not in (_TEXT, _TITLE))
 _BITS = 3
 _NUMBERS = " ".join(f"when '{column}' then {number}" for number, column in enumerate(_OTHERS))
-# Two values, each mention a number: a row each costs three times as much.
+# Three values, each mention a number: a row each costs three times as much.
 MENTIONS = f"""
 select
     json_group_array(doc) filter (where col = '{_TEXT}') as texts,
-    json_group_array((doc << {_BITS}) + case col {_NUMBERS} end) filter (where col <> '{_TEXT}') as others
+    json_group_array(doc) filter (where col = '{_TITLE}') as titles,
+    json_group_array((doc << {_BITS}) + case col {_NUMBERS} end)
+        filter (where col not in ('{_TEXT}', '{_TITLE}')) as others
 from (select doc, col from observations_mentions where term = :term limit :most)
 """
 
@@ -59,24 +61,33 @@ EVERYWHERE = Span(0, (1 << 63) - 1)
 
 
 class Totals(NamedTuple):
-    """How many rows the index has, and how many tokens on average."""
+    """How many rows the index has, and how many words a row has on average."""
 
     rows: int
     average: float
 
 
-def mentions(store: Store, term: str, *, at_most: int) -> Mapping[int, float] | None:
-    """How often each row mentions a term of the index, by the weight of the columns; None of more than ``at_most``."""
+class Length(NamedTuple):
+    """How many words a row has, and its title; derived terms are not counted."""
+
+    words: int
+    title: int
+
+
+def mentions(store: Store, term: str, *, at_most: int) -> tuple[Mapping[int, float], Mapping[int, float]] | None:
+    """How often each row mentions a term of the index, by the weight of the columns, and how often its title does;
+    None of more than ``at_most`` mentions. A row whose title alone has the term is in both, in the first with 0."""
     [row] = store.tuples(MENTIONS, term=term, most=at_most + 1)
-    texts, others = map(json.loads, row)
-    if len(texts) + len(others) > at_most:
+    texts, titles, others = map(json.loads, row)
+    if len(texts) + len(titles) + len(others) > at_most:
         return None
     weights = [COLUMN_WEIGHTS[column] for column in _OTHERS]
-    found = cast("dict[int, float]", Counter(texts))
+    titled = cast("dict[int, float]", Counter(titles))
+    found = dict.fromkeys(titled, 0.0) | cast("dict[int, float]", Counter(texts))
     for mention in others:
         doc = mention >> _BITS
         found[doc] = found.get(doc, 0.0) + weights[mention & (1 << _BITS) - 1]
-    return found
+    return found, titled
 
 
 def once(store: Store, match: str, *, title: str, span: Span = EVERYWHERE) -> tuple[set[int], set[int]]:
@@ -86,9 +97,10 @@ def once(store: Store, match: str, *, title: str, span: Span = EVERYWHERE) -> tu
     return everywhere, titles
 
 
-def lengths(store: Store, ids: Sequence[int]) -> dict[int, int]:
-    """How many tokens each of the rows has."""
-    return {row: _sum(sizes) for row, sizes in store.tuples(LENGTHS, ids=json.dumps(list(ids)))}
+def lengths(store: Store, ids: Collection[int]) -> dict[int, Length]:
+    """How long each of the rows is."""
+    found = {row: _varints(sizes) for row, sizes in store.tuples(LENGTHS, ids=json.dumps(list(ids)))}
+    return {row: Length(sum(sizes[:-1]), sizes[0]) for row, sizes in found.items() if sizes}
 
 
 def totals(store: Store) -> Totals:
@@ -97,14 +109,7 @@ def totals(store: Store) -> Totals:
     if found is None:
         raise IndexDamagedError(str(store.path), "it does not say how many rows it has")
     rows, *tokens = _varints(found) or [0]
-    return Totals(rows, max(1, sum(tokens)) / max(1, rows))
-
-
-def _sum(blob: bytes) -> int:
-    """Of numbers as ``_varints`` reads them; nearly all have one byte."""
-    if not blob or max(blob) < 0x80:
-        return sum(blob)
-    return sum(_varints(blob))
+    return Totals(rows, max(1, sum(tokens[:-1])) / max(1, rows))
 
 
 def _varints(blob: bytes) -> list[int]:

@@ -10,19 +10,11 @@ from typing import Any
 from engram_py.database.store import Row, Store
 from engram_py.observations.table import COLUMNS, VISIBLE, live_ids, projects_json
 from engram_py.observations.values import Observation
-from engram_py.recall.index.mentions import COLUMN_WEIGHTS, EVERYWHERE, Span
+from engram_py.recall.index.mentions import EVERYWHERE, Span
 
 _POOL = 20
 _PART, _MOST_ROWS = 200, 10_000
 _MOST_SEEN = 20_000  # at three microseconds each
-
-# What one word scores, inside the index, before any row is looked at: joined to the table, each match would cost a
-# second look-up.
-SCORES = f"""
-select rowid as id, -bm25(observations_fts, {", ".join(map(str, COLUMN_WEIGHTS.values()))}) as score
-from observations_fts
-where observations_fts match :match and rowid between :first and :last
-"""
 
 # Without scoring: what everything is about is found by its newest mentions. As one value: rows cost twice as much.
 NEWEST = """
@@ -145,11 +137,6 @@ where id in (select value from json_each(:ids)) and project = :project and scope
   and lifecycle = 'active'
 order by id desc
 """
-
-
-def scores(store: Store, match: str, *, span: Span = EVERYWHERE) -> dict[int, float]:
-    """The BM25 of every row of ``span`` that matches; larger is better."""
-    return dict(store.tuples(SCORES, match=match, first=span.first, last=span.last))
 
 
 def newest(store: Store, match: str, *, limit: int, span: Span = EVERYWHERE) -> list[int]:

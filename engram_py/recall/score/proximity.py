@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engram_py.recall.score.folders import is_a_part, only_in_folders
-from engram_py.recall.score.passages import Found, densest, passage
+from engram_py.recall.score.passages import Found, passage
 from engram_py.recall.score.relevance import Term
 from engram_py.text.normalize import folded
-from engram_py.text.segments import WORD, is_unspaced, segments
-from engram_py.text.stopwords import STOP_WORDS
+from engram_py.text.segments import is_unspaced
 
 # Two words of the query within this many characters of each other, about eight words, are a pair.
 PAIR_CHARS = 48
-# Term proximity as an extra to BM25 (Rasolofo and Savoy 2003); .3 of the rarer word's idf for each pair. Recall at
-# 5 on DPDK +.005 to +.02, on CoSQA +.006, elsewhere within .01 (bench/recall.py).
+# Term proximity as an extra to BM25 (Rasolofo and Savoy 2003): this much of the rarer word's idf for each pair.
 PAIR_SHARE = 0.3
 MOST_PAIRS = 12
 READ_CHARS = 8_000
 _EXTENSION_CHARS = 2
-SHORT_CHARS = 600
-# From here on, and wholly at twice of it, a text is judged by its best place (``relevance.settle``). For texts from
-# 600 characters on CoSQA loses .005 more (recall at 5).
-LONG_CHARS = 1_000
-WHOLLY_LONG_CHARS = 2_000
 # What Porter's stemmer takes off, one after the other (M. F. Porter, An algorithm for suffix stripping, 1980).
 _ENDING = re.compile(
     "(?:e|ed|(?<=e)d|ing|y|i|ie|ied|ly|al|ic|er|or|ion|at|at(?:or|ion)|[ae]n(?:ce|ci|cy|t)|ement|ment|able|ible|abl|ibl"
@@ -64,24 +57,12 @@ class Lens:
 
 
 class Reading(NamedTuple):
-    """The numbers of the terms a text holds, of those that its best passage holds, how close its pairs stand, what its
-    best place scores (``passages.densest``; 0 of a text that is not long), and the numbers of the terms that it has in
-    the folders of paths alone."""
+    """How often a text has each term (by its number), the numbers of the terms in its best passage, and how close pairs
+    stand, in idf."""
 
-    seen: Set[int]
+    seen: Mapping[int, int]
     passage: Set[int]
     closeness: float
-    place: float = 0.0
-    folders: Set[int] = frozenset()
-
-
-class Label(NamedTuple):
-    """The numbers of the terms that a title and what else names a row hold, how close their pairs stand, and how many
-    words of the title the query does not ask for."""
-
-    seen: Set[int]
-    closeness: float
-    unasked: int
 
 
 def lens(terms: Sequence[Term]) -> Lens | None:
@@ -105,57 +86,15 @@ def lens(terms: Sequence[Term]) -> Lens | None:
     return Lens(stems, re.compile("|".join(branches)), owners)
 
 
-def read(
-    text: str, lens: Lens, terms: Sequence[Term], *, besides: Set[int] = frozenset(), apart: Set[int] = frozenset()
-) -> Reading:
+def read(text: str, lens: Lens, terms: Sequence[Term], *, besides: Set[int] = frozenset()) -> Reading:
     """What the first 8,000 characters of ``text`` say of the terms.
 
     Each pair counts once, where it stands closest: the smaller idf of the two, less up to half of it with distance.
     ``besides`` are terms that the title already has: which passage is the best is decided by the others.
-    ``apart`` are the terms of which the folders of paths say nothing.
     """
-    plain = folded(text[:READ_CHARS])
-    found = lens.found_in(plain)
+    found = lens.found_in(folded(text[:READ_CHARS]))
     others = [one for one in found if one[1] not in besides] if besides else found
-    place = densest(found, terms) if len(text) > LONG_CHARS else 0.0
-    kept = only_in_folders(found, plain, apart - besides)
-    folders = {number for number in kept if not is_a_part(terms[number].stems, text[:READ_CHARS])}
-    return Reading({number for _, number in found}, passage(others, terms), _pairs(found, terms), place, folders)
-
-
-def label(title: str, besides: str, content: str, lens: Lens, terms: Sequence[Term]) -> Label:
-    """What a row's title says of the terms, and what else names it (``besides``).
-
-    No word is unasked where the content begins with the title, which then only repeats it. Stop words and scripts
-    without blanks are not counted.
-    """
-    name = folded(title)
-    found = lens.found_in(f"{name} {folded(besides)}" if besides else name)
-    opening = title.rstrip(". …")
-    unasked = 0
-    if opening and not content.startswith(opening):
-        words = [word for word in segments(name) if word not in STOP_WORDS]
-        if name.isascii() and lens.pattern is None:
-            asked = [WORD.match(name, at) for at, _ in found if at < len(name)]
-            unasked = len(words) - sum(word is not None and word[0] not in STOP_WORDS for word in asked)
-        else:
-            unasked = sum(not is_unspaced(word) and not _begins(lens, word) for word in words)
-    return Label({number for _, number in found}, _pairs(found, terms), unasked)
-
-
-def shortness(text: str) -> float:
-    """How much of the closeness of its pairs counts, 0..1: in a long text two words stand close by chance."""
-    return min(1.0, SHORT_CHARS / max(1, len(text)))
-
-
-def length(text: str) -> float:
-    """How far a text is to be judged by its best place instead of as a whole, 0..1."""
-    return min(1.0, max(0.0, (len(text) - LONG_CHARS) / (WHOLLY_LONG_CHARS - LONG_CHARS)))
-
-
-def _begins(lens: Lens, word: str) -> bool:
-    """Whether ``word`` is one of the terms."""
-    return any(at == 0 for at, _ in lens.found_in(word))
+    return Reading(Counter(number for _, number in found), passage(others, terms), _pairs(found, terms))
 
 
 def _of_a_file(text: str, at: int) -> bool:

@@ -1,33 +1,28 @@
-"""How well a row answers the words of a query: BM25 by word, what its neighbours lend it, and what it covers."""
+"""How well a row answers the words of a query: BM25F, proximity, and what its neighbours and its session add.
+
+Every figure here is measured on nine sets at once (``python -m bench.ablate``); a part that helps on one alone is not
+here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engram_py.recall.score.bm25 import K1
+from engram_py.recall.index.mentions import Length
+from engram_py.recall.score.bm25 import K1, B
 
-# Measured on the development sets of shared/retrieval (bench/recall.py), LoCoMo turns, recall at 5: .546 without
-# neighbours and session, .671 with; the figures around these differ by less than .01.
-LENT_FORWARD = 0.4  # to each of the two rows saved after one in its session
-LENT_BACK = 0.2  # to the one before
-# A row that has words of the question itself is not above one that has more of them for its neighbours' sake alone.
-LENT_MOST = 1.0
-SESSION_SHARE = 0.5
-SESSION_BEST = 3
-COVERAGE_SHARE = 0.4
-# What a title says besides: at .08 to .2 DPDK gains .025 to .035 (recall at 5), CoSQA .025 to .035, the others nothing.
-UNASKED_SHARE = 0.12
-MOST_UNASKED = 8
-LENT_COVERAGE = 0.5
-# The best place of a long text stands in for a part of the whole text's score. Recall at 5: LoCoMo's sessions .890
-# without, .910 with; half of the sessions as one text each and half by turns, long ones .52 and .78, short ones .78 and
-# .78. Added to the whole score instead, long texts pass short ones more often (.82 and .77).
-PLACE_SHARE = 1.1
-INSTEAD = 0.6
-# Every word, but for what adding up floats loses.
-WHOLE, _NOTHING = 0.999, 1e-9
+# A mention in a title of n words counts 1 + TITLE / n: a name of one word says what a memory is about, a long title
+# says many things. A weight that is the same for all titles gains on conversations and loses as much on recipes.
+TITLE = 4.0
+USUAL_TITLE = 6.0  # words, until the length of a row was read
+# A word that a row lacks counts this much if the row saved right before it in the session has it (a question and its
+# answer, a fix and what followed), of one two before or right after less.
+AFTER, SECOND, BEFORE = 0.5, 0.35, 0.25
+# Of the best score in its session each row gets this share: where one row answers, those around it are about the same.
+SESSION = 0.2
+WHOLE = 0.999  # every word, but for what adding up floats loses
 
 
 @dataclass(slots=True)
@@ -35,13 +30,11 @@ class Term:
     """A word of the query as this memory knows it.
 
     ``rows`` is how many rows hold it (0: never seen), ``stems`` how the index writes it, ``indexed`` the terms of the
-    index that find the same rows as ``expression`` (none where it takes more than these), ``scores`` the BM25 of each
-    row it was looked up in, larger is better. ``looked_up`` says whether all rows that hold it are in ``scores``;
-    what is too common is only counted in rows that other words found. ``stands_for`` is set for a near spelling,
-    as the index writes it, and ``read_as`` as somebody does.
-    ``partly`` is set where only the word itself was, its other names being too common; ``meeting`` where only the rows
-    are in ``scores`` that have it in their title, or another word of the query besides. ``in_sight`` is false when only
-    rows out of sight hold it.
+    index that find the same rows as ``expression`` (none where it takes more than these). ``mentions`` are the rows it
+    was looked up in, each with how often its text has it; ``titled`` those whose title has it, how often. A term that
+    was not ``looked_up`` is too common: it only counts in rows that other words found. ``stands_for`` is set for a near
+    spelling, as the index writes it, ``read_as`` as somebody does. ``in_sight`` is false when only rows out of sight
+    hold it.
     """
 
     text: str
@@ -50,14 +43,23 @@ class Term:
     rows: int
     stems: tuple[str, ...] = ()
     indexed: tuple[str, ...] = ()
-    scores: dict[int, float] = field(default_factory=dict)
+    mentions: dict[int, float] = field(default_factory=dict)
+    titled: dict[int, float] = field(default_factory=dict)
     looked_up: bool = False
-    partly: bool = False
-    meeting: bool = False
     stands_for: tuple[str, ...] = ()
     read_as: tuple[str, ...] = ()
     worth: float = 1.0
     in_sight: bool = True
+
+    @property
+    def weight(self) -> float:
+        return self.idf * self.worth
+
+    def frequency(self, row: int, title_words: float) -> float:
+        """How often a row has the term, a mention in its title of so many words counted by ``TITLE``."""
+        found = self.mentions.get(row, 0.0)
+        titled = self.titled.get(row, 0.0)
+        return found + titled * (1 + TITLE / max(1.0, title_words)) if titled else found
 
 
 class Neighbours(NamedTuple):
@@ -68,22 +70,25 @@ class Neighbours(NamedTuple):
     after: int | None = None
     second: int | None = None
 
+    def parts(self) -> Iterator[tuple[int, float]]:
+        """Each neighbour, and what a word of this row counts for it."""
+        for row, part in ((self.after, AFTER), (self.second, SECOND), (self.before, BEFORE)):
+            if row is not None:
+                yield row, part
+
 
 @dataclass(slots=True)
 class Scored:
-    """The numbers of one row: its own BM25, with what was lent, the share of the query's idf that it covers itself
-    and with its neighbours, and the relevance that all of it adds up to."""
+    """The numbers of one row. ``bm25`` is its own, ``lent`` what neighbours add, ``covered`` the share of the query's
+    idf that it has, ``share`` what its best passage has as the threshold weighs it, ``closeness`` how near its words
+    stand, ``session`` what its session adds; ``relevance`` is the sum of the four scores."""
 
     id: int
     bm25: float = 0.0
     lent: float = 0.0
     covered: float = 0.0
-    covered_nearby: float = 0.0
     share: float = 0.0
     closeness: float = 0.0
-    place: float = 0.0
-    length: float = 0.0
-    unasked: int = 0
     session: float = 0.0
     relevance: float = 0.0
     words: tuple[str, ...] = ()
@@ -95,104 +100,70 @@ class Scored:
         """Whether it holds every word, and in one passage: over a long text they may be scattered."""
         return min(self.covered, self.share) > WHOLE
 
-    def lose(self, terms: Iterable[Term], whole: float) -> None:
-        """Let these terms cover nothing of the question, whose idf adds up to ``whole``."""
-        lost = sum(term.idf * term.worth for term in terms) / whole
-        self.covered_nearby = max(0.0, self.covered_nearby - lost)
-        self.covered = self.covered - lost if self.covered - lost > _NOTHING else 0.0
 
-
-def own_scores(terms: Sequence[Term], rows: Iterable[int] | None = None) -> dict[int, float]:
-    """The sum of what each row's words score, for every row that any term was looked up in, or for ``rows`` alone."""
+def first_scores(terms: Sequence[Term]) -> dict[int, float]:
+    """BM25F of every row that was looked up, as if all were of the same length."""
     total: dict[int, float] = {}
     for term in terms:
-        worth = term.worth
-        found = term.scores if rows is None else {row: term.scores[row] for row in rows if row in term.scores}
-        if worth != 1:
-            found = {row: score * worth for row, score in found.items()}
+        worth = {often: term.weight * saturated(often, K1) for often in set(term.mentions.values())}
+        found = {row: worth[often] for row, often in term.mentions.items()}
+        for row in term.titled:
+            found[row] = term.weight * saturated(term.frequency(row, USUAL_TITLE), K1)
         # Joined as a whole, then mended where they meet: four times as fast as row by row.
-        both = total.keys() & found.keys()
-        sums = {row: total[row] + found[row] for row in both}
+        sums = {row: total[row] + found[row] for row in total.keys() & found.keys()}
         total = {**total, **found, **sums}
     return total
 
 
-def best_of(own: Mapping[int, float], count: int) -> list[int]:
+def best_of(scores: Mapping[int, float], count: int) -> list[int]:
     """The rows with the ``count`` highest scores, best first; of equal ones the newer."""
-    least = sorted(own.values(), reverse=True)[count - 1] if len(own) > count else 0.0
-    best = sorted([(score, row) for row, score in own.items() if score >= least], reverse=True)
+    least = sorted(scores.values(), reverse=True)[count - 1] if len(scores) > count else 0.0
+    best = sorted([(score, row) for row, score in scores.items() if score >= least], reverse=True)
     return [row for _, row in best[:count]]
 
 
-def lend(terms: Sequence[Term], around: Mapping[int, Neighbours]) -> dict[int, Scored]:
-    """Score the rows of ``around`` and those beside them in their sessions.
-
-    What was saved right after or before a good hit often answers without repeating its words: a question and its
-    reply, a fix and what followed. So a row has, word by word, its own score or a part of its neighbours', joined as
-    ``own + lent - own * lent / top`` with ``top`` the most that a word can give (a probabilistic or, which BM25's
-    own saturation amounts to). Rows found by lending alone enter the ranking here.
-    """
-    found = {row: Scored(row) for row in around}
-    reached = {row: _reached(beside) for row, beside in around.items()}
+def score(
+    terms: Sequence[Term], around: Mapping[int, Neighbours], lengths: Mapping[int, Length], average: float
+) -> dict[int, Scored]:
+    """The rows of ``around`` and those beside them: their own words, and those that only neighbours have."""
+    near: dict[int, list[tuple[int, float]]] = {row: [] for row in around}
+    for row, beside in around.items():
+        for other, part in beside.parts():
+            near.setdefault(other, []).append((row, part))
     whole = sum(term.idf for term in terms) or 1.0
-    for term in terms:
-        lent = _lent(term, reached)
-        top = (K1 + 1) * term.idf
-        share = term.idf * term.worth / whole
-        for row in lent.keys() | (around.keys() & term.scores.keys()):
-            scored = found.get(row)
-            if scored is None:
-                scored = found[row] = Scored(row)
-            own = term.scores.get(row, 0.0) * term.worth
-            if row in lent and own < top:  # the parts of an identifier together may score more than one word can
-                scored.lent += min(lent[row], top) * (1 - own / top)
-            if own:
-                scored.bm25 += own
-                scored.covered += share
-                scored.covered_nearby += share
-            else:
-                scored.covered_nearby += share * LENT_COVERAGE
+    found = {}
+    for row, givers in near.items():
+        found[row] = one = Scored(row)
+        length = lengths.get(row)
+        by = norm(length, average)
+        for term in terms:
+            often = term.frequency(row, length.title if length else USUAL_TITLE)
+            if often:
+                one.bm25 += term.weight * saturated(often, by)
+                one.covered += term.weight / whole
+            elif givers:
+                one.lent += term.weight * max((part for other, part in givers if other in term.mentions), default=0.0)
     return found
 
 
 def settle(found: Mapping[int, Scored], sessions: Mapping[int, str]) -> None:
-    """Add everything up into ``relevance``: score, times what is covered, plus closeness, plus the session's worth.
-
-    ``(own + closeness) / (1 + .12 n)`` with own ``((1 - c) + c * coverage) * (bm25 + lent)``, to whose closeness a text
-    of 1,000 to 2,000 characters and more adds up to the whole of ``max(0, 1.1 place - .6 own)``, and n the words of its
-    title that nobody asked for: a title says what a memory is about, and one that says more is about something else
-    (FTS5 norms the length of whole rows; this is the norm of the field, as in BM25F, Robertson and others 2004). Then
-    half of the mean of the session's three best: a session that several words lead to is where the answer is.
-    """
-    for scored in found.values():
-        if scored.bm25:
-            scored.lent = min(scored.lent, LENT_MOST * scored.bm25)
-        covered = (1 - COVERAGE_SHARE) + COVERAGE_SHARE * scored.covered_nearby
-        aside = 1 + UNASKED_SHARE * min(scored.unasked, MOST_UNASKED)
-        own = covered * (scored.bm25 + scored.lent)
-        scored.closeness += scored.length * max(0.0, PLACE_SHARE * scored.place - INSTEAD * own)
-        scored.relevance = (own + scored.closeness) / aside
-    by_session: dict[str, list[float]] = {}
-    for row, scored in found.items():
-        if row in sessions:
-            by_session.setdefault(sessions[row], []).append(scored.relevance)
-    for session, values in by_session.items():
-        by_session[session] = sorted(values, reverse=True)[:SESSION_BEST]
-    for row, scored in found.items():
-        if row in sessions:
-            scored.session = SESSION_SHARE * sum(by_session[sessions[row]]) / SESSION_BEST
-            scored.relevance += scored.session
+    """Add up ``relevance``: own words, neighbours', closeness, and a share of the best in the session."""
+    best: dict[str, float] = {}
+    for row, one in found.items():
+        one.relevance = one.bm25 + one.lent + one.closeness
+        session = sessions.get(row)
+        if session is not None:
+            best[session] = max(best.get(session, 0.0), one.relevance)
+    for row, one in found.items():
+        one.session = SESSION * best.get(sessions.get(row, ""), one.relevance)
+        one.relevance += one.session
 
 
-def _reached(beside: Neighbours) -> list[tuple[int, float]]:
-    parts = ((beside.after, LENT_FORWARD), (beside.second, LENT_FORWARD), (beside.before, LENT_BACK))
-    return [(other, part) for other, part in parts if other is not None]
+def norm(length: Length | None, average: float) -> float:
+    """What the length of a row sets against its mentions; of a row that is not indexed yet, as of the average."""
+    return K1 * (1 - B + B * (length.words / average if length else 1.0))
 
 
-def _lent(term: Term, reached: Mapping[int, Sequence[tuple[int, float]]]) -> dict[int, float]:
-    lent: dict[int, float] = {}
-    for row in reached.keys() & term.scores.keys():
-        score = term.scores[row] * term.worth
-        for other, part in reached[row]:
-            lent[other] = lent.get(other, 0.0) + part * score
-    return lent
+def saturated(often: float, norm: float) -> float:
+    """What so many mentions count, by the length norm; k1 + 1 at most."""
+    return often * (K1 + 1) / (often + norm)
