@@ -333,7 +333,8 @@ def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_t
     assert said(explained()) == [
         "1 match.",
         "",
-        "Hits: score = (own words + neighbours' words + closeness of the words + share of the session's best) x factors.",
+        "Hits: score = (own words + neighbours' words + closeness of the words + share of the session's best) x"
+        " factors.",
         "  hit  score  own words  lent  close  session  covers  factors                    title",
         "  #12   4.11       2.12  0.50   0.30     0.60    100%  recency 1.06, pinned 1.10  Raised the timeout",
         "",

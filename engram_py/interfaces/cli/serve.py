@@ -24,7 +24,7 @@ def mcp_command(tools: str | None, project: str | None) -> None:
     except EngramError as exc:
         # A server that ends at once shows its user no reason; one that answers its first call with it does.
         chosen, failure = Settings(Path()), exc
-    if sys.stdin.isatty():
+    if sys.stdin is not None and sys.stdin.isatty():
         click.echo("This is an MCP server for an agent to start; README.md says how. Ctrl-C ends it.", err=True)
     from engram_py.interfaces.mcp.stdio import serve_stdio
 

@@ -1,7 +1,8 @@
 """MCP on stdin and stdout: one JSON-RPC message a line, answered by ``methods`` by the rules of ``protocol``.
 
-The main thread reads, and answers what needs no memory; calls run on a few threads. Who closes stdin gets the answers
-to what was read before.
+The main thread reads, and answers what needs no memory; calls run on a few threads, and one thread writes, so that a
+client may send all it has before it reads. Who closes stdin gets the answers to what was read before; who closes stdout
+ends the server once what it sent is done.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,7 @@ WORKERS = 4
 # How long after stdin closed, or after the answer before, a call in flight may take, in seconds: a save takes
 # milliseconds, one that waits for another process's lock is not waited for.
 DRAIN_SECONDS = 2.0
+_TICK = 0.1
 
 
 def serve_stdio(
@@ -45,6 +48,8 @@ def serve_stdio(
     names = select_tools(tools if tools is not None else settings.tools)
     level = getattr(logging, settings.log_level.upper())
     logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s")
+    if sys.stdin is None or sys.stdout is None:  # closed before the start: there is no client
+        return
     memory = Memory(opener(settings, project, failure))
     lines, out = _own_ends()
     connection = Connection(names, memory, out)
@@ -102,7 +107,8 @@ class Connection:
         self._changed = threading.Condition()
         self._open: list[_Request] = []  # read, and neither answered nor cancelled
         self._at_work = 0
-        self._writing = threading.Lock()
+        self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._unwritten = 0
         self._gone = False
 
     # The lines.
@@ -110,6 +116,7 @@ class Connection:
     def serve(self, lines: Iterable[str]) -> None:
         """Answer the lines until there are no more, and wait for what is still at work."""
         reader = iter(lines)
+        threading.Thread(target=self._write_all, daemon=True).start()
         try:
             while True:
                 self._waiting = True
@@ -137,12 +144,12 @@ class Connection:
         return self._at_work > 0
 
     def _drain(self) -> None:
-        """Until all calls are answered, or none was for so long."""
+        """Until all calls are answered and all answers written, or for so long none was."""
         with self._changed:
             self._waiting = True
-            while self._open and not self._stopping:
-                left = len(self._open)
-                if not self._changed.wait_for(lambda: len(self._open) < left, DRAIN_SECONDS):  # noqa: B023
+            while (left := len(self._open) + self._unwritten) and not self._stopping:
+                moved = self._changed.wait_for(lambda: len(self._open) + self._unwritten < left, DRAIN_SECONDS)
+                if not moved:
                     return
 
     def _take(self, line: str) -> None:
@@ -235,16 +242,33 @@ class Connection:
         self._write({"jsonrpc": "2.0", "id": request_id, "error": about})
 
     def _write(self, message: Json) -> None:
-        """Write the message as a line, whole. What nobody can read any more is dropped: the requests that were
-        written before are still worked on."""
         text = json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n"
-        with self._writing:
-            rest = memoryview(text.encode("utf-8", "replace"))
+        with self._changed:
+            self._unwritten += 1
+        self._answers.put(text.encode("utf-8", "replace"))
+
+    def _write_all(self) -> None:
+        """Write each answer as a line, whole. What nobody can read any more is dropped."""
+        while True:
+            rest = memoryview(self._answers.get())
             while rest and not self._gone:
                 try:
                     rest = rest[os.write(self._out, rest) :]
                 except OSError:
                     self._gone = True
+                    threading.Thread(target=self._end_unread, daemon=True).start()
+            with self._changed:
+                self._unwritten -= 1
+                self._changed.notify_all()
+
+    def _end_unread(self) -> None:
+        """End the process when no request came and none was at work for so long: nobody reads the answers."""
+        idle = 0.0
+        while idle < DRAIN_SECONDS:
+            time.sleep(_TICK)
+            idle = idle + _TICK if self._waiting and not self._open else 0.0
+        sys.stderr.flush()
+        os._exit(0)
 
 
 class _Request:

@@ -59,9 +59,15 @@ def test_a_line_of_many_megabytes_costs_no_more_than_its_length(folder: Path) ->
     assert len(done.stdout.splitlines()) == 2
 
 
-def test_a_client_may_write_all_its_requests_before_it_reads_an_answer(folder: Path) -> None:
+@pytest.mark.parametrize("method", ["tools/call", "tools/list"])
+def test_a_client_may_write_all_its_requests_before_it_reads_an_answer(folder: Path, method: str) -> None:
     server = start_server(folder)
-    calls = [tool_call(number, "mem_search", query=f"word{number} " * 40) for number in range(1_000)]
+    calls: list[dict[str, Any]] = [
+        tool_call(number, "mem_search", query=f"word{number} " * 40)
+        if method == "tools/call"
+        else {"jsonrpc": "2.0", "id": number, "method": method, "params": {"_meta": {"pad": "x" * 400}}}
+        for number in range(1_000)
+    ]
     assert server.stdin is not None
     assert server.stdout is not None
     messages: list[dict[str, Any]] = [INITIALIZE, INITIALIZED, *calls]
@@ -72,6 +78,30 @@ def test_a_client_may_write_all_its_requests_before_it_reads_an_answer(folder: P
     answered = [json.loads(server.stdout.readline())["id"] for _ in range(1_001)]
     assert close(server) == ""
     assert sorted(one for one in answered if one != "start") == list(range(1_000))
+
+
+def test_a_server_that_nobody_reads_ends_and_keeps_what_was_saved(folder: Path, data_dir: Path) -> None:
+    saves = [tool_call(number, "mem_save", title=f"T{number}", content="Kept.") for number in range(20)]
+    messages: list[dict[str, Any]] = [INITIALIZE, INITIALIZED, *saves]
+    with start_server(folder) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdout.close()
+        for message in messages:
+            server.stdin.write(as_line(message))
+        server.stdin.flush()
+
+        assert server.wait(timeout=30) == 0  # stdin is open still
+    assert rows(data_dir)["observations"] == 20
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-"])
+def test_a_server_without_a_client_ends_without_a_word(folder: Path, closed: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -m engram_py mcp {closed}', sys.executable],
+        cwd=folder, stdin=subprocess.PIPE, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def through_files(folder: Path, sent: bytes) -> bytes:
