@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
 import sys
+from typing import NoReturn
 
 from engram_py.lean import install
 
@@ -27,6 +30,22 @@ def main() -> None:
         code = run()
     except KeyboardInterrupt:  # before there was a command to interrupt
         code = 130
+    _end(code)
+
+
+def _end(code: int) -> NoReturn:
+    """End the process. Where nothing is left to do, without taking the interpreter apart: 12 ms of a command."""
+    import threading
+
+    if threading.active_count() == 1:
+        atexit._run_exitfuncs()
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
+        except (OSError, ValueError):  # what cannot be written any more is for the interpreter to say
+            sys.exit(code)
+        os._exit(code)
     sys.exit(code)
 
 

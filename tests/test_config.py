@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+from platformdirs import user_data_path
 
 from engram_py.config import SETTINGS, Settings, load_settings
 from engram_py.errors import DataDirError, InvalidArgumentError
@@ -58,6 +60,15 @@ def test_without_a_variable_the_data_directory_is_the_platforms() -> None:
     folder = load_settings({}).data_dir
     assert folder.is_absolute()
     assert folder.name == "engram"
+
+
+@pytest.mark.parametrize("data_home", ["", "  ", "/srv/data", " /srv/data ", "relative", "~/data"])
+def test_the_platforms_data_directory_is_the_one_of_platformdirs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data_home: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", data_home)
+    assert load_settings(os.environ | {"ENGRAM_DATA_DIR": ""}).data_dir == user_data_path("engram", appauthor=False)
 
 
 def test_a_tilde_is_the_home_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -39,8 +39,9 @@ _FRAME = re.compile(
 _CYRILLIC = re.compile("[\u0400-\u052f]+")
 _LEAST_OF_A_WORD = 4
 _EXCLUDED = re.compile(r"(?<!\S)-(?=[^\W_])([^\s\"]+)")
-# `error -102`, `-EINVAL` and `-O2` are what somebody saw; nobody leaves a number out.
-_SEEN = re.compile(r"[0-9]|[A-Z][A-Z0-9_]+\W*\Z")
+_LEAST_OF_A_SENTENCE = 2  # stop words
+# `error -102`, `-EINVAL`, `-O2` and `-rf` are what somebody saw; nobody leaves a number or two letters out.
+_SEEN = re.compile(r"[0-9]|[A-Z][A-Z0-9_]+\W*\Z|[^\W_]{1,2}(?![^\W_])")
 # When a line of a log was written says nothing about what it says.
 _MOMENT = re.compile(
     r"(?<![\w.:-])(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[T ])?[0-9]{2}:[0-9]{2}:[0-9]{2}"
@@ -166,8 +167,12 @@ def _marked(text: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
             (excluded if match[1] else phrases).append(expression)
         return " " if match[1] else f" {match[2]} "
 
+    # Who asks in a sentence speaks of flags: "why does grep -recursive fail?"
+    words = segments(_EXCLUDED.sub(" ", text))
+    sentence = _LEAST_OF_A_SENTENCE <= len(said_nothing_by(words)) < len(words)
+
     def minus(match: re.Match[str]) -> str:
-        if _SEEN.match(match[1]):
+        if sentence or _SEEN.match(match[1]):
             return match[0]
         expression = phrase(match[1])
         if expression and len(excluded) < _MAX_PHRASES:
