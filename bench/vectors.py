@@ -104,8 +104,7 @@ def _compute(app: Engram, name: str) -> None:
             print(f"{name}: {done:,} of {total:,} ...", file=sys.stderr, flush=True)
 
     made = app.vectors.compute(progress=progress)
-    trusts = [f"{one.project or 'all'} {one.script}: {one.trust:.2f}" for one in made.state.trust if one.script]
-    print(f"{name}: {made.passages:,} passages in {made.seconds:.0f} s; trust {', '.join(trusts)}", file=sys.stderr)
+    print(f"{name}: {made.passages:,} passages in {made.seconds:.0f} s", file=sys.stderr)
 
 
 def _searching(app: Engram, keys: dict[int, str], times: list[float]) -> Ask:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.errors import EmbedderError, EmbedderFailedError
@@ -29,8 +30,9 @@ _REMEMBERED = 64
 class VectorModel:
     """Answers with vectors, or raises EmbedderError soon. Used by several threads."""
 
-    def __init__(self, setting: str, *, key: str = "", load: Loader | None = None) -> None:
+    def __init__(self, setting: str, *, models: Path, key: str = "", load: Loader | None = None) -> None:
         self.setting = setting
+        self._models = models
         self._key = key
         self._load = load or load_embedder
         self._embedder: Embedder | None = None
@@ -52,7 +54,9 @@ class VectorModel:
         """
         with self._loading:
             if self._embedder is None:
-                self._embedder = self._load(self.spec, key=self._key, download=download, threads=threads)
+                self._embedder = self._load(
+                    self.spec, models=self._models, key=self._key, download=download, threads=threads
+                )
             return self._embedder
 
     def probe(self, *, seconds: float | None = None) -> Vectors:
