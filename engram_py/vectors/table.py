@@ -63,8 +63,6 @@ SEEN = f"""
 select id from observations
 where id in (select value from json_each(:ids))
   and deleted_at is null
-  and (:type is null or type = :type)
-  and (:scope is null or scope = :scope)
   and {VISIBLE}
 """
 
@@ -245,12 +243,9 @@ def of(store: Store, embedder_id: int, ids: Iterable[int]) -> dict[int, bytes]:
     return {row[0]: row[1] for row in store.rows(OF, embedder=embedder_id, ids=json.dumps(list(ids)))}
 
 
-def seen(
-    store: Store, ids: Iterable[int], *, projects: Sequence[str] | None, type: str | None, scope: str | None
-) -> set[int]:
-    """Those of the observations that a search of these projects, type and scope may show."""
-    sight = {"projects": projects_json(projects), "type": type, "scope": scope}
-    return {row[0] for row in store.rows(SEEN, ids=json.dumps(list(ids)), **sight)}
+def seen(store: Store, ids: Iterable[int], *, projects: Sequence[str] | None) -> set[int]:
+    """Those of the observations that a search of these projects may show."""
+    return {row[0] for row in store.rows(SEEN, ids=json.dumps(list(ids)), projects=projects_json(projects))}
 
 
 def ids_within(store: Store, projects: Sequence[str], *, limit: int) -> list[int] | None:

@@ -74,24 +74,21 @@ class Vectors:
         text: str,
         *,
         projects: Sequence[str] | None = None,
-        type: str | None = None,
-        scope: str | None = None,
         sees: Callable[[Collection[int]], Collection[int]] | None = None,
         limit: int = 50,
         also: Iterable[int] = (),
     ) -> Nearest:
         """The ``limit`` observations nearest to a question among those it may see, and how near those of ``also`` are.
 
-        ``projects``, ``type`` and ``scope`` are as in a search; ``sees``, given ids, answers which of them may be
-        shown, and then decides instead of type and scope. Never raises for the embedder's sake: when there are no
-        vectors to answer with, the note says why.
+        ``projects`` are as in a search; ``sees``, given ids, answers which of them may be shown. Never raises for the
+        embedder's sake: when there are no vectors to answer with, the note says why.
         """
         from engram_py.vectors.index import View
         from engram_py.vectors.values import Nearest
 
         if not self.enabled or not text.strip():
             return Nearest()
-        view = View(None if projects is None else tuple(projects), type, scope, sees)
+        view = View(None if projects is None else tuple(projects), sees)
         try:
             index = self._entry()
             asked = text[:_QUESTION_CHARS].encode("utf-8", "replace").decode()

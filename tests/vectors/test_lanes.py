@@ -14,7 +14,7 @@ import pytest
 
 from engram_py.errors import EmbedderFailedError, EmbedderMissingError
 from engram_py.vectors.lanes import LANES, Lane, fetch
-from engram_py.vectors.loading import load_embedder
+from engram_py.vectors.model import load_embedder
 from engram_py.vectors.protocol import parse_embedder
 from tests.embedders import np
 from tests.vectors.test_models import onnx_lookup

@@ -76,16 +76,13 @@ def test_a_search_of_a_project_sees_its_own_rows_and_what_is_shared(open_memory:
     assert set(found(vectors, "tokens", projects=("widgets",))) == {own, personal}
     assert set(found(vectors, "tokens", projects=("gadgets",))) == {other, personal}
     assert set(found(vectors, "tokens")) == {own, other, personal}
-    assert found(vectors, "tokens", projects=("nowhere",), scope="project") == []
+    assert found(vectors, "tokens", projects=("nowhere",)) == [personal]
 
 
-def test_type_and_scope_narrow_what_is_found_and_so_does_whoever_decides_what_is_seen(
-    app: Engram, vectors: Vectors
-) -> None:
-    decision, bug = save(app, LOGIN, type="decision"), save(app, LOGIN + " Broken.", type="bugfix")
+def test_whoever_decides_what_is_seen_narrows_what_is_found(app: Engram, vectors: Vectors) -> None:
+    decision = save(app, LOGIN, type="decision")
+    save(app, LOGIN + " Broken.", type="bugfix")
     vectors.compute()
-    assert found(vectors, "tokens", type="bugfix") == [bug]
-    assert found(vectors, "tokens", scope="personal") == []
     assert found(vectors, "tokens", sees=lambda ids: {decision} & set(ids)) == [decision]
 
 
@@ -105,9 +102,9 @@ def test_what_few_may_see_is_found_behind_the_first_thousand(
     monkeypatch.setattr("engram_py.vectors.index.NEAREST", 4)
     for number in range(30):
         save(app, f"{LOGIN} Number {number}.", title=f"Tokens {number}")
-    far = save(app, QUEUE, type="rare")
+    far = save(app, QUEUE)
     vectors.compute()
-    assert found(vectors, "tokens that last", type="rare") == [far]
+    assert found(vectors, "tokens that last", sees=lambda ids: {far} & set(ids)) == [far]
 
 
 # --- kept true ---------------------------------------------------------------------------------------------

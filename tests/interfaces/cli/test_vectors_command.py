@@ -160,7 +160,7 @@ def test_the_doctor_warns_of_texts_that_others_on_the_way_can_read(run: Run, mon
 def test_without_an_embedder_a_command_imports_nothing_of_vectors(here: Path, words: list[str]) -> None:
     subprocess.run([sys.executable, "-m", "engram_py", "save", "Tokens", "They last."], cwd=here, check=True)
     loaded = modules(here, *words)
-    heavy = {"numpy", "engram_py.vectors.loading", "engram_py.vectors.arrays", "engram_py.vectors.codes"}
+    heavy = {"numpy", "engram_py.vectors.model", "engram_py.vectors.arrays", "engram_py.vectors.codes"}
     assert heavy & set(loaded) == set()
 
 
