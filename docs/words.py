@@ -8,7 +8,7 @@ from __future__ import annotations
 TABLES = {
     "embedders": "The models that vectors were computed with, and how far each has come.",
     "observation_vectors": "The vectors of each observation's passages, by model. Local and derived.",
-    "vector_trust": "How well a model's vectors tell the texts of a project apart, measured on themselves.",
+    "vector_trust": "No longer written: earlier versions measured models here.",
     "meta": "Facts about this file: its device id, the last clock it gave out, how far a rebuild has come.",
     "projects": "The projects there are. The name is the key everywhere else.",
     "project_aliases": "Other names of a project: what it was called before a merge, or what somebody chose.",
@@ -84,8 +84,8 @@ FAMILIES = {
 }
 
 ERRORS = {
-    "invalid_embedder": "`embedder` is not `model2vec:NAME`, `fastembed:NAME` or `openai:URL#MODEL`.",
-    "embedder_not_installed": "The package of the embedder is missing: `pip install 'engram-py[vectors]'`.",
+    "invalid_embedder": "`embedder` is none that `engram vectors on` takes.",
+    "embedder_not_installed": "A package of the embedder is missing; the hint says what installs it.",
     "embedder_failed": "The embedder cannot be loaded, does not answer, or answers nonsense.",
     "empty_field": "A required text has no visible character, or nothing is left of it after redaction.",
     "text_too_long": "A title, name or note is over its limit. Content is cut instead, see [limits](limits.md).",

@@ -58,7 +58,7 @@ SETTINGS = (
         "turn_retention_days", "ENGRAM_TURN_RETENTION_DAYS", "30", "How long raw messages are kept; 0: not at all."
     ),
     Setting("timezone", "ENGRAM_TIMEZONE", "the system's", "IANA name of the zone the command line shows times in."),
-    Setting("embedder", "ENGRAM_EMBEDDER", "", "What makes vectors: model2vec:NAME, fastembed:NAME, openai:URL#MODEL."),
+    Setting("embedder", "ENGRAM_EMBEDDER", "", "What makes vectors; `engram vectors on` sets it."),
     Setting(
         "embedder_key_variable",
         "ENGRAM_EMBEDDER_KEY_VARIABLE",
@@ -222,6 +222,25 @@ def _clock(environ: Mapping[str, str]) -> Clock:
     if parse_time(now) is None:
         raise InvalidArgumentError("ENGRAM_NOW", now, expected="a time such as 2026-01-02T03:04:05Z")
     return fixed_clock(now)
+
+
+def keep_setting(folder: Path, key: str, value: str) -> None:
+    """Write one setting into ``config.json``, in one step; an empty value takes it out. The rest stays as it is.
+
+    Raises InvalidArgumentError: the file is there and cannot be read or written, so it is left alone.
+    """
+    path = folder / CONFIG_NAME
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8-sig")) if path.exists() else {}
+        if not isinstance(kept, dict):
+            raise ValueError("it is not a JSON object")
+        kept = {name: was for name, was in kept.items() if name != key} | ({key: value} if value else {})
+        folder.mkdir(parents=True, exist_ok=True)
+        written = path.with_name(f".{CONFIG_NAME}.{os.getpid()}")
+        written.write_text(json.dumps(kept, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        written.replace(path)
+    except (OSError, ValueError, RecursionError) as exc:
+        raise InvalidArgumentError(str(path), str(exc), expected="a JSON object that can be written") from exc
 
 
 def _config_file(path: Path) -> tuple[dict[str, str], tuple[str, ...]]:

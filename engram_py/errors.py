@@ -680,7 +680,7 @@ class InvalidEmbedderError(EmbedderError):
         self.setting = setting[:200]
         super().__init__(
             f"embedder {self.setting!r} is not understood: {expected}",
-            hint="correct ENGRAM_EMBEDDER or `embedder` in config.json; empty turns vectors off",
+            hint="run `engram vectors on`, or `engram vectors off`; ENGRAM_EMBEDDER, where it is set, wins over both",
         )
 
 
@@ -689,7 +689,9 @@ class EmbedderMissingError(EmbedderError):
 
     def __init__(self, setting: str, package: str) -> None:
         self.setting, self.package = setting, package
-        super().__init__(f"{setting} needs the package {package}", hint='pip install "engram-py[vectors]"')
+        lane = package in ("numpy", "onnxruntime")
+        hint = "run `engram vectors on`: it installs what is missing" if lane else f"pip install {package}"
+        super().__init__(f"{setting} needs the package {package}", hint=hint)
 
 
 class EmbedderFailedError(EmbedderError):
@@ -701,7 +703,7 @@ class EmbedderFailedError(EmbedderError):
 
     @classmethod
     def absent(cls, setting: str) -> EmbedderFailedError:
-        hint = "run `engram embed --now` once: it downloads the model"
+        hint = "run `engram vectors on` once: it fetches the model"
         return cls(setting, "the model is not on this machine", hint=hint)
 
     @classmethod

@@ -6,36 +6,33 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from engram_py.vectors.values import Cleared, Embedded, Trust, VectorState
+from engram_py.vectors.values import Embedded, TurnedOff, VectorState
 
-_UNSET = (
-    "No embedder is set; searches go by words alone.\n"
-    "→ set ENGRAM_EMBEDDER, for example to model2vec:minishlab/potion-base-8M or "
-    "openai:http://127.0.0.1:11434/v1#nomic-embed-text, then run `engram embed --now`"
-)
+_OFF = "Vectors are off; searches go by words alone.\n→ run `engram vectors on`"
 
 
 def _state(value: VectorState, now: datetime) -> str:
     if not value.embedder:
-        left = f"{value.bytes:,} bytes of vectors are kept; `engram embed --clear` deletes them"
-        return f"{_UNSET}\n{left}" if value.bytes else _UNSET
+        return f"{_OFF}\n{_megabytes(value.bytes)} of vectors are kept" if value.bytes else _OFF
+    left = value.observations - value.done
     lines = [f"{value.embedder}: {value.done:,} of {value.observations:,} observations have vectors"]
-    if value.dimension:
-        lines.append(f"{value.dimension} dimensions, {value.bytes:,} bytes in the database")
+    costs = [f"{_megabytes(value.model_bytes)} for the model"] if value.model_bytes else []
+    costs += [f"{_megabytes(value.bytes)} in the database"] if value.bytes else []
+    costs += [f"{value.question_ms:.0f} ms a question"] if value.question_ms else []
+    if costs:
+        lines.append("costs " + ", ".join(costs))
     if value.host:
         lines.append(f"texts are sent to {value.host}")
-    lines += [f"trust {_whose(one)}: {one.trust:.2f} (of {one.asked} questions made of the memory itself)"
-              for one in value.trust if one.asked]  # fmt: skip
     lines += [f"also kept: {name}" for name in value.others]
     if value.problem:
         lines.append(f"problem: {value.problem}\n→ {value.hint}")
-    elif value.done < value.observations:
-        lines.append("→ run `engram embed --now`; a running server computes them by itself")
+    elif left:
+        lines.append(f"→ run `engram vectors on` for the {left:,} left; a running server computes them by itself")
     return "\n".join(lines)
 
 
-def _whose(one: Trust) -> str:
-    return " ".join(part for part in (f"in {one.project}" if one.project else "overall", one.script) if part)
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size >= 50_000 else f"{size:,} bytes"
 
 
 def _embedded(value: Embedded, now: datetime) -> str:
@@ -47,8 +44,11 @@ def _embedded(value: Embedded, now: datetime) -> str:
     return "\n".join([head, _state(value.state, now), *notes])
 
 
-def _cleared(value: Cleared, now: datetime) -> str:
-    return f"Deleted the vectors of {value.observations:,} observation(s)"
+def _turned_off(value: TurnedOff, now: datetime) -> str:
+    if value.deleted:
+        return f"Vectors are off; those of {value.deleted:,} observation(s) and the models are deleted"
+    kept = f" The vectors of {value.kept:,} observation(s) are kept." if value.kept else ""
+    return f"Vectors are off; searches go by words alone.{kept}"
 
 
-WORDS: dict[type, Callable[[Any, datetime], str]] = {VectorState: _state, Embedded: _embedded, Cleared: _cleared}
+WORDS: dict[type, Callable[[Any, datetime], str]] = {VectorState: _state, Embedded: _embedded, TurnedOff: _turned_off}

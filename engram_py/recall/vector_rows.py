@@ -51,4 +51,4 @@ def add_meaning(store: Store, vectors: Vectors, query: Query, sight: ScopeFilter
     found.strong = strong(nearest) & found.rows.keys()
     found.scored = current(found, found.scored, in_sight)
     added = sum(one.id not in by_words for one in found.scored)
-    found.rungs.append(LadderStep("vectors", added, f"trusted at {nearest.trust:.2f}"))
+    found.rungs.append(LadderStep("vectors", added, f"weighed at {nearest.weight:.2f}"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from engram_py.database.store import Store
 from engram_py.errors import EmbedderFailedError
 from engram_py.vectors import table
+from engram_py.vectors.arrays import unit, unpack
 from engram_py.vectors.codes import Codes
-from engram_py.vectors.cosine import Usual
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,17 +30,17 @@ USUAL = 1_000
 _PICKED = 20_000
 _SAMPLES_KEPT = 16
 _LOADING_SECONDS = 1.0
+# The centre is drawn to zero while there are few passages: of five, the one that answers is a fifth of the mean.
+_CENTRE_PRIOR = 50
 
 Sees = Callable[[Collection[int]], Collection[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a search may see. ``sees``, where given, decides instead of type and scope."""
+    """What a search may see: the rows of projects and what is shared, and of those what ``sees`` lets through."""
 
     projects: tuple[str, ...] | None = None
-    type: str | None = None
-    scope: str | None = None
     sees: Sees | None = None
 
 
@@ -123,7 +123,7 @@ class VectorIndex:
             return made[1], made[2]
         assert self._codes is not None
         drawn = self._codes.spread(most=USUAL, among=among)
-        seen = table.seen(self._store, drawn, projects=view.projects, type=None, scope=None)
+        seen = table.seen(self._store, drawn, projects=view.projects)
         blobs = table.read(self._store, self.embedder_id, [row for key, row in drawn.items() if key in seen])
         usual, share = Usual(list(blobs.values()), self._dimension), len(blobs) / max(1, len(drawn))
         self._samples = {view.projects: ((self._seen, count), usual, share), **self._samples}
@@ -143,7 +143,7 @@ class VectorIndex:
     def _shown(self, ids: Sequence[int], view: View) -> set[int]:
         if view.sees is not None:
             return set(view.sees(ids))
-        return table.seen(self._store, ids, projects=view.projects, type=view.type, scope=view.scope)
+        return table.seen(self._store, ids, projects=view.projects)
 
     def _drop_missing(self, rows: Collection[int], blobs: Collection[int]) -> None:
         gone = [key for key in rows if key not in blobs]  # destroyed since: nothing announces that
@@ -166,11 +166,60 @@ class VectorIndex:
     def _empty(self, store: Store) -> Codes:
         import numpy as np
 
-        from engram_py.vectors.arrays import unpack
-
         sample, _ = unpack(table.spread(store, self.embedder_id, limit=_CENTRE_ROWS), self._dimension)
         centre = sample.mean(axis=0) if len(sample) else np.zeros(self._dimension, np.float32)
         return Codes(self._dimension, centre)
+
+
+class Usual:
+    """A fair sample of what a question may see: its centre, and how close it is to the question as a rule.
+
+    Everything is seen from the centre because texts of one memory, and of one language, all point one way: what they
+    have in common says nothing about which of them is meant (J. Mu and P. Viswanath, "All-but-the-top", 2018). It finds
+    .73 instead of .72 on CoSQA, .33 instead of .29 on LoCoMo's turns.
+    """
+
+    def __init__(self, blobs: Sequence[bytes], dimension: int) -> None:
+        import numpy as np
+
+        rows, counts = unpack([blob for blob in blobs if blob], dimension)
+        self.size = len(counts)
+        self._dimension = dimension
+        self._centre = rows.sum(axis=0) / np.float32(len(rows) + _CENTRE_PRIOR)
+        self._rows = unit(rows - self._centre)
+        self._starts = _starts(counts)
+
+    def closeness(self, question: Vectors) -> tuple[float, float]:
+        """Mean and deviation of how close the observations of the sample are."""
+        import numpy as np
+
+        if not self.size:
+            return 0.0, 0.0
+        best = np.maximum.reduceat(self._rows @ self._seen(question), self._starts)
+        return float(best.mean()), float(best.std())
+
+    def cosines(self, question: Vectors, blobs: Mapping[int, bytes]) -> dict[int, float]:
+        """How close the nearest passage of each observation is; one without vectors is left out."""
+        import numpy as np
+
+        ids = [key for key, blob in blobs.items() if blob]
+        if not ids:
+            return {}
+        rows, counts = unpack([blobs[key] for key in ids], self._dimension)
+        cosines = unit(rows - self._centre) @ self._seen(question)
+        return dict(zip(ids, np.maximum.reduceat(cosines, _starts(counts)).tolist(), strict=True))
+
+    def _seen(self, question: Vectors) -> Vectors:
+        seen: Vectors = unit(question - self._centre)[0]
+        return seen
+
+
+def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the passages of each observation begin."""
+    import numpy as np
+
+    starts: NDArray[np.int64] = np.cumsum(counts) - counts
+    return starts
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -6,10 +6,10 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.errors import EmbedderError, EmbedderFailedError
-from engram_py.vectors.loading import load_embedder
 from engram_py.vectors.protocol import Embedder, Spec, parse_embedder
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ _REMEMBERED = 64
 class VectorModel:
     """Answers with vectors, or raises EmbedderError soon. Used by several threads."""
 
-    def __init__(self, setting: str, *, key: str = "", load: Loader | None = None) -> None:
+    def __init__(self, setting: str, *, models: Path, key: str = "", load: Loader | None = None) -> None:
         self.setting = setting
+        self._models = models
         self._key = key
         self._load = load or load_embedder
         self._embedder: Embedder | None = None
@@ -52,7 +53,9 @@ class VectorModel:
         """
         with self._loading:
             if self._embedder is None:
-                self._embedder = self._load(self.spec, key=self._key, download=download, threads=threads)
+                self._embedder = self._load(
+                    self.spec, models=self._models, key=self._key, download=download, threads=threads
+                )
             return self._embedder
 
     def probe(self, *, seconds: float | None = None) -> Vectors:
@@ -109,3 +112,43 @@ class VectorModel:
     def _late(self, seconds: float) -> EmbedderFailedError:
         reason = f"no vector within {seconds:g} s"
         return EmbedderFailedError(self.setting, reason, hint="a model that is being loaded answers the next search")
+
+
+def load_embedder(
+    spec: Spec, *, models: Path | None = None, key: str = "", download: bool = False, threads: int | None = None
+) -> Embedder:
+    """The embedder, ready to be asked; only the library it needs is imported.
+
+    ``models`` is the folder that ``engram vectors on`` fetches into. ``download`` lets a library fetch a model that is
+    not on this machine. ``threads`` bounds the processors an ONNX model uses, by default half of them.
+
+    Raises EmbedderError: a package or the model is not there, or cannot be read.
+    """
+    match spec.kind:
+        case "static" | "sentence":
+            return _lane(spec, models, threads)
+        case "model2vec":
+            from engram_py.vectors.model2vec import Model2VecEmbedder
+
+            return Model2VecEmbedder(spec, download=download)
+        case "fastembed":
+            from engram_py.vectors.fastembed import FastembedEmbedder
+
+            return FastembedEmbedder(spec, download=download, threads=threads)
+        case "openai":
+            from engram_py.vectors.endpoint import EndpointEmbedder
+
+            return EndpointEmbedder(spec, key=key)
+
+
+def _lane(spec: Spec, models: Path | None, threads: int | None) -> Embedder:
+    folder = models / f"{spec.kind}-{spec.target}" if models else None
+    if folder is None or not folder.is_dir():
+        raise EmbedderFailedError.absent(spec.kind)
+    if spec.kind == "static":
+        from engram_py.vectors.static import StaticEmbedder
+
+        return StaticEmbedder(spec.kind, folder)
+    from engram_py.vectors.sentence import SentenceEmbedder
+
+    return SentenceEmbedder(spec.kind, folder, threads=threads)

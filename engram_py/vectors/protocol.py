@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
 
 from engram_py.errors import InvalidEmbedderError
+from engram_py.vectors.values import SENTENCE_WEIGHT, STATIC_WEIGHT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,9 +18,12 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-Kind = Literal["model2vec", "fastembed", "openai"]
+Kind = Literal["static", "sentence", "model2vec", "fastembed", "openai"]
 
-_FORMS = "model2vec:NAME, fastembed:NAME or openai:http://127.0.0.1:11434/v1#MODEL; a directory may stand for NAME"
+_FORMS = "sentence, static, model2vec:NAME, fastembed:NAME or openai:http://127.0.0.1:11434/v1#MODEL"
+
+# The model of each lane; another one gets another name, under which its vectors are kept.
+MODELS = {"sentence": "minilm-l6-int8", "static": "wordllama-256"}
 
 
 class Embedder(Protocol):
@@ -37,7 +41,8 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A parsed ``embedder`` setting. ``target`` is a name, a directory or a base URL; ``model`` the endpoint's."""
+    """A parsed ``embedder`` setting. ``target`` is a lane's model, a name, a directory or a base URL; ``model`` the
+    endpoint's."""
 
     kind: Kind
     target: str
@@ -47,6 +52,11 @@ class Spec:
     def name(self) -> str:
         """What vectors made by it are kept under."""
         return f"{self.kind}:{self.target}" + (f"#{self.model}" if self.model else "")
+
+    @property
+    def weight(self) -> float:
+        """How much cosines of such a model count beside words."""
+        return STATIC_WEIGHT if self.kind in ("static", "model2vec") else SENTENCE_WEIGHT
 
     @property
     def directory(self) -> Path | None:
@@ -71,9 +81,11 @@ class Spec:
 def parse_embedder(text: str) -> Spec:
     """Read the ``embedder`` setting.
 
-    Raises InvalidEmbedderError when it is none of the three forms.
+    Raises InvalidEmbedderError when it is none of the forms.
     """
     kind, colon, target = text.strip().partition(":")
+    if kind.lower() in MODELS and target in ("", MODELS[kind.lower()]):
+        return Spec("static" if kind.lower() == "static" else "sentence", MODELS[kind.lower()])
     target = target.strip()
     if not colon or not target or "\0" in target:
         raise InvalidEmbedderError(text, f"it is {_FORMS}")

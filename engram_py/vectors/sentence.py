@@ -1,8 +1,8 @@
-"""Sentence embeddings through fastembed: ONNX models on the processor."""
+"""The sentence lane: all-MiniLM-L6-v2 in eight bits on the processor, through onnxruntime."""
 
 from __future__ import annotations
 
-import json
+import gzip
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,96 +10,57 @@ from typing import TYPE_CHECKING, Any
 
 from engram_py.errors import EmbedderFailedError, EmbedderMissingError
 from engram_py.vectors.arrays import unit
-from engram_py.vectors.protocol import Spec
+from engram_py.vectors.wordpiece import WordPiece
 
 if TYPE_CHECKING:
     from engram_py.vectors.arrays import Vectors
 
-_POOLINGS = {
-    "pooling_mode_cls_token": "CLS",
-    "pooling_mode_lasttoken": "LAST_TOKEN",
-    "pooling_mode_mean_tokens": "MEAN",
-}
+MODEL = "model.onnx"
+MAX_PIECES = 256  # what the model was trained with
+_VOCABULARY = Path(__file__).with_name("wordpiece.txt.gz")
 
 
 class SentenceEmbedder:
-    """A model fastembed knows by name, or any directory with a ``model.onnx`` and its tokenizer.
-
-    A directory may say how to pool in ``1_Pooling/config.json``, as sentence-transformers writes it; else the mean
-    of the tokens is taken.
+    """The mean of what the model says of each word piece, from ``folder``, which ``lanes`` filled.
 
     Raises (when made):
-        EmbedderMissingError: fastembed is not installed.
+        EmbedderMissingError: numpy or onnxruntime is not installed.
         EmbedderFailedError: the model is not there or cannot be read.
     """
 
-    def __init__(self, spec: Spec, *, download: bool, threads: int | None = None) -> None:
+    def __init__(self, name: str, folder: Path, *, threads: int | None = None) -> None:
         try:
-            from fastembed import TextEmbedding
+            import onnxruntime
         except ImportError as exc:
-            raise EmbedderMissingError(spec.name, "fastembed") from exc
-        self._name = spec.name
+            raise EmbedderMissingError(name, "onnxruntime") from exc
+        self._name = name
+        self._words = WordPiece(gzip.decompress(_VOCABULARY.read_bytes()).decode().splitlines())
+        options = onnxruntime.SessionOptions()
+        # The other half of the processors is for what the person at this machine is doing.
+        options.intra_op_num_threads = threads or max(1, (os.cpu_count() or 2) // 2)
         try:
-            self._model: Any = self._loaded(TextEmbedding, spec, download, threads or _half_of_the_processors())
-        except EmbedderFailedError:
-            raise
-        except Exception as exc:  # whatever the library and the files it reads may raise
-            if spec.directory is None and not download:
-                raise EmbedderFailedError.absent(spec.name) from exc
-            raise EmbedderFailedError.loading(spec.name, exc) from exc
-
-    def _loaded(self, library: Any, spec: Spec, download: bool, threads: int) -> Any:
-        folder = spec.directory
-        if folder is None:
-            return library(spec.target, threads=threads, local_files_only=not download)
-        file = _model_file(folder, spec.name)
-        self._register(library, folder, file)
-        return library(str(folder), threads=threads, specific_model_path=str(folder), local_files_only=True)
-
-    @staticmethod
-    def _register(library: Any, folder: Path, file: str) -> None:
-        from fastembed.common.model_description import ModelSource, PoolingType
-
-        if any(one["model"].lower() == str(folder).lower() for one in library.list_supported_models()):
-            return
-        library.add_custom_model(
-            model=str(folder),
-            pooling=PoolingType[_pooling(folder)],
-            normalization=True,
-            sources=ModelSource(url=folder.as_uri()),
-            dim=0,  # never read: what the model answers decides
-            model_file=file,
-        )
+            self._model: Any = onnxruntime.InferenceSession(
+                str(folder / MODEL), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as exc:  # whatever the library may raise over a file
+            raise EmbedderFailedError.loading(name, exc) from exc
 
     def passages(self, texts: Sequence[str]) -> Vectors:
+        import numpy as np
+
+        start, end = self._words.ends
+        rows = [[start, *self._words.numbers(text, most=MAX_PIECES - 2), end] for text in texts]
+        numbers = np.zeros((len(rows), max(map(len, rows))), np.int64)
+        mask = np.zeros_like(numbers)
+        for place, row in enumerate(rows):
+            numbers[place, : len(row)] = row
+            mask[place, : len(row)] = 1
+        asked = {"input_ids": numbers, "attention_mask": mask, "token_type_ids": np.zeros_like(numbers)}
         try:
-            return unit(list(self._model.passage_embed(list(texts), batch_size=max(1, len(texts)))))
+            said = self._model.run(None, asked)[0]
         except Exception as exc:
             raise EmbedderFailedError.running(self._name, exc) from exc
+        return unit((said * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True))
 
     def question(self, text: str) -> Vectors:
-        try:
-            return unit(list(self._model.query_embed(text)))
-        except Exception as exc:
-            raise EmbedderFailedError.running(self._name, exc) from exc
-
-
-def _half_of_the_processors() -> int:
-    # The other half is for what the person at this machine is doing.
-    return max(1, (os.cpu_count() or 2) // 2)
-
-
-def _model_file(folder: Path, name: str) -> str:
-    for file in ("model.onnx", "onnx/model.onnx", "model_optimized.onnx"):
-        if (folder / file).is_file():
-            return file
-    raise EmbedderFailedError(name, f"{folder} holds no model.onnx", hint="name the folder of an ONNX model")
-
-
-def _pooling(folder: Path) -> str:
-    try:
-        told = json.loads((folder / "1_Pooling" / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return "MEAN"
-    found = [pooling for key, pooling in _POOLINGS.items() if isinstance(told, dict) and told.get(key) is True]
-    return found[0] if found else "MEAN"
+        return self.passages([text])

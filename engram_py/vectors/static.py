@@ -1,64 +1,81 @@
-"""Static embeddings through model2vec: a table of word pieces, averaged. Thousands of texts a second, no GPU."""
+"""The static lane: a table of word pieces whose mean is the vector of a text. Over numpy, nothing else."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engram_py.errors import EmbedderFailedError, EmbedderMissingError
 from engram_py.vectors.arrays import unit
-from engram_py.vectors.protocol import Spec
 
 if TYPE_CHECKING:
     from engram_py.vectors.arrays import Vectors
 
+PIECES, TABLE = "pieces.txt", "table.npy"
+_SPACE = "\u2581"
+_LONGEST_WORD, _WORDS_KEPT = 64, 50_000
+
 
 class StaticEmbedder:
-    """A model2vec model from a directory, or from Hugging Face's cache on this machine.
+    """The mean of a text's word pieces, from ``folder``, which ``lanes`` filled.
 
     Raises (when made):
-        EmbedderMissingError: model2vec is not installed.
-        EmbedderFailedError: the model is not there or cannot be read.
+        EmbedderMissingError: numpy is not installed.
+        EmbedderFailedError: the table is not there or cannot be read.
     """
 
-    def __init__(self, spec: Spec, *, download: bool) -> None:
+    def __init__(self, name: str, folder: Path) -> None:
         try:
-            from model2vec import StaticModel
+            import numpy as np
         except ImportError as exc:
-            raise EmbedderMissingError(spec.name, "model2vec") from exc
-        self._name = spec.name
-        self._lock = threading.Lock()  # encode() sets the tokenizer's cut and sets it back
+            raise EmbedderMissingError(name, "numpy") from exc
         try:
-            self._model: Any = StaticModel.from_pretrained(_place(spec, download=download), force_download=False)
-        except EmbedderFailedError:
-            raise
-        except Exception as exc:  # whatever the library and the files it reads may raise
-            raise EmbedderFailedError.loading(spec.name, exc) from exc
+            pieces = (folder / PIECES).read_bytes().decode().split("\n")
+            self._table: Any = np.load(folder / TABLE, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as exc:
+            raise EmbedderFailedError.loading(name, exc) from exc
+        self._numbers = {piece: number for number, piece in enumerate(pieces)}
+        self._known: dict[str, list[int]] = {}
 
     def passages(self, texts: Sequence[str]) -> Vectors:
-        try:
-            with self._lock:
-                return unit(self._model.encode(list(texts), use_multiprocessing=False))
-        except Exception as exc:
-            raise EmbedderFailedError.running(self._name, exc) from exc
+        import numpy as np
+
+        rows = [self._table[self.numbers(text)].astype(np.float32).sum(axis=0) for text in texts]
+        return unit(np.stack(rows))
 
     def question(self, text: str) -> Vectors:
         return self.passages([text])
 
+    def numbers(self, text: str) -> list[int]:
+        """The numbers of a text's pieces, without what is between its words: of code that would be most of them."""
+        found: list[int] = []
+        for word in text.split():
+            known = self._known.get(word)
+            if known is None:
+                known = self._pieces(_SPACE + word)
+                if len(self._known) < _WORDS_KEPT:
+                    self._known[word] = known
+            found += known
+        return found
 
-def _place(spec: Spec, *, download: bool) -> Path:
-    """The model's directory. Only with ``download`` is anything fetched from Hugging Face."""
-    if spec.directory is not None:
-        if not spec.directory.is_dir():
-            raise EmbedderFailedError(spec.name, f"{spec.directory} is not a directory", hint="name the model's folder")
-        return spec.directory
-    from huggingface_hub import snapshot_download
+    def _pieces(self, word: str) -> list[int]:
+        """Join the neighbours that make the most frequent piece, as long as there are any (byte-pair encoding)."""
+        numbers = self._numbers
+        parts = list(word[:_LONGEST_WORD])
+        while len(parts) > 1:
+            joined = [numbers.get(one + other, len(numbers)) for one, other in pairwise(parts)]
+            best = min(joined)
+            if best == len(numbers):
+                break
+            place = joined.index(best)
+            parts[place : place + 2] = [parts[place] + parts[place + 1]]
+        rest = self._pieces(word[_LONGEST_WORD:]) if len(word) > _LONGEST_WORD else []
+        return [number for part in parts for number in self._of(part)] + rest
 
-    try:
-        return Path(snapshot_download(spec.target, local_files_only=True))
-    except Exception as exc:
-        if not download:
-            raise EmbedderFailedError.absent(spec.name) from exc
-    return Path(snapshot_download(spec.target))
+    def _of(self, part: str) -> list[int]:
+        known = self._numbers.get(part)
+        if known is not None:
+            return [known]
+        return [self._numbers[f"<0x{byte:02X}>"] for byte in part.encode("utf-8", "replace")]

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from engram_py.database.store import Row, Store
 from engram_py.observations.table import VISIBLE, projects_json
-from engram_py.vectors.values import Trust
 
 _TEXT = "observations.id, title, content, aliases"
 
@@ -64,8 +63,6 @@ SEEN = f"""
 select id from observations
 where id in (select value from json_each(:ids))
   and deleted_at is null
-  and (:type is null or type = :type)
-  and (:scope is null or scope = :scope)
   and {VISIBLE}
 """
 
@@ -92,29 +89,6 @@ where id = :id and (lease_owner is null or lease_owner = :owner or lease_until <
 """
 
 UNUSED = "select id from embedders where id <> :keep and used_at < :before order by id"
-
-PROJECTS = """
-select project, count(*) as rows
-from observations
-where deleted_at is null
-group by project
-having count(*) >= :fewest
-order by project
-"""
-
-# Newest of a project first, from the index; of the whole memory every n-th.
-OF_PROJECT = """
-select content from observations
-where project = :project and deleted_at is null
-order by updated_at desc, id desc
-limit :limit
-"""
-OF_MEMORY = """
-select content from observations
-where deleted_at is null and id % :step = 0
-order by id
-limit :limit
-"""
 
 
 def embedder(store: Store, name: str) -> Row | None:
@@ -227,9 +201,14 @@ def vector_bytes(store: Store) -> int:
     return int(store.value("select coalesce(sum(length(vectors)), 0) from observation_vectors"))
 
 
+def count_observations(store: Store) -> int:
+    """How many observations have vectors of whatever model."""
+    return int(store.value("select count(distinct observation_id) from observation_vectors"))
+
+
 def clear(store: Store) -> int:
     """Delete every vector of every model; how many observations had one."""
-    had = int(store.value("select count(distinct observation_id) from observation_vectors"))
+    had = count_observations(store)
     store.execute("delete from observation_vectors")
     store.execute("delete from embedders")
     return had
@@ -264,12 +243,9 @@ def of(store: Store, embedder_id: int, ids: Iterable[int]) -> dict[int, bytes]:
     return {row[0]: row[1] for row in store.rows(OF, embedder=embedder_id, ids=json.dumps(list(ids)))}
 
 
-def seen(
-    store: Store, ids: Iterable[int], *, projects: Sequence[str] | None, type: str | None, scope: str | None
-) -> set[int]:
-    """Those of the observations that a search of these projects, type and scope may show."""
-    sight = {"projects": projects_json(projects), "type": type, "scope": scope}
-    return {row[0] for row in store.rows(SEEN, ids=json.dumps(list(ids)), **sight)}
+def seen(store: Store, ids: Iterable[int], *, projects: Sequence[str] | None) -> set[int]:
+    """Those of the observations that a search of these projects may show."""
+    return {row[0] for row in store.rows(SEEN, ids=json.dumps(list(ids)), projects=projects_json(projects))}
 
 
 def ids_within(store: Store, projects: Sequence[str], *, limit: int) -> list[int] | None:
@@ -278,39 +254,3 @@ def ids_within(store: Store, projects: Sequence[str], *, limit: int) -> list[int
     shared = store.rows(SHARED_IDS, limit=limit + 1)
     found = {row[0] for row in own} | {row[0] for row in shared}
     return sorted(found) if len(found) <= limit else None
-
-
-# --- trust -------------------------------------------------------------------------------------------------
-
-
-def trusts(store: Store, embedder_id: int) -> list[Trust]:
-    sql = "select project, script, trust, asked from vector_trust where embedder_id = :id order by project, script"
-    return [Trust(*row) for row in store.rows(sql, id=embedder_id)]
-
-
-def measured(store: Store, embedder_id: int) -> dict[str, int]:
-    """How many observations each project ('' all) had when its trust was measured."""
-    sql = "select project, rows from vector_trust where embedder_id = :id and script = ''"
-    return {row[0]: row[1] for row in store.rows(sql, id=embedder_id)}
-
-
-def put_trust(store: Store, embedder_id: int, project: str, *, rows: int, found: Sequence[Trust]) -> None:
-    """Replace what is known of one project."""
-    store.execute(
-        "delete from vector_trust where embedder_id = :id and project = :project", id=embedder_id, project=project
-    )
-    for one in found:
-        values = {"embedder_id": embedder_id, "project": project, "script": one.script, "trust": one.trust}
-        store.insert("vector_trust", values | {"asked": one.asked, "rows": rows})
-
-
-def projects(store: Store, *, fewest: int) -> dict[str, int]:
-    """Projects with at least so many observations, and how many each has."""
-    return {row[0]: row[1] for row in store.rows(PROJECTS, fewest=fewest)}
-
-
-def contents(store: Store, project: str, *, rows: int, limit: int) -> list[str]:
-    """Contents of one project, or ('') from all over the memory of ``rows`` observations."""
-    if project:
-        return [row[0] for row in store.rows(OF_PROJECT, project=project, limit=limit)]
-    return [row[0] for row in store.rows(OF_MEMORY, step=max(1, -(-rows // limit)), limit=limit)]

@@ -16,7 +16,6 @@ from engram_py.vectors import table
 from engram_py.vectors.arrays import pack
 from engram_py.vectors.model import VectorModel
 from engram_py.vectors.passages import passages, text_hash
-from engram_py.vectors.trust import TrustTest
 
 if TYPE_CHECKING:
     from engram_py.vectors.arrays import Vectors
@@ -65,7 +64,6 @@ class VectorUpkeep:
         self._model = model
         self._stopped = stopped
         self._owner = f"{os.getpid()}-{os.urandom(4).hex()}"
-        self._trust = TrustTest(store, model)
         self._checked: int | None = None  # the entry whose probe was compared
 
     # --- the model ------------------------------------------------------------------------------------------
@@ -119,8 +117,8 @@ class VectorUpkeep:
                 if progress:
                     progress(done, max(total, done))
                 self._lease(entry.id)
-            if done or not table.measured(self._store, entry.id):
-                self._finish(entry.id)
+            if done:
+                self._forget_unused(entry.id)
         finally:
             with self._store.transaction():
                 table.drop_lease(self._store, entry.id, self._owner)
@@ -128,7 +126,7 @@ class VectorUpkeep:
 
     def _due(self, entry: Registered) -> bool:
         stale, new = table.pending(self._store, entry.id, done_to=entry.done_to, limit=1)
-        return bool(stale or new) or not table.measured(self._store, entry.id)
+        return bool(stale or new)
 
     def _step(self) -> tuple[int, int] | None:
         """One batch; None when nothing is pending, or somebody asked to stop."""
@@ -143,9 +141,8 @@ class VectorUpkeep:
         self._keep(entry, work, vectors)
         return len(work), sum(len(one.texts) for one in work)
 
-    def _finish(self, embedder_id: int) -> None:
-        """Measure the trust anew where it is due, and delete what no setting has used for a week."""
-        self._trust.measure(embedder_id, stopped=self._stopped)
+    def _forget_unused(self, embedder_id: int) -> None:
+        """Delete what no setting has used for a week."""
         before = to_text(self._clock() - _KEPT_UNUSED)
         for unused in table.unused(self._store, keep=embedder_id, before=before):
             more = True

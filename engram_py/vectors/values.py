@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# What is assumed of a model that was not measured on a memory: of average use (see recall.fusion).
-UNMEASURED_TRUST = 0.5
+# How much a cosine counts beside words (see recall.score.fusion): a sentence model reads, a table of words does not.
+# Of a static model more (.5) would find more on code and less in conversations.
+SENTENCE_WEIGHT, STATIC_WEIGHT = 1.2, 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,31 +14,24 @@ class Nearest:
     """How close observations are to a question.
 
     ``hits`` are (id, cosine), nearest first, and the ids that were asked about besides. ``mean`` and ``deviation``
-    are of the cosines of the ``population`` that the question may see, ``trust`` is how well the model does on texts
-    of this memory (0..1). With a ``note`` there are no hits and it says why.
+    are of the cosines of the ``population`` that the question may see, ``weight`` is how much the model's cosines count
+    beside words. With a ``note`` there are no hits and it says why.
     """
 
     hits: tuple[tuple[int, float], ...] = ()
     mean: float = 0.0
     deviation: float = 0.0
     population: int = 0
-    trust: float = UNMEASURED_TRUST
+    weight: float = SENTENCE_WEIGHT
     note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
-    """The measured trust in a model for one project ('' all of them) and script ('' any)."""
-
-    project: str
-    script: str
-    trust: float
-    asked: int
-
-
-@dataclass(frozen=True, slots=True)
 class VectorState:
-    """What there is of vectors: ``done`` of ``observations`` have theirs from the ``embedder`` that is set."""
+    """What there is of vectors: ``done`` of ``observations`` have theirs from the ``embedder`` that is set.
+
+    ``model_bytes`` are on disk beside the database's ``bytes``; ``question_ms`` is what the model takes for a question.
+    """
 
     embedder: str
     host: str
@@ -46,9 +40,10 @@ class VectorState:
     dimension: int
     bytes: int
     others: tuple[str, ...] = ()
-    trust: tuple[Trust, ...] = ()
     problem: str | None = None
     hint: str | None = None
+    model_bytes: int = 0
+    question_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +59,9 @@ class Embedded:
 
 
 @dataclass(frozen=True, slots=True)
-class Cleared:
-    """How many vectors were deleted, of whatever model."""
+class TurnedOff:
+    """Vectors are off; ``kept`` observations keep theirs, ``deleted`` had theirs deleted."""
 
-    observations: int
+    kept: int
+    deleted: int
+    warnings: tuple[str, ...] = ()

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from engram_py.errors import EmbedderError, EmbedderFailedError
 
 if TYPE_CHECKING:
-    from engram_py.database.store import Row, Store
+    from pathlib import Path
+
+    from engram_py.database.store import Store
     from engram_py.times import Clock
-    from engram_py.vectors.index import VectorIndex, View
+    from engram_py.vectors.index import VectorIndex
     from engram_py.vectors.model import Loader, VectorModel
-    from engram_py.vectors.values import Cleared, Embedded, Nearest, VectorState
+    from engram_py.vectors.values import Embedded, Nearest, TurnedOff, VectorState
     from engram_py.vectors.worker import VectorWorker
 
 # Every search imports this module, and most have no embedder: what only vectors need is imported where it is used.
@@ -50,7 +52,12 @@ class Vectors:
     def _model(self) -> VectorModel:
         from engram_py.vectors.model import VectorModel
 
-        return VectorModel(self._setting, key=self._key, load=self._load)
+        return VectorModel(self._setting, models=self.models, key=self._key, load=self._load)
+
+    @property
+    def models(self) -> Path:
+        """The folder that models are fetched into."""
+        return self._store.path.parent / "models"
 
     @property
     def private(self) -> bool:
@@ -67,57 +74,49 @@ class Vectors:
         text: str,
         *,
         projects: Sequence[str] | None = None,
-        type: str | None = None,
-        scope: str | None = None,
         sees: Callable[[Collection[int]], Collection[int]] | None = None,
         limit: int = 50,
         also: Iterable[int] = (),
     ) -> Nearest:
         """The ``limit`` observations nearest to a question among those it may see, and how near those of ``also`` are.
 
-        ``projects``, ``type`` and ``scope`` are as in a search; ``sees``, given ids, answers which of them may be
-        shown, and then decides instead of type and scope. Never raises for the embedder's sake: when there are no
-        vectors to answer with, the note says why.
+        ``projects`` are as in a search; ``sees``, given ids, answers which of them may be shown. Never raises for the
+        embedder's sake: when there are no vectors to answer with, the note says why.
         """
         from engram_py.vectors.index import View
         from engram_py.vectors.values import Nearest
 
         if not self.enabled or not text.strip():
             return Nearest()
-        view = View(None if projects is None else tuple(projects), type, scope, sees)
+        view = View(None if projects is None else tuple(projects), sees)
         try:
-            row, index = self._entry()
+            index = self._entry()
             asked = text[:_QUESTION_CHARS].encode("utf-8", "replace").decode()
             near = index.near(self._model.question(asked, seconds=self._patience), view, limit=limit, also=also)
         except EmbedderError as exc:
             return Nearest(note=f"vectors were left out: {exc.message}; {exc.hint}")
-        return Nearest(near.hits, near.mean, near.deviation, near.population, self._trust(row, view, text))
+        return Nearest(near.hits, near.mean, near.deviation, near.population, self._model.spec.weight)
 
-    def _trust(self, row: Row, view: View, text: str) -> float:
-        from engram_py.vectors.pairs import script
-        from engram_py.vectors.table import trusts
-        from engram_py.vectors.trust import trust_in
+    def _entry(self) -> VectorIndex:
+        """The vectors of the model that is set.
 
-        project = view.projects[0] if view.projects and len(view.projects) == 1 else ""
-        return trust_in(trusts(self._store, row["id"]), project, script(text))
-
-    def _entry(self) -> tuple[Row, VectorIndex]:
-        """The model as the file knows it. Raises EmbedderError when it does not, or knows another by that name."""
+        Raises EmbedderError: nothing was computed with it, or another model by that name made what there is.
+        """
         from engram_py.vectors import table
         from engram_py.vectors.index import VectorIndex
         from engram_py.vectors.upkeep import same_model
 
         row = table.embedder(self._store, self._model.spec.name)
         if row is None:
-            hint = "the server computes them now" if self._worker else "run `engram embed --now`"
+            hint = "the server computes them now" if self._worker else "run `engram vectors on`"
             raise EmbedderFailedError(self._setting, "nothing was computed yet", hint=hint)
         index = self._index
         if index is None or index.embedder_id != row["id"]:
             if not same_model(self._model.probe(seconds=self._patience), row["probe"], row["dimension"]):
                 reason = "it answers otherwise than when the vectors were computed"
-                raise EmbedderFailedError(self._setting, reason, hint="run `engram embed --now`")
+                raise EmbedderFailedError(self._setting, reason, hint="run `engram vectors on`")
             index = self._index = VectorIndex(self._store, row["id"], row["dimension"])
-        return row, index
+        return index
 
     @property
     def _patience(self) -> float:
@@ -151,9 +150,15 @@ class Vectors:
         def work() -> None:
             upkeep.run()
             with contextlib.suppress(EmbedderError):
-                self._entry()[1].refresh(store)  # so that the first search finds everything in memory
+                self._entry().refresh(store)  # so that the first search finds everything in memory
 
         return work
+
+    def open(self) -> None:
+        """Load the model, fetching it where its library does so by itself. Raises EmbedderError."""
+        self._require()
+        self._model.open(download=True, threads=os.cpu_count())
+        self._model.probe()
 
     def compute(self, *, progress: Callable[[int, int], None] | None = None) -> Embedded:
         """Compute all that is pending, now and here. A model that is not on this machine may be downloaded.
@@ -164,9 +169,8 @@ class Vectors:
         from engram_py.vectors.upkeep import VectorUpkeep
         from engram_py.vectors.values import Embedded
 
-        self._require()
         started = time.perf_counter()
-        self._model.open(download=True, threads=os.cpu_count())
+        self.open()
         upkeep = VectorUpkeep(self._store, self._clock, self._model)
         entry = upkeep.entry()
         with self._store.transaction():
@@ -175,15 +179,20 @@ class Vectors:
         said = () if done is not None else ("another process computes vectors of this memory just now",)
         observations, passages = done or (0, 0)
         seconds = round(time.perf_counter() - started, 2)
-        return Embedded(self._setting, observations, passages, seconds, self.state(), said)
+        return Embedded(self._setting, observations, passages, seconds, self.state(ask=True), said)
 
-    def clear(self) -> Cleared:
-        """Delete all vectors, of whatever model. They can be computed again."""
-        from engram_py.vectors.table import clear
-        from engram_py.vectors.values import Cleared
+    def turned_off(self, *, delete: bool) -> TurnedOff:
+        """What is left once the setting is gone; with ``delete`` the vectors and the fetched models go as well."""
+        from shutil import rmtree
+
+        from engram_py.vectors import table
+        from engram_py.vectors.values import TurnedOff
 
         with self._store.transaction():
-            return Cleared(clear(self._store))
+            had = table.clear(self._store) if delete else table.count_observations(self._store)
+        if delete:
+            rmtree(self.models, ignore_errors=True)
+        return TurnedOff(0 if delete else had, had if delete else 0)
 
     def state(self, *, ask: bool = False) -> VectorState:
         """How far vectors are computed. ``ask`` has the model answer once, and names the problem when it does not."""
@@ -191,13 +200,18 @@ class Vectors:
         from engram_py.vectors.values import VectorState
 
         problem: EmbedderError | None = None
-        name, host = self._setting, ""
+        name, host, model_bytes, question_ms = self._setting, "", 0, 0.0
         if self.enabled:
             try:
                 spec = self._model.spec
                 name, host = spec.name, spec.host
+                folder = self.models / f"{spec.kind}-{spec.target}"
+                model_bytes = sum(file.stat().st_size for file in folder.glob("*"))
                 if ask:
                     self._model.probe(seconds=COMMAND_SECONDS)
+                    started = time.perf_counter()
+                    self._model.question("How long does it take to ask?", seconds=COMMAND_SECONDS)
+                    question_ms = round((time.perf_counter() - started) * 1000, 1)
             except EmbedderError as exc:
                 problem = exc
         live = table.count_live(self._store)
@@ -211,12 +225,13 @@ class Vectors:
             dimension=0 if row is None else row["dimension"],
             bytes=table.vector_bytes(self._store),
             others=tuple(one["name"] for one in table.embedders(self._store) if one["name"] != name),
-            trust=() if row is None else tuple(table.trusts(self._store, row["id"])),
             problem=None if problem is None else problem.message,
             hint=None if problem is None else problem.hint,
+            model_bytes=model_bytes,
+            question_ms=question_ms,
         )
 
     def _require(self) -> None:
         if not self.enabled:
-            hint = "set ENGRAM_EMBEDDER to model2vec:NAME, fastembed:NAME or openai:http://127.0.0.1:11434/v1#MODEL"
+            hint = "run `engram vectors on`"
             raise EmbedderFailedError("embedder", "none is set", hint=hint)

@@ -15,9 +15,9 @@ from engram_py.vectors.values import Nearest
 MANY = 1_000
 
 
-def nearest(cosines: dict[int, float], *, trust: float = 0.9, population: int = MANY) -> Nearest:
+def nearest(cosines: dict[int, float], *, weight: float = 1.2, population: int = MANY) -> Nearest:
     """Cosines in a memory whose others lie around zero, with a deviation of a tenth."""
-    return Nearest(tuple(cosines.items()), 0.0, 0.1, population, trust)
+    return Nearest(tuple(cosines.items()), 0.0, 0.1, population, weight)
 
 
 def order(ranked: Sequence[tuple[int, float]]) -> list[int]:
@@ -47,15 +47,15 @@ def test_without_a_known_word_the_nearest_come_first() -> None:
     assert order(fuse([], nearest({5: 0.2, 6: 0.6, 7: 0.4}), nats=0.0)) == [6, 7, 5]
 
 
-def test_a_model_without_any_trust_changes_nothing() -> None:
+def test_a_model_without_any_weight_changes_nothing() -> None:
     words = [(1, 3.0), (2, 2.9), (3, 2.8)]
-    assert order(fuse(words, nearest({3: 0.9, 4: 0.8}, trust=0.0), nats=6.0))[:3] == [1, 2, 3]
+    assert order(fuse(words, nearest({3: 0.9, 4: 0.8}, weight=0.0), nats=6.0))[:3] == [1, 2, 3]
 
 
-def test_the_less_a_model_is_trusted_the_less_its_finds_count() -> None:
-    near = {trust: vector_nats(nearest({1: 0.5}, trust=trust))[1] for trust in (0.25, 0.5, 1.0)}
-    assert near[0.25] * 4 == pytest.approx(near[0.5])
-    assert near[1.0] == pytest.approx(2 * 5.0**2 / 2)
+def test_a_cosine_is_worth_the_logarithm_of_the_normal_tail_times_the_weight_of_the_model() -> None:
+    near = {weight: vector_nats(nearest({1: 0.5}, weight=weight))[1] for weight in (0.25, 1.0)}
+    assert near[1.0] == pytest.approx(5.0**2 / 2)
+    assert near[0.25] * 4 == pytest.approx(near[1.0])
 
 
 def test_an_observation_that_has_no_vector_yet_keeps_its_place_among_the_words() -> None:
@@ -73,11 +73,11 @@ def test_the_scale_of_the_word_scores_does_not_matter() -> None:
     assert [score for _, score in small] == pytest.approx([score for _, score in large])
 
 
-def test_a_hit_at_half_of_the_best_word_score_is_worth_a_quarter() -> None:
+def test_each_side_counts_by_the_best_it_has_to_show() -> None:
     words = [(1, 8.0), (2, 4.0)]
-    far, near = (fuse(words, nearest({1: 0.0, 2: 0.0, 3: cosine}, trust=1.0), nats=8.0) for cosine in (0.17, 0.19))
-    assert order(far) == [1, 2, 3]
-    assert order(near) == [1, 3, 2]
+    far, near = (fuse(words, nearest({1: 0.0, 2: 0.0, 3: cosine}, weight=1.0), nats=8.0) for cosine in (0.33, 0.34))
+    assert order(far)[:2] == [1, 2]  # half of 8² against 5.4²
+    assert order(near) == [1, 3, 2]  # 5.8² is more
 
 
 def test_what_is_farther_than_usual_counts_against_an_observation() -> None:
@@ -89,7 +89,7 @@ def test_a_match_is_strong_when_chance_would_not_bring_it_and_the_model_is_trust
     bar = math.sqrt(2 * math.log(MANY / 0.01)) / 10
     near = {1: bar + 0.01, 2: bar - 0.01}
     assert strong(nearest(near)) == {1}
-    assert strong(nearest(near, trust=0.3)) == frozenset()
+    assert strong(nearest(near, weight=0.3)) == frozenset()
     assert strong(nearest(near, population=MANY**2)) == frozenset()
     assert strong(nearest(near, population=0)) == frozenset()
     assert strong(Nearest(note="no model")) == frozenset()
@@ -106,7 +106,7 @@ scored = st.lists(st.tuples(st.integers(1, 40), numbers), max_size=25, unique_by
     st.floats(-1, 1),
     st.floats(0, 1),
     st.integers(0, 10**6),
-    st.floats(0, 1),
+    st.floats(0, 2),
 )
 def test_any_two_lists_become_one_total_order_with_scores_from_zero_to_one(
     words: list[tuple[int, float]],
@@ -115,9 +115,9 @@ def test_any_two_lists_become_one_total_order_with_scores_from_zero_to_one(
     mean: float,
     deviation: float,
     population: int,
-    trust: float,
+    weight: float,
 ) -> None:
-    found = Nearest(tuple(near), mean, deviation, population, trust)
+    found = Nearest(tuple(near), mean, deviation, population, weight)
     ranked = fuse(words, found, nats=nats)
     keys = order(ranked)
     assert len(keys) == len(set(keys))

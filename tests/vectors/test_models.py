@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engram_py.errors import EmbedderFailedError, EmbedderMissingError
-from engram_py.vectors.loading import load_embedder
+from engram_py.vectors.model import load_embedder
 from engram_py.vectors.protocol import Embedder, parse_embedder
 from tests.embedders import np
 
@@ -88,7 +89,7 @@ def sentence_model(tmp_path: Path) -> Path:
     pytest.importorskip("fastembed", reason="sentence models need engram-py[vectors]")
     folder = tmp_path / "sentence"
     folder.mkdir()
-    (folder / "model.onnx").write_bytes(_onnx_lookup(table()))
+    (folder / "model.onnx").write_bytes(onnx_lookup(table()))
     tokenizer().save(str(folder / "tokenizer.json"))
     (folder / "config.json").write_text(json.dumps({"pad_token_id": 0}), encoding="utf-8")
     told = {"model_max_length": 64, "pad_token": "[PAD]"}
@@ -129,7 +130,7 @@ def test_a_package_that_is_not_installed_is_named_with_how_to_get_it(
     with pytest.raises(EmbedderMissingError) as refused:
         load_embedder(parse_embedder(f"{kind}:{tmp_path}"))
     assert refused.value.package == package
-    assert "engram-py[vectors]" in refused.value.hint
+    assert refused.value.hint == f"pip install {package}"
 
 
 @pytest.mark.parametrize("kind", ["model2vec", "fastembed"])
@@ -142,19 +143,20 @@ def test_a_model_that_is_not_on_this_machine_is_not_fetched_unasked(
     name = {"model2vec": "engram-tests/nowhere", "fastembed": "BAAI/bge-small-en-v1.5"}[kind]
     with pytest.raises(EmbedderFailedError) as refused:
         load_embedder(parse_embedder(f"{kind}:{name}"))
-    assert refused.value.hint == "run `engram embed --now` once: it downloads the model"
+    assert refused.value.hint == "run `engram vectors on` once: it fetches the model"
 
 
 # --- an ONNX file is a protocol buffer of a few fields -------------------------------------------------------
 
 
-def _onnx_lookup(vectors: Any) -> bytes:
+def onnx_lookup(vectors: Any, *, unused: Sequence[str] = ()) -> bytes:
     """``last_hidden_state = Gather(table, input_ids)`` (the fields' numbers: onnx/onnx.proto)."""
     weights = _field(1, len(vectors)) + _field(1, vectors.shape[1]) + _field(2, 1) + _text(8, "table")
     weights += _bytes(9, vectors.tobytes())
     node = _text(1, "table") + _text(1, "input_ids") + _text(2, "last_hidden_state") + _text(4, "Gather")
     graph = _bytes(1, node) + _text(2, "lookup") + _bytes(5, weights)
-    graph += _bytes(11, _value("input_ids", 7, ("batch", "tokens")))
+    for name in ("input_ids", *unused):
+        graph += _bytes(11, _value(name, 7, ("batch", "tokens")))
     graph += _bytes(12, _value("last_hidden_state", 1, ("batch", "tokens", vectors.shape[1])))
     return _field(1, 8) + _bytes(7, graph) + _bytes(8, _text(1, "") + _field(2, 13))
 

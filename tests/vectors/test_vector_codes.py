@@ -8,7 +8,7 @@ import pytest
 
 from engram_py.vectors.arrays import pack, unit, unpack
 from engram_py.vectors.codes import Codes
-from engram_py.vectors.cosine import Usual
+from engram_py.vectors.index import Usual
 
 np: Any = pytest.importorskip("numpy", reason='vectors need numpy: pip install "engram-py[vectors]"')
 

@@ -76,16 +76,13 @@ def test_a_search_of_a_project_sees_its_own_rows_and_what_is_shared(open_memory:
     assert set(found(vectors, "tokens", projects=("widgets",))) == {own, personal}
     assert set(found(vectors, "tokens", projects=("gadgets",))) == {other, personal}
     assert set(found(vectors, "tokens")) == {own, other, personal}
-    assert found(vectors, "tokens", projects=("nowhere",), scope="project") == []
+    assert found(vectors, "tokens", projects=("nowhere",)) == [personal]
 
 
-def test_type_and_scope_narrow_what_is_found_and_so_does_whoever_decides_what_is_seen(
-    app: Engram, vectors: Vectors
-) -> None:
-    decision, bug = save(app, LOGIN, type="decision"), save(app, LOGIN + " Broken.", type="bugfix")
+def test_whoever_decides_what_is_seen_narrows_what_is_found(app: Engram, vectors: Vectors) -> None:
+    decision = save(app, LOGIN, type="decision")
+    save(app, LOGIN + " Broken.", type="bugfix")
     vectors.compute()
-    assert found(vectors, "tokens", type="bugfix") == [bug]
-    assert found(vectors, "tokens", scope="personal") == []
     assert found(vectors, "tokens", sees=lambda ids: {decision} & set(ids)) == [decision]
 
 
@@ -105,9 +102,9 @@ def test_what_few_may_see_is_found_behind_the_first_thousand(
     monkeypatch.setattr("engram_py.vectors.index.NEAREST", 4)
     for number in range(30):
         save(app, f"{LOGIN} Number {number}.", title=f"Tokens {number}")
-    far = save(app, QUEUE, type="rare")
+    far = save(app, QUEUE)
     vectors.compute()
-    assert found(vectors, "tokens that last", type="rare") == [far]
+    assert found(vectors, "tokens that last", sees=lambda ids: {far} & set(ids)) == [far]
 
 
 # --- kept true ---------------------------------------------------------------------------------------------
@@ -211,7 +208,7 @@ def test_another_model_under_the_same_name_has_its_vectors_computed_anew(
         near = again.nearest("tokens")
         assert near.note == (
             f"vectors were left out: {SETTING}: it answers otherwise than when the vectors were computed; "
-            "run `engram embed --now`"
+            "run `engram vectors on`"
         )
         assert again.compute().observations == len(ids)
         assert set(found(again, "tokens that last")) == set(ids)
@@ -242,7 +239,7 @@ def test_two_settings_share_a_file_and_what_no_setting_used_for_a_week_is_delete
 def test_vectors_can_be_deleted_and_computed_again(app: Engram, vectors: Vectors) -> None:
     row = save(app, LOGIN)
     vectors.compute()
-    assert vectors.clear().observations == 1
+    assert vectors.turned_off(delete=True).deleted == 1
     assert vectors.state().bytes == 0
     assert "nothing was computed yet" in (vectors.nearest("tokens").note or "")
     vectors.compute()
@@ -342,58 +339,6 @@ def test_without_an_embedder_nothing_is_done_and_nothing_imported(app: Engram) -
     with pytest.raises(EmbedderFailedError, match="none is set"):
         off.compute()
     assert app.store.value("select count(*) from embedders") == 0
-
-
-# --- trust -------------------------------------------------------------------------------------------------
-
-
-def texts(count: int) -> Iterator[str]:
-    """Two sentences each that share their words with each other and with no other text."""
-    for number in range(count):
-        word = f"{chr(97 + number % 26) * 3}{number:03d}{chr(110 - number % 13) * 4}"
-        yield f"The {word} {word} module keeps its state in {word}. Restart {word} when {word} has grown old."
-
-
-def test_how_far_a_model_is_trusted_is_measured_on_each_project_by_itself(
-    app: Engram, vectors: Vectors, tiny: TinyEmbedder
-) -> None:
-    for text in texts(40):
-        save(app, text)
-    vectors.compute()
-    trusts = {(one.project, one.script): one for one in vectors.state().trust}
-    assert set(trusts) == {("", ""), ("", "latin"), ("widgets", ""), ("widgets", "latin")}
-    assert trusts["widgets", "latin"].trust > 0.8
-    assert vectors.nearest("The module restarts", projects=("widgets",)).trust == trusts["widgets", "latin"].trust
-    assert vectors.nearest("Модуль", projects=("widgets",)).trust == trusts["widgets", ""].trust
-
-
-def test_a_model_that_knows_nothing_of_the_texts_is_trusted_little(app: Engram) -> None:
-    class Blind(TinyEmbedder):
-        """Sees only how a text begins, as a model does with a language it was never shown."""
-
-        def passages(self, texts: Any) -> Any:
-            return super().passages([text[:9][::-1] + str(len(text) % 5) for text in texts])
-
-    for text in texts(40):
-        save(app, text)
-    vectors = vectors_of(app, Blind())
-    vectors.compute()
-    assert vectors.nearest("The module restarts", projects=("widgets",)).trust < 0.35
-
-
-def test_trust_is_measured_again_when_a_project_has_doubled(app: Engram, vectors: Vectors, tiny: TinyEmbedder) -> None:
-    def measured() -> int:
-        return int(app.store.value("select rows from vector_trust where project = '' and script = ''"))
-
-    for number, text in enumerate(texts(70), start=1):
-        save(app, text)
-        if number in (40, 60, 70):
-            vectors.compute()
-            assert measured() == 40
-    for text in texts(90):
-        save(app, "More. " + text)
-    vectors.compute()
-    assert measured() > 80
 
 
 # --- in the background --------------------------------------------------------------------------------------

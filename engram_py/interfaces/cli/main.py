@@ -51,7 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cost": ("cost", "Show what the memory takes of agents' context."),
     "eval": ("eval", "Run your own retrieval tests; add, list, remove them."),
     "reindex": ("reindex", "Rebuild the search index while others work."),
-    "embed": ("embed", "Compute vectors, or say how far they are."),
+    "vectors": ("vectors", "Find what is said in other words: on, off, or how far it is."),
     "doctor": ("care", "Check the database; --fix repairs what is derived."),
     "backup": ("care", "Copy the database while it is in use."),
     "restore": ("care", "Put a backup in the database's place."),

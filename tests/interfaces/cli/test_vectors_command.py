@@ -1,4 +1,4 @@
-"""`engram embed`: how far vectors are, and computing them; what other commands do with an embedder that is set."""
+"""`engram vectors`: on, off and how far they are; what other commands do with an embedder that is set."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from engram_py.vectors.lanes import LANES, Lane
 from tests.embedders import Endpoint, endpoint
 from tests.interfaces.cli.conftest import Run, Start, answer
 from tests.interfaces.cli.test_startup import modules
+from tests.vectors import test_lanes
 
 pytest.importorskip("numpy", reason='vectors need numpy: pip install "engram-py[vectors]"')
+
+
+index, static = test_lanes.index, test_lanes.static
 
 
 @pytest.fixture
@@ -28,43 +33,78 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
 
 
 def test_without_an_embedder_it_says_how_to_set_one(run: Run) -> None:
-    said = run("embed")
+    said = run("vectors")
     assert said.exit_code == 0
-    assert said.stdout.startswith("No embedder is set; searches go by words alone.\n→ set ENGRAM_EMBEDDER")
-    refused = run("embed", "--now")
-    assert refused.exit_code == 1
-    assert "embedder_failed: embedder: none is set" in refused.stderr
+    assert said.stdout == "Vectors are off; searches go by words alone.\n→ run `engram vectors on`\n"
 
 
 def test_what_is_pending_is_computed_and_the_state_says_so(run: Run, served: Endpoint) -> None:
     run("save", "Tokens", "Access tokens last fifteen minutes.")
     run("save", "Queue", "Jobs wait until a worker takes them.")
-    assert run("embed").stdout.splitlines()[0] == f"{served.setting}: 0 of 2 observations have vectors"
+    assert run("vectors").stdout.splitlines()[0] == f"{served.setting}: 0 of 2 observations have vectors"
 
-    done = run("embed", "--now")
+    done = run("vectors", "on")
 
     assert done.stdout.startswith("Computed vectors of 2 observation(s), 2 passage(s), in ")
     assert f"{served.setting}: 2 of 2 observations have vectors" in done.stdout
-    assert "96 dimensions, 192 bytes in the database" in done.stdout
+    assert "costs 192 bytes in the database, " in done.stdout
     assert "texts are sent to 127.0.0.1" in done.stdout
-    assert answer(run("embed", "--now", "--json"))["observations"] == 0
-    assert answer(run("embed", "--json"))["done"] == 2
-    assert run("embed", "--clear").stdout == "Deleted the vectors of 2 observation(s)\n"
-    assert answer(run("embed", "--json"))["done"] == 0
+    assert answer(run("vectors", "on", "--json"))["observations"] == 0
+    assert answer(run("vectors", "--json"))["done"] == 2
+    assert "The vectors of 2 observation(s) are kept." in run("vectors", "off").stdout
+    deleted = run("vectors", "off", "--delete")
+    assert deleted.stdout == "Vectors are off; those of 2 observation(s) and the models are deleted\n"
+    assert "ENGRAM_EMBEDDER is set and wins" in deleted.stderr
+    assert answer(run("vectors", "--json"))["done"] == 0
 
 
-def test_two_wishes_at_once_are_refused(run: Run, served: Endpoint) -> None:
-    assert run("embed", "--now", "--clear").exit_code == 1
+def test_one_command_fetches_a_model_computes_and_keeps_the_setting(
+    run: Run, static: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LANES, "static", static)
+    run("save", "Login", "The login lasts fifteen minutes.")
+    done = run("vectors", "on", "static")
+    assert done.exit_code == 0, done.stderr
+    assert "1 of 1 observations have vectors" in done.stdout
+    assert "for the model" in done.stdout
+    assert "ms a question" in done.stdout
+    assert "WordLlama" in done.stderr
+    assert "MIT" in done.stderr
+    assert answer(run("vectors", "--json"))["embedder"] == "static:wordllama-256"
+    run("save", "Queue", "A queue of jobs.")
+    assert "→ run `engram vectors on` for the 1 left" in run("vectors", "status").stdout
+    assert answer(run("vectors", "on", "--json"))["observations"] == 1
+    run("vectors", "off")
+    assert answer(run("vectors", "--json"))["embedder"] == ""
+
+
+@pytest.mark.usefixtures("index")
+def test_a_model_that_cannot_be_fetched_leaves_everything_as_it_was(run: Run, data_dir: Path) -> None:
+    data_dir.mkdir(exist_ok=True)
+    (data_dir / "config.json").write_text('{"timezone": "UTC"}', encoding="utf-8")
+    refused = run("vectors", "on", "static")
+    assert refused.exit_code == 1
+    assert "could not be fetched" in refused.stderr
+    assert "engram vectors on static" in refused.stderr
+    assert (data_dir / "config.json").read_text(encoding="utf-8") == '{"timezone": "UTC"}'
+    assert not list((data_dir / "models").iterdir())
+
+
+def test_another_model_than_the_variable_names_is_refused_with_the_next_step(run: Run, served: Endpoint) -> None:
+    refused = run("vectors", "on", "static")
+    assert refused.exit_code == 1
+    assert "ENGRAM_EMBEDDER" in refused.stderr
+    assert "unset" in refused.stderr
 
 
 def test_a_model_that_fails_is_named_with_the_next_step(run: Run, served: Endpoint) -> None:
     run("save", "Tokens", "Access tokens last fifteen minutes.")
     served.answer = lambda _: (404, b"model not found")
-    said = run("embed").stdout
+    said = run("vectors").stdout
     assert "problem: " in said
     assert "status 404: model not found" in said
     assert "does it have tiny?" in said
-    assert run("embed", "--now").exit_code == 1
+    assert run("vectors", "on").exit_code == 1
     assert run("save", "Queue", "Jobs wait.").exit_code == 0
     assert run("search", "tokens").exit_code == 0
 
@@ -73,7 +113,7 @@ def test_a_setting_that_is_not_understood_breaks_no_command(run: Run, monkeypatc
     monkeypatch.setenv("ENGRAM_EMBEDDER", "word2vec:x")
     assert run("save", "Tokens", "Access tokens last fifteen minutes.").exit_code == 0
     assert run("search", "tokens").exit_code == 0
-    assert "is not understood" in run("embed").stdout
+    assert "is not understood" in run("vectors").stdout
     found = answer(run("doctor", "--check", "vectors", "--json"))
     assert (found["status"], found["checks"][0]["check_id"]) == ("warning", "vectors")
 
@@ -83,7 +123,7 @@ def test_the_key_is_read_from_the_variable_that_the_setting_names(
 ) -> None:
     monkeypatch.setenv("ENGRAM_EMBEDDER_KEY_VARIABLE", "MY_KEY")
     monkeypatch.setenv("MY_KEY", "sesame")
-    run("embed")
+    run("vectors")
     assert served.headers[-1]["authorization"] == "Bearer sesame"
 
 
@@ -91,7 +131,7 @@ def test_a_project_cannot_choose_who_hears_what_is_saved(run: Run, here: Path, s
     with endpoint() as stranger:
         (here / ".engram.json").write_text(json.dumps({"embedder": stranger.setting}), encoding="utf-8")
         run("save", "Tokens", "Access tokens last fifteen minutes.")
-        run("embed", "--now")
+        run("vectors", "on")
         assert stranger.requests == []
         assert served.requests
 
@@ -109,7 +149,8 @@ def test_the_doctor_says_who_hears_what_is_saved_and_whether_the_model_answers(r
 
 def test_the_doctor_warns_of_texts_that_others_on_the_way_can_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENGRAM_EMBEDDER", "openai:http://memory.example.org/v1#tiny")
-    monkeypatch.setattr("engram_py.vectors.model.VectorModel.probe", lambda *_, **__: None)
+    for asked in ("probe", "question"):
+        monkeypatch.setattr(f"engram_py.vectors.model.VectorModel.{asked}", lambda *_, **__: None)
     [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
     assert check["result"] == "warning"
     assert "unencrypted to memory.example.org" in check["message"]
@@ -119,7 +160,7 @@ def test_the_doctor_warns_of_texts_that_others_on_the_way_can_read(run: Run, mon
 def test_without_an_embedder_a_command_imports_nothing_of_vectors(here: Path, words: list[str]) -> None:
     subprocess.run([sys.executable, "-m", "engram_py", "save", "Tokens", "They last."], cwd=here, check=True)
     loaded = modules(here, *words)
-    heavy = {"numpy", "engram_py.vectors.loading", "engram_py.vectors.arrays", "engram_py.vectors.codes"}
+    heavy = {"numpy", "engram_py.vectors.model", "engram_py.vectors.arrays", "engram_py.vectors.codes"}
     assert heavy & set(loaded) == set()
 
 
@@ -128,12 +169,12 @@ def test_two_processes_that_compute_at_once_leave_every_observation_with_one_vec
 ) -> None:
     for number in range(40):
         run("save", f"Note {number}", f"Observation {number} says what module {number} does. It does not say why.")
-    command = [sys.executable, "-m", "engram_py", "embed", "--now", "--json"]
+    command = [sys.executable, "-m", "engram_py", "vectors", "on", "--json"]
     both = [subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
     ended = [process.communicate(timeout=120) for process in both]
     assert [process.returncode for process in both] == [0, 0], ended
-    assert answer(run("embed", "--now", "--json"))["state"]["done"] == 40
-    assert answer(run("embed", "--json"))["bytes"] == 40 * 96
+    assert answer(run("vectors", "on", "--json"))["state"]["done"] == 40
+    assert answer(run("vectors", "--json"))["bytes"] == 40 * 96
 
 
 def test_a_process_that_is_killed_in_the_middle_keeps_what_it_had_and_the_next_goes_on(
@@ -149,7 +190,7 @@ def test_a_process_that_is_killed_in_the_middle_keeps_what_it_had_and_the_next_g
         return whole(body)
 
     served.answer = stuck_after_a_while
-    process = subprocess.Popen([sys.executable, "-m", "engram_py", "embed", "--now"], cwd=here)
+    process = subprocess.Popen([sys.executable, "-m", "engram_py", "vectors", "on"], cwd=here)
     while len(served.requests) <= 8:
         served.arrived.wait(60)
         served.arrived.clear()
@@ -158,9 +199,9 @@ def test_a_process_that_is_killed_in_the_middle_keeps_what_it_had_and_the_next_g
     served.answer = whole
     served.released.set()
 
-    some = answer(run("embed", "--json"))
+    some = answer(run("vectors", "--json"))
     assert 0 < some["done"] < 150
     with closing(sqlite3.connect(data_dir / "engram.db")) as connection, connection:
         connection.execute("update embedders set lease_until = '2000-01-01T00:00:00.000Z'")  # three minutes later
-    assert answer(run("embed", "--now", "--json"))["observations"] == 150 - some["done"]
-    assert answer(run("embed", "--json"))["done"] == 150
+    assert answer(run("vectors", "on", "--json"))["observations"] == 150 - some["done"]
+    assert answer(run("vectors", "--json"))["done"] == 150

