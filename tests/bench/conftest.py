@@ -86,6 +86,19 @@ DPDK: list[dict[str, Any]] = [
         "split": "dev",
     },
 ]
+KEPT: list[dict[str, Any]] = [
+    {
+        "t": "mem",
+        "id": "m1",
+        "title": "Use dates",
+        "content": "Days are UTC.",
+        "date": "2024-01-01T09:00:00",
+        "session": "s",
+    },
+    {"t": "mem", "id": "m2", "title": "", "content": "The kiln fires at night.", "date": "2024-01-02T09:00:00"},
+    {"t": "qa", "id": "q1", "question": "when does the kiln fire?", "gold": ["m2"], "category": "what"},
+    {"t": "foreign", "id": "q2", "question": "who feeds the goats?", "gold": [], "category": "none"},
+]
 
 
 @pytest.fixture
@@ -94,6 +107,7 @@ def sets(tmp_path: Path) -> Path:
     home = tmp_path / "sets"
     home.mkdir()
     files: dict[str, list[dict[str, Any]]] = {"locomo": LOCOMO, "xquad": XQUAD, "cosqa": COSQA, "dpdk": DPDK}
+    files |= dict.fromkeys(("adr", "faq", "nl2bash", "curl"), KEPT)
     for name, rows in files.items():
         write_set(home / f"{name}.jsonl.gz", rows)
     return home

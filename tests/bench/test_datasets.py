@@ -76,6 +76,14 @@ def test_an_author_and_a_day_make_a_session_of_commits(sets: Path) -> None:
     assert first.created_at == datetime(2022, 3, 2, 1, 30, tzinfo=UTC)
 
 
+def test_questions_of_the_same_field_without_an_answer_are_foreign(sets: Path) -> None:
+    dataset = load("adr", sets)
+
+    assert [memory.session for memory in dataset.memories] == ["s", "adr"]
+    assert [question.gold for question in dataset.questions] == [("m2",)]
+    assert [question.text for question in dataset.foreign] == ["who feeds the goats?"]
+
+
 @pytest.mark.parametrize("name", LOADERS)
 def test_evidence_names_memories_of_the_question_s_own_project(sets: Path, name: str) -> None:
     dataset = load(name, sets)

@@ -53,8 +53,7 @@ def test_every_set_is_asked_over_stdio_and_its_figures_written(sets: Path, tmp_p
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))["sets"]
     assert set(figures) == {
-        "locomo-turns", "locomo-sessions", "locomo-mixed", "xquad", "cosqa", "dpdk", "dpdk-small",
-        "foreign-locomo-turns", "foreign-locomo-sessions",
+        *LOADERS, "foreign-locomo-turns", "foreign-locomo-sessions",
     }  # fmt: skip
     assert figures["xquad"]["recall@5"] == figures["cosqa"]["recall@5"] == figures["dpdk"]["recall@5"] == 1
     assert figures["locomo-turns"]["questions"] == 3
