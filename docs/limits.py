@@ -38,7 +38,7 @@ from engram_py.sessions import prompts, sessions, transcripts
 from engram_py.sessions import spool_files as spooling
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS
 from engram_py.sync import packing
-from engram_py.sync.autosync import backoff, client, push
+from engram_py.sync.autosync import client, push, schedule
 from engram_py.sync.wire import PAYLOAD_LIMIT_BYTES
 from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS
 from engram_py.upkeep import hook_log
@@ -145,7 +145,7 @@ def rows() -> list[tuple[str, str, str]]:
             "the next batch; a server that takes less gets halves",
         ),
         ("answer of a server", f"{client.MOST_BYTES // 1024**2} MB unpacked", "asked for in smaller pages"),
-        ("wait after failures of a server", f"{backoff.LONGEST_SECONDS / 60:.0f} minutes", "it never gives up"),
+        ("wait after failures of a server", f"{schedule.LONGEST_SECONDS / 60:.0f} minutes", "it never gives up"),
         ("turns kept", f"{transcripts.MOST_TURNS:,}", "the oldest are dropped"),
         ("injections, citations kept", f"{citations.MOST_KEPT:,} each", "the oldest are dropped"),
         (

@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engram_py.cloud import audit
-from engram_py.cloud.access import Right, instance, rights, visible
+from engram_py.cloud.access import Right, instance, own_rows, rights, visible
 from engram_py.cloud.accounts import Caller
 from engram_py.cloud.chunk_store import take_out
 from engram_py.cloud.database import Connection, one, rows
 from engram_py.cloud.deletions import RowKey, destroyed_by, erase_versions, survivors
 from engram_py.cloud.errors import PolicyForbiddenError, SyncPausedError
-from engram_py.cloud.ownership import own_rows
 from engram_py.cloud.validation import Batch, Incoming, Rejected
 from engram_py.sync.wire import rank
 

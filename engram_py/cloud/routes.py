@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC
 from typing import Any
 
 import anyio
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from engram_py.cloud import chunks, pulling
 from engram_py.cloud.access import every, instance, visible
@@ -18,11 +22,11 @@ from engram_py.cloud.accounts import Caller
 from engram_py.cloud.admin import Admin
 from engram_py.cloud.admission import ENVELOPE, ENVELOPE_TYPE, read_body
 from engram_py.cloud.database import one
-from engram_py.cloud.errors import InvalidRequestError
-from engram_py.cloud.metrics import CONTENT_TYPE
+from engram_py.cloud.errors import InvalidRequestError, UnknownAddressError, WrongMethodError
 from engram_py.cloud.pushing import Pushed, push
-from engram_py.cloud.responses import NDJSON, as_json, as_lines, encoded
-from engram_py.cloud.server import Audience, Endpoint, Handler, Server
+from engram_py.cloud.responses import NDJSON, as_json, as_lines, encoded, refusal
+from engram_py.cloud.server import CONTENT_TYPE, Audience, Endpoint, Handler, Server
+from engram_py.cloud.settings import CloudSettings
 from engram_py.cloud.validation import MOST_ENTRIES, batch_of, json_object
 from engram_py.version import __version__
 
@@ -223,3 +227,27 @@ def _asked(request: Request) -> list[str]:
     except UnicodeEncodeError:
         raise InvalidRequestError("project", expected="a name of a project") from None
     return asked
+
+
+def build_cloud_application(settings: CloudSettings) -> Starlette:
+    """The application. Its database has to be brought up first: ``prepare``."""
+    server = Server(settings)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with server.live():
+            yield
+
+    routes = [Route(endpoint.path, endpoint, methods=[method]) for method, endpoint in endpoints(server)]
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: _unknown, 405: _wrong_method})
+
+
+async def _unknown(request: Request, _: Exception) -> Response:
+    return refusal(UnknownAddressError(request.url.path))
+
+
+async def _wrong_method(request: Request, error: Exception) -> Response:
+    response = refusal(WrongMethodError(request.method, request.url.path))
+    if isinstance(error, HTTPException):
+        response.headers.update(error.headers or {})
+    return response

@@ -6,10 +6,12 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from functools import partial
 from typing import Literal, TypeVar
 
 import anyio
 import anyio.to_thread
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -20,7 +22,6 @@ from engram_py.cloud.admission import Gate
 from engram_py.cloud.database import Connection, borrowed, connected, migrate, open_pool
 from engram_py.cloud.errors import NobodyToServeError, PolicyForbiddenError, RequestBrokenError
 from engram_py.cloud.lingering import Taken, lingering
-from engram_py.cloud.metrics import Metrics
 from engram_py.cloud.responses import refusal
 from engram_py.cloud.settings import CloudSettings
 from engram_py.errors import EngramError
@@ -166,3 +167,32 @@ async def prepare(settings: CloudSettings, *, open_to: str = "") -> list[str]:
         if open_to and not await anybody(connection):
             raise NobodyToServeError(open_to)
     return done
+
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """The numbers of one server."""
+
+    def __init__(self, *, inside: Callable[[], int], pool: Callable[[str], int]) -> None:
+        self._registry = own = CollectorRegistry()
+        ProcessCollector(registry=own)
+        self.requests = Counter(
+            "engram_cloud_requests", "Requests answered, by route and status.", ["route", "status"], registry=own
+        )
+        self.seconds = Histogram(
+            "engram_cloud_request_seconds", "Time to the end of an answer, by route.", ["route"], registry=own
+        )
+        self.pushed = Counter(
+            "engram_cloud_pushed_rows", "Rows offered, by what became of them.", ["outcome"], registry=own
+        )
+        self.pulled = Counter("engram_cloud_pulled_rows", "Rows given.", registry=own)
+        inflight = Gauge("engram_cloud_requests_in_progress", "Requests that are worked on.", registry=own)
+        inflight.set_function(inside)
+        connections = Gauge("engram_cloud_connections", "PostgreSQL connections, by state.", ["state"], registry=own)
+        for state, key in (("open", "pool_size"), ("idle", "pool_available"), ("wanted", "requests_waiting")):
+            connections.labels(state).set_function(partial(pool, key))
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)

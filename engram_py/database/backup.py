@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engram_py.database import filesystem, migrations, soundness
-from engram_py.database.sqlite_errors import BUSY, translated
+from engram_py.database.connection import BUSY, translated
 from engram_py.database.store import Store
 from engram_py.errors import InvalidBackupError, StoreBusyError, StoreError
 

@@ -8,8 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from engram_py.database import fts_segments as segments
-from engram_py.database.fts_rebuild import INDEXES, Index
+from engram_py.database import fts
+from engram_py.database.fts import INDEXES, Index
 from engram_py.database.lock_timeout import at_once
 from engram_py.database.store import Store
 from engram_py.errors import StoreBusyError, StoreError
@@ -40,14 +40,14 @@ def compact(store: Store, *, go_on: Callable[[], bool] = lambda: True) -> bool:
         more = _scattered(store, index)
         while more:
             with at_once(store):
-                more = segments.gather(store, index.name)
+                more = fts.merge_some(store, index.name)
             if more and not go_on():
                 return False
     return True
 
 
 def _scattered(store: Store, index: Index) -> bool:
-    return segments.count(store, index.name) > MOST_PIECES
+    return fts.segment_count(store, index.name) > MOST_PIECES
 
 
 def compacted(store: Store, *, seconds: float) -> None:

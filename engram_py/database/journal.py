@@ -6,8 +6,6 @@ import os
 from datetime import datetime
 
 from engram_py.clock import just_after, new_device_id, next_stamp
-from engram_py.database import journal_table as journal
-from engram_py.database.journal_table import NATURAL
 from engram_py.database.store import Store
 from engram_py.times import Clock, to_text
 
@@ -30,30 +28,30 @@ class Journal:
     def stamp(self) -> str:
         """The clock of a change: later than every change this database has seen."""
         milliseconds = int(self._clock().timestamp() * 1000)
-        known = journal.get_metas(self._store, _CLOCK, _DEVICE)
+        known = get_metas(self._store, _CLOCK, _DEVICE)
         device = known.get(_DEVICE) or self.device()
         stamp = next_stamp(known.get(_CLOCK) or "", now_milliseconds=milliseconds, device=device)
-        journal.set_meta(self._store, _CLOCK, stamp)
+        set_meta(self._store, _CLOCK, stamp)
         return stamp
 
     def device(self) -> str:
         """The name of this database among those it may sync with, made on the first write."""
-        device = journal.get_meta(self._store, _DEVICE)
+        device = get_meta(self._store, _DEVICE)
         if device is None:
             device = new_device_id()
-            journal.set_meta(self._store, _DEVICE, device)
+            set_meta(self._store, _DEVICE, device)
         return device
 
     def changed(self, entity: str, key: str, *, project: str, clock: str) -> None:
         """Queue "this row is as the table has it now"."""
         if entity in NATURAL:  # made again under a name that was deleted
-            journal.unbury(self._store, entity, key)
+            unbury(self._store, entity, key)
         self._enqueue(entity, key, "upsert", project, self._outrun(entity, key, clock))
 
     def removed(self, entity: str, key: str, *, project: str, clock: str, session_id: str | None = None) -> None:
         """Leave a tombstone for a hard delete and queue it."""
         clock = self._outrun(entity, key, clock)
-        journal.bury(
+        bury(
             self._store,
             entity=entity,
             entity_key=key,
@@ -66,19 +64,117 @@ class Journal:
 
     def _outrun(self, entity: str, key: str, clock: str) -> str:
         """The clock of a change to a row that another machine dated far ahead: later yet, or it would be lost there."""
-        ahead = journal.ahead_of(self._store, entity, key)
+        ahead = ahead_of(self._store, entity, key)
         if ahead is None or ahead < clock:
             return clock
         later = just_after(ahead, device=self.device())
-        journal.outrun(self._store, entity, key, later, ahead=ahead)
+        outrun(self._store, entity, key, later, ahead=ahead)
         return later
 
     def _enqueue(self, entity: str, key: str, op: str, project: str, clock: str) -> None:
-        journal.enqueue(
-            self._store, entity=entity, entity_key=key, op=op, project=project, clock=clock, occurred_at=self.now()
-        )
+        enqueue(self._store, entity=entity, entity_key=key, op=op, project=project, clock=clock, occurred_at=self.now())
 
 
 def new_sync_id(prefix: str) -> str:
     """``obs-`` and the like with 16 hex digits: the identity of a row on every machine."""
     return f"{prefix}-{os.urandom(8).hex()}"
+
+
+# Where each kind lives, and the column that is the same on every machine.
+TABLES = {
+    "session": ("sessions", "id"),
+    "observation": ("observations", "sync_id"),
+    "prompt": ("user_prompts", "sync_id"),
+    "relation": ("memory_relations", "sync_id"),
+    "project": ("projects", "name"),
+    "alias": ("project_aliases", "alias"),
+}
+# Kinds whose keys people choose: one that was deleted can be made again under its name.
+NATURAL = frozenset({"session", "project", "alias"})
+
+
+def get_meta(store: Store, key: str) -> str | None:
+    value: str | None = store.value("select value from meta where key = :key", key=key)
+    return value
+
+
+def get_metas(store: Store, one: str, other: str) -> dict[str, str]:
+    """Two values at once, by their keys: the clock and the device are read with every change."""
+    return dict(store.tuples("select key, value from meta where key in (:one, :other)", one=one, other=other))
+
+
+def set_meta(store: Store, key: str, value: str) -> None:
+    store.execute(
+        "insert into meta (key, value) values (:key, :value) on conflict (key) do update set value = :value",
+        key=key,
+        value=value,
+    )
+
+
+def enqueue(store: Store, *, entity: str, entity_key: str, op: str, project: str, clock: str, occurred_at: str) -> None:
+    # `or replace` deletes the row of an earlier change of the same thing and takes a new seq: the queue holds
+    # each thing once, and a reader's cursor still passes over it again.
+    store.insert(
+        "sync_mutations",
+        {
+            "entity": entity,
+            "entity_key": entity_key,
+            "op": op,
+            "project": project,
+            "clock": clock,
+            "occurred_at": occurred_at,
+        },
+        replace=True,
+    )
+
+
+def bury(
+    store: Store,
+    *,
+    entity: str,
+    entity_key: str,
+    project: str,
+    session_id: str | None,
+    deleted_at: str,
+    clock: str,
+    final: bool = True,
+) -> None:
+    store.insert(
+        "tombstones",
+        {
+            "entity": entity,
+            "entity_key": entity_key,
+            "project": project,
+            "session_id": session_id,
+            "deleted_at": deleted_at,
+            "clock": clock,
+            "final": int(final),
+        },
+        replace=True,
+    )
+
+
+def unbury(store: Store, entity: str, key: str) -> None:
+    store.execute("delete from tombstones where entity = :entity and entity_key = :key", entity=entity, key=key)
+    store.execute("delete from sync_private where entity = :entity and entity_key = :key", entity=entity, key=key)
+
+
+def ahead_of(store: Store, entity: str, key: str) -> str | None:
+    """The clock of a row that is dated so far ahead that this machine's clock did not follow it."""
+    sql = "select clock from sync_ahead where entity = :entity and entity_key = :key"
+    found: str | None = store.value(sql, entity=entity, key=key)
+    return found
+
+
+def outrun(store: Store, entity: str, key: str, clock: str, *, ahead: str) -> None:
+    """Date such a row anew, and that it was made personal, where that is what happened to it."""
+    table, column = TABLES[entity]
+    store.update(table, {column: key}, {"clock": clock})
+    if entity == "observation":
+        sql = "update sync_withdrawn set clock = :clock where sync_id = :key and clock <= :ahead"
+        store.execute(sql, clock=clock, key=key, ahead=ahead)
+    store.insert("sync_ahead", {"entity": entity, "entity_key": key, "clock": clock}, replace=True)
+
+
+def queue_size(store: Store) -> int:
+    return int(store.value("select count(*) from sync_mutations"))

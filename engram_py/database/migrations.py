@@ -9,8 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.database.connection import begin_immediate
-from engram_py.database.sqlite_errors import translated
+from engram_py.database.connection import begin_immediate, translated
 from engram_py.errors import StoreForeignError, StoreTooNewError
 
 if TYPE_CHECKING:

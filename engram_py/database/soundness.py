@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from engram_py.database.sqlite_errors import BUSY, primary_code
+from engram_py.database.connection import BUSY, primary_code
 
 INDEXES = {"observations_fts": "observations", "prompts_fts": "user_prompts"}
 WORD_TABLES = ("observations_mentions", "observations_vocab")

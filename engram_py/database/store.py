@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.database import filesystem, migrations
-from engram_py.database.connection import LOCK_PATIENCE_SECONDS, begin_immediate, connect, use_wal
+from engram_py.database.connection import LOCK_PATIENCE_SECONDS, begin_immediate, connect, translated, use_wal
 from engram_py.database.generation import Generation
 from engram_py.database.soundness import is_of_index
-from engram_py.database.sqlite_errors import translated
 from engram_py.errors import IndexDamagedError, StoreError, StoreGoneError, StoreReplacedError
 
 Row = sqlite3.Row

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from engram_py.database import journal_table
+from engram_py.database import journal
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
 from engram_py.errors import InvalidProjectError
 from engram_py.interchange.import_file import moment_of
 from engram_py.interchange.import_ledger import (
@@ -15,16 +18,19 @@ from engram_py.interchange.import_ledger import (
     derived_id,
     session_key,
 )
+from engram_py.interchange.import_observations import import_observation, import_versions
 from engram_py.observations import relations_table as relation_table
 from engram_py.observations import table as observation_table
 from engram_py.observations.relation_values import VERBS
+from engram_py.observations.relations_table import settle_all
 from engram_py.projects import table as project_table
 from engram_py.projects.names import normalize_project
 from engram_py.sessions import table as session_table
 from engram_py.text.derived_terms import derived_terms
 
 if TYPE_CHECKING:
-    from engram_py.interchange.values import OwnTombstone, PromptIn, PromptTombstoneIn, RelationIn, SessionIn
+    from engram_py.interchange.values import ExportIn, OwnTombstone, PromptIn, PromptTombstoneIn, RelationIn, SessionIn
+
 
 _MODES = ("shared", "project_owned")
 _RELATION_VERBS = frozenset({*VERBS, "pending"})
@@ -63,7 +69,7 @@ def _bury(ledger: Ledger, entity: str, key: str, stone: PromptTombstoneIn | OwnT
     counts.new += 1
     ledger.bury(entity, key)
     project, deleted_at = stone.project or "", moment_of(stone.deleted_at) or ledger.now
-    journal_table.bury(
+    journal.bury(
         ledger.store,
         entity=entity,
         entity_key=key,
@@ -73,7 +79,7 @@ def _bury(ledger: Ledger, entity: str, key: str, stone: PromptTombstoneIn | OwnT
         clock=ledger.clock,
     )
     names = {"entity": entity, "entity_key": key, "project": project, "clock": ledger.clock}
-    journal_table.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
+    journal.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
 
 
 def import_session(ledger: Ledger, row: SessionIn) -> None:
@@ -219,3 +225,35 @@ def import_aliases(ledger: Ledger) -> None:
             values = {"alias": alias, "project": project, "created_at": ledger.now, "clock": ledger.clock}
             ledger.store.insert("project_aliases", values)
             ledger.changed("alias", alias, project)
+
+
+Progress = Callable[[int, int], None]
+
+_PROGRESS_EVERY = 100
+
+
+def run_import(store: Store, journal: Journal, document: ExportIn, progress: Progress | None) -> Ledger:
+    """Import everything; what was counted. Call inside a transaction."""
+    ledger = Ledger(store, journal, document)
+    steps: tuple[tuple[Sequence[Any], Callable[[Ledger, Any], None]], ...] = (
+        (document.sessions, import_session),
+        (document.observations, import_observation),
+        (document.prompts, import_prompt),
+        (document.relations, import_relation),
+    )
+    total = sum(len(rows) for rows, _ in steps)
+    done = 0
+    import_tombstones(ledger)
+    for rows, take in steps:
+        for row in rows:
+            take(ledger, row)
+            done += 1
+            if progress and done % _PROGRESS_EVERY == 0:
+                progress(done, total)
+    import_versions(ledger)
+    link_superseded(ledger)
+    import_aliases(ledger)
+    settle_all(store)
+    if progress:
+        progress(total, total)
+    return ledger

@@ -66,7 +66,7 @@ class Importers:
         Raises InvalidArgumentError, InvalidProjectError, InvalidSourceError.
         """
         from engram_py.database.compaction import IMPORT_SHARE, compacted
-        from engram_py.interchange.import_run import run_import
+        from engram_py.interchange.import_rows import run_import
 
         source = _read(kind, path, normalize_project(project) if project else None)
         document = source.document()

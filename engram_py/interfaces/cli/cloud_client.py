@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
 from engram_py.interfaces.cli.support import json_option, memory, refusing, settings, show
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
+
 
 _LONGEST_TOKEN = 10_000
 
@@ -83,3 +90,32 @@ def _token(token: str | None, address: str) -> str:
     if token is None:
         raise click.UsageError("there is no terminal to ask for the token: pass --token - and pipe it in")
     return sys.stdin.readline(_LONGEST_TOKEN) if sys.stdin is not None else ""
+
+
+def sync_cloud(app: Engram, *, as_json: bool) -> None:
+    """Exchange with the server and print what came of it; exit code 1 when they are not in step."""
+    with _bars() as report:
+        done = app.autosync.sync_now(progress=report)
+    show(done, app, as_json=as_json)
+    if done.outcome != "done":
+        sys.exit(1)
+
+
+@contextmanager
+def _bars() -> Iterator[Callable[[str, int, int], None] | None]:
+    """A bar for each direction, on stderr when that is a terminal, else None."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def report(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=None)
+            bar.update(tasks[what], completed=done, total=max(done, total) or None)
+
+        yield report

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import ipaddress
+import logging
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,16 +27,22 @@ def serve_command(host: str | None, port: int | None) -> None:
     It brings an empty database up by itself. SIGTERM and Ctrl-C end it after the requests it is working on.
     """
     need_packages()
+    from engram_py.cloud.routes import build_cloud_application
+    from engram_py.cloud.server import prepare
     from engram_py.cloud.settings import load_cloud_settings
-    from engram_py.interfaces.cli.cloud_serving import serve
+    from engram_py.interfaces.http.listening import listen
+    from engram_py.interfaces.http.loop import server_of
 
     settings = load_cloud_settings()
-    serve(
-        settings,
-        host=settings.host if host is None else host,
-        port=settings.port if port is None else port,
-        announce=lambda said: click.echo(said, err=True),
-    )
+    host = settings.host if host is None else host
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it warns of each retry; a request says it once
+    if done := asyncio.run(prepare(settings, open_to="" if _is_loopback(host) else host)):
+        click.echo(f"Prepared the database: {', '.join(done)}.", err=True)
+    with listen(host, settings.port if port is None else port, None) as listening:
+        started = f"engram cloud serves {listening.shown}; Ctrl-C ends it."
+        server = server_of(build_cloud_application(settings), started=lambda: click.echo(started, err=True))
+        server.run(sockets=[listening.socket])
 
 
 @click.group("users", invoke_without_command=True)
@@ -251,3 +261,12 @@ def _print_token(made: Mapping[str, Any], *, as_json: bool) -> None:
         return
     click.echo(f"The token of {made['user']}, which is shown this once:", err=True)
     click.echo(made["token"])
+
+
+def _is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -11,10 +11,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.interfaces.cli.support import OBSERVATION_ID, json_option, memory, refusing, settings, show
+from engram_py.interfaces.cli.support import (
+    OBSERVATION_ID,
+    all_option,
+    json_option,
+    limit_option,
+    memory,
+    project_option,
+    refusing,
+    settings,
+    show,
+)
 
 if TYPE_CHECKING:
     from engram_py.observations.values import Change, Observation
+
 
 id_argument = click.argument("observation_id", metavar="ID", type=OBSERVATION_ID, help="Its number, as in 12 or #12.")
 
@@ -115,3 +126,37 @@ def _read(text: str, base: Observation) -> Change:
         changed["content"] = content
     said: dict[str, Any] = changed or {"title": base.title}
     return Change(**said)
+
+
+@click.command("check")
+@click.option("--strict", is_flag=True, help="Exit with 1 when something went stale, or no file could be looked at.")
+@project_option
+@json_option
+@refusing
+def check_command(strict: bool, project: str | None, as_json: bool) -> None:
+    """List observations whose files changed under them: what they say about the code may no longer be true."""
+    with memory() as app:
+        checked = app.anchors.check(project)
+        show(checked, app, as_json=as_json)
+    if strict and (checked.stale or checked.blind):
+        sys.exit(1)
+
+
+@click.command("review")
+@click.argument("observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="What still holds.")
+@project_option
+@all_option
+@limit_option(10)
+@json_option
+@refusing
+def review_command(
+    observation_id: int | None, project: str | None, all_projects: bool, limit: int, as_json: bool
+) -> None:
+    """List what is due for review, or confirm that ID still holds."""
+
+    with memory() as app:
+        if observation_id is not None:
+            show(app.observations.mark_reviewed(observation_id), app, as_json=as_json)
+            return
+        due = app.observations.due_for_review(project, all_projects=all_projects, limit=limit)
+        show(due, app, as_json=as_json)

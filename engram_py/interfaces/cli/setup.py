@@ -12,10 +12,12 @@ import click
 from engram_py.config import load_settings
 from engram_py.errors import EngramError
 from engram_py.interfaces.cli.support import here, json_option, printable, refusing, settings
+from engram_py.interfaces.hooks.events import EVENTS, LEAST_LIMIT_MS, MOST_LIMIT_MS
 
 if TYPE_CHECKING:
     from engram_py.interfaces.setup.agents import Agent
     from engram_py.interfaces.setup.installing import Done, Setup
+
 
 _scope_option = click.option(
     "--scope",
@@ -141,8 +143,7 @@ def protocol_mode_command(agent: str, as_json: bool) -> None:
 
 def _setup() -> Setup:
     from engram_py.interfaces.setup.installing import Setup
-    from engram_py.interfaces.setup.launcher import launcher
-    from engram_py.interfaces.setup.machine import this_machine
+    from engram_py.interfaces.setup.machine import launcher, this_machine
 
     machine = this_machine(here())
     data_dir = settings().data_dir
@@ -209,3 +210,30 @@ def _words(done: Done, *, dry_run: bool) -> str:
     if done.changed and not dry_run and done.note:
         lines += [f"  {note}" for note in done.note.splitlines()]
     return "\n".join(lines)
+
+
+@click.command("hook", context_settings={"ignore_unknown_options": True})
+@click.argument("event", required=False, default="", metavar="EVENT", help=f"One of {', '.join(EVENTS)}.")
+@click.option("--agent", default="", metavar="NAME", help="Who calls, such as claude-code, codex, gemini or cursor.")
+@click.option(
+    "--limit-ms",
+    type=int,
+    metavar="N",
+    help=f"Answer within this time, {LEAST_LIMIT_MS} to {MOST_LIMIT_MS:,} ms; default: 5,000, 2,000 for a prompt, "
+    "1,000 before an edit.",
+)
+@click.option("--pretool", metavar="on|off", help="Whether pre-tool says anything; default: ENGRAM_HOOK_PRETOOL.")
+@click.pass_context
+def hook_command(ctx: click.Context, event: str, agent: str, limit_ms: int | None, pretool: str | None) -> None:
+    """Answer an agent's hook: its JSON on stdin, what it should read on stdout.
+
+    Always exits with 0 and in time; why a hook stayed silent is in hooks.log, which `engram doctor` reads.
+    """
+    from engram_py.interfaces.hooks.entry import main
+
+    words = [event, f"--agent={agent}"]
+    words += [f"--limit-ms={limit_ms}"] if limit_ms else []
+    words += [f"--pretool={pretool}"] if pretool else []
+    data_dir = ctx.find_root().obj
+    words += [f"--data-dir={click.format_filename(data_dir)}"] if data_dir else []
+    main(words)

@@ -56,7 +56,7 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
         return
     with memory() as app:
         if cloud:
-            from engram_py.interfaces.cli.cloud_sync import sync_cloud
+            from engram_py.interfaces.cli.cloud_client import sync_cloud
 
             sync_cloud(app, as_json=as_json)
             return
@@ -74,15 +74,17 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
         click.echo(f"note: {printable(note)}", err=True)
 
 
-def cloud_status_lines(app: Engram) -> list[str]:
-    """Where autosync stands, a line for each thing; empty where there is no server."""
-    import importlib
-
-    try:
-        autosync = importlib.import_module("engram_py.sync.autosync")
-    except ModuleNotFoundError:
+def _cloud_lines(app: Engram) -> list[str]:
+    """One or two lines about sync with a server; empty when this machine is not logged in."""
+    status = app.autosync.status()
+    if not status.server:
         return []
-    lines: list[str] = getattr(autosync, "status_lines", lambda _: [])(app)
+    pending = f", {status.pending:,} change(s) to send" if status.pending else ""
+    aside = f", {status.set_aside_total:,} row(s) set aside (`engram cloud status`)" if status.set_aside_total else ""
+    names = ", ".join(project.name for project in status.projects) or "no project enrolled"
+    lines = [f"server {status.server} ({names}): {status.phase}{pending}{aside}"]
+    if status.reason_code:
+        lines.append(f"  {status.reason_code}: {status.reason_message} → {status.next_step}")
     return lines
 
 
@@ -93,7 +95,7 @@ def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
     where = {"project": asked["project"], "all_projects": asked["all_projects"]}
     if asked["status"]:
         found = app.git_sync.status(**where)
-        return found, [*words.status(found), *cloud_status_lines(app)]
+        return found, [*words.status(found), *_cloud_lines(app)]
     if asked["digest"]:
         digest = app.git_sync.digest(**where)
         return digest, words.digest(digest)
@@ -189,8 +191,7 @@ def _file_secret(app: Engram, path: Path) -> bytes:
 def _command(app: Engram) -> list[str]:
     """How a hook starts this engram, with the data directory it has now."""
     from engram_py.config import load_settings
-    from engram_py.interfaces.setup.launcher import launcher
-    from engram_py.interfaces.setup.machine import this_machine
+    from engram_py.interfaces.setup.machine import launcher, this_machine
 
     machine = this_machine(here())
     plain = {name: value for name, value in machine.environ.items() if name != "ENGRAM_DATA_DIR"}

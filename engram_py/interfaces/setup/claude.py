@@ -18,8 +18,7 @@ from engram_py.interfaces.setup.agents import AGENTS, entry
 from engram_py.interfaces.setup.edits import FileEdits, Member, withdrawn
 from engram_py.interfaces.setup.files import Found, decoded, digest, look, remove, remove_empty, replace
 from engram_py.interfaces.setup.jsonc import UnreadableTextError
-from engram_py.interfaces.setup.launcher import Launcher
-from engram_py.interfaces.setup.machine import Machine
+from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import Manifest
 from engram_py.interfaces.setup.wanted import SERVER_NAME, hook_items
 from engram_py.version import __version__

@@ -11,8 +11,7 @@ from engram_py.files import real_path
 from engram_py.interfaces.setup.agents import AGENTS, ALIASES, Agent, Scope
 from engram_py.interfaces.setup.claude import Plugin, render
 from engram_py.interfaces.setup.edits import FileEdits
-from engram_py.interfaces.setup.launcher import Launcher
-from engram_py.interfaces.setup.machine import Machine
+from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import Manifest, opened
 from engram_py.interfaces.setup.planning import Change, carry_out, plan_setup, plan_unsetup, take_back
 from engram_py.interfaces.setup.wanted import Parts, takes_pre_tool, wanted

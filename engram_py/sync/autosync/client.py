@@ -1,4 +1,4 @@
-"""The requests of a sync client, over httpx: bounded in time and in bytes, and the token goes to one address alone."""
+"""HTTP requests to a sync server, bounded in time and size. The token goes to that server's address only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from engram_py.sync.autosync import answers
-from engram_py.sync.autosync.address import is_loopback
+from engram_py.sync.autosync.login import is_loopback
 from engram_py.sync.autosync.problems import Problem
 
 CONNECT_SECONDS, READ_SECONDS = 5.0, 30.0
@@ -31,7 +31,7 @@ _PUSH, _PULL = "/sync/mutations/push", "/sync/mutations/pull"
 
 
 class CloudClient:
-    """A connection to one server with one token. Every method raises Problem."""
+    """An HTTP connection to one server with one token. Every method raises Problem."""
 
     def __init__(self, server: str, token: str, *, whole_seconds: float = WHOLE_SECONDS) -> None:
         self.server = server
@@ -59,7 +59,7 @@ class CloudClient:
         return answers.identity(self._ask("GET", "/whoami")[0])
 
     def listing(self) -> answers.Listing:
-        """What is granted to the token."""
+        """Return the projects that the token may see."""
         try:
             return answers.listing(self._ask("GET", "/sync/projects")[0])
         except Problem as problem:
@@ -102,7 +102,7 @@ class CloudClient:
 
 
 def _read(response: httpx.Response, deadline: float, *, most: int, cut: bool = False) -> bytes:
-    """The body, unpacked. ``cut``: no more than ``most`` of it is wanted; otherwise more is a Problem."""
+    """Return the decompressed body, cut after ``most`` bytes with ``cut``. Raises Problem when it is longer without."""
     coding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if coding not in ("identity", "gzip", ""):
         raise Problem("transport_failed", f"the server answers in a coding that was not asked for: {coding[:20]!r}")
@@ -144,7 +144,7 @@ def _unreachable(exc: Exception, server: str) -> Problem:
     if isinstance(exc, httpx.TimeoutException):
         what = "does not take the connection in time" if isinstance(exc, httpx.ConnectTimeout) else "does not answer"
         return Problem("transport_failed", f"{server} {what}")
-    said = answers.shown(str(exc))
+    said = answers.one_line(str(exc))
     if "CERTIFICATE_VERIFY_FAILED" in said:
         return Problem("transport_failed", f"the certificate of {server} is not one that this machine trusts: {said}")
     if isinstance(exc, httpx.ConnectError):
@@ -155,12 +155,12 @@ def _unreachable(exc: Exception, server: str) -> Problem:
 
 
 def _refusal(response: httpx.Response, body: bytes, server: str) -> Problem:
-    """The Problem of a status other than 200."""
+    """Return the Problem for a status other than 200."""
     status = response.status_code
     said = _said(body)
     tail = f": {said}" if said else ""
     if 300 <= status < 400:
-        place = answers.shown(response.headers.get("Location", ""))
+        place = answers.one_line(response.headers.get("Location", ""))
         message = f"{server} sends us elsewhere ({place or 'nowhere'}); the token is not sent there"
         return Problem("cloud_config_error", message)
     match status:
@@ -186,16 +186,16 @@ def _refusal(response: httpx.Response, body: bytes, server: str) -> Problem:
 
 
 def _said(body: bytes) -> str:
-    """What the server says of its refusal, if it says so as JSON; a page of HTML is nobody's sentence."""
+    """Return the message of a JSON refusal, '' for anything else."""
     try:
         error = json.loads(body).get("error")
     except (ValueError, RecursionError, AttributeError):
         return ""
     said = error.get("message") if isinstance(error, dict) else error
-    return answers.shown(said) if isinstance(said, str) else ""
+    return answers.one_line(said) if isinstance(said, str) else ""
 
 
 def _retry_after(response: httpx.Response) -> float | None:
-    """The seconds of ``Retry-After``; a date is not looked at."""
+    """Return the seconds of ``Retry-After``, None for a date or nonsense."""
     text = response.headers.get("Retry-After", "").strip()
     return min(float(text), _LONGEST_PAUSE) if text.isascii() and text.isdecimal() and len(text) < 10 else None

@@ -1,4 +1,4 @@
-"""What goes wrong between this machine and a server, and what a person is told of it."""
+"""Problems of an exchange, and the next step for each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SLOWS_DOWN = frozenset({"transport_failed", "server_unsupported", "cloud_config_
 
 
 class Problem(Exception):
-    """An exchange failed. ``code`` is one of STEPS; ``retry_after`` is what the server asked for, in seconds.
+    """An exchange failed. ``code`` is a key of STEPS; ``retry_after`` is the server's wish in seconds.
 
     ``kind`` tells apart what is dealt with on the spot: ``too_large`` and ``bad_request`` of a body that was sent,
     ``answer_too_long`` of one that came.

@@ -1,4 +1,4 @@
-"""Where the token is kept: the keychain of the system, or a file that its owner alone can read."""
+"""Store the token in the system's keychain, or in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Kept = Literal["keychain", "file"]
 
 
 def keep(data_dir: Path, server: str, token: str) -> Kept:
-    """Keep ``token`` for ``server``, and forget where it was before. Raises OSError when it cannot be written."""
+    """Store ``token`` for ``server`` in place of an earlier one. Raises OSError when it cannot be written."""
     if _keep_in_keychain(server, token):
         _forget_file(data_dir)
         return "keychain"
@@ -29,7 +29,7 @@ def keep(data_dir: Path, server: str, token: str) -> Kept:
 
 
 def kept(data_dir: Path, server: str, place: str) -> str:
-    """The token of that server and no other; empty when it is not there, or cannot be had now."""
+    """Return the token of that server, '' when it is missing or the keychain is locked."""
     if place == "keychain":
         return _from_keychain(server)
     try:
@@ -44,7 +44,7 @@ def kept(data_dir: Path, server: str, place: str) -> str:
 
 
 def forget(data_dir: Path, server: str, place: str) -> bool:
-    """Whether the token is gone for certain."""
+    """Delete the token; return whether it is certainly gone."""
     _forget_file(data_dir)
     if place != "keychain":
         return not (data_dir / FILE).exists()
@@ -60,7 +60,7 @@ def forget(data_dir: Path, server: str, place: str) -> bool:
 
 
 def mark(token: str) -> str:
-    """What tells one token from another and says nothing of it."""
+    """Return a short fingerprint of a token, which reveals nothing of it."""
     return hashlib.sha256(b"engram token " + token.encode("utf-8", "replace")).hexdigest()[:12]
 
 

@@ -6,20 +6,23 @@ import getpass
 import hashlib
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engram_py.database.store import Row, Store
 from engram_py.git.program import Deadline, ask_git
 from engram_py.sync import packing
 from engram_py.sync.chunk import About, compose
 from engram_py.sync.git import table
-from engram_py.sync.git.elsewhere import on_other_branches
-from engram_py.sync.git.folder import Listed
-from engram_py.sync.git.job import Exchange, Job
+from engram_py.sync.git.folder import Listed, on_other_branches
+from engram_py.sync.git.places import Job
 from engram_py.sync.git.table import Stretch
 from engram_py.sync.git.values import ChunksWritten
 from engram_py.sync.manifest import plain_name
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.packing import ChunkRefusedError
+
+if TYPE_CHECKING:
+    from engram_py.sync.replica.replica import Replica
 
 # About what fits into one chunk: rows that did not are made for nothing.
 _MOST_ROWS = 3_000
@@ -30,7 +33,7 @@ _MOST_BYTES = packing.CHUNK_BYTES * 3 // 4
 class Exporting:
     """Writes what a folder does not have yet."""
 
-    def __init__(self, store: Store, replica: Exchange) -> None:
+    def __init__(self, store: Store, replica: Replica) -> None:
         self._store = store
         self._replica = replica
 

@@ -17,8 +17,10 @@ from pathlib import Path
 
 from engram_py.errors import SyncFolderError
 from engram_py.files import reason
+from engram_py.git.program import Deadline, ask_git
 from engram_py.sync import manifest
 from engram_py.sync.chunk import About
+from engram_py.sync.git.values import Uncommitted
 from engram_py.sync.packing import ID, MOST_PACKED_BYTES, ChunkRefusedError
 from engram_py.sync.sealing import Parameters
 from engram_py.sync.signing import MOST_SIGNATURE_BYTES
@@ -257,3 +259,47 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+_SECONDS = 10.0
+_MOST_BRANCHES = 200
+
+
+def on_other_branches(root: Path) -> set[str]:
+    """The names of the chunks that other branches have, local or fetched, and this one has not.
+
+    A chunk that this branch has, and its folder has not, was removed here. Empty when git does not answer.
+    """
+    patience = Deadline(_SECONDS)
+    own = _chunks(root, "HEAD", patience)
+    newest = ("--sort=-committerdate", f"--count={_MOST_BRANCHES}", "--format=%(objectname)")
+    asked = ask_git(root, "for-each-ref", *newest, "refs/heads", "refs/remotes", patience=patience)
+    tips = dict.fromkeys(asked[0].decode("ascii", "replace").split()) if asked else {}
+    others: set[str] = set()
+    for tip in tips:
+        others |= _chunks(root, tip, patience)
+    return others - own
+
+
+def uncommitted(root: Path) -> Uncommitted:
+    """The chunks, each with its signature, that the next commit would still have to take. None where git does not say.
+
+    Those that git ignores are asked for by name: ``git add`` passes over them in silence.
+    """
+    wanted = ("--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=traditional")
+    asked = ask_git(root, "status", *wanted, "--", f"{NAME}/chunks", patience=Deadline(_SECONDS))
+    found: dict[str, bool] = {}
+    for line in asked[0].decode("utf-8", "replace").split("\0") if asked else ():
+        state, file = line[:2], line[3:].rpartition("/")[2]
+        for ending in (PLAIN, SEALED, SIGNATURE):
+            if file.endswith(ending) and "D" not in state:
+                name = file.removesuffix(ending)
+                found[name] = found.get(name, False) or state == "!!"
+    return Uncommitted(len(found), sum(found.values()))
+
+
+def _chunks(root: Path, commit: str, patience: Deadline) -> set[str]:
+    asked = ask_git(root, "ls-tree", "-z", "--name-only", commit, f"{NAME}/chunks/", patience=patience)
+    names = asked[0].decode("utf-8", "replace").split("\0") if asked else []
+    files = (name.rpartition("/")[2] for name in names)
+    return {file.removesuffix(ending) for file in files for ending in (PLAIN, SEALED) if file.endswith(ending)}

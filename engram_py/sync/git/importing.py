@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engram_py.database.store import Row, Store
 from engram_py.sync import packing
 from engram_py.sync.chunk import About, Contents, decompose
 from engram_py.sync.git import table
-from engram_py.sync.git.choosing import choose
 from engram_py.sync.git.folder import ChunkFolder, Listed
-from engram_py.sync.git.job import Exchange, Job
+from engram_py.sync.git.places import Job
 from engram_py.sync.git.values import ChunkRefusal, ChunksRead
 from engram_py.sync.mutation import Applied, Mutation
 from engram_py.sync.packing import ChunkRefusedError
+from engram_py.sync.replica.project_access import ProjectAccess, normalized
 from engram_py.sync.signing import Signer, signer_of
+
+if TYPE_CHECKING:
+    from engram_py.sync.replica.replica import Replica
+
 
 _BATCH = 500  # rows in one transaction, for which other writers wait
 
@@ -42,7 +47,7 @@ class _Tally:
 class Importing:
     """Reads the chunks of a folder that were not read before."""
 
-    def __init__(self, store: Store, replica: Exchange) -> None:
+    def __init__(self, store: Store, replica: Replica) -> None:
         self._store = store
         self._replica = replica
 
@@ -228,3 +233,67 @@ def _joined(said: About, listed: About) -> About:
     if said.created_by:
         return said
     return replace(said, created_by=listed.created_by, created_at=listed.created_at or said.created_at)
+
+
+@dataclass(slots=True)
+class Choice:
+    """What is taken of a chunk. ``names`` are the project's, with those that its rows added; None takes all."""
+
+    names: frozenset[str] | None
+    taken: list[Mutation] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+
+def choose(store: Store, mutations: Sequence[Mutation], names: frozenset[str] | None) -> Choice:
+    """The rows that say they are of this project, and are of no other one here. Aliases come first in ``mutations``."""
+    choice = Choice(names)
+    if names is None:
+        choice.taken = list(mutations)
+        return choice
+    access = ProjectAccess(store, mutations)
+    for mutation in mutations:
+        _choose(access, mutation, choice)
+    return choice
+
+
+def _choose(access: ProjectAccess, mutation: Mutation, choice: Choice) -> None:
+    assert choice.names is not None
+    alias = mutation.entity == "alias" and mutation.op == "upsert"
+    if alias and _renames(access, mutation, choice.names):
+        choice.names |= {normalized(mutation.project)}
+    key = normalized(mutation.entity_key)
+    # Whose the name of an alias is, is told in words.
+    said = [*_projects(mutation), *(() if alias else access.owners(mutation))]
+    strange = next((name for name in said if normalized(name) not in choice.names), None)
+    if strange is not None:
+        choice.left_out[strange] += 1
+    elif alias and key not in choice.names and access.is_taken(key):
+        choice.problems.append(
+            f"it makes {key} another name of {mutation.project}, and {key} is a project of its own here; if they are "
+            f"one, `engram projects merge {key} --into {mutation.project}` joins them, `engram sync --all` believes it"
+        )
+    else:
+        choice.names |= {key} if alias else set()
+        choice.taken.append(mutation)
+
+
+def all_names(store: Store, project: str) -> frozenset[str]:
+    """Every name of a project."""
+    return frozenset({project, *table.aliases_of(store, project)})
+
+
+def _projects(mutation: Mutation) -> Iterable[str]:
+    """The projects that a row names in any place."""
+    yield mutation.project
+    named = mutation.payload.get("project")
+    if isinstance(named, str) and named.strip():
+        yield named
+    if mutation.entity == "alias" and mutation.op == "delete":
+        yield mutation.entity_key
+
+
+def _renames(access: ProjectAccess, alias: Mutation, names: frozenset[str]) -> bool:
+    """Whether this project got a new name elsewhere: one that nothing has here."""
+    new = normalized(alias.project)
+    return normalized(alias.entity_key) in names and new not in names and not access.is_known(new)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,10 +20,13 @@ from engram_py.projects import table as project_table
 from engram_py.projects.merge import Merging
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import NO_PROJECT, Projects
+from engram_py.sync.chunk import FORMAT
 from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFolder
 from engram_py.sync.git.values import Adoption
-from engram_py.sync.replica import project_access_table as walls
+from engram_py.sync.replica import project_access
+from engram_py.sync.sealing import SealingKey
+from engram_py.sync.signing import DeviceKey
 
 _IDENTITY = "engram-sync-id"
 _ID_CHARS = 16
@@ -95,7 +102,7 @@ class Places:
             place.project,
             name,
             own=project_table.count_observations(self._store, place.project),
-            known=walls.is_taken(self._store, name) and not table.is_allowed(self._store, place.target, name),
+            known=project_access.is_taken(self._store, name) and not table.is_allowed(self._store, place.target, name),
         )
 
     def adopt(self, adoption: Adoption) -> None:
@@ -115,7 +122,7 @@ class Places:
         """A clone brings its ``.engram.json`` along: that must not be enough to be given another project's memory."""
         return (
             table.is_allowed(self._store, place.target, place.project)
-            or not walls.has_memory(self._store, place.project)
+            or not project_access.has_memory(self._store, place.project)
             or table.used_below(self._store, place.project, str(place.repository.root))
         )
 
@@ -143,3 +150,43 @@ def _made(path: Path) -> str:
     part.write_text(f"{identity}\n", encoding="ascii")
     part.replace(path)
     return _identity(path)
+
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A repository's folder, whose memory goes through it, and on what terms.
+
+    ``names`` are the names of the project that rows may have; None takes and gives rows of every project.
+    """
+
+    folder: ChunkFolder
+    target: str
+    project: str
+    names: frozenset[str] | None
+    key: SealingKey | None
+    device: DeviceKey
+    trusted: frozenset[str]
+    allow_plain: bool = False
+    progress: Progress | None = None
+    until: float | None = None  # ``time.monotonic``: after that reading stops, and goes on the next time
+
+    @property
+    def is_late(self) -> bool:
+        return self.until is not None and time.monotonic() >= self.until
+
+    @property
+    def projects(self) -> tuple[str, ...] | None:
+        return None if self.names is None else (self.project,)
+
+    @property
+    def selection(self) -> str:
+        return "" if self.names is None else self.project
+
+    def policy(self, names: frozenset[str] | None) -> str:
+        """What refusals were decided by, in short: where it is the same, they would be decided the same."""
+        key = self.key.parameters.key_id if self.key else ""
+        terms = [FORMAT, self.allow_plain, sorted(self.trusted), key, None if names is None else sorted(names)]
+        return hashlib.sha256(json.dumps(terms).encode()).hexdigest()[:16]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
@@ -18,24 +19,24 @@ from engram_py.errors import (
 from engram_py.projects.projects import Projects
 from engram_py.sync.chunk import About
 from engram_py.sync.git import hooks, table
-from engram_py.sync.git.choosing import all_names
-from engram_py.sync.git.elsewhere import uncommitted
 from engram_py.sync.git.exporting import Exporting
-from engram_py.sync.git.folder import NAME
-from engram_py.sync.git.importing import Importing
-from engram_py.sync.git.job import Exchange, Job, Progress
+from engram_py.sync.git.folder import NAME, uncommitted
+from engram_py.sync.git.importing import Importing, all_names
 from engram_py.sync.git.keys import Keys
-from engram_py.sync.git.places import Place, Places
+from engram_py.sync.git.places import Job, Place, Places, Progress
 from engram_py.sync.git.values import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
 from engram_py.sync.mutation import Digest
 from engram_py.sync.sealing import SealingKey, WrongSecretError, derived_key, new_key, secret_of, secret_of_file
 from engram_py.sync.signing import is_key
 
+if TYPE_CHECKING:
+    from engram_py.sync.replica.replica import Replica
+
 
 class GitSync:
     """Shares memory through the ``.engram`` folder of the repository this process stands in."""
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects, replica: Exchange) -> None:
+    def __init__(self, store: Store, journal: Journal, projects: Projects, replica: Replica) -> None:
         self._store = store
         self._journal = journal
         self._places = Places(store, journal, projects)

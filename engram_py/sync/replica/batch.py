@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engram_py.clock import is_ahead
-from engram_py.database import journal_table
+from engram_py.database import journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.interchange.import_ledger import EPOCH, RECOVERED_SESSION, LocalIds
 from engram_py.projects import table as project_table
-from engram_py.sync.merge import Names
+from engram_py.sync.merge import Names, version_digest, version_key
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.replica import table
 
@@ -121,12 +121,23 @@ class Batch:
         row = {"entity": entity, "entity_key": key, "project": given, "clock": clock}
         self.store.insert("sync_renamed", row, replace=True)
 
+    def add_version(self, row_id: int, sync_id: str, text: tuple[str, str, str], *, clock: str) -> bool:
+        """Whether the older text ``(updated_at, title, content)`` is new here; it is queued for the other machines."""
+        at, title, content = text
+        digest = version_digest(at, title, content)
+        if not table.add_version(self.store, row_id, digest=digest, title=title, content=content, at=at, clock=clock):
+            return False
+        self.renumbered.add(row_id)
+        project = self.store.value("select project from observations where id = :id", id=row_id)
+        self.queue("version", version_key(sync_id, digest), "upsert", project=project, clock=clock)
+        return True
+
     def bury(self, mutation: Mutation, *, deleted_at: str, final: bool) -> None:
         old = self.stone(mutation.entity, mutation.entity_key)
         if old is not None and old["clock"] >= mutation.clock and bool(old["final"]) >= final:
             return
         session_id = mutation.payload.get("session_id")
-        journal_table.bury(
+        journal.bury(
             self.store,
             entity=mutation.entity,
             entity_key=mutation.entity_key,

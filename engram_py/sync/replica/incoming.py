@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from engram_py.database.journal_table import NATURAL, TABLES
+from engram_py.database.journal import NATURAL, TABLES
 from engram_py.database.store import Row
 from engram_py.sync.merge import version_key, wins
 from engram_py.sync.mutation import KINDS, Mutation

@@ -13,7 +13,6 @@ from engram_py.sync.merge import version_key, wins
 from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
-from engram_py.sync.replica.older_texts import add_version
 from engram_py.sync.replica.reading import Read, UnreadableError, deletion_time
 from engram_py.sync.wire import fingerprint, is_final
 
@@ -111,7 +110,7 @@ def _keep_text(batch: Batch, row_id: int, sync_id: str, lost: Any, clock: str, *
     """Keep the text of the state that lost as an older version, where it is another one."""
     if (lost["title"], lost["content"]) == (live["title"], live["content"]):
         return False
-    return add_version(batch, row_id, sync_id, (lost["updated_at"], lost["title"], lost["content"]), clock=clock)
+    return batch.add_version(row_id, sync_id, (lost["updated_at"], lost["title"], lost["content"]), clock=clock)
 
 
 def take_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[str, str]]) -> bool | None:

@@ -16,9 +16,9 @@ from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.capture.redact import redact
 from engram_py.clock import parse_stamp
 from engram_py.errors import EngramError
-from engram_py.interchange.import_anchors import anchor_values
 from engram_py.interchange.import_file import moment_of
 from engram_py.interchange.import_ledger import EPOCH, session_key, without_nul
+from engram_py.interchange.import_observations import anchor_values
 from engram_py.interchange.values import (
     ObservationIn,
     OwnAnchor,

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC
 from typing import Any
 
-from engram_py.database import journal_table
+from engram_py.database import journal
 from engram_py.database.erasing import erase
-from engram_py.database.journal import Journal
-from engram_py.database.journal_table import TABLES
+from engram_py.database.journal import TABLES, Journal
 from engram_py.database.store import Store
 from engram_py.sync.merge import version_key
 from engram_py.sync.mutation import Applied, Changes, Digest, Mutation, Refused
@@ -166,8 +165,8 @@ class Replica:
             batch.arrived = set()
             self._retry(batch, ready)
         settle(batch)
-        if batch.newest > (journal_table.get_meta(self._store, "clock") or ""):
-            journal_table.set_meta(self._store, "clock", batch.newest)
+        if batch.newest > (journal.get_meta(self._store, "clock") or ""):
+            journal.set_meta(self._store, "clock", batch.newest)
 
     def _retry(self, batch: Batch, waiting: Sequence[tuple[int, str, Mutation]]) -> Applied:
         total = Applied()

@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 
 from engram_py.clock import consequence
-from engram_py.database.journal_table import TABLES
+from engram_py.database.journal import TABLES
 from engram_py.database.store import Row, Store
 from engram_py.observations import relations_table as relations
 from engram_py.sync.merge import Contender, Names, topic_holder, version_digest, version_key
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
-from engram_py.sync.replica.older_texts import add_version
 
 # But for those that were replaced while it was personal.
 _OLDER_TEXTS = """
@@ -93,7 +92,7 @@ def _settle_topic(batch: Batch, holders: list[Row]) -> None:
         texts = [(row["updated_at"], row["title"], row["content"])]
         texts += [(one[0], one[1], one[2]) for one in batch.store.rows(_OLDER_TEXTS, id=row["id"])]
         for text in texts:
-            add_version(batch, winner.id, winner.sync_id, text, clock=clock)
+            batch.add_version(winner.id, winner.sync_id, text, clock=clock)
         values = {"deleted_at": winner.updated_at, "clock": clock}
         batch.store.update("observations", {"id": row["id"]}, values)
         batch.queue("observation", row["sync_id"], "upsert", project=row["project"], clock=clock)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from engram_py.database.journal_table import TABLES
+from engram_py.database.journal import TABLES
 from engram_py.database.store import Row, Store
 
 # The kinds that belong to a project, and move with its name.

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from engram_py.sync.autosync.backoff import delay, passed, remaining
+from engram_py.sync.autosync.schedule import delay, passed, remaining
 from engram_py.times import to_text
 
 NOW = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)

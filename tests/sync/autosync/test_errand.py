@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engram_py.sync.autosync.errand import QUIET_SECONDS, begin, is_due
+from engram_py.sync.autosync.schedule import QUIET_SECONDS, begin, is_due
 from tests.sync.autosync.conftest import Lab, from_elsewhere
 
 PUSH, LIST = "/sync/mutations/push", "/sync/projects"

@@ -12,7 +12,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.config import Settings
-from engram_py.sync.autosync.lease import Lease, LeaseLost
+from engram_py.sync.autosync.schedule import Lease, LeaseLost
 from tests.memory import FakeClock
 from tests.sync.autosync.conftest import Lab
 from tests.sync.autosync.team_server import Request
@@ -24,7 +24,7 @@ COMPETITOR = """
 import sys
 from pathlib import Path
 from engram_py import Engram
-from engram_py.sync.autosync.lease import Lease
+from engram_py.sync.autosync.schedule import Lease
 app = Engram(Path(sys.argv[1]), project="widgets")
 lease, mine = Lease(app.store, app.journal, "cloud"), 0
 marker = Path(sys.argv[2])

@@ -27,11 +27,11 @@ WRITER = """
 import random, sys, threading
 from pathlib import Path
 from engram_py import Draft, Engram
-from engram_py.sync.autosync import backoff
-from engram_py.sync.autosync import lease
+from engram_py.sync.autosync import schedule
 from engram_py.sync.autosync import worker
 # Otherwise most of the time would be spent waiting for the lease of who was killed, and after failures.
-worker.DEBOUNCE_SECONDS, lease.SECONDS, backoff.FIRST_SECONDS, backoff.LONGEST_SECONDS = 0.02, 0.5, 0.02, 0.2
+worker.DEBOUNCE_SECONDS, schedule.LEASE_SECONDS = 0.02, 0.5
+schedule.FIRST_SECONDS, schedule.LONGEST_SECONDS = 0.02, 0.2
 name, dice = sys.argv[2], random.Random(sys.argv[3])
 app = Engram(Path(sys.argv[1]), project="widgets", session_mode="process")
 app.autosync.start()

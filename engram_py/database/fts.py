@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engram_py.database import health, migrations
-from engram_py.database import journal_table as meta
+from engram_py.database import health, journal, migrations
 from engram_py.database.store import Row, Store
 
 # Pages that one step of the removal of an index zeroes: about 10 ms.
@@ -98,14 +97,14 @@ def begin(store: Store, index: Index, version: str) -> int | None:
     """Start a new index, or find one that was started by the same ``version``; then the id it has come to."""
     with store.transaction():
         made_of = definition(store, index.name)
-        known, _, after = (meta.get_meta(store, index.cursor) or "").rpartition(" ")
+        known, _, after = (journal.get_meta(store, index.cursor) or "").rpartition(" ")
         if definition(store, index.next) == made_of and known == version:
             return int(after)
         _drop_next(store, index)
         store.execute(f"create virtual table {index.next} using fts5({made_of}")
         for statement in migrations.statements(_TRIGGERS.format(**_parts(store, index))):
             store.execute(statement)
-        meta.set_meta(store, index.cursor, f"{version} 0")
+        journal.set_meta(store, index.cursor, f"{version} 0")
     return None
 
 
@@ -202,3 +201,44 @@ def _drop_next(store: Store, index: Index) -> None:
 def _drop_triggers(store: Store, index: Index) -> None:
     for kind in ("delete", "leave"):
         store.execute(f"drop trigger if exists {index.next}_{kind}")
+
+
+# Pages that one step of a merge may write: about 10 ms.
+_MERGED_PAGES = 64
+# FTS5 merges pieces of one level into one of the next, by itself only four at a time, when it is told to ("usermerge")
+# also two: then there is no more than one of a level, and each page is written about once for each doubling.
+_AT_LEAST = 2
+
+COUNT = """
+with recursive piece (id) as (
+    select min(segid) from {index}_idx
+    union all
+    select (select min(segid) from {index}_idx where segid > id) from piece where id is not null
+)
+select count(id) from piece
+"""
+
+
+def segment_count(store: Store, index: str) -> int:
+    """In how many pieces the index lies."""
+    return int(store.value(COUNT.format(index=index)))
+
+
+def merge_some(store: Store, index: str) -> bool:
+    """One step towards an index in few pieces; whether there is more to do. Call inside a transaction."""
+    held = store.value(f"select v from {index}_config where k = 'usermerge'")
+    if held != _AT_LEAST:
+        store.execute(f"insert into {index} ({index}, rank) values ('usermerge', :least)", least=_AT_LEAST)
+    return _merged(store, index, _MERGED_PAGES)
+
+
+def merge_all(store: Store, index: str, *, first: bool) -> bool:
+    """One step towards an index in one piece, whatever that takes; whether there is more to do. Call inside a
+    transaction. The ``first`` step chooses what is merged: everything that is there."""
+    return _merged(store, index, -_MERGED_PAGES if first else _MERGED_PAGES)
+
+
+def _merged(store: Store, index: str, pages: int) -> bool:
+    before = store.value("select total_changes()")
+    store.execute(f"insert into {index} ({index}, rank) values ('merge', :pages)", pages=pages)
+    return int(store.value("select total_changes()")) - int(before) >= 2

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import click
 
-from engram_py.errors import StoreError
+from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.interfaces.cli.support import (
     here,
     json_option,
@@ -68,7 +68,7 @@ def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
         with memory() as app:
             report = app.doctor.examine(check=check, fix=fix, engram=as_json)
     except StoreError as exc:
-        from engram_py.upkeep.unopened import report_unopened
+        from engram_py.upkeep.doctor import report_unopened
 
         report = report_unopened(loaded.data_dir, exc)
     show(report, None, as_json=as_json)
@@ -132,9 +132,7 @@ def import_command(file: Path | None, kind: str | None, dry_run: bool, project: 
     engram (~/.engram/engram.db), instructions (a CLAUDE.md or AGENTS.md, or a folder), server-memory (its file).
     """
     if kind is not None:
-        from engram_py.interfaces.cli.adopt import adopt
-
-        adopt(kind, file, project=project, dry_run=dry_run, as_json=as_json)
+        _import_from(kind, file, project=project, dry_run=dry_run, as_json=as_json)
         return
     if file is None or dry_run or project is not None:
         raise click.UsageError("name the export to read; --dry-run and --project go with --from")
@@ -145,3 +143,75 @@ def import_command(file: Path | None, kind: str | None, dry_run: bool, project: 
 
 def _standard_input() -> BinaryIO:
     return sys.stdin.buffer if sys.stdin is not None else BytesIO()
+
+
+def _import_from(kind: str, path: Path | None, *, project: str | None, dry_run: bool, as_json: bool) -> None:
+    """Import from ``path``, or from where the program of that kind keeps its memory."""
+    from engram_py.interchange.importers import KINDS
+
+    usual = KINDS[kind][0]
+    if path is None and not usual:
+        raise click.UsageError(f"--from {kind} needs the path of the source")
+    chosen = here() / path if path is not None else Path.home() / usual
+    with memory() as app, progress("Importing") as report:
+        done = app.adopting.adopt(kind, chosen, project=project, dry_run=dry_run, progress=report)
+    show(done, app, as_json=as_json)
+
+
+@click.command("reindex")
+@json_option
+@refusing
+def reindex_command(as_json: bool) -> None:
+    """Rebuild what searches are answered from: derived terms and full-text indexes. Others may search and save
+    meanwhile; stopped in the middle, the next run goes on from there."""
+    with memory() as app, progress("Indexing") as report:
+        rebuilt = app.reindexing.run(progress=report)
+    show(rebuilt, app, as_json=as_json)
+
+
+@click.command("embed")
+@click.option("--now", "now", is_flag=True, help="Compute what is pending; downloads the model if it has to.")
+@click.option("--clear", "clear", is_flag=True, help="Delete all vectors; they can be computed again.")
+@json_option
+@refusing
+def embed_command(now: bool, clear: bool, as_json: bool) -> None:
+    """Say how far vectors are computed, or compute what is pending.
+
+    Vectors are optional: `pip install "engram-py[vectors]"` and the setting `embedder`. A running server computes them
+    after each save; this command is for the first time, and for a machine where no server stays running.
+    """
+    if now and clear:
+        raise InvalidArgumentError("--clear", "given with --now", expected="given alone")
+    with memory() as app:
+        if clear:
+            show(app.vectors.clear(), app, as_json=as_json)
+        elif now:
+            with progress("Computing vectors") as report:
+                done = app.vectors.compute(progress=report)
+            show(done, app, as_json=as_json)
+        else:
+            show(app.vectors.state(ask=True), app, as_json=as_json)
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), help="The shell to complete in.")
+@json_option
+def completion_command(shell: str, as_json: bool) -> None:
+    """Print the script that completes commands and options with the Tab key.
+
+    bash: engram completion bash > ~/.local/share/bash-completion/completions/engram
+    zsh: engram completion zsh > a folder of $fpath, as _engram
+    fish: engram completion fish > ~/.config/fish/completions/engram.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from engram_py.interfaces.cli.main import cli
+
+    completes = get_completion_class(shell)
+    assert completes is not None
+    script = completes(cli, {}, "engram", "_ENGRAM_COMPLETE").source()
+    if as_json:
+        import json
+
+        script = json.dumps({"shell": shell, "script": script})
+    click.echo(script)

@@ -18,6 +18,43 @@ from engram_py.interfaces.cli.support import (
     show,
 )
 from engram_py.observations.conflicts import DEFAULT, SCANNED, STATUSES
+from engram_py.observations.relation_values import VERBS
+
+
+@click.command("judge")
+@click.argument("judgment_id", required=False, help="What `engram save` answered, as in rel-0123456789abcdef.")
+@click.argument("relation", required=False, help=", ".join(VERBS) + ".")
+@click.option("--reason", help="Why.")
+@click.option("--evidence", help="What shows it.")
+@click.option("--confidence", type=float, help="0 to 1.")
+@project_option
+@all_option
+@limit_option(20)
+@json_option
+@refusing
+def judge_command(
+    judgment_id: str | None,
+    relation: str | None,
+    reason: str | None,
+    evidence: str | None,
+    confidence: float | None,
+    project: str | None,
+    all_projects: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """List relations without a verdict, or give one."""
+    from engram_py.observations.listing import Listing
+
+    if judgment_id is not None and relation is None:
+        raise click.UsageError("RELATION is missing: engram judge JUDGMENT_ID RELATION")
+    with memory() as app:
+        if judgment_id is not None and relation is not None:
+            judged = app.relations.judge(judgment_id, relation, reason=reason, evidence=evidence, confidence=confidence)
+            show(judged, app, as_json=as_json)
+            return
+        rows = app.relations.pending(project, all_projects=all_projects, limit=limit)
+        show(Listing("pending", rows), app, as_json=as_json)
 
 
 @click.group("conflicts", invoke_without_command=True)
