@@ -36,7 +36,7 @@ _SAFE_ORDER = {kind: place for place, kind in enumerate(KINDS)}
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a manifest says of a chunk. ``version`` is 2 when a session is owned by its project, else 1."""
+    """The manifest's entry for a chunk. ``version`` is 2 when a session is owned by its project, else 1."""
 
     created_by: str = ""
     created_at: str = ""
@@ -48,7 +48,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a chunk says; ``unreadable`` has a sentence for each row that is none."""
+    """The contents of a chunk; ``unreadable`` has a sentence for each row that could not be parsed."""
 
     mutations: tuple[Mutation, ...]
     about: About
@@ -57,7 +57,7 @@ class Contents:
 
 
 def compose(mutations: Sequence[Mutation], *, device: str, created_by: str) -> tuple[bytes, About]:
-    """The JSON of a chunk, and what the manifest says of it. The same rows give the same bytes at any time."""
+    """Return the JSON of a chunk and its manifest entry. The same rows give the same bytes at any time."""
     lists: dict[str, list[Any]] = {"sessions": [], "observations": [], "prompts": []}
     entries: list[dict[str, Any]] = []
     own: list[dict[str, Any]] = []
@@ -83,7 +83,7 @@ def compose(mutations: Sequence[Mutation], *, device: str, created_by: str) -> t
 
 
 def decompose(document: dict[str, Any], *, project: str) -> Contents:
-    """The mutations of a chunk, in an order in which nothing waits for another. ``project`` is for rows without one.
+    """Return the mutations of a chunk, ordered so that none waits for another. ``project`` is for rows without one.
 
     Raises ChunkRefusedError: its parts are not of the right types, or a newer program wrote it.
     """

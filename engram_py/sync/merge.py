@@ -1,4 +1,4 @@
-"""What of two states of a row lives, and what names mean once everybody's aliases are known. Pure.
+"""Decide which of two states of a row wins, and which project a name means. Pure.
 
 A row is a last-writer-wins register (Shapiro et al., "A comprehensive study of Convergent and Commutative Replicated
 Data Types", 2011, 3.2.1), its older texts are a grow-only set (3.3.1). Both joins are commutative, associative and
@@ -43,7 +43,7 @@ def version_owner(key: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One of the live observations that hold the same topic."""
+    """A live observation among several that hold the same topic."""
 
     id: int
     sync_id: str
@@ -82,5 +82,5 @@ class Names:
 
     @property
     def moved(self) -> dict[str, str]:
-        """Every name that is another project now, with that project."""
+        """The names that mean another project now, with that project."""
         return {name: self.canonical(name) for name in self._parent}

@@ -1,4 +1,4 @@
-"""A chunk's bytes: JSON that gzip makes small, and back within limits, because anybody may have prepared the file."""
+"""Pack a chunk's JSON with gzip, and unpack untrusted files within limits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
 
 
 class ChunkRefusedError(ValueError):
-    """A chunk that is not read; the text says why, for a person."""
+    """A chunk that is refused; the text is the reason for a person."""
 
 
 def pack(data: bytes) -> bytes:
@@ -38,7 +38,7 @@ def pack(data: bytes) -> bytes:
 
 
 def unpack(packed: bytes) -> bytes:
-    """What ``pack`` was given. Stops unpacking at the limit, whatever the file claims.
+    """Return the JSON of a packed chunk; unpacking stops at the limit, whatever the file claims.
 
     Raises ChunkRefusedError.
     """
@@ -72,7 +72,7 @@ def parse(data: bytes) -> dict[str, Any]:
 
 
 def digest(data: bytes) -> str:
-    """What a plain chunk is named after: a prefix of this."""
+    """Return the SHA-256 that names a plain chunk; its file has a prefix of it."""
     return hashlib.sha256(data).hexdigest()
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
-from engram_py.interfaces.cli.support import json_option, memory, refusing, settings, show
+from engram_py.interfaces.cli.support import can_ask, json_option, memory, progress_bars, refusing, settings, show
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -85,7 +83,7 @@ def _token(token: str | None, address: str) -> str:
     if token not in (None, "-"):
         message = "a token on the command line is seen by every user of this machine: pass --token - and pipe it in"
         raise click.UsageError(message)
-    if token is None and sys.stdin is not None and sys.stdin.isatty():
+    if token is None and can_ask():
         return str(click.prompt(f"Token for {address}", hide_input=True, err=True))
     if token is None:
         raise click.UsageError("there is no terminal to ask for the token: pass --token - and pipe it in")
@@ -94,28 +92,8 @@ def _token(token: str | None, address: str) -> str:
 
 def sync_cloud(app: Engram, *, as_json: bool) -> None:
     """Exchange with the server and print what came of it; exit code 1 when they are not in step."""
-    with _bars() as report:
+    with progress_bars() as report:
         done = app.autosync.sync_now(progress=report)
     show(done, app, as_json=as_json)
     if done.outcome != "done":
         sys.exit(1)
-
-
-@contextmanager
-def _bars() -> Iterator[Callable[[str, int, int], None] | None]:
-    """A bar for each direction, on stderr when that is a terminal, else None."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, TaskID
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def report(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=None)
-            bar.update(tasks[what], completed=done, total=max(done, total) or None)
-
-        yield report

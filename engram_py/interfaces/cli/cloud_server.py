@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import sys
 from collections.abc import Mapping
@@ -32,12 +31,13 @@ def serve_command(host: str | None, port: int | None) -> None:
     from engram_py.cloud.settings import load_cloud_settings
     from engram_py.interfaces.http.listening import listen
     from engram_py.interfaces.http.loop import server_of
+    from engram_py.sync.autosync.login import is_loopback
 
     settings = load_cloud_settings()
     host = settings.host if host is None else host
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it warns of each retry; a request says it once
-    if done := asyncio.run(prepare(settings, open_to="" if _is_loopback(host) else host)):
+    if done := asyncio.run(prepare(settings, open_to="" if is_loopback(host) else host)):
         click.echo(f"Prepared the database: {', '.join(done)}.", err=True)
     with listen(host, settings.port if port is None else port, None) as listening:
         started = f"engram cloud serves {listening.shown}; Ctrl-C ends it."
@@ -261,12 +261,3 @@ def _print_token(made: Mapping[str, Any], *, as_json: bool) -> None:
         return
     click.echo(f"The token of {made['user']}, which is shown this once:", err=True)
     click.echo(made["token"])
-
-
-def _is_loopback(host: str) -> bool:
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

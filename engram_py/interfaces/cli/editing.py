@@ -14,6 +14,7 @@ from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.interfaces.cli.support import (
     OBSERVATION_ID,
     all_option,
+    can_ask,
     json_option,
     limit_option,
     memory,
@@ -43,7 +44,7 @@ def edit_command(observation_id: int, as_json: bool) -> None:
     The file begins with its title, type, scope and topic, then a blank line, then the text. Where somebody changed the
     observation meanwhile, nothing is overwritten: it stays as it is, and the edited file is kept and named.
     """
-    if not (sys.stdin is not None and sys.stdin.isatty()) and not {"VISUAL", "EDITOR"} & os.environ.keys():
+    if not can_ask() and not {"VISUAL", "EDITOR"} & os.environ.keys():
         expected = "set where there is no terminal; `engram update` takes the new text as an argument"
         raise InvalidArgumentError("EDITOR", None, expected=expected)
     with memory() as app:

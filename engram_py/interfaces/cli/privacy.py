@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from engram_py.interfaces.cli.support import json_option, memory, pass_json_on, printable, refusing, show
+from engram_py.interfaces.cli.support import can_ask, json_option, memory, pass_json_on, printable, refusing, show
 
 
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,14 +108,9 @@ def _clear(what: str, *, yes: bool, as_json: bool, **asked: Any) -> None:
         if any(found.counts.values()) and not yes:
             for line in clearing(found):
                 click.echo(printable(line), err=True)
-            if not _is_answered():
+            if not can_ask():
                 raise click.UsageError("nobody can be asked here: --yes destroys it")
             if not click.confirm("Destroy it?", err=True):
                 click.echo("Nothing was destroyed.", err=True)
                 return
         show(app.clearing.clear(what, **asked), app, as_json=as_json)
-
-
-def _is_answered() -> bool:
-    """Whether somebody can be asked."""
-    return sys.stdin is not None and sys.stdin.isatty()

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from engram_py.config import load_settings
 from engram_py.errors import EngramError
-from engram_py.interfaces.cli.support import here, json_option, printable, refusing, settings
+from engram_py.interfaces.cli.support import can_ask, here, json_option, printable, refusing, settings
 from engram_py.interfaces.hooks.events import EVENTS, LEAST_LIMIT_MS, MOST_LIMIT_MS
 
 if TYPE_CHECKING:
@@ -143,14 +142,11 @@ def protocol_mode_command(agent: str, as_json: bool) -> None:
 
 def _setup() -> Setup:
     from engram_py.interfaces.setup.installing import Setup
-    from engram_py.interfaces.setup.machine import launcher, this_machine
+    from engram_py.interfaces.setup.machine import current_launcher, this_machine
 
     machine = this_machine(here())
     data_dir = settings().data_dir
-    plain = {name: value for name, value in machine.environ.items() if name != "ENGRAM_DATA_DIR"}
-    # An agent started from a menu does not see the variables of this shell.
-    elsewhere = data_dir != load_settings(plain).data_dir
-    return Setup(machine, data_dir, launcher(machine, data_dir=data_dir if elsewhere else None))
+    return Setup(machine, data_dir, current_launcher(machine, data_dir))
 
 
 def _offer(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool) -> list[Agent]:
@@ -170,7 +166,7 @@ def _offer(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool) -> lis
     if not found:
         click.echo(f"No coding agent was found here. Known: {', '.join(AGENTS)}.")
         return []
-    if sys.stdin is None or not sys.stdin.isatty():
+    if not can_ask():
         click.echo("Set one up with `engram setup NAME`, all of them with `engram setup --all-detected --yes`.")
         return []
     if all_detected:

@@ -120,11 +120,14 @@ def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False
     notes = getattr(value, "warnings", ())
     if notes and is_dataclass(value) and not isinstance(value, type):
         value = replace(value, warnings=())
-    if not _on_terminal():
-        said = render.text(value, now=now, full=full)
-        click.echo(said, nl=bool(said))
-    elif not _print_table(value, now):
-        click.echo(printable(render.text(value, now=now, full=full)))
+    if sys.stdout is None or not sys.stdout.isatty():
+        text = render.text(value, now=now, full=full)
+        click.echo(text, nl=bool(text))
+    else:
+        from engram_py.interfaces.cli.tables import print_table
+
+        if not print_table(value, now):
+            click.echo(printable(render.text(value, now=now, full=full)))
     for note in notes:
         click.echo(f"note: {printable(note)}", err=True)
 
@@ -143,32 +146,36 @@ def _now(loaded: Settings) -> datetime:
     return loaded.clock().astimezone(ZoneInfo(loaded.timezone))
 
 
-def _on_terminal() -> bool:
-    return sys.stdout is not None and sys.stdout.isatty()
-
-
-def _print_table(value: object, now: datetime) -> bool:
-    from engram_py.interfaces.cli import tables
-
-    return tables.print_table(value, now)
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a progress bar on stderr when that is a terminal; yield ``report(done, total)``, else None."""
+    with progress_bars() as report:
+        yield None if report is None else functools.partial(report, label)
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on stderr when that is a terminal, else None; called with (done, total)."""
+def progress_bars() -> Iterator[Callable[[str, int, int], None] | None]:
+    """Show several progress bars; yield ``report(label, done, total)``, None when stderr is no terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
+        tasks: dict[str, TaskID] = {}
 
-        def report(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
+        def report(label: str, done: int, total: int) -> None:
+            if label not in tasks:
+                tasks[label] = bar.add_task(label, total=None)
+            bar.update(tasks[label], completed=done, total=max(done, total) or None)
 
         yield report
+
+
+def can_ask() -> bool:
+    """Return whether standard input is a terminal, so that somebody can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def agreed(what: str, *, yes: bool) -> bool:
@@ -178,7 +185,7 @@ def agreed(what: str, *, yes: bool) -> bool:
     try:
         return click.confirm(f"{what[:1].upper()}{what[1:]}?", err=True)
     except click.Abort:
-        if sys.stdin is not None and sys.stdin.isatty():  # Ctrl-C
+        if can_ask():  # Ctrl-C
             raise
         click.echo(err=True)
         raise NotConfirmedError(what) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 
 from engram_py.errors import EngramError, InvalidArgumentError, PassphraseMissingError
 from engram_py.interfaces.cli.support import (
+    can_ask,
     here,
     json_option,
     memory,
@@ -128,14 +128,14 @@ def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
         "again": asked["again"],
         "allow_plain": asked["allow_plain"],
         "encrypt": asked["encrypt"] or asked["key_file"] is not None,
-        "adopt": _adopts if _is_answered() else None,
+        "adopt": _adopts if can_ask() else None,
     }
     secret = _secret(app, asked)
     try:
         with progress("Syncing") as report:
             return app.git_sync.sync(**options, secret=secret, progress=report)
     except PassphraseMissingError:
-        if not _is_answered():
+        if not can_ask():
             raise
     secret = app.git_sync.secret(str(click.prompt("Passphrase of .engram", hide_input=True, err=True)))
     with progress("Syncing") as report:
@@ -159,7 +159,7 @@ def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
 
 def _asked_for(*, is_new: bool) -> str:
     """The passphrase somebody types: a new one twice, for nothing else can tell that it was mistyped."""
-    if not _is_answered():
+    if not can_ask():
         message = "there is no terminal to ask for the passphrase: set ENGRAM_SYNC_PASSPHRASE, or use --encrypt-with"
         raise click.UsageError(message)
     words = f"New passphrase, at least {_SHORTEST_PASSPHRASE} characters" if is_new else "Passphrase of .engram"
@@ -170,11 +170,6 @@ def _adopts(adoption: Adoption) -> bool:
     from engram_py.interfaces import wording_sync as words
 
     return click.confirm(printable(words.adoption(adoption)), default=adoption.is_free, err=True)
-
-
-def _is_answered() -> bool:
-    """Whether somebody can be asked: the prompt itself would find the terminal of a script that has none to read."""
-    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _file_secret(app: Engram, path: Path) -> bytes:
@@ -189,16 +184,11 @@ def _file_secret(app: Engram, path: Path) -> bytes:
 
 
 def _command(app: Engram) -> list[str]:
-    """How a hook starts this engram, with the data directory it has now."""
-    from engram_py.config import load_settings
-    from engram_py.interfaces.setup.machine import launcher, this_machine
+    """Return the command that starts this engram in a hook, with the present data directory."""
+    from engram_py.interfaces.setup.machine import current_launcher, this_machine
 
-    machine = this_machine(here())
-    plain = {name: value for name, value in machine.environ.items() if name != "ENGRAM_DATA_DIR"}
-    data_dir = app.settings.data_dir
-    elsewhere = data_dir != load_settings(plain).data_dir
-    found = launcher(machine, data_dir=data_dir if elsewhere else None)
-    return [*found.words, *found.options]
+    launcher = current_launcher(this_machine(here()), app.settings.data_dir)
+    return [*launcher.words, *launcher.options]
 
 
 def _run_hook(hook: str) -> None:

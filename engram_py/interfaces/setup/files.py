@@ -6,11 +6,11 @@ import contextlib
 import hashlib
 import os
 import stat
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from engram_py.errors import SetupRefusedError
+from engram_py.files import write_atomically
 
 _BOM = "\ufeff"
 # Where the read-only mark of a folder, which Python reports as its mode, says nothing about what may be written in it.
@@ -74,19 +74,9 @@ def replace(path: Path, data: bytes, *, found: Found) -> None:
     if look(path).data != found.data:
         raise SetupRefusedError(str(path), "another program changed it just now; run the command again")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".engram", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            # mkstemp's own mode is the owner's alone; a new file gets what the agent itself would give it.
-            Path(temporary).chmod(found.mode if found.mode is not None else 0o666 & ~_umask())
-            Path(temporary).replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
-            raise
+        # A file that setup made gets what the agent itself would give it: the umask decides.
+        mode, exact = (0o666, False) if found.mode is None else (found.mode, True)
+        write_atomically(path, data, mode=mode, exact=exact)
     except OSError as exc:
         raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc
 
@@ -135,9 +125,3 @@ def _target(path: Path) -> str:
         return str(path.readlink())
     except OSError:
         return "nowhere"
-
-
-def _umask() -> int:
-    current = os.umask(0o077)
-    os.umask(current)
-    return current

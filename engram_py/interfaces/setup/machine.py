@@ -132,6 +132,15 @@ def launcher(machine: Machine, *, data_dir: Path | None = None, executable: str 
     return Launcher((executable, "-P", "-m", "engram_py"), options, windows)
 
 
+def current_launcher(machine: Machine, data_dir: Path) -> Launcher:
+    """Return the launcher for ``data_dir``, named unless it is the default: an agent started from a menu does not see
+    the variables of this shell."""
+    from engram_py.config import load_settings
+
+    plain = {name: value for name, value in machine.environ.items() if name != "ENGRAM_DATA_DIR"}
+    return launcher(machine, data_dir=data_dir if data_dir != load_settings(plain).data_dir else None)
+
+
 def _runner(machine: Machine, folder: Path) -> tuple[str, ...] | None:
     """What made this passing environment, and will make it again; None where it is meant to stay."""
     pairs = list(zip(folder.parts, folder.parts[1:], strict=False))

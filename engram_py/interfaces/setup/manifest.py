@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.errors import SetupRefusedError
+from engram_py.files import write_atomically
 from engram_py.interfaces.setup.files import digest, remove_empty
 
 _VERSION = 1
@@ -183,11 +183,6 @@ def _locked(lock: int) -> bool:
 
 def _write_private(path: Path, data: bytes) -> None:
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        write_atomically(path, data)
     except OSError as exc:
         raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc

@@ -125,7 +125,7 @@ class Account:
         return login
 
     def _listing(self, login: Login, *, needed: bool) -> tuple[Listing, list[str]]:
-        """Return the server's listing and warnings; unless ``needed``, a server that does not answer is only a warning."""
+        """Return the server's listing, and warnings; only where it is ``needed`` does a silent server raise."""
         try:
             token = token_of(self._store, login)
             with _client(login.server, token) as client:

@@ -50,7 +50,10 @@ class Pull:
         self.applied, self.more, self.blocked = Applied(), False, {}
 
     def run(self, channel: Channel, listing: Listing) -> None:
-        """Pull to the end of the log, or until the turn's time is over (``more``). Raises Problem, Stopped, LeaseLost."""
+        """Pull to the end of the log, or until the turn's time is over (``more``).
+
+        Raises Problem, Stopped, LeaseLost.
+        """
         until = time.monotonic() + TURN_SECONDS
         grants = listing.grants
         self._update_access(channel, listing)

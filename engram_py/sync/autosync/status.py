@@ -80,15 +80,7 @@ def sync_check(store: Store, settings: CloudSettings, now: datetime) -> Check:
 def _logged_out_status(row: Row | None, counts: dict[str, int]) -> CloudStatus:
     return CloudStatus(
         enabled=False,
-        server="",
-        principal="",
-        kept_in="",
-        phase="disabled",
-        reason_code="",
-        reason_message="",
         next_step="engram cloud login --server URL",
-        consecutive_failures=0,
-        backoff_until=None,
         last_attempt_at=row["last_attempt_at"] if row else None,
         last_success_at=row["last_success_at"] if row else None,
         deferred=counts.get("deferred", 0),

@@ -6,9 +6,10 @@ import contextlib
 import hashlib
 import json
 import logging
-import os
 from pathlib import Path
 from typing import Literal
+
+from engram_py.files import write_atomically
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ def keep(data_dir: Path, server: str, token: str) -> Kept:
     if _keep_in_keychain(server, token):
         _forget_file(data_dir)
         return "keychain"
-    _write_private(data_dir / FILE, json.dumps({"server": server, "token": token}))
+    write_atomically(data_dir / FILE, json.dumps({"server": server, "token": token}).encode())
     return "file"
 
 
@@ -88,20 +89,6 @@ def _from_keychain(server: str) -> str:
     except Exception as exc:  # not installed any more, locked, or the platform's own failure
         logger.info("the keychain does not answer: %s", type(exc).__name__)
         return ""
-
-
-def _write_private(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
-    try:
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            partial.unlink()
-        raise
 
 
 def _forget_file(data_dir: Path) -> None:

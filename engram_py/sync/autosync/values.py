@@ -89,17 +89,17 @@ class CloudStatus:
     """The status of sync with a server. ``enabled`` says whether server processes sync in the background."""
 
     enabled: bool
-    server: str
-    principal: str
-    kept_in: str
-    phase: Phase
-    reason_code: str
-    reason_message: str
-    next_step: str
-    consecutive_failures: int
-    backoff_until: str | None
-    last_attempt_at: str | None
-    last_success_at: str | None
+    server: str = ""
+    principal: str = ""
+    kept_in: str = ""
+    phase: Phase = "disabled"
+    reason_code: str = ""
+    reason_message: str = ""
+    next_step: str = ""
+    consecutive_failures: int = 0
+    backoff_until: str | None = None
+    last_attempt_at: str | None = None
+    last_success_at: str | None = None
     projects: tuple[CloudProject, ...] = ()
     set_aside_total: int = 0
     set_aside: tuple[SetAside, ...] = ()

@@ -1,4 +1,4 @@
-"""The memory into chunks: what changed since the last time, and again what the folder has lost."""
+"""Export the memory to chunks: what changed since the last export, and what the folder has lost."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _MOST_BYTES = packing.CHUNK_BYTES * 3 // 4
 
 
 class Exporting:
-    """Writes what a folder does not have yet."""
+    """Writes the changes that the folder does not have yet."""
 
     def __init__(self, store: Store, replica: Replica) -> None:
         self._store = store
         self._replica = replica
 
     def run(self, job: Job, *, again: bool = False) -> ChunksWritten:
-        """Write what changed. ``again`` writes all there is, whoever it came from.
+        """Write the changes since the last export; ``again`` writes everything, whoever it came from.
 
         A chunk is noted after its file is in place: a crash in between writes the same file again.
 
@@ -74,7 +74,7 @@ class Exporting:
         )
 
     def unsent(self, job: Job) -> bool:
-        """Whether an export would write something that changed since the last one."""
+        """Return whether an export would write something that changed since the last one."""
         cursor = _end(table.stretches(self._store, job.target, job.selection))
         while True:
             changes = self._replica.changes(
@@ -87,7 +87,7 @@ class Exporting:
             cursor = changes.upto
 
     def elsewhere(self, job: Job) -> int:
-        """How many chunks written here are on other branches only."""
+        """Count the chunks written here that only other branches have."""
         listing = job.folder.list()
         missing = {one.chunk for one in table.stretches(self._store, job.target, job.selection)} - {"", *listing}
         return len(missing & on_other_branches(job.folder.root)) if missing else 0
@@ -95,7 +95,7 @@ class Exporting:
     def _lost(
         self, job: Job, listing: dict[str, Listed], known: dict[str, Row], stretches: list[Stretch]
     ) -> tuple[list[Stretch], bool]:
-        """What of the queue was written to chunks that are gone, and whether all that the folder ever had is gone."""
+        """Return the exported ranges whose chunks are gone, and whether the folder lost all its chunks."""
         there = {
             name for name, one in listing.items()
             if not one.problem and (name not in known or known[name]["state"] != "broken")
@@ -111,7 +111,7 @@ class Exporting:
         return lost, all_gone
 
     def _write(self, job: Job, stretch: Stretch, *, towards: str) -> list[tuple[str, int, int]]:
-        """Write the changes of a part of the queue, to its end where ``upto`` is 0: (chunk, rows, bytes) of each."""
+        """Write the changes of a range of the queue and return (chunk, rows, bytes) of each chunk."""
         made: list[tuple[str, int, int]] = []
         cursor, creator = stretch.after, None
         while True:
@@ -133,7 +133,7 @@ class Exporting:
             cursor = upto
 
     def _missing(self, job: Job, mutations: list[Mutation] | tuple[Mutation, ...], *, towards: str) -> list[Mutation]:
-        """The changes that no chunk of the folder holds."""
+        """Return the changes that no chunk of the folder holds."""
         if not towards:
             return list(mutations)
         present = table.present(self._store, job.target, [one.seq for one in mutations])
@@ -164,7 +164,7 @@ class Exporting:
         return name, len(mutations), len(file) if is_new else 0
 
     def _file(self, job: Job, data: bytes) -> tuple[str, bytes, bool]:
-        """The name and the bytes of a chunk's file, and whether it has to be written."""
+        """Return the name and the bytes of a chunk's file, and whether it has to be written."""
         listing = job.folder.list()
         whole = job.key.name(data) if job.key else packing.digest(data)
         for length in packing.ID_LENGTHS:
@@ -194,7 +194,7 @@ def _same(job: Job, chunk: Listed, data: bytes) -> bytes | None:
 
 
 def _end(stretches: list[Stretch]) -> int:
-    """Up to where the queue was exported without a gap."""
+    """Return the sequence number up to which the queue was exported without a gap."""
     end = 0
     for stretch in stretches:
         if stretch.after > end:
@@ -204,7 +204,7 @@ def _end(stretches: list[Stretch]) -> int:
 
 
 def _creator(root: Path) -> str:
-    """Who exports, as a manifest may show it: git's name of the user, else the system's."""
+    """Return who exports, for the manifest: git's user name, else the system's."""
     asked = ask_git(root, "config", "user.name", patience=Deadline())
     name = plain_name(asked[0].decode("utf-8", "replace").strip()) if asked else ""
     if name:

@@ -1,6 +1,6 @@
-"""The folder ``.engram`` of a repository: its chunks, their signatures, the manifest. Anybody may have prepared it.
+"""The folder ``.engram``: chunks, signatures, manifest, and what git has of them. Its content is untrusted.
 
-Nothing in it is followed out of it, everything read is bounded, and what is written appears whole or not at all.
+No link in it is followed, reads are bounded, and files are replaced in one step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engram_py.errors import SyncFolderError
-from engram_py.files import reason
+from engram_py.files import reason, write_atomically
 from engram_py.git.program import Deadline, ask_git
 from engram_py.sync import manifest
 from engram_py.sync.chunk import About
@@ -59,7 +59,7 @@ class Listed:
 
 
 class ChunkFolder:
-    """The chunks of the repository whose top folder is ``root``."""
+    """The chunk files of the repository with the top folder ``root``."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -128,7 +128,7 @@ class ChunkFolder:
         return _read(self.chunks / chunk.file, MOST_PACKED_BYTES)
 
     def read_signature(self, name: str) -> bytes | None:
-        """What is beside a chunk; None when there is nothing. Raises ChunkRefusedError."""
+        """Return the signature file of a chunk, None without one. Raises ChunkRefusedError."""
         path = self.chunks / f"{name}{SIGNATURE}"
         if not os.path.lexists(path):
             return None
@@ -138,7 +138,7 @@ class ChunkFolder:
             raise ChunkRefusedError(f"its signature cannot be read: {exc}") from None
 
     def signature_size(self, name: str) -> int:
-        """How many bytes are beside a chunk."""
+        """Return the size of a chunk's signature file in bytes."""
         try:
             return (self.chunks / f"{name}{SIGNATURE}").lstat().st_size
         except OSError:
@@ -154,7 +154,7 @@ class ChunkFolder:
     # --- what describes the chunks ----------------------------------------------------------------------
 
     def manifest(self) -> tuple[dict[str, About], bool]:
-        """What the manifest says, as far as it can be read, and whether it is whole."""
+        """Return the readable entries of the manifest, and whether all of it is readable."""
         text = self._manifest_text()
         return manifest.recover(text), manifest.is_whole(text)
 
@@ -173,7 +173,7 @@ class ChunkFolder:
             return ""
 
     def parameters(self) -> Parameters | None:
-        """How the folder is encrypted; None when it is not.
+        """Return the encryption parameters of the folder, None when it is not encrypted.
 
         Raises SyncFolderError: it says so, and not in a way that can be used.
         """
@@ -192,20 +192,9 @@ class ChunkFolder:
 
     def _put(self, path: Path, data: bytes) -> None:
         self.check()
-        part = path.with_name(f"{_PART}{os.urandom(6).hex()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o644)
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                part.replace(path)
-            except OSError:
-                with contextlib.suppress(OSError):
-                    part.unlink()
-                raise
+            write_atomically(path, data, mode=0o644, prefix=_PART)
             _sync_folder(path.parent)
         except OSError as exc:
             full = exc.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None))
@@ -266,7 +255,7 @@ _MOST_BRANCHES = 200
 
 
 def on_other_branches(root: Path) -> set[str]:
-    """The names of the chunks that other branches have, local or fetched, and this one has not.
+    """Return the names of chunks that other branches have, local or fetched, and this one has not.
 
     A chunk that this branch has, and its folder has not, was removed here. Empty when git does not answer.
     """
@@ -282,7 +271,7 @@ def on_other_branches(root: Path) -> set[str]:
 
 
 def uncommitted(root: Path) -> Uncommitted:
-    """The chunks, each with its signature, that the next commit would still have to take. None where git does not say.
+    """Count the chunks that git has not committed, and those of them that it ignores.
 
     Those that git ignores are asked for by name: ``git add`` passes over them in silence.
     """

@@ -1,4 +1,4 @@
-"""Chunks into the memory: each is looked at once, refused by name where it must be, and never in the others' way."""
+"""Import chunks: each is read once, and one that is refused does not stop the others."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _BATCH = 500  # rows in one transaction, for which other writers wait
 
 
 class _UntrustedError(ChunkRefusedError):
-    """A chunk that is whole, and not to be believed as things are."""
+    """A chunk that is whole, but not trusted with the present keys and settings."""
 
 
 @dataclass(slots=True)
 class _Tally:
-    """What became of each chunk; one that is read twice counts as it was read last."""
+    """The results for each chunk; a chunk that is read twice counts once."""
 
     names: frozenset[str] | None
     applied: Applied = field(default_factory=Applied)
@@ -45,7 +45,7 @@ class _Tally:
 
 
 class Importing:
-    """Reads the chunks of a folder that were not read before."""
+    """Imports the chunks of a folder that were not imported before."""
 
     def __init__(self, store: Store, replica: Replica) -> None:
         self._store = store
@@ -92,12 +92,12 @@ class Importing:
         )
 
     def has_news(self, target: str, folder: ChunkFolder) -> bool:
-        """Whether the folder has a chunk that was never looked at; what was refused or left out is not asked again."""
+        """Return whether the folder has a chunk that was never looked at."""
         known = table.known(self._store, target)
         return any(_is_changed(chunk, known.get(name)) for name, chunk in folder.list().items())
 
     def _all_left_out(self, job: Job, listing: dict[str, Listed]) -> list[Listed]:
-        """The chunks, if some were read and none of their rows was this project's, as far as is known."""
+        """Return the chunks to read again: so far none of their rows belonged to this project."""
         if job.names is None or job.until is not None:
             return []
         known = table.known(self._store, job.target)
@@ -107,7 +107,7 @@ class Importing:
         return [chunk for name, chunk in listing.items() if name not in known or not _is_refused(known[name])]
 
     def waiting(self, job: Job) -> int:
-        """How many chunks an import would look at."""
+        """Count the chunks that an import would read."""
         return len(self._new(job, job.folder.list(), job.names))
 
     def _new(self, job: Job, listing: dict[str, Listed], names: frozenset[str] | None) -> list[Listed]:
@@ -157,7 +157,7 @@ class Importing:
             table.remember(self._store, values | row | more)
 
     def _signer(self, job: Job, chunk: Listed, file: bytes) -> Signer | None:
-        """Who signed a chunk. Raises ChunkRefusedError: the signature is wrong, or whose it is is not trusted."""
+        """Return the signer of a chunk, None without one. Raises ChunkRefusedError."""
         signature = job.folder.read_signature(chunk.name)
         if signature is None:
             if job.trusted:
@@ -190,7 +190,7 @@ class Importing:
         return decompose(packing.parse(data), project=job.project)
 
     def _apply(self, job: Job, mutations: list[Mutation]) -> tuple[Applied, list[str], bool]:
-        """What was taken over, what was refused, and whether there was time for all of it."""
+        """Apply the rows; return the counts, the refusals, and whether there was time for all of them."""
         applied, refusals = Applied(), list[str]()
         for start in range(0, len(mutations), _BATCH):
             if start and job.is_late:
@@ -229,7 +229,7 @@ def _about(about: About) -> dict[str, Any]:
 
 
 def _joined(said: About, listed: About) -> About:
-    """What a chunk says of itself; who made it and when, Engram writes into the manifest only."""
+    """Return a chunk's own entry; Engram writes creator and time into the manifest only."""
     if said.created_by:
         return said
     return replace(said, created_by=listed.created_by, created_at=listed.created_at or said.created_at)
@@ -237,7 +237,7 @@ def _joined(said: About, listed: About) -> About:
 
 @dataclass(slots=True)
 class Choice:
-    """What is taken of a chunk. ``names`` are the project's, with those that its rows added; None takes all."""
+    """The rows to import of a chunk. ``names`` are the project's names, with those the rows added; None is any."""
 
     names: frozenset[str] | None
     taken: list[Mutation] = field(default_factory=list)
@@ -246,7 +246,7 @@ class Choice:
 
 
 def choose(store: Store, mutations: Sequence[Mutation], names: frozenset[str] | None) -> Choice:
-    """The rows that say they are of this project, and are of no other one here. Aliases come first in ``mutations``."""
+    """Choose the rows that belong to this project and to no other one here. Aliases come first in ``mutations``."""
     choice = Choice(names)
     if names is None:
         choice.taken = list(mutations)
@@ -279,12 +279,12 @@ def _choose(access: ProjectAccess, mutation: Mutation, choice: Choice) -> None:
 
 
 def all_names(store: Store, project: str) -> frozenset[str]:
-    """Every name of a project."""
+    """Return every name of a project."""
     return frozenset({project, *table.aliases_of(store, project)})
 
 
 def _projects(mutation: Mutation) -> Iterable[str]:
-    """The projects that a row names in any place."""
+    """Yield every project that a row names."""
     yield mutation.project
     named = mutation.payload.get("project")
     if isinstance(named, str) and named.strip():
@@ -294,6 +294,6 @@ def _projects(mutation: Mutation) -> Iterable[str]:
 
 
 def _renames(access: ProjectAccess, alias: Mutation, names: frozenset[str]) -> bool:
-    """Whether this project got a new name elsewhere: one that nothing has here."""
+    """Return whether an alias gives this project a new name that nothing has here."""
     new = normalized(alias.project)
     return normalized(alias.entity_key) in names and new not in names and not access.is_known(new)

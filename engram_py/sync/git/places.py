@@ -1,4 +1,4 @@
-"""Which folder a sync is about, and whether the project that the repository names may go through it."""
+"""Find the repository and the folder of a sync, and check that its project may go through it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ID_CHARS = 16
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A repository, its folder and the project whose memory goes through it."""
+    """A repository, its folder, and the project that syncs through it."""
 
     repository: Repository
     folder: ChunkFolder
@@ -44,7 +44,7 @@ class Place:
 
 
 class Places:
-    """Finds the folder of the directory this process stands in."""
+    """Finds the sync folder of the current directory."""
 
     def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
         self._store = store
@@ -52,7 +52,7 @@ class Places:
         self._projects = projects
 
     def here(self) -> Repository:
-        """The repository. Raises NoRepositoryError."""
+        """Return the repository. Raises NoRepositoryError."""
         location = self._projects.settings_here()
         repository = location.repository
         if repository is None:
@@ -62,7 +62,7 @@ class Places:
         return repository
 
     def place(self, project: str | None = None, *, all_projects: bool = False) -> Place:
-        """The folder, and the project: the one that was named, else the repository's own.
+        """Return the folder and the project: the given one, else the repository's own.
 
         Raises:
             NoRepositoryError: there is no checkout here.
@@ -85,11 +85,11 @@ class Places:
         return place
 
     def current(self, project: str) -> str:
-        """What a project is called now."""
+        """Return the present name of a project."""
         return self._projects.for_read(project).project
 
     def adoption(self, place: Place, project: str) -> Adoption | None:
-        """What it would mean that this repository is the project of its chunks; None where it cannot be."""
+        """Return what adopting the chunks' project as the repository's would mean, None where it cannot be done."""
         if self._projects.settings_here().settings.project is not None:
             return None  # somebody wrote down what it is called
         try:
@@ -106,20 +106,20 @@ class Places:
         )
 
     def adopt(self, adoption: Adoption) -> None:
-        """Make the repository the project of its chunks, with what was kept of it here under another name."""
+        """Make the repository the project of its chunks, and merge what was kept of it under another name."""
         with self._store.transaction():
             self._projects.adopt(adoption.project)
             if adoption.own:
                 Merging(self._store, self._journal).merge([adoption.name], into=adoption.project)
 
     def confirm(self, place: Place) -> None:
-        """Note that the project goes through this folder."""
+        """Record that the project syncs through this folder."""
         if not table.is_allowed(self._store, place.target, place.project):
             with self._store.transaction():
                 table.allow(self._store, place.target, place.project, self._journal.now())
 
     def _is_used_here(self, place: Place) -> bool:
-        """A clone brings its ``.engram.json`` along: that must not be enough to be given another project's memory."""
+        """Return whether the project may sync here: a clone's ``.engram.json`` alone must not open another's memory."""
         return (
             table.is_allowed(self._store, place.target, place.project)
             or not project_access.has_memory(self._store, place.project)
@@ -157,9 +157,9 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A repository's folder, whose memory goes through it, and on what terms.
+    """The work of one sync: the folder, the project and its names, the keys and the limits.
 
-    ``names`` are the names of the project that rows may have; None takes and gives rows of every project.
+    With ``names`` None, rows of every project are imported and exported.
     """
 
     folder: ChunkFolder
@@ -186,7 +186,7 @@ class Job:
         return "" if self.names is None else self.project
 
     def policy(self, names: frozenset[str] | None) -> str:
-        """What refusals were decided by, in short: where it is the same, they would be decided the same."""
+        """Return a digest of what refusals depend on: with the same digest they would be decided the same."""
         key = self.key.parameters.key_id if self.key else ""
         terms = [FORMAT, self.allow_plain, sorted(self.trusted), key, None if names is None else sorted(names)]
         return hashlib.sha256(json.dumps(terms).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Sync of a repository's memory with its folder of chunks: what ``engram sync`` does."""
+"""Sync a repository's memory with its folder of chunks: ``engram sync``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class GitSync:
-    """Shares memory through the ``.engram`` folder of the repository this process stands in."""
+    """Syncs memory through the ``.engram`` folder of the current repository."""
 
     def __init__(self, store: Store, journal: Journal, projects: Projects, replica: Replica) -> None:
         self._store = store
@@ -59,7 +59,7 @@ class GitSync:
         progress: Progress | None = None,
         adopt: Callable[[Adoption], bool] | None = None,
     ) -> GitSynced:
-        """Read the chunks that are new, then write what is not in a chunk yet.
+        """Import the new chunks, then export what is in no chunk yet.
 
         ``again`` writes all there is. ``secret`` opens an encrypted folder, and is remembered as a key on this
         machine; with ``encrypt`` a folder that is not encrypted will be. Under a new key everything is written again.
@@ -106,7 +106,7 @@ class GitSync:
         )
 
     def arrive(self, *, until: float) -> GitSynced | None:
-        """Read what others committed since, for a session that begins; None where nothing is new.
+        """Import what others committed since, for a session that begins; None where nothing is new.
 
         ``until`` (``time.monotonic``) is when to stop; the rest waits for the next time. Nothing is written to the
         repository's files.
@@ -126,7 +126,7 @@ class GitSync:
         )
 
     def is_encrypted(self) -> bool:
-        """Whether the folder here has a secret already, so that a passphrase opens it and does not set it up.
+        """Return whether the folder has a secret already, so that a passphrase opens it and does not set it.
 
         Raises SyncError: there is no folder to say, or it does not say so in a way that can be used.
         """
@@ -135,16 +135,16 @@ class GitSync:
 
     @staticmethod
     def secret(passphrase: str) -> bytes:
-        """A passphrase as ``sync`` takes it."""
+        """Return a passphrase as ``sync`` takes it."""
         return secret_of(passphrase)
 
     @staticmethod
     def file_secret(data: bytes) -> bytes:
-        """What a key file holds, as ``sync`` takes it."""
+        """Return the contents of a key file as ``sync`` takes it."""
         return secret_of_file(data)
 
     def status(self, *, project: str | None = None, all_projects: bool = False) -> GitStatus:
-        """Where the folder stands; nothing is read into the memory, nothing is written."""
+        """Return the state of the folder; nothing is imported or written."""
         place = self._places.place(project, all_projects=all_projects)
         job = self._job(place, self._keys.folder(place.target), all_projects=all_projects)
         listing = job.folder.list()
@@ -171,7 +171,7 @@ class GitSync:
         )
 
     def digest(self, *, project: str | None = None, all_projects: bool = False) -> Digest:
-        """What two machines compare: equal when their shared rows are."""
+        """Return the value that two machines compare: equal when their shared rows are."""
         if all_projects:
             return self._replica.digest(projects=None)
         return self._replica.digest(projects=[self._places.place(project, all_projects=True).project])
@@ -179,19 +179,19 @@ class GitSync:
     # --- whom to believe --------------------------------------------------------------------------------
 
     def devices(self) -> tuple[Device, ...]:
-        """The devices whose chunks were seen here, this one first."""
+        """Return the devices whose chunks were seen here, this one first."""
         place = self._places.place(all_projects=True)
         return self._devices(self._job(place, None, all_projects=True))
 
     def trust(self, key: str) -> Device:
-        """Believe what the device with this public key signed; from then on, in this repository, no other.
+        """Trust the device with this public key; from then on only trusted devices are read in this repository.
 
         Raises InvalidArgumentError: it is no key, or this device's own, which would shut out everybody else.
         """
         return self._trust(key, self._journal.now())
 
     def untrust(self, key: str) -> Device:
-        """Believe it no longer. Once no device is trusted, all are read again."""
+        """Trust a device no longer. Once no device is trusted, all are read again."""
         return self._trust(key, None)
 
     def _trust(self, key: str, now: str | None) -> Device:
@@ -248,7 +248,7 @@ class GitSync:
         )
 
     def _key(self, place: Place, secret: bytes | None, *, encrypt: bool) -> SealingKey | None:
-        """The key of the folder, None when it is not encrypted.
+        """Return the key of the folder, None when it is not encrypted.
 
         A folder that was encrypted stays so: taking encryption.json away, or exchanging it, makes nobody write plainly.
         """
@@ -271,7 +271,7 @@ class GitSync:
     def _read(
         self, job: Job, place: Place, adopt: Callable[[Adoption], bool] | None
     ) -> tuple[ChunksRead, Adoption | None]:
-        """Read what is new; where all of it is of one other project, as that project if ``adopt`` says so."""
+        """Import what is new; where all of it is of one other project, as that project if ``adopt`` allows it."""
         got = self._importing.run(job)
         done = got.applied
         strange = () if adopt is None or got.more or done.applied + done.unchanged + done.deferred else got.left_out
@@ -289,7 +289,7 @@ class GitSync:
         return self._exporting.run(job, again=again)
 
     def _describe(self, job: Job, *, written: bool) -> None:
-        """Make the manifest say what there is, if it does not."""
+        """Rewrite the manifest if it does not match the chunks."""
         listing = job.folder.list()
         known = table.known(self._store, job.target)
         said, whole = job.folder.manifest()
@@ -302,14 +302,14 @@ class GitSync:
             job.folder.write_manifest(there)
 
     def _plain_chunks(self, job: Job) -> list[str]:
-        """The chunks that an encrypted folder still has in plain."""
+        """Return the chunks of an encrypted folder that are not encrypted."""
         if job.key is None:
             return []
         return [name for name, one in job.folder.list().items() if not one.sealed and not one.problem]
 
 
 def _about(row: Row | None, said: About, *, sealed: bool) -> About:
-    """What the manifest says of a chunk: nothing of one that is sealed."""
+    """Return the manifest entry of a chunk; it is empty for a sealed one."""
     if sealed:
         return About()
     if row is None:
@@ -319,7 +319,7 @@ def _about(row: Row | None, said: About, *, sealed: bool) -> About:
 
 
 def _still_plain(chunks: Sequence[str]) -> str:
-    """What to do about them: ``:/`` is the top of the repository, and ``.*`` takes a chunk's signature with it."""
+    """Return the warning about plain chunks. ``:/`` is the top of the repository, ``.*`` includes signatures."""
     files = " ".join(f"':/{NAME}/chunks/{name}.*'" for name in chunks)
     them = "1 chunk is" if len(chunks) == 1 else f"{len(chunks)} chunks are"
     return (

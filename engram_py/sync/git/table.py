@@ -1,4 +1,4 @@
-"""SQL over the chunks of git folders: which were seen, what of the queue each holds, which devices are trusted."""
+"""SQL of git folders: the chunks that were seen, the queue ranges they hold, the devices that are trusted."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ limit 1
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of the queue, and the chunk it was written to: '' where there was nothing in it."""
+    """A range of the queue and the chunk that holds it, '' where the range had nothing to export."""
 
     after: int
     upto: int
@@ -83,7 +83,7 @@ def newest(store: Store) -> int:
 
 
 def stretches(store: Store, target: str, selection: str) -> list[Stretch]:
-    """What of the queue was exported, in order."""
+    """Return the exported ranges of the queue, in order."""
     rows = store.rows(EXPORTS, target=target, selection=selection)
     return [Stretch(row["after_seq"], row["upto_seq"], row["chunk"]) for row in rows]
 
@@ -117,7 +117,7 @@ def note_present(store: Store, target: str, rows: Sequence[tuple[str, str, str]]
 
 
 def present(store: Store, target: str, seqs: Sequence[int]) -> set[int]:
-    """Which of the changes the folder has, though they came here by another way."""
+    """Return which of these changes the folder has, although they came here another way."""
     sql = "select seq from sync_present where target = :target and seq in (select value from json_each(:seqs))"
     return {row[0] for row in store.rows(sql, target=target, seqs=json.dumps(seqs))}
 
@@ -157,7 +157,7 @@ def aliases_of(store: Store, project: str) -> list[str]:
 
 
 def waiting_rows(store: Store) -> dict[str, int]:
-    """How many rows wait for what they depend on (``deferred``), or were set aside (``dead``)."""
+    """Count the rows that are deferred or dead, by state."""
     sql = "select apply_status, count(*) from sync_apply_deferred group by apply_status"
     return {row[0]: row[1] for row in store.rows(sql)}
 

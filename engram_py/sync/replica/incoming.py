@@ -1,4 +1,4 @@
-"""Takes over one mutation: reads it, compares it with what is here, and writes what wins."""
+"""Apply one mutation: compare it with the local row and write the winner."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _ORDER = {kind: place for place, kind in enumerate(KINDS)}
 
 
 def order_of(mutation: Mutation) -> int:
-    """What to apply first, so that little has to wait: what others need, then them; deletions the other way round."""
+    """Return the position of a mutation in a batch: dependencies first, deletions in reverse order."""
     place = _ORDER.get(mutation.entity, len(KINDS))
     return place if mutation.op == "upsert" else 100 - place
 
 
 def read(mutation: Mutation) -> Any:
-    """What a mutation says: redacted and checked, which takes longer than writing it, and needs no lock.
+    """Parse and redact a mutation. This takes longer than writing it, and needs no lock.
 
     Raises UnreadableError: it is no row of its kind.
     """
@@ -57,8 +57,7 @@ def read(mutation: Mutation) -> Any:
 
 
 def take(batch: Batch, mutation: Mutation, said: Any) -> bool | None:
-    """Take a mutation over, with what ``read`` made of it: True when it changed something, False when not, None when
-    it has to wait.
+    """Apply a mutation that ``read`` parsed: True when it changed something, False when not, None when it is deferred.
 
     Raises UnreadableError: it is no row of its kind.
     """
@@ -82,7 +81,7 @@ def take(batch: Batch, mutation: Mutation, said: Any) -> bool | None:
 
 
 def _wait_for_observation(batch: Batch, mutation: Mutation, said: tuple[str, str, dict[str, str]]) -> None:
-    """An older text waits as it will be kept: redacted, and then by another name, which its source has to hear of."""
+    """Defer an older text as it will be kept: redacted, under the name of the redacted text."""
     owner, digest, text = said
     key, source = version_key(owner, digest), None
     if key != mutation.entity_key:
@@ -121,7 +120,7 @@ def _take_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
 
 
 def _later(mutation: Mutation, read: Read, here: Row) -> bool:
-    """Whether what arrived replaces what is here. A verdict replaces a question, whenever either was."""
+    """Return whether the arrived row replaces the local one. A verdict always replaces a question."""
     if mutation.entity == "relation":
         asked, answered = here["judgment_status"] == "pending", read.columns["judgment_status"] != "pending"
         if asked == answered:
@@ -177,7 +176,7 @@ def _take_alias(batch: Batch, mutation: Mutation) -> bool:
 
 
 def _carry(batch: Batch, mutation: Mutation) -> bool:
-    """Keep a row of a kind from a newer program, to pass it on."""
+    """Keep a row of a kind that only newer programs know, to pass it on."""
     text = json.dumps(mutation.payload)
     if len(text) > _CARRIED_LIMIT_BYTES:
         raise UnreadableError(f"payload: longer than {_CARRIED_LIMIT_BYTES:,} bytes")
@@ -198,7 +197,7 @@ def _carry(batch: Batch, mutation: Mutation) -> bool:
 
 
 def _remove(batch: Batch, mutation: Mutation) -> bool:
-    """End a row of another kind than an observation."""
+    """Delete a row that is not an observation."""
     entity, key = mutation.entity, mutation.entity_key
     old = batch.stone(entity, key)
     if old is not None and old["clock"] >= mutation.clock:
@@ -231,7 +230,7 @@ def _drop(batch: Batch, entity: str, key: str) -> None:
 
 
 def _drop_session(batch: Batch, key: str) -> None:
-    """A session that rows here belong to lives on as the stand-in that every replica makes for it."""
+    """Delete a session; while rows here belong to it, a stand-in takes its place."""
     sql = """
     select min(project) from (
         select project from observations where session_id = :key
@@ -247,7 +246,7 @@ def _drop_session(batch: Batch, key: str) -> None:
 
 
 def _drop_project(batch: Batch, key: str) -> None:
-    """A project that rows here still have is kept under its name, until its alias says where they belong."""
+    """Delete a project; while rows here have it, its name stays until an alias says where they belong."""
     used = " union all ".join(
         f"select 1 from {name} where project = :key"
         for name in ("observations", "sessions", "user_prompts", "project_identities", "project_aliases")

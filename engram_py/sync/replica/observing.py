@@ -1,4 +1,4 @@
-"""Takes over observations and their older texts."""
+"""Apply observations and their older texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OURS = ("pinned", "aliases", "origin", "lifecycle", "salience", "expires_at", "
 
 
 def take_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
-    """Take over an observation that is new or later; whether anything changed. The text that loses is kept.
+    """Apply an observation that is new or later; return whether anything changed. The text that loses is kept.
 
     Engram writes personal rows into its folder. They are kept as personal: never sent on, never shown unasked.
 
@@ -87,7 +87,7 @@ def _settled(batch: Batch, mutation: Mutation, read: Read, project: str) -> None
 
 
 def _kept(batch: Batch, read: Read, here: Row) -> dict[str, Any]:
-    """The columns that arrived; where Engram has none, those that are here."""
+    """Return the arrived columns; a row of Engram's own keeps our columns that it lacks."""
     return read.columns if read.own else read.columns | {name: _shared(here, name) for name in _OURS}
 
 
@@ -107,7 +107,7 @@ def _files(anchors: Any) -> str:
 
 
 def _keep_text(batch: Batch, row_id: int, sync_id: str, lost: Any, clock: str, *, live: Any) -> bool:
-    """Keep the text of the state that lost as an older version, where it is another one."""
+    """Keep the text that lost as an older version, if it differs."""
     if (lost["title"], lost["content"]) == (live["title"], live["content"]):
         return False
     return batch.add_version(row_id, sync_id, (lost["updated_at"], lost["title"], lost["content"]), clock=clock)
@@ -133,8 +133,7 @@ def take_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[st
 
 
 def remove_observation(batch: Batch, mutation: Mutation) -> bool | None:
-    """End an observation: for good, because it was made personal elsewhere, or (Engram's soft delete) hidden; None when
-    there is nothing yet to hide."""
+    """Delete an observation for good, withdraw it, or hide it; None when it is not here yet to hide."""
     block = mutation.payload.get(OWN_BLOCK) or {}
     here = batch.row("observation", mutation.entity_key)
     withdrawn = block.get("withdrawn") is True
@@ -187,7 +186,7 @@ def _destroy(batch: Batch, here: Row) -> None:
 
 
 def _stay_personal(batch: Batch, mutation: Mutation, here: Row) -> bool:
-    """Somebody changed a row that was made personal here meanwhile: it is taken back once more, later than that."""
+    """Withdraw a row again that was changed elsewhere after it was made personal here."""
     taken = table.withdrawn(batch.store, [here["sync_id"]]).get(here["sync_id"])
     if taken is not None and taken["clock"] > mutation.clock:
         return False

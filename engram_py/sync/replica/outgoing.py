@@ -1,4 +1,4 @@
-"""Rows as they travel: Engram's JSON of each, with our columns in its block."""
+"""Make mutations of rows: Engram's JSON of each, with our columns in its block."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _TIMES = TIMES | {"started_at", "ended_at"}
 
 
 class Outgoing:
-    """Makes mutations of queued keys, with the text the tables have now. What must not leave is left out."""
+    """Makes mutations of queued keys with their present text, without what must stay on this machine."""
 
     def __init__(self, store: Store, *, prompts: bool) -> None:
         self._store = store
         self._prompts = prompts
 
     def mutations(self, queued: Sequence[Row | dict[str, Any]]) -> list[Mutation]:
-        """One for each queued row that may leave and is still there, in their order."""
+        """Return a mutation for each queued row that may be sent and still exists, in order."""
         keys: dict[str, list[str]] = {}
         for row in queued:
             keys.setdefault(row["entity"], []).append(row["entity_key"])
@@ -50,7 +50,7 @@ class Outgoing:
         return made
 
     def rows(self, entity: str, keys: Sequence[str]) -> Iterable[Mutation]:
-        """The rows of one kind as they are now; where a row is gone, its tombstone."""
+        """Return the present rows of one kind as mutations; a deleted row is its tombstone."""
         match entity:
             case "observation":
                 live = self._observations(keys)
@@ -140,7 +140,7 @@ class Outgoing:
 
 
 def travelling(directory: str) -> str:
-    """A directory as others may read it: below ``~``, without the name of whose home that is."""
+    """Return a directory as others may read it: below ``~``, without the user's name."""
     home = os.path.expanduser("~").rstrip("/\\")  # noqa: PTH111 (Path.home may raise)
     rest = directory.removeprefix(home)
     inside = len(home) > 1 and rest != directory and rest[:1] in ("", "/", "\\")
@@ -152,7 +152,7 @@ _NOTHING = Mutation("", "", "upsert", "", {}, "")
 
 
 def _is_question(entity: str, row: Row) -> bool:
-    """A relation nobody judged yet is this machine's own question."""
+    """Return whether a relation has no verdict: it is this machine's own question."""
     return entity == "relation" and row["judgment_status"] == "pending"
 
 
@@ -173,7 +173,7 @@ def _withdrawal(key: str, row: Row) -> Mutation:
 
 
 def _deletion(row: Row) -> Mutation:
-    """A tombstone, with the fields Engram asks of a deletion."""
+    """Return a tombstone as a mutation, with the fields Engram needs."""
     entity, key = row["entity"], row["entity_key"]
     name = "id" if entity == "session" else "sync_id"
     payload: dict[str, Any] = {

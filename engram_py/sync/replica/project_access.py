@@ -1,7 +1,7 @@
-"""The access between projects: whose a row that arrived is here, and which names may become another name of a project.
+"""Decide which project an arrived row belongs to here, so that no project reaches into another.
 
-What arrives says itself which project it is of. Whoever may write to one project must not reach, by saying so, into
-the others that are kept on the same machine.
+A row says itself which project it is of. Whoever may write to one project must not reach the others on the same machine
+by saying so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engram_py.sync.replica.table import MADE_UP
 
 
 class ProjectAccess:
-    """What is here as a batch arrives; what is taken of the batch is told to it (``took``)."""
+    """The owners of rows and names here, updated with each row that is accepted (``took``)."""
 
     def __init__(self, store: Store, mutations: Sequence[Mutation]) -> None:
         self._store = store
@@ -28,7 +28,7 @@ class ProjectAccess:
         self._ended = {normalized(one.entity_key): one.clock for one in mutations if _ends_itself(one)}
 
     def canonical(self, name: str) -> str:
-        """What a project is called now."""
+        """Return the present name of a project."""
         name, seen = normalized(name), set[str]()
         while name in self._became and name not in seen:
             seen.add(name)
@@ -36,30 +36,29 @@ class ProjectAccess:
         return name
 
     def owners(self, mutation: Mutation) -> Iterable[str]:
-        """The projects that the row is of here: none when it is new. A project is its own."""
+        """Return the projects that a row belongs to here; none when it is new."""
         if mutation.entity == "project":
             return (normalized(mutation.entity_key),)
         return sorted(self._owners.get(_identity(mutation), ()))
 
     def is_taken(self, name: str) -> bool:
-        """Whether a name is somebody's here, so that it cannot become another name of a project from outside."""
+        """Return whether a name is in use here, so that an alias from elsewhere must not take it over."""
         return is_taken(self._store, normalized(name))
 
     def is_known(self, name: str) -> bool:
-        """Whether there is a project of this name, be it an empty one, or a name that is taken."""
+        """Return whether there is a project of this name, even an empty one, or the name is in use."""
         name = normalized(name)
         return project_table.exists(self._store, name) or is_taken(self._store, name)
 
     def is_given_up(self, name: str) -> bool:
-        """Whether those who write to a project ended it, as they do when they merge it into another, and nobody here
-        made it part of another one."""
+        """Return whether the project's own writers ended it, as a merge does, and nobody here merged it elsewhere."""
         name = normalized(name)
         if name in self._became:
             return False
         return is_given_up(self._store, name, self._ended.get(name, ""))
 
     def took(self, mutation: Mutation) -> None:
-        """What is taken belongs to its project, for the rest of the batch too."""
+        """Record an accepted row: it belongs to its project for the rest of the batch."""
         if mutation.op != "upsert" or mutation.entity == "version":
             return
         if mutation.entity == "alias":
@@ -70,7 +69,7 @@ class ProjectAccess:
 
 
 def normalized(name: str) -> str:
-    """The one spelling of a project's name; what is no name stays as it is, to be refused where it is read."""
+    """Return the canonical spelling of a project's name; an invalid name is returned as it is."""
     try:
         return normalize_project(name)
     except InvalidProjectError:
@@ -142,7 +141,7 @@ limit 1
 
 
 def owners(store: Store, rows: Iterable[tuple[str, str]]) -> dict[tuple[str, str], set[str]]:
-    """Of rows (kind, key), the projects that each is of here; what is not here is not in it."""
+    """Return the projects that a row belongs to here; none when it is new."""
     wanted = list(rows)
     found: dict[tuple[str, str], set[str]] = {}
     for kind, sql in OWNERS.items():
@@ -161,11 +160,10 @@ def has_memory(store: Store, project: str) -> bool:
 
 
 def is_taken(store: Store, name: str) -> bool:
-    """Whether anything here has this name, but for an empty project."""
+    """Return whether a name is in use here, so that an alias from elsewhere must not take it over."""
     return store.row(IS_TAKEN, name=name) is not None
 
 
 def is_given_up(store: Store, name: str, ended: str) -> bool:
-    """Whether the project was ended under its own name, as a merge elsewhere does; ``ended`` is when, for an end that
-    is just arriving, or ''."""
+    """Return whether the project's own writers ended it, as a merge does, and nobody here merged it elsewhere."""
     return store.row(IS_GIVEN_UP, name=name, ended=ended) is not None

@@ -1,6 +1,6 @@
-"""Reads the payload of a row that arrived: redacted, checked, and in our columns.
+"""Parse the payload of an arrived row: redacted, checked, in our columns.
 
-What comes out depends on the mutation alone, never on the time or the machine: every replica must read the same.
+The result depends on the mutation alone, never on the time or the machine: every replica must parse the same.
 """
 
 from __future__ import annotations
@@ -45,14 +45,13 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class UnreadableError(ValueError):
-    """A payload that is no row of its kind; the text says why."""
+    """A payload that is no row of its kind; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A row that arrived. ``columns`` are those replicas agree on, ``project`` the one it was given; ``own`` is False
-    for a row of Engram itself, which knows fewer columns. ``derived`` follows from the columns. ``number`` is the id it
-    has where it comes from, which only Engram tells."""
+    """A parsed row. ``columns`` are compared between replicas, ``derived`` follows from them. ``own`` is False for a
+    row of Engram itself, which has fewer columns; ``number`` is its id there."""
 
     project: str
     columns: dict[str, Any]
@@ -145,7 +144,7 @@ def read_relation(mutation: Mutation) -> Read:
 
 
 def read_version(mutation: Mutation) -> tuple[str, str, dict[str, str]]:
-    """The observation, the digest, and the text of an older version, as they are kept."""
+    """Return the observation, the digest and the text of an older version, redacted."""
     owner, digest = version_owner(mutation.entity_key)
     title, content, at = (_string(mutation.payload, name) for name in ("title", "content", "created_at"))
     if not owner or version_digest(at, title, content) != digest:
@@ -158,7 +157,7 @@ def read_version(mutation: Mutation) -> tuple[str, str, dict[str, str]]:
 
 
 def read_name(mutation: Mutation) -> dict[str, str]:
-    """The columns of a project or an alias."""
+    """Return the columns of a project or an alias."""
     at = _clock_time(mutation)
     created = _moment(mutation.payload.get("created_at")) or at
     if mutation.entity == "alias":
@@ -238,14 +237,14 @@ def _string(payload: dict[str, Any], name: str) -> str:
 
 
 def _text(text: Any) -> str | None:
-    """A text without its secrets, None for an empty one."""
+    """Return a text without its secrets, None for an empty one."""
     if not isinstance(text, str) or not without_nul(text).strip():
         return None
     return str(_cleaned(lambda: clean_content(without_nul(text))[0]))
 
 
 def _moment(*texts: Any) -> str | None:
-    """The first of the texts that names a time."""
+    """Return the first of the texts that is a time."""
     for text in texts:
         moment = moment_of(text) if isinstance(text, str) else None
         if moment is not None:

@@ -1,4 +1,4 @@
-"""One replica among others: what changed here, taking over what changed elsewhere, and whether they are equal."""
+"""One replica: report what changed here, apply what changed elsewhere, compare the whole."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNKEEPABLE = (ValueError, OverflowError, RecursionError, sqlite3.IntegrityError
 
 
 class Replica:
-    """What transports speak to: they move mutations, this one knows what they mean.
+    """The service that transports ask: they move mutations, it knows what they mean.
 
     Without ``prompts`` no text of a user prompt leaves this machine; prompts of other machines are taken over.
     """
@@ -48,7 +48,7 @@ class Replica:
         max_rows: int = 500,
         max_bytes: int = 4 * 2**20,
     ) -> Changes:
-        """What changed here after the cursor ``after``, in the order of the queue.
+        """Return what changed here after the cursor ``after``, in the order of the queue.
 
         Rows of the personal scope and raw messages are never in it, prompts only where they may leave; what came from
         the target ``towards`` is left out. At most ``max_rows``, and ``max_bytes`` of JSON but at least one row. The
@@ -72,7 +72,7 @@ class Replica:
         return Changes(tuple(kept), queued[-1]["seq"] if more else max(end, after), more)
 
     def apply(self, mutations: Sequence[Mutation], *, source: str = "") -> Applied:
-        """Take over mutations of other machines, in one transaction; what cannot be read is refused by its index.
+        """Apply mutations of other machines in one transaction; an unreadable one is refused by its index.
 
         The order of the batch, of batches, and how often one arrives make no difference to what is here in the end.
         ``source`` is the target they came from, which is not told of them again.
@@ -104,7 +104,7 @@ class Replica:
         )
 
     def retry_deferred(self) -> Applied:
-        """Try once more what waits, whatever it waits for."""
+        """Retry everything that is deferred."""
         from engram_py.sync.replica.settling import all_waiting
 
         with self._store.transaction():
@@ -115,7 +115,7 @@ class Replica:
         return total
 
     def digest(self, *, projects: Sequence[str] | None = None) -> Digest:
-        """A value that two replicas share exactly when their shared rows, texts and verdicts are equal.
+        """Return a value that two replicas share exactly when their shared rows, texts and verdicts are equal.
 
         Reads every shared row; true of a moment only while nobody writes. What is of one machine alone has no part in
         it: personal rows, unanswered questions, how often something was read, numbers of rows, projects without rows.
@@ -202,7 +202,7 @@ class Replica:
 
 
 def _said(mutation: Mutation) -> Any:
-    """What a mutation says, or the error that it says nothing."""
+    """Return the parsed mutation, or the error that it cannot be parsed."""
     from engram_py.sync.replica.incoming import read
     from engram_py.sync.replica.reading import UnreadableError
 
@@ -213,7 +213,7 @@ def _said(mutation: Mutation) -> Any:
 
 
 def _number(mutation: Mutation) -> int:
-    """A row as a number of 256 bits; their sum does not depend on the order."""
+    """Return a row as a number of 256 bits; the sum of rows does not depend on their order."""
     parts = [mutation.entity, mutation.entity_key]
     if mutation.entity != "version":  # the clock of a version says who kept it, not what it is
         # The project it belongs to, by whatever name it was given.

@@ -1,4 +1,4 @@
-"""What follows from a batch: rows whose project has another name now, topics held twice, rows that waited.
+"""Derive what follows from a batch: renamed projects, topics held twice, rows that were deferred.
 
 None of it gives a row a clock of this machine's: it follows from the rows alone, so every replica comes to the same.
 """
@@ -28,7 +28,7 @@ def known_names(store: Store) -> Names:
 
 
 def note_aliases(store: Store) -> None:
-    """Note the aliases that were given here since, as they were given."""
+    """Copy new local aliases to ``sync_aliases``, as they were given."""
     store.execute(
         """
         insert or replace into sync_aliases (alias, project, created_at, clock)
@@ -40,7 +40,7 @@ def note_aliases(store: Store) -> None:
 
 
 def _name_versions(batch: Batch) -> None:
-    """Give the versions that have none their digest, and tell the others of them."""
+    """Give new versions their digest, and queue them."""
     store = batch.store
     rows = store.rows(
         """
@@ -63,7 +63,7 @@ def _name_versions(batch: Batch) -> None:
 
 
 def settle(batch: Batch) -> None:
-    """Bring the memory to what follows from its rows."""
+    """Settle names, versions, topics and relations after a batch."""
     if batch.aliased:
         _settle_names(batch)
     _name_versions(batch)  # before topics are settled: older texts move by their names
@@ -81,7 +81,7 @@ def settle(batch: Batch) -> None:
 
 
 def _settle_topic(batch: Batch, holders: list[Row]) -> None:
-    """The text written last stays live; the others are its versions, their rows soft-deleted."""
+    """Keep the text written last; make the others its versions, and delete their rows softly."""
     contenders = {row["id"]: Contender(row["id"], row["sync_id"], row["updated_at"], row["clock"]) for row in holders}
     winner = topic_holder(contenders.values())
     for row in holders:
@@ -146,7 +146,7 @@ def _rename(batch: Batch, entity: str, row: Row, given: str) -> None:
 
 
 def _rename_aliases(batch: Batch) -> None:
-    """``project_aliases`` again, from all that were given: each leads to its project in one step."""
+    """Rebuild ``project_aliases`` from all given aliases: each leads to its project in one step."""
     batch.store.execute("delete from project_aliases")
     for row in batch.store.rows("select * from sync_aliases"):
         project = batch.names.canonical(row["alias"])
@@ -156,7 +156,7 @@ def _rename_aliases(batch: Batch) -> None:
 
 
 def waiting_for(store: Store, sync_ids: set[str]) -> list[tuple[int, str, Mutation]]:
-    """Mutations set aside until one of these observations was here: their row, their source, and themselves."""
+    """Return the mutations that wait for one of these observations, each with its row and source."""
     sql = """
     select * from sync_apply_deferred
     where waits_for <> '' and waits_for in (select value from json_each(:ids)) and apply_status = 'deferred'

@@ -1,4 +1,4 @@
-"""SQL of replication: rows as they travel, the queue read by targets, and what waits."""
+"""SQL of replication: rows as they are sent, the queue, deferred rows."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def outgoing(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:
 
 
 def named(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:
-    """Rows of projects and aliases as they were given."""
+    """Return projects or aliases as they were given."""
     table, key = ("sync_aliases", "alias") if entity == "alias" else TABLES[entity]
     sql = f"select * from {table} where {key} in (select value from json_each(:keys))"
     return {row[key]: row for row in store.rows(sql, keys=json.dumps(list(keys)))}
@@ -140,7 +140,7 @@ def withdrawn(store: Store, sync_ids: Sequence[str]) -> dict[str, Row]:
 
 
 def private(store: Store, entity: str, keys: Sequence[str]) -> list[str]:
-    """Which of these must never leave, although they are gone."""
+    """Return the keys that must never be sent, not even their end."""
     sql = """
     select entity_key from sync_private
     where entity = :entity and entity_key in (select value from json_each(:keys))
@@ -158,7 +158,7 @@ def page(store: Store, entity: str, *, after: str, projects: Sequence[str] | Non
 
 
 def version_names(store: Store, projects: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Observation and digest of every older text that may be shared."""
+    """Return (observation, digest) of every older text that may be shared."""
     names = None if projects is None else json.dumps(list(projects))
     return [(row[0], row[1]) for row in store.rows(VERSION_NAMES, projects=names)]
 
@@ -168,7 +168,7 @@ def enqueue(store: Store, row: dict[str, Any]) -> None:
 
 
 def renumber(store: Store, observation_id: int) -> None:
-    """Number an observation's versions in the order of their texts' moments. Costs one pass over them."""
+    """Number an observation's versions by their times. Costs one pass over them."""
     rows = store.rows(
         "select id, version from observation_versions where observation_id = :id order by created_at, digest",
         id=observation_id,
@@ -185,7 +185,7 @@ def renumber(store: Store, observation_id: int) -> None:
 def add_version(
     store: Store, observation_id: int, *, digest: str, title: str, content: str, at: str, clock: str
 ) -> bool:
-    """Add an older text unless it is there; whether it was added. The caller renumbers."""
+    """Add an older text unless it exists; return whether it was added. The caller renumbers."""
     cursor = store.execute(
         """
         insert into observation_versions (observation_id, version, title, content, created_at, clock, digest)

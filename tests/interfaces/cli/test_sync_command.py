@@ -28,7 +28,7 @@ def repository(here: Path, run: Run) -> Path:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody sits there: what a test gives as standard input is typed."""
-    monkeypatch.setattr("engram_py.interfaces.cli.sync._is_answered", lambda: True)
+    monkeypatch.setattr("engram_py.interfaces.cli.sync.can_ask", lambda: True)
 
 
 def test_it_says_in_two_lines_what_it_did_and_what_to_do_next(repository: Path, run: Run) -> None:
