@@ -12,7 +12,7 @@ from engram_py.cloud.settings import DEFAULT_MAX_PUSH_BYTES
 from engram_py.context import cache as context_cache
 from engram_py.context import contexts as context
 from engram_py.context import providers, session_memory
-from engram_py.database.connection import LOCK_PATIENCE_SECONDS
+from engram_py.database.connection import LOCK_TIMEOUT_SECONDS
 from engram_py.database.erasing import MERGED_AT_ONCE
 from engram_py.git.program import TIMEOUT_SECONDS
 from engram_py.interfaces.hooks import events as hook_events
@@ -159,5 +159,5 @@ def rows() -> list[tuple[str, str, str]]:
         ("`hooks.log`", f"{hook_log.MOST_BYTES // 1024} KB", "the older half is dropped"),
         ("review date", reviews, "other types have none"),
         ("`.engram.json`", f"{MAX_SIZE // 1024} KB", "ignored, said"),
-        ("wait for another process's write", f"{LOCK_PATIENCE_SECONDS:.0f} s", "`store_busy`"),
+        ("wait for another process's write", f"{LOCK_TIMEOUT_SECONDS:.0f} s", "`store_busy`"),
     ]

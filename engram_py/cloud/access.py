@@ -1,4 +1,4 @@
-"""Which projects an account sees, and what it may do there. Every query about rows begins with one of these."""
+"""The rights of an account: the projects it sees, what it may do there, and which rows it may replace."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Right:
 
 
 async def visible(connection: Connection, caller: Caller, asked: Sequence[str] = ()) -> list[Project]:
-    """The projects the caller may read, of those ``asked`` for when any are."""
+    """Return the projects that the caller may read, restricted to ``asked`` unless that is empty."""
     values = {
         "principal": caller.principal_id,
         "every": EVERY_PROJECT,
@@ -85,20 +85,20 @@ async def visible(connection: Connection, caller: Caller, asked: Sequence[str] =
 
 
 async def rights(connection: Connection, caller: Caller, asked: Sequence[str]) -> dict[str, Right]:
-    """What the caller may do in the projects ``asked`` for; one it was not granted is not in the answer."""
+    """Return the caller's rights in the projects ``asked`` for; projects without a grant are missing."""
     values = {"principal": caller.principal_id, "every": EVERY_PROJECT, "asked": list(dict.fromkeys(asked))}
     found = await rows(connection, _RIGHTS, values)
     return {row["name"]: Right(row["writes"], row["paused"], row["paused_reason"]) for row in found}
 
 
 async def every(connection: Connection, caller: Caller) -> str:
-    """What the caller may do in every project, those that are not there yet included; empty when nothing."""
+    """Return the caller's access to all projects, also future ones; '' when there is none."""
     found = await one(connection, _EVERY, {"principal": caller.principal_id, "every": EVERY_PROJECT})
     return str(found["access"]) if found else ""
 
 
 async def instance(connection: Connection) -> str:
-    """What tells this database from another one, or from an empty one in its place."""
+    """Return the id of this database, which changes when another takes its place."""
     found = await one(connection, _INSTANCE, {})
     return str(found["value"]) if found else ""
 
@@ -111,7 +111,7 @@ _REASON = (
 )
 
 # A row that its project holds too has moved there before, with the consent of who may write to both.
-_ANOTHERS = """
+_FOREIGN = """
 with found as (
     select
         asked.place,
@@ -137,10 +137,14 @@ select place from found group by place having bool_or(elsewhere) and not bool_or
 """
 
 
-async def own_rows(
+async def split_own_rows(
     connection: Connection, caller: Caller, given: Sequence[Incoming]
 ) -> tuple[list[Incoming], list[Rejected]]:
-    """The rows that are no other project's, and the refusals of those that are. Asked under the lock of all pushes."""
+    """Split pushed rows into those the caller may replace and refusals. Call under the lock of all pushes.
+
+    Every machine holds a row once, whatever its project: pushed under another project with a later clock, a row would
+    move there on the machines of those who read both.
+    """
     asked = [(row, entity, key) for row in given for entity, key in _names(row)]
     values = {
         "principal": caller.principal_id,
@@ -150,7 +154,7 @@ async def own_rows(
         "entities": [entity for _, entity, _ in asked],
         "keys": [key for _, _, key in asked],
     }
-    strange = {row["place"] for row in await rows(connection, _ANOTHERS, values)} if asked else set()
+    strange = {row["place"] for row in await rows(connection, _FOREIGN, values)} if asked else set()
     refused = [
         Rejected(row.index, row.mutation.entity, row.mutation.entity_key, "not_yours", _REASON)
         for row in given
@@ -160,7 +164,7 @@ async def own_rows(
 
 
 def _names(row: Incoming) -> list[tuple[str, str]]:
-    """The row, and of an older text also the observation it belongs to."""
+    """Return the row's (entity, key), and for an older text also its observation's."""
     entity, key = row.mutation.entity, row.mutation.entity_key
     if entity not in _OWNED:
         return []

@@ -1,4 +1,4 @@
-"""Answers whose request was not read to its end, for both servers."""
+"""Responses to requests whose body was not read to its end, for both servers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lingering(receive: Receive, send: Send) -> Send:
 
 
 class Taken:
-    """``receive`` that knows whether the request was read to its end."""
+    """A ``receive`` that records whether the request was read to its end (``whole``)."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive

@@ -1,4 +1,4 @@
-"""What the routes share: the pool, who asks, what is let in, and how a failure is answered."""
+"""The server behind the routes: connection pool, authentication, admission, metrics, error responses."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from engram_py.cloud import audit
-from engram_py.cloud.accounts import Caller, adopt_environment, anybody, authenticate, bearer, check_pepper
+from engram_py.cloud.accounts import Caller, any_valid_token, apply_environment, authenticate, bearer, check_pepper
 from engram_py.cloud.admission import Gate
-from engram_py.cloud.database import Connection, borrowed, connected, migrate, open_pool
+from engram_py.cloud.database import Connection, connected, migrate, open_pool, pooled_connection
 from engram_py.cloud.errors import NobodyToServeError, PolicyForbiddenError, RequestBrokenError
 from engram_py.cloud.lingering import Taken, lingering
 from engram_py.cloud.responses import refusal
@@ -43,7 +43,7 @@ _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 class Server:
-    """One server over one database. ``live`` opens and closes what it holds."""
+    """One server over one database. ``live`` opens and closes its resources."""
 
     def __init__(self, settings: CloudSettings) -> None:
         self.settings = settings
@@ -67,8 +67,8 @@ class Server:
             await self._pool.close()
 
     def database(self) -> AbstractAsyncContextManager[Connection]:
-        """A connection, for as short as possible. Raises DatabaseUnavailableError."""
-        return borrowed(self._pool)
+        """Return a connection, for as short as possible. Raises DatabaseUnavailableError."""
+        return pooled_connection(self._pool)
 
     @asynccontextmanager
     async def database_to_push(self) -> AsyncIterator[Connection]:
@@ -101,7 +101,7 @@ Handler = Callable[[Server, Caller | None, Request], Awaitable[Response]]
 
 
 class Endpoint:
-    """A route: lets in, asks who it is, answers, counts. It is through only when the answer is sent."""
+    """A route: admits, authenticates, answers and counts. It ends when the response is sent."""
 
     def __init__(self, server: Server, handler: Handler, *, path: str, audience: Audience) -> None:
         self.path = path
@@ -115,10 +115,10 @@ class Endpoint:
         status = 499
         try:
             with ExitStack() as held:
-                taken = Taken(receive)
-                response = await self._answer(Request(scope, taken), held)
+                received = Taken(receive)
+                response = await self._answer(Request(scope, received), held)
                 status = response.status_code
-                cut_off = status == _TOO_LARGE and not taken.whole
+                cut_off = status == _TOO_LARGE and not received.whole
                 await response(scope, receive, lingering(receive, send) if cut_off else send)
         finally:
             metrics.requests.labels(self.path, str(status)).inc()
@@ -163,8 +163,8 @@ async def prepare(settings: CloudSettings, *, open_to: str = "") -> list[str]:
     async with connected(settings.database_url) as connection:
         done = await migrate(connection)
         await check_pepper(connection, settings.pepper)
-        await adopt_environment(connection, settings)
-        if open_to and not await anybody(connection):
+        await apply_environment(connection, settings)
+        if open_to and not await any_valid_token(connection):
             raise NobodyToServeError(open_to)
     return done
 
@@ -173,7 +173,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """The numbers of one server."""
+    """The Prometheus metrics of one server; no name of a project or an account is in them."""
 
     def __init__(self, *, inside: Callable[[], int], pool: Callable[[str], int]) -> None:
         self._registry = own = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""Keeps the full-text indexes in few pieces: merged while nobody asks anything, or after much was imported."""
+"""Merge the segments of the full-text index while nobody uses it, or after a large import."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def compacted(store: Store, *, seconds: float) -> None:
 
 
 class Compaction:
-    """The thread of a long-lived server that does this on a connection of its own, once nobody asked for half a second.
+    """The thread of a server process that merges on its own connection, after half a second without requests.
 
     It looks when it is started and after some hundred writes of this process.
     """
@@ -117,7 +117,7 @@ class Compaction:
         return True
 
     def _done(self) -> bool:
-        """Whether nothing is left to do; stops when somebody asks."""
+        """Return whether nothing is left to do; stops when somebody asks."""
         if not any(_scattered(self._store, index) for index in INDEXES):
             return True
         asked, started = self._store.asked, time.monotonic()

@@ -1,4 +1,4 @@
-"""Where the database file may live: the data directory, its permissions, and which file systems are safe."""
+"""The data directory: its permissions, and which file systems are safe for SQLite."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _creating = threading.Lock()
 
 
 def prepare_data_dir(data_dir: Path) -> Path:
-    """The path of the database in ``data_dir``, which is created (0700) when it is missing.
+    """Return the path of the database in ``data_dir``, which is created (0700) when it is missing.
 
     Raises:
         DataDirError: it is a file, or cannot be created or entered.
@@ -96,7 +96,7 @@ def drop_foreign_log(path: Path) -> None:
 
 
 def _locked(file: BinaryIO, start: int, length: int) -> bool:
-    """Whether this process could take the lock on a part of a file, which it then has until that is closed."""
+    """Return whether this process could take the lock on a part of a file, which it then has until that is closed."""
     import fcntl
 
     try:
@@ -148,7 +148,7 @@ def filesystem_type(path: Path) -> str:
 
 
 def type_of_mount(path: Path, mounts: list[tuple[str, str]]) -> str:
-    """The type of the deepest of ``mounts`` (mount point, type) above ``path``; a later mount hides an earlier."""
+    """Return the type of the deepest mount (mount point, type) above ``path``; a later one hides an earlier."""
     best = ("", "")
     for point, kind in mounts:
         if path.is_relative_to(point) and len(point) >= len(best[0]):

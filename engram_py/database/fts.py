@@ -1,4 +1,4 @@
-"""Builds a full-text index anew beside the one in use, a few rows at a time, and puts it in its place.
+"""Rebuild a full-text index beside the one in use, swap them, and merge segments.
 
 Other processes go on reading the old one. What they change meanwhile is taken out of the new one by triggers of its
 own, and brought in again before it takes its place. A process that dies in the middle leaves the new one as it was;
@@ -21,7 +21,7 @@ _LAST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A full-text index and the table it is made from. Of a table with ``deleted_at`` it holds the live rows."""
+    """A full-text index and its source table. Of a table with ``deleted_at`` it holds the live rows."""
 
     name: str
     table: str
@@ -75,7 +75,7 @@ delete from {old}_data where id in (select id from {old}_data where id > 10 orde
 
 
 def definition(store: Store, index: str) -> str | None:
-    """What a full-text table is made of: columns, tokenizer and the rest; None when it is not there."""
+    """Return the columns and options of a full-text table, None when it does not exist."""
     sql = store.value("select sql from sqlite_master where type = 'table' and name = :name", name=index)
     return None if sql is None else re.sub(r"\s+", " ", sql.partition("fts5(")[2]).strip()
 
@@ -155,8 +155,7 @@ def swap(store: Store, index: Index) -> None:
 
 
 def discard(store: Store, index: Index) -> bool:
-    """One step of taking the old index away; whether there is more to do. Each page is zeroed, so all at once would
-    hold the write lock for as long as writing the whole index does."""
+    """Remove a step of the old index; return whether there is more to do."""
     with store.transaction():
         if definition(store, index.old) is None:
             return False
@@ -167,12 +166,12 @@ def discard(store: Store, index: Index) -> bool:
 
 
 def count(store: Store) -> int:
-    """How many rows all indexes are made from."""
+    """Count the rows that all indexes are built from."""
     return sum(int(store.value(f"select count(*) from {index.table}")) for index in INDEXES)
 
 
 def sample(store: Store, index: Index, *, size: int) -> Sequence[Row]:
-    """The oldest and the newest rows, ``size`` of each."""
+    """Return the oldest and the newest rows, ``size`` of each."""
     sql = f"""
     select * from {index.table}
     where id in (select id from {index.table} order by id limit :size)
@@ -220,12 +219,12 @@ select count(id) from piece
 
 
 def segment_count(store: Store, index: str) -> int:
-    """In how many pieces the index lies."""
+    """Count the segments of an index."""
     return int(store.value(COUNT.format(index=index)))
 
 
 def merge_some(store: Store, index: str) -> bool:
-    """One step towards an index in few pieces; whether there is more to do. Call inside a transaction."""
+    """Do one step towards few segments; return whether there is more to do. Call inside a transaction."""
     held = store.value(f"select v from {index}_config where k = 'usermerge'")
     if held != _AT_LEAST:
         store.execute(f"insert into {index} ({index}, rank) values ('usermerge', :least)", least=_AT_LEAST)
@@ -233,8 +232,7 @@ def merge_some(store: Store, index: str) -> bool:
 
 
 def merge_all(store: Store, index: str, *, first: bool) -> bool:
-    """One step towards an index in one piece, whatever that takes; whether there is more to do. Call inside a
-    transaction. The ``first`` step chooses what is merged: everything that is there."""
+    """Do one step towards a single segment; return whether there is more to do. Call inside a transaction."""
     return _merged(store, index, -_MERGED_PAGES if first else _MERGED_PAGES)
 
 

@@ -1,4 +1,4 @@
-"""SQL of the doctor: what is wrong with a file, and how to rebuild what is derived."""
+"""SQL of the doctor: checks of the file, and repair of what is derived."""
 
 from __future__ import annotations
 
@@ -123,13 +123,13 @@ FOREIGN_TARGETS = "select target_key from sync_state where target_key <> :known 
 
 
 def integrity(store: Store) -> list[str]:
-    """What SQLite finds wrong with the file, but for the search index; empty when nothing is."""
+    """Return what SQLite finds wrong with the file, the search index excepted."""
     with store.connection() as connection:
         return soundness.problems(connection)
 
 
 def index_damage(store: Store) -> list[str]:
-    """What is wrong with the full-text indexes in themselves, whatever rows they hold."""
+    """Return what is wrong with the full-text indexes themselves, whatever rows they hold."""
     with store.connection() as connection:
         return soundness.index_damage(connection)
 

@@ -1,4 +1,4 @@
-"""Time and change: what every write asks for its timestamps, and tells what it changed."""
+"""The journal of changes: clock stamps, the mutation queue, tombstones, the meta table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CLOCK, _DEVICE = "clock", "device_id"
 
 
 class Journal:
-    """Stamps rows with a clock that never runs backwards and queues their mutations. Used inside transactions."""
+    """Stamps rows with a clock that never runs backwards, and queues their mutations. Use it inside transactions."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -26,7 +26,7 @@ class Journal:
         return to_text(self._clock())
 
     def stamp(self) -> str:
-        """The clock of a change: later than every change this database has seen."""
+        """Return the clock of a change: later than every change this database has seen."""
         milliseconds = int(self._clock().timestamp() * 1000)
         known = get_metas(self._store, _CLOCK, _DEVICE)
         device = known.get(_DEVICE) or self.device()
@@ -43,15 +43,15 @@ class Journal:
         return device
 
     def changed(self, entity: str, key: str, *, project: str, clock: str) -> None:
-        """Queue "this row is as the table has it now"."""
+        """Queue the present state of a row."""
         if entity in NATURAL:  # made again under a name that was deleted
-            unbury(self._store, entity, key)
-        self._enqueue(entity, key, "upsert", project, self._outrun(entity, key, clock))
+            remove_tombstone(self._store, entity, key)
+        self._enqueue(entity, key, "upsert", project, self._later_than_ahead(entity, key, clock))
 
     def removed(self, entity: str, key: str, *, project: str, clock: str, session_id: str | None = None) -> None:
         """Leave a tombstone for a hard delete and queue it."""
-        clock = self._outrun(entity, key, clock)
-        bury(
+        clock = self._later_than_ahead(entity, key, clock)
+        add_tombstone(
             self._store,
             entity=entity,
             entity_key=key,
@@ -62,13 +62,14 @@ class Journal:
         )
         self._enqueue(entity, key, "delete", project, clock)
 
-    def _outrun(self, entity: str, key: str, clock: str) -> str:
-        """The clock of a change to a row that another machine dated far ahead: later yet, or it would be lost there."""
+    def _later_than_ahead(self, entity: str, key: str, clock: str) -> str:
+        """Return the clock of a change to a row that another machine dated far ahead: later yet, or it would be lost
+        there."""
         ahead = ahead_of(self._store, entity, key)
         if ahead is None or ahead < clock:
             return clock
         later = just_after(ahead, device=self.device())
-        outrun(self._store, entity, key, later, ahead=ahead)
+        advance_ahead(self._store, entity, key, later, ahead=ahead)
         return later
 
     def _enqueue(self, entity: str, key: str, op: str, project: str, clock: str) -> None:
@@ -99,7 +100,7 @@ def get_meta(store: Store, key: str) -> str | None:
 
 
 def get_metas(store: Store, one: str, other: str) -> dict[str, str]:
-    """Two values at once, by their keys: the clock and the device are read with every change."""
+    """Return two values by their keys; the clock and the device are read with every change."""
     return dict(store.tuples("select key, value from meta where key in (:one, :other)", one=one, other=other))
 
 
@@ -128,7 +129,7 @@ def enqueue(store: Store, *, entity: str, entity_key: str, op: str, project: str
     )
 
 
-def bury(
+def add_tombstone(
     store: Store,
     *,
     entity: str,
@@ -154,7 +155,7 @@ def bury(
     )
 
 
-def unbury(store: Store, entity: str, key: str) -> None:
+def remove_tombstone(store: Store, entity: str, key: str) -> None:
     store.execute("delete from tombstones where entity = :entity and entity_key = :key", entity=entity, key=key)
     store.execute("delete from sync_private where entity = :entity and entity_key = :key", entity=entity, key=key)
 
@@ -166,7 +167,7 @@ def ahead_of(store: Store, entity: str, key: str) -> str | None:
     return found
 
 
-def outrun(store: Store, entity: str, key: str, clock: str, *, ahead: str) -> None:
+def advance_ahead(store: Store, entity: str, key: str, clock: str, *, ahead: str) -> None:
     """Date such a row anew, and that it was made personal, where that is what happened to it."""
     table, column = TABLES[entity]
     store.update(table, {column: key}, {"clock": clock})

@@ -1,4 +1,4 @@
-"""Imports observations and their versions: matched by sync id, the newer text wins, the older becomes a version."""
+"""Import observations, versions and anchors: matched by sync id, the newer text wins, the older becomes a version."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def import_observation(ledger: Ledger, row: ObservationIn) -> None:
 
 
 def sync_id_of(row: ObservationIn) -> str:
-    """The identity of a row; of one that came without, the same one each time."""
+    """Return the identity of a row; of one that came without, the same one each time."""
     return row.sync_id or derived_id("obs", row.session_id, row.created_at, row.title, row.content)
 
 
@@ -194,7 +194,7 @@ def _columns(ledger: Ledger, row: ObservationIn, new: Prepared) -> dict[str, Any
 
 
 def _time(ledger: Ledger, row: ObservationIn, name: str) -> str | None:
-    """A time of the row: our block has it to the millisecond, Engram's columns to the second."""
+    """Return a time of the row: our block has it to the millisecond, Engram's columns to the second."""
     own = ledger.own.observations.get(row.sync_id or "")
     return moment_of(getattr(own, name, None)) or moment_of(getattr(row, name))
 

@@ -1,4 +1,4 @@
-"""Imports what stands around the observations: sessions, prompts, relations, aliases, tombstones."""
+"""Import sessions, prompts, relations, aliases and tombstones; ``run_import`` does a whole import in order."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def _bury(ledger: Ledger, entity: str, key: str, stone: PromptTombstoneIn | OwnT
         counts.skip("what they name is here, and an import destroys nothing")
         return
     counts.new += 1
-    ledger.bury(entity, key)
+    ledger.add_tombstone(entity, key)
     project, deleted_at = stone.project or "", moment_of(stone.deleted_at) or ledger.now
-    journal.bury(
+    journal.add_tombstone(
         ledger.store,
         entity=entity,
         entity_key=key,
@@ -233,7 +233,7 @@ _PROGRESS_EVERY = 100
 
 
 def run_import(store: Store, journal: Journal, document: ExportIn, progress: Progress | None) -> Ledger:
-    """Import everything; what was counted. Call inside a transaction."""
+    """Import everything and return the counts. Call inside a transaction."""
     ledger = Ledger(store, journal, document)
     steps: tuple[tuple[Sequence[Any], Callable[[Ledger, Any], None]], ...] = (
         (document.sessions, import_session),

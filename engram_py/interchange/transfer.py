@@ -101,7 +101,7 @@ class Transfer:
         )
 
     def document(self, *, project: str | None = None, version: ExportVersion = "0.2.0") -> dict[str, Any]:
-        """The export as JSON-ready values."""
+        """Return the export as JSON-ready values."""
         reads = self._reads(project) if project else None
         with self._store.transaction():  # one consistent moment
             observations = self._rows_of("observations", reads)
@@ -199,7 +199,7 @@ def _stand_ins(sessions: list[Row], *children: list[Row]) -> Iterator[dict[str, 
 
 
 def _relation(row: Row, ends: set[str]) -> dict[str, Any]:
-    """A relation. Engram refuses a file with one whose ends are not both in it, unless it is orphaned."""
+    """Return a relation. Engram refuses a file with one whose ends are not both in it, unless it is orphaned."""
     values = _pick(row, _RELATION)
     whole = row["source_id"] in ends and row["target_id"] in ends
     return values if whole else values | {"judgment_status": "orphaned"}

@@ -167,7 +167,7 @@ def _listed(document: dict[str, Any], project: str) -> Iterator[tuple[str, dict[
 
 
 def _payload(row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A listed row without what ``_row`` added, and that."""
+    """Return a listed row without what ``_row`` added, and that."""
     block = row.get(OWN_BLOCK)
     if not isinstance(block, dict):
         # Engram lists a row that was deleted softly, and says so by its time alone.
@@ -229,6 +229,6 @@ def _version(sessions: list[Any]) -> int:
 
 
 def _latest(times: Iterable[str]) -> str:
-    """The latest of the times, to the second, as Engram's manifest has it."""
+    """Return the latest of the times, to the second, as Engram's manifest has it."""
     moments = [moment for text in times if (moment := parse_time(text)) is not None]
     return f"{max(moments):%Y-%m-%dT%H:%M:%SZ}" if moments else "1970-01-01T00:00:00Z"

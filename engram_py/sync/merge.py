@@ -16,7 +16,7 @@ from engram_py.sync.wire import fingerprint
 
 
 def wins(clock: str, columns: Mapping[str, Any], over_clock: str, over: Mapping[str, Any]) -> bool:
-    """Whether a state that arrived replaces the one that is here; equal states do not.
+    """Return whether a state that arrived replaces the one that is here; equal states do not.
 
     Of one clock with two contents (a copied database, a broken device) the larger fingerprint wins everywhere.
     """
@@ -26,7 +26,7 @@ def wins(clock: str, columns: Mapping[str, Any], over_clock: str, over: Mapping[
 
 
 def version_digest(created_at: str, title: str, content: str) -> str:
-    """The name of an older text among those of its observation: 32 hex digits."""
+    """Return the name of an older text among those of its observation: 32 hex digits."""
     joined = "".join(f"{len(part)}:{part}" for part in (created_at, title, content))
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -36,7 +36,7 @@ def version_key(sync_id: str, digest: str) -> str:
 
 
 def version_owner(key: str) -> tuple[str, str]:
-    """The observation and the digest in a version's key; the digest is empty when it is no such key."""
+    """Return the observation and the digest in a version's key; the digest is empty when it is no such key."""
     sync_id, _, digest = key.rpartition("/")
     return sync_id, digest
 

@@ -57,7 +57,7 @@ def unpack(packed: bytes) -> bytes:
 
 
 def parse(data: bytes) -> dict[str, Any]:
-    """The JSON object of a chunk. Raises ChunkRefusedError."""
+    """Return the JSON object of a chunk. Raises ChunkRefusedError."""
     if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MOST_VALUES:
         raise ChunkRefusedError(f"it holds more than {MOST_VALUES:,} values")
     try:

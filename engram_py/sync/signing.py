@@ -75,7 +75,7 @@ def signer_of(name: str, file: bytes, signature: bytes) -> Signer:
 
 
 def is_key(text: str) -> bool:
-    """Whether ``text`` has the shape of a device's public key."""
+    """Return whether ``text`` has the shape of a device's public key."""
     try:
         return len(text) == _KEY_CHARS and len(_from_text(text)) == 32 and _to_text(_from_text(text)) == text
     except ValueError:

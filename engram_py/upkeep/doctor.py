@@ -1,4 +1,4 @@
-"""Looks after the file: what is wrong, what to do, and with ``fix`` the repair of what is derived."""
+"""The doctor: check the database, name the next step, and with ``fix`` repair what is derived."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CLOCK_SLACK_SECONDS = 86_400
 
 
 class Doctor:
-    """Diagnoses the database. Reads only, unless asked to fix."""
+    """Checks the database. Reads only, unless asked to fix."""
 
     def __init__(
         self, store: Store, journal: Journal, backups: Backups, vectors: Vectors, cloud: CloudSettings | None = None
@@ -69,7 +69,7 @@ class Doctor:
         }
 
     def check_ids(self, *, engram: bool = False) -> tuple[str, ...]:
-        """The names of the checks; ``engram``: and those of Engram's."""
+        """Return the names of the checks; ``engram``: and those of Engram's."""
         return (*self._checks, *self._engram.checks, *SAME) if engram else tuple(self._checks)
 
     def examine(self, *, check: str | None = None, fix: bool = False, engram: bool = False) -> Report:

@@ -1,4 +1,4 @@
-"""The doctor's checks under Engram's names, for scripts that were written for it."""
+"""The doctor's checks under Engram's names, for scripts that were written for Engram."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FROM_GIT = ("git_binding", "git_remote", "git_root")
 
 
 class EngramChecks:
-    """Engram's questions about sessions and sync, asked of this memory's rows."""
+    """Engram's checks of sessions and sync, on this memory's rows."""
 
     def __init__(self, store: Store, identities: Identities, now: Callable[[], datetime]) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""The log of what went wrong in hooks: one line of JSON each, never a word of a prompt, bounded, private."""
+"""The log of failed hooks: one JSON line each, without any prompt, bounded and private; and its check."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _halve(path: Path) -> None:
 
 
 def lately(data_dir: Path, now: datetime) -> list[Failure]:
-    """The failures of the last seven days, oldest first. Lines that are no such record are passed over."""
+    """Return the failures of the last seven days, oldest first. Lines that are no such record are passed over."""
     try:
         lines = read_bounded(data_dir / FILE, 4 * MOST_BYTES).splitlines()
     except OSError:
@@ -97,7 +97,8 @@ _STEPS = {
 
 
 def hooks_check(data_dir: Path, now: datetime) -> Check:
-    """The failures of the last seven days by their reason, and what waits in the spool; a line of advice for each."""
+    """Return the failures of the last seven days by their reason, and what waits in the spool; a line of advice for
+    each."""
     failures, waiting = lately(data_dir, now), len(waiting_files(data_dir))
     evidence: dict[str, object] = {"failures": len(failures), "waiting": waiting}
     if not failures and not waiting:

@@ -1,4 +1,4 @@
-"""Rebuilds what is derived for searching: the terms of every row and the full-text indexes, while others write."""
+"""Rebuild what searches use: the derived terms of every row and the full-text indexes, while others write."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def index_version(store: Store) -> str:
 
 
 def reindex_notes(store: Store) -> tuple[str, ...]:
-    """Why `engram reindex` should run; nothing when it need not."""
+    """Return the reasons to run `engram reindex`."""
     notes = [f"a rebuild of {name} was begun and not finished" for name in fts.unfinished(store)]
     rows = fts.sample(store, fts.OBSERVATIONS, size=_SAMPLE)
     stale = sum(_derived(fts.OBSERVATIONS, row) != row["terms"] for row in rows)
@@ -45,7 +45,7 @@ def reindex_notes(store: Store) -> tuple[str, ...]:
 
 
 class Reindexing:
-    """Derives and indexes everything again. Stopped in the middle, the next run goes on from there."""
+    """Derives and indexes everything again. After an interruption the next run continues."""
 
     def __init__(self, store: Store, *, pause: Callable[[float], None] = time.sleep) -> None:
         self._store = store
@@ -127,7 +127,7 @@ class _Run:
             self._pause(_PAUSE_SECONDS)
 
     def _merged(self, index: fts.Index, *, first: bool) -> bool:
-        """One step of the merge, and with the last of them the swap; whether there is more to do."""
+        """Do a step of the merge, and the swap with the last; return whether there is more to do."""
         with self._store.transaction():
             if not fts.is_building(self._store, index):
                 return False
@@ -138,7 +138,7 @@ class _Run:
 
 
 def _next_size(size: int, seconds: float) -> int:
-    """The size of the next step, by how long this one held the write lock."""
+    """Return the size of the next step, by how long this one held the write lock."""
     if seconds > 2 * _STEP_SECONDS:
         return max(1, size // 2)
     return min(_LARGEST_STEP, size * 2) if seconds < _STEP_SECONDS / 2 else size

@@ -166,7 +166,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_others_do_between_the_steps_is_in_the_index(lived_in: Engram, open_memory: Opener) -> None:
     """Every kind of write, to rows that were indexed already and to rows that were not."""
     other = open_memory()
-    other.store.patience = 0  # a step that held the lock would fail these
+    other.store.lock_timeout = 0  # a step that held the lock would fail these
     spoil(lived_in)
     steps = 0
 

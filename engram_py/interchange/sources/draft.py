@@ -1,4 +1,4 @@
-"""What a source is read into: the rows of an export, each with an identity that the next reading gives it again."""
+"""The rows that a source is read into, each with an identity that is the same at the next reading."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TITLE_CHARS = 200
 
 @dataclass
 class Source:
-    """One source while it is read. ``project`` is what its user named for all of it, None lets each row decide."""
+    """A source while it is read. ``project`` is the user's choice for all of it; None lets each row decide."""
 
     kind: str
     path: Path
@@ -103,7 +103,7 @@ class Source:
             self.notes.append(text)
 
     def place(self, directory: str) -> str | None:
-        """The project of a directory somebody worked in; of one that is gone, by its name."""
+        """Return the project of a directory somebody worked in; of one that is gone, by its name."""
         if not directory:
             return None
         path = Path(directory)
@@ -135,7 +135,7 @@ class Source:
                     yield Path(folder) / name
 
     def text(self, path: Path) -> str | None:
-        """A file's text; what cannot be read is noted and left out."""
+        """Return a file's text; what cannot be read is noted and left out."""
         try:
             return read_bounded(path, MOST_FILE_BYTES).decode("utf-8-sig", "replace")
         except OSError as exc:
@@ -143,7 +143,7 @@ class Source:
             return None
 
     def relative(self, path: Path) -> str:
-        """A file's path within the source, for people to read."""
+        """Return a file's path within the source, for people to read."""
         return path.relative_to(self.path).as_posix() if path != self.path else path.name
 
     def standing(self, path: Path, project: str | None) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ class Source:
 
 
 def changed_at(path: Path) -> str | None:
-    """When a file was last written, as the memory writes times."""
+    """Return when a file was last written, as the memory writes times."""
     try:
         return to_text(datetime.fromtimestamp(path.stat().st_mtime, UTC))
     except (OSError, ValueError, OverflowError):
@@ -167,7 +167,7 @@ def changed_at(path: Path) -> str | None:
 
 
 def moment(value: object) -> str | None:
-    """A time in another program's writing: text, seconds or milliseconds since 1970."""
+    """Return a time in another program's writing: text, seconds or milliseconds since 1970."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
@@ -183,7 +183,7 @@ def moment(value: object) -> str | None:
 
 
 def text_of(value: object) -> str:
-    """A value as text; nothing for what is none."""
+    """Return a value as text; nothing for what is none."""
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Sources that are files of text: memory folders, instructions, basic-memory's notes, server-memory's graph."""
+"""Sources in text files: memory folders, instructions, basic-memory's notes, server-memory's graph."""
 
 from __future__ import annotations
 
@@ -158,8 +158,8 @@ def _first_heading(body: str) -> str:
 
 
 def _project_of_folder(source: Source, folder: Path) -> str | None:
-    """The project of a folder of ``~/.claude/projects``: where its transcripts say they were made, else by its name,
-    which is the path with a dash for everything else."""
+    """Return the project of a folder of ``~/.claude/projects``: where its transcripts say they were made, else by its
+    name, which is the path with a dash for everything else."""
     for transcript in sorted(folder.glob("*.jsonl"))[:3]:
         if directory := directory_of(transcript):
             return source.place(directory)
@@ -167,7 +167,7 @@ def _project_of_folder(source: Source, folder: Path) -> str | None:
 
 
 def directory_of(transcript: Path) -> str:
-    """Where a session of Claude Code worked, by the first of its lines that says so."""
+    """Return the working directory of a Claude Code session, from its first line that has one."""
     try:
         with open_regular(transcript) as lines:
             for _ in range(50):

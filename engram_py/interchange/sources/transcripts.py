@@ -1,4 +1,4 @@
-"""Transcripts of Claude Code: what its user asked for, and the learnings its agent listed."""
+"""Transcripts of Claude Code: the user's prompts, and the learnings that the agent listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that look after the file: statistics, doctor, backup, export and import."""
+"""Commands for the file: stats, doctor, backup, restore, export, import, reindex, embed; version and completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands about several observations: ``list``, ``retag``, ``delete`` and ``undelete``."""
+"""Commands for several observations: list, retag, delete, undelete, archive."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def _one_of(words: tuple[object, ...], where: str | None) -> None:
 
 
 def _agreed(app: Engram, selection: Selection, todo: str, *, asks: bool, yes: bool, dry: bool, as_json: bool) -> bool:
-    """Whether to go on: shows what would be reached, and asks where ``asks``. Raises NotConfirmedError."""
+    """Return whether to go on: shows what would be reached, and asks where ``asks``. Raises NotConfirmedError."""
     if dry:
         show(selection, app, as_json=as_json)
         return False

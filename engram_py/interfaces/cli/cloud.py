@@ -1,4 +1,4 @@
-"""``engram cloud``: one group, two halves. A command's module is imported when it runs."""
+"""``engram cloud``: the group of its commands, for users of a server and for those who run one."""
 
 from __future__ import annotations
 

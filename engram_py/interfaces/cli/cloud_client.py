@@ -1,4 +1,4 @@
-"""``engram cloud login``, ``logout``, ``status``, ``enroll``, ``unenroll``: this machine and a server."""
+"""``engram cloud login``, ``logout``, ``status``, ``enroll``, ``unenroll``, and ``engram sync --cloud``."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _token(token: str | None, address: str) -> str:
 
 
 def sync_cloud(app: Engram, *, as_json: bool) -> None:
-    """Exchange with the server and print what came of it; exit code 1 when they are not in step."""
+    """Sync with the server now and print the result; exit code 1 when it failed or another process syncs."""
     with progress_bars() as report:
         done = app.autosync.sync_now(progress=report)
     show(done, app, as_json=as_json)

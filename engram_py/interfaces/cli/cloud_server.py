@@ -1,4 +1,4 @@
-"""``engram cloud``, the half of whoever runs a server: ``serve``, and the accounts it knows."""
+"""``engram cloud serve``, and the commands for its accounts."""
 
 from __future__ import annotations
 

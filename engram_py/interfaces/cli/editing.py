@@ -1,4 +1,4 @@
-"""The commands that change one text: ``edit`` in an editor, ``undo`` and ``revert``."""
+"""Commands that correct or confirm an observation: edit, undo, revert, review, check."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _is_edited(file: Path, row: Observation) -> bool:
 
 
 def _read(text: str, base: Observation) -> Change:
-    """What differs from ``base``. Raises InvalidArgumentError for a head that is not one."""
+    """Return the changes from ``base``. Raises InvalidArgumentError for an invalid head."""
     from engram_py.observations.values import Change
 
     head, blank, content = text.replace("\r\n", "\n").lstrip("\ufeff").partition("\n\n")

@@ -1,4 +1,4 @@
-"""The ``engram`` command. A command's module is imported when it runs, so that none pays for another."""
+"""The ``engram`` command. A command's module is imported when it runs."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def cli(ctx: click.Context, data_dir: str | None) -> None:
 
 
 def run() -> int:
-    """Run the command of this process; its exit code."""
+    """Run the command of this process and return its exit code."""
     try:
         # click itself ends quietly when nobody reads the output any more (`engram search x | head -1`).
         return cli.main(prog_name="engram", standalone_mode=False) or 0

@@ -1,4 +1,4 @@
-"""``engram eval``: the user's own retrieval tests."""
+"""``engram eval``, the user's own retrieval tests, and ``engram cost``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands about observations."""
+"""Commands for one observation, search and context."""
 
 from __future__ import annotations
 

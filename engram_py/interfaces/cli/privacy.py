@@ -1,4 +1,4 @@
-"""``engram off`` and ``engram on``: what hooks may do, everywhere, in a project or in one session."""
+"""``engram off`` and ``engram on`` switch hooks; ``engram clear`` destroys what is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands about projects: ``init`` and ``projects``."""
+"""Commands for projects: init, projects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``engram conflicts``: relations between observations, listed, counted and looked for."""
+"""``engram conflicts`` lists relations and looks for new ones; ``engram judge`` gives a verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``engram mcp``."""
+"""``engram mcp`` and ``engram serve``."""
 
 from __future__ import annotations
 

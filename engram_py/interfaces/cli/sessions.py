@@ -1,4 +1,4 @@
-"""The commands about sessions, prompts, reviews and verdicts."""
+"""Commands for sessions, prompts and turns."""
 
 from __future__ import annotations
 

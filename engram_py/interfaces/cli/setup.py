@@ -1,4 +1,4 @@
-"""``engram setup`` and ``engram unsetup``."""
+"""``engram setup``, ``unsetup`` and ``protocol-mode``; the help of ``engram hook``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command shares: opening the memory, printing a value, wording a refusal, showing progress."""
+"""Shared by all commands: settings, the open memory, printing results and refusals, progress, questions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ OBSERVATION_ID = _ObservationId()
 
 
 def settings() -> Settings:
-    """This process's settings, with ``--data-dir`` on top; what was ignored is said on stderr."""
+    """Return the settings with ``--data-dir`` applied; warnings go to stderr."""
     data_dir = click.get_current_context().find_root().obj
     loaded = load_settings(data_dir=_absolute(data_dir) if data_dir else None)
     for warning in loaded.warnings:
@@ -65,7 +65,7 @@ def settings() -> Settings:
 
 @contextmanager
 def memory(**changes: Any) -> Iterator[Engram]:
-    """The open memory, for the project of the working directory; ``changes`` are settings of this call."""
+    """Open the memory for the project of the working directory; ``changes`` are settings of this call."""
     from engram_py.app import Engram
 
     with Engram(settings=replace(settings(), warnings=(), **changes), directory=here(), agent="cli") as app:
@@ -73,7 +73,7 @@ def memory(**changes: Any) -> Iterator[Engram]:
 
 
 def here() -> Path:
-    """The working directory; where it was, when somebody removed it meanwhile."""
+    """Return the working directory; where it was, when somebody removed it meanwhile."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def _absolute(folder: str) -> Path:
 
 
 def refusing(function: Callable[P, None]) -> Callable[P, None]:
-    """Turn an EngramError into its words on stderr and exit code 1."""
+    """Turn an EngramError into its message on stderr and exit code 1."""
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -133,7 +133,7 @@ def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False
 
 
 def printable(text: str) -> str:
-    """Text whose control characters cannot move the cursor, rename the window or answer for the user."""
+    """Return text without control characters that could move the cursor or answer for the user."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -179,7 +179,7 @@ def can_ask() -> bool:
 
 
 def agreed(what: str, *, yes: bool) -> bool:
-    """Whether to do ``what``: asked on the terminal unless ``yes``. Raises NotConfirmedError when nobody is there."""
+    """Return whether the user agrees to ``what``. Raises NotConfirmedError when nobody can be asked."""
     if yes:
         return True
     try:
@@ -192,20 +192,20 @@ def agreed(what: str, *, yes: bool) -> bool:
 
 
 def confirm(what: str, *, yes: bool) -> None:
-    """The same for the one thing a command does. Raises NotConfirmedError for a no as well."""
+    """Ask whether to do ``what``. Raises NotConfirmedError for a no as well."""
     if not agreed(what, yes=yes):
         raise NotConfirmedError(what)
 
 
 def text_argument(value: str) -> str:
-    """An argument, or standard input for ``-``."""
+    """Return an argument, or standard input for ``-``."""
     if value != "-":
         return value
     return sys.stdin.read() if sys.stdin is not None else ""
 
 
 def pass_json_on(ctx: click.Context, *, as_json: bool) -> bool:
-    """Whether a group was called with a command, which then prints as the group was told to.
+    """Return whether a group was called with a command, which then prints as the group was told to.
 
     ``engram projects --json merge`` means what ``engram projects merge --json`` does.
     """

@@ -1,4 +1,4 @@
-"""``engram sync``: the memory of a project through its git repository."""
+"""``engram sync``: share the memory of a project through its git repository."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _cloud_lines(app: Engram) -> list[str]:
 
 
 def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
-    """What was asked for, as a value and in words."""
+    """Return the result of the request, as a value and in words."""
     from engram_py.interfaces import wording_sync as words
 
     where = {"project": asked["project"], "all_projects": asked["all_projects"]}
@@ -143,7 +143,7 @@ def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
 
 
 def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
-    """The secret that was given, by file, variable or hand; None when none was."""
+    """Return the secret from file, variable or prompt; None when none was given."""
     if asked["key_file"] is not None:
         return _file_secret(app, here() / asked["key_file"])
     given = app.settings.sync_passphrase
@@ -158,7 +158,7 @@ def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
 
 
 def _asked_for(*, is_new: bool) -> str:
-    """The passphrase somebody types: a new one twice, for nothing else can tell that it was mistyped."""
+    """Return the passphrase somebody types: a new one twice, for nothing else can tell that it was mistyped."""
     if not can_ask():
         message = "there is no terminal to ask for the passphrase: set ENGRAM_SYNC_PASSPHRASE, or use --encrypt-with"
         raise click.UsageError(message)
@@ -192,7 +192,7 @@ def _command(app: Engram) -> list[str]:
 
 
 def _run_hook(hook: str) -> None:
-    """What git's hooks run: says what matters on stderr, and lets git go on whatever happens."""
+    """Run a git hook: report on stderr, and never fail."""
     from engram_py.interfaces import wording_sync as words
 
     pushing = hook == "pre-push"

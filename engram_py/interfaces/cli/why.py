@@ -1,4 +1,4 @@
-"""``engram why``: what a prompt is given unasked, what was looked for, and what a search would find."""
+"""``engram why``: what a hook would inject for a prompt, what it looked for, and what a search finds."""
 
 from __future__ import annotations
 

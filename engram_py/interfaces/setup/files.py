@@ -1,4 +1,4 @@
-"""Reading and replacing other programs' files: nothing is followed, nothing is half written, nothing is guessed."""
+"""Read and replace files of other programs safely: no links, no partial writes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MOST_BYTES = 32 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a path held: its bytes, None when there was no file, and its permissions."""
+    """The content of a path: bytes, None without a file, and permissions."""
 
     data: bytes | None
     mode: int | None = None
 
 
 def look(path: Path) -> Found:
-    """What is at ``path``, if it is something setup may replace.
+    """Return the content of ``path``, if setup may replace it.
 
     Raises SetupRefusedError: it is a symbolic link, a directory or the like, read-only, or too big.
     """
@@ -53,7 +53,7 @@ def look(path: Path) -> Found:
 
 
 def decoded(path: Path, data: bytes) -> tuple[str, str]:
-    """The text of a file and the byte order mark before it, if any.
+    """Return the text of a file and the byte order mark before it, if any.
 
     Raises SetupRefusedError: it is not UTF-8 text.
     """
@@ -82,7 +82,7 @@ def replace(path: Path, data: bytes, *, found: Found) -> None:
 
 
 def make_folders(path: Path) -> list[Path]:
-    """Make the folders above ``path`` that are missing; those that were made, outermost first."""
+    """Make the missing folders above ``path`` and return them, outermost first."""
     missing = [folder for folder in path.parents if not folder.exists()][::-1]
     try:
         for folder in missing:

@@ -1,4 +1,4 @@
-"""The machine that agents are set up on, as a value: a test describes a Windows one without being on it."""
+"""The machine that agents are set up on, and the command that starts engram there, as values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ System = Literal["linux", "darwin", "windows"]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where a person's files are. ``project`` is the folder that ``--scope project`` writes to."""
+    """The user's files and environment. ``project`` is the folder that ``--scope project`` writes to."""
 
     system: System
     home: Path
@@ -25,12 +25,12 @@ class Machine:
     project: Path
 
     def place(self, template: str) -> Path:
-        """The path of ``{home}/.cursor/mcp.json`` and the like on this machine."""
+        """Return the path of ``{home}/.cursor/mcp.json`` and the like on this machine."""
         name, _, rest = template.removeprefix("{").partition("}")
         return self._folder(name) / rest.lstrip("/") if rest else self._folder(name)
 
     def program(self, name: str) -> str | None:
-        """The absolute path of a program on the PATH, None when there is none."""
+        """Return the absolute path of a program on the PATH, None when there is none."""
         found = shutil.which(name, path=self.environ.get("PATH", ""))
         return str(Path(found).absolute()) if found else None
 
@@ -73,7 +73,7 @@ class Machine:
         return self._named("APPDATA", self.home / "AppData" / "Roaming")
 
     def _named(self, variable: str, otherwise: Path) -> Path:
-        """What a variable names; a relative path is ignored, as the XDG specification asks."""
+        """Return the path in a variable; a relative path is ignored, as the XDG specification asks."""
         value = self.environ.get(variable, "").strip()
         return Path(value) if value and Path(value).is_absolute() else otherwise
 
@@ -89,14 +89,14 @@ _PASSING = (("uv", "archive-v0"), ("uv", "environments-v2"), ("pipx", ".cache"),
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """How engram is started: a program and its first arguments. ``options`` say which data directory, if need be."""
+    """The command that starts engram: program and first arguments. ``options`` name the data directory, if need be."""
 
     words: tuple[str, ...]
     options: tuple[str, ...] = ()
     windows: bool = False
 
     def shared(self) -> Launcher:
-        """The same for files that other machines read too: whatever `engram` is on the PATH there."""
+        """Return the same for files that other machines read too: whatever `engram` is on the PATH there."""
         return Launcher(("engram",), windows=self.windows)
 
     def server(self) -> list[str]:
@@ -142,7 +142,7 @@ def current_launcher(machine: Machine, data_dir: Path) -> Launcher:
 
 
 def _runner(machine: Machine, folder: Path) -> tuple[str, ...] | None:
-    """What made this passing environment, and will make it again; None where it is meant to stay."""
+    """Return the program that made this temporary environment, None for a permanent one."""
     pairs = list(zip(folder.parts, folder.parts[1:], strict=False))
     if not any(pair in pairs for pair in _PASSING):
         return None

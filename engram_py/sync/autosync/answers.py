@@ -56,7 +56,7 @@ class Listing:
     every: str = ""
 
     def may_write(self, name: str) -> bool:
-        """Whether it is sure that the token may."""
+        """Return whether it is sure that the token may."""
         grant = (self.grants or {}).get(name)
         return self.every == "write" or (grant is not None and grant.access == "write")
 

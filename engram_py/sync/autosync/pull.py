@@ -269,7 +269,7 @@ def allowed_rows(
         if reason := guard.refusal(mutation):
             left.append((mutation, reason))
         else:
-            guard.access.took(mutation)
+            guard.access.record(mutation)
             kept.append(guard._with_project(mutation))
     return kept, left
 

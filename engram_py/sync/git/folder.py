@@ -44,7 +44,7 @@ chunks/*.sig text eol=lf
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ChunkFile:
     """A chunk's file as the folder lists it. ``problem``: it is no file that can be read."""
 
     name: str
@@ -84,9 +84,9 @@ class ChunkFolder:
             if not stat.S_ISDIR(mode):
                 raise SyncFolderError(str(path), "it is not a folder")
 
-    def list(self) -> dict[str, Listed]:
-        """The chunks by name; what has the ending of one and is none is listed with its problem."""
-        found: dict[str, Listed] = {}
+    def list(self) -> dict[str, ChunkFile]:
+        """Return the chunks by name; what has the ending of one and is none is listed with its problem."""
+        found: dict[str, ChunkFile] = {}
         signatures: dict[str, int] = {}
         try:
             with os.scandir(self.chunks) as entries:
@@ -97,11 +97,11 @@ class ChunkFolder:
         except OSError as exc:
             raise SyncFolderError(str(self.chunks), f"it cannot be read ({reason(exc)})") from exc
         return {
-            name: Listed(one.name, one.sealed, one.size, signatures.get(name, 0), one.problem)
+            name: ChunkFile(one.name, one.sealed, one.size, signatures.get(name, 0), one.problem)
             for name, one in sorted(found.items())
         }
 
-    def _place(self, entry: os.DirEntry[str], found: dict[str, Listed], signatures: dict[str, int]) -> None:
+    def _place(self, entry: os.DirEntry[str], found: dict[str, ChunkFile], signatures: dict[str, int]) -> None:
         for ending in (PLAIN, SEALED, SIGNATURE):
             if entry.name.endswith(ending):
                 break
@@ -119,10 +119,10 @@ class ChunkFolder:
             problem = "there is a plain and a sealed chunk of this name"
         elif not problem and about.st_size > MOST_PACKED_BYTES:
             problem = f"it has {about.st_size:,} bytes; {MOST_PACKED_BYTES // 2**20} MiB are read"
-        found[name] = Listed(name, ending == SEALED, about.st_size, problem=problem)
+        found[name] = ChunkFile(name, ending == SEALED, about.st_size, problem=problem)
 
-    def read(self, chunk: Listed) -> bytes:
-        """The bytes of a chunk's file. Raises ChunkRefusedError."""
+    def read(self, chunk: ChunkFile) -> bytes:
+        """Return the bytes of a chunk's file. Raises ChunkRefusedError."""
         if chunk.problem:
             raise ChunkRefusedError(chunk.problem)
         return _read(self.chunks / chunk.file, MOST_PACKED_BYTES)
@@ -211,7 +211,7 @@ class ChunkFolder:
 
 
 def _read(path: Path, limit: int) -> bytes:
-    """The bytes of a regular file. Raises ChunkRefusedError with what it is instead."""
+    """Return the bytes of a regular file. Raises ChunkRefusedError with what it is instead."""
     try:
         mode = path.lstat().st_mode
         if problem := _problem(mode):

@@ -63,7 +63,7 @@ def uninstall(repository: Repository) -> list[Path]:
 
 
 def installed(repository: Repository) -> list[str]:
-    """The hooks that sync."""
+    """Return the hooks that sync."""
     return [path.name for path in _installed(repository)]
 
 

@@ -19,9 +19,9 @@ from engram_py.errors import (
 from engram_py.projects.projects import Projects
 from engram_py.sync.chunk import About
 from engram_py.sync.git import hooks, table
-from engram_py.sync.git.exporting import Exporting
+from engram_py.sync.git.exporter import Exporter
 from engram_py.sync.git.folder import NAME, uncommitted
-from engram_py.sync.git.importing import Importing, all_names
+from engram_py.sync.git.importer import Importer, all_names
 from engram_py.sync.git.keys import Keys
 from engram_py.sync.git.places import Job, Place, Places, Progress
 from engram_py.sync.git.values import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
@@ -42,8 +42,8 @@ class GitSync:
         self._places = Places(store, journal, projects)
         self._keys = Keys(store.path.parent)
         self._replica = replica
-        self._importing = Importing(store, replica)
-        self._exporting = Exporting(store, replica)
+        self._importer = Importer(store, replica)
+        self._exporter = Exporter(store, replica)
 
     def sync(
         self,
@@ -87,13 +87,13 @@ class GitSync:
             job = self._job(place, key, all_projects=all_projects, progress=progress)
         sent = self._write(job, again=again) if write else None
         try:
-            self._describe(job, written=bool(sent and sent.chunks))
+            self._update_manifest(job, written=bool(sent and sent.chunks))
         except SyncFolderError as exc:
             if write:
                 raise
             warnings.append(f"the manifest could not be corrected: {exc.reason}")
         if plain := self._plain_chunks(job):
-            warnings.append(_still_plain(plain))
+            warnings.append(_plain_warning(plain))
         return GitSynced(
             place.project,
             str(place.folder.path),
@@ -114,7 +114,7 @@ class GitSync:
         Raises SyncError, AmbiguousProjectError.
         """
         place = self._places.place()
-        if not self._importing.has_news(place.target, place.folder):
+        if not self._importer.has_news(place.target, place.folder):
             return None
         key = self._key(place, None, encrypt=False)
         job = self._job(place, key, all_projects=False, until=until)
@@ -159,10 +159,10 @@ class GitSync:
             exists=place.folder.exists,
             encrypted=job.key is not None or (place.folder.path / "encryption.json").exists(),
             chunks=len(listing),
-            waiting=self._importing.waiting(job),
-            unsent=self._exporting.unsent(job),
+            waiting=self._importer.waiting(job),
+            unsent=self._exporter.unsent(job),
             refused=tuple(refused),
-            elsewhere=self._exporting.elsewhere(job),
+            elsewhere=self._exporter.elsewhere(job),
             hooks=tuple(hooks.installed(place.repository)),
             devices=self._devices(job),
             deferred=rows.get("deferred", 0),
@@ -272,7 +272,7 @@ class GitSync:
         self, job: Job, place: Place, adopt: Callable[[Adoption], bool] | None
     ) -> tuple[ChunksRead, Adoption | None]:
         """Import what is new; where all of it is of one other project, as that project if ``adopt`` allows it."""
-        got = self._importing.run(job)
+        got = self._importer.run(job)
         done = got.applied
         strange = () if adopt is None or got.more or done.applied + done.unchanged + done.deferred else got.left_out
         found = self._places.adoption(place, *strange) if len(strange) == 1 else None
@@ -280,21 +280,21 @@ class GitSync:
             return got, None
         self._places.adopt(found)
         job = replace(job, project=found.project, names=all_names(self._store, found.project))
-        return self._importing.run(job), found
+        return self._importer.run(job), found
 
     def _write(self, job: Job, *, again: bool) -> ChunksWritten:
         job.folder.sweep()
         if job.key is not None and job.folder.parameters() is None:
             job.folder.write_parameters(job.key.parameters)
-        return self._exporting.run(job, again=again)
+        return self._exporter.run(job, again=again)
 
-    def _describe(self, job: Job, *, written: bool) -> None:
+    def _update_manifest(self, job: Job, *, written: bool) -> None:
         """Rewrite the manifest if it does not match the chunks."""
         listing = job.folder.list()
         known = table.known(self._store, job.target)
         said, whole = job.folder.manifest()
         there = {
-            name: _about(known.get(name), said.get(name, About()), sealed=one.sealed)
+            name: _manifest_entry(known.get(name), said.get(name, About()), sealed=one.sealed)
             for name, one in listing.items()
             if not one.problem and (name not in known or known[name]["state"] != "broken")
         }
@@ -308,7 +308,7 @@ class GitSync:
         return [name for name, one in job.folder.list().items() if not one.sealed and not one.problem]
 
 
-def _about(row: Row | None, said: About, *, sealed: bool) -> About:
+def _manifest_entry(row: Row | None, said: About, *, sealed: bool) -> About:
     """Return the manifest entry of a chunk; it is empty for a sealed one."""
     if sealed:
         return About()
@@ -318,7 +318,7 @@ def _about(row: Row | None, said: About, *, sealed: bool) -> About:
     return About(**{name: row[name] for name in names})
 
 
-def _still_plain(chunks: Sequence[str]) -> str:
+def _plain_warning(chunks: Sequence[str]) -> str:
     """Return the warning about plain chunks. ``:/`` is the top of the repository, ``.*`` includes signatures."""
     files = " ".join(f"':/{NAME}/chunks/{name}.*'" for name in chunks)
     them = "1 chunk is" if len(chunks) == 1 else f"{len(chunks)} chunks are"

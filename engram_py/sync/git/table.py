@@ -49,7 +49,7 @@ limit 1
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class QueueRange:
     """A range of the queue and the chunk that holds it, '' where the range had nothing to export."""
 
     after: int
@@ -78,26 +78,26 @@ def forget(store: Store, target: str, chunks: Iterable[str], *, seen: bool = Fal
 
 
 def newest(store: Store) -> int:
-    """The last place in the queue of changes."""
+    """Return the last place in the queue of changes."""
     return int(store.value("select coalesce(max(seq), 0) from sync_mutations"))
 
 
-def stretches(store: Store, target: str, selection: str) -> list[Stretch]:
+def exported_ranges(store: Store, target: str, selection: str) -> list[QueueRange]:
     """Return the exported ranges of the queue, in order."""
     rows = store.rows(EXPORTS, target=target, selection=selection)
-    return [Stretch(row["after_seq"], row["upto_seq"], row["chunk"]) for row in rows]
+    return [QueueRange(row["after_seq"], row["upto_seq"], row["chunk"]) for row in rows]
 
 
-def add_stretch(store: Store, target: str, selection: str, stretch: Stretch) -> None:
+def add_range(store: Store, target: str, selection: str, part: QueueRange) -> None:
     """Note that a part of the queue was exported. Call inside a transaction."""
-    values = {"target": target, "selection": selection, "after": stretch.after, "upto": stretch.upto}
-    if not stretch.chunk and store.execute(GROW, **values).rowcount:
+    values = {"target": target, "selection": selection, "after": part.after, "upto": part.upto}
+    if not part.chunk and store.execute(GROW, **values).rowcount:
         return
-    row = {"target": target, "selection": selection, "after_seq": stretch.after, "upto_seq": stretch.upto}
-    store.insert("sync_exports", {**row, "chunk": stretch.chunk}, replace=True)
+    row = {"target": target, "selection": selection, "after_seq": part.after, "upto_seq": part.upto}
+    store.insert("sync_exports", {**row, "chunk": part.chunk}, replace=True)
 
 
-def keep_stretches(store: Store, target: str, selection: str, chunks: Iterable[str]) -> None:
+def keep_ranges(store: Store, target: str, selection: str, chunks: Iterable[str]) -> None:
     """Forget what went into other chunks than these. Call inside a transaction."""
     store.execute(
         """
@@ -146,12 +146,12 @@ def allow(store: Store, target: str, project: str, now: str) -> None:
 
 
 def used_below(store: Store, project: str, root: str) -> bool:
-    """Whether a session of the project ran in this folder."""
+    """Return whether a session of the project ran in this folder."""
     return store.row(USED_BELOW, project=project, root=root) is not None
 
 
 def aliases_of(store: Store, project: str) -> list[str]:
-    """The other names of a project."""
+    """Return the other names of a project."""
     sql = "select alias from project_aliases where project = :project order by alias"
     return [row[0] for row in store.rows(sql, project=project)]
 

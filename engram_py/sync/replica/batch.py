@@ -54,7 +54,7 @@ class Batch:
         """Return the local row, with the project it was given."""
         return table.outgoing(self.store, entity, [key]).get(key)
 
-    def stone(self, entity: str, key: str) -> Row | None:
+    def tombstone(self, entity: str, key: str) -> Row | None:
         sql = "select * from tombstones where entity = :entity and entity_key = :key"
         return self.store.row(sql, entity=entity, key=key)
 
@@ -81,7 +81,7 @@ class Batch:
             self.store.update("sessions", {"id": session_id}, {"project": project})
         self._sessions[session_id] = project
 
-    def numbered(self, name: str, number: object) -> dict[str, int]:
+    def new_id(self, name: str, number: object) -> dict[str, int]:
         """Return the id for a new row, where rows of the batch bring numbers; else the table chooses."""
         if name not in self.offered:
             return {}
@@ -91,7 +91,7 @@ class Batch:
 
     # --- what became of it -------------------------------------------------------------------------------
 
-    def took(self, mutation: Mutation, *, project: str, given: str = "") -> None:
+    def record(self, mutation: Mutation, *, project: str, given: str = "") -> None:
         """Record a state that was applied: for the other targets, and for the clock."""
         entity, key, clock = mutation.entity, mutation.entity_key, mutation.clock
         self.queue(entity, key, mutation.op, project=project, clock=clock, at=mutation.occurred_at, source=self.source)
@@ -100,9 +100,9 @@ class Batch:
         if mutation.op == "upsert":
             sql = "delete from tombstones where entity = :entity and entity_key = :key"
             self.store.execute(sql, entity=entity, key=key)
-        self.saw(entity, key, clock)
+        self.advance_clock(entity, key, clock)
 
-    def saw(self, entity: str, key: str, clock: str) -> None:
+    def advance_clock(self, entity: str, key: str, clock: str) -> None:
         """Advance our clock to a row's; one that is too far ahead affects only later changes of that row."""
         if is_ahead(clock, now_milliseconds=self.now_milliseconds):
             self.ahead += 1
@@ -122,7 +122,8 @@ class Batch:
         self.store.insert("sync_renamed", row, replace=True)
 
     def add_version(self, row_id: int, sync_id: str, text: tuple[str, str, str], *, clock: str) -> bool:
-        """Whether the older text ``(updated_at, title, content)`` is new here; it is queued for the other machines."""
+        """Return whether the older text ``(updated_at, title, content)`` is new here; it is queued for the other
+        machines."""
         at, title, content = text
         digest = version_digest(at, title, content)
         if not table.add_version(self.store, row_id, digest=digest, title=title, content=content, at=at, clock=clock):
@@ -132,12 +133,12 @@ class Batch:
         self.queue("version", version_key(sync_id, digest), "upsert", project=project, clock=clock)
         return True
 
-    def bury(self, mutation: Mutation, *, deleted_at: str, final: bool) -> None:
-        old = self.stone(mutation.entity, mutation.entity_key)
+    def add_tombstone(self, mutation: Mutation, *, deleted_at: str, final: bool) -> None:
+        old = self.tombstone(mutation.entity, mutation.entity_key)
         if old is not None and old["clock"] >= mutation.clock and bool(old["final"]) >= final:
             return
         session_id = mutation.payload.get("session_id")
-        journal.bury(
+        journal.add_tombstone(
             self.store,
             entity=mutation.entity,
             entity_key=mutation.entity_key,
@@ -156,7 +157,7 @@ class Batch:
         """
         return self.store.row(sql, entity=mutation.entity, entity_key=mutation.entity_key) is not None
 
-    def wait(
+    def defer(
         self, mutation: Mutation, *, waits_for: str, reason: str, dead: bool = False, source: str | None = None
     ) -> None:
         """Defer a mutation until ``waits_for`` is here, or for good (``dead``). The caller has redacted its text."""

@@ -46,7 +46,7 @@ class Outgoing:
         for row in queued:
             mutation = found.get((row["entity"], row["entity_key"]))
             if mutation is not None:
-                made.append(_placed(mutation, row))
+                made.append(_as_queued(mutation, row))
         return made
 
     def rows(self, entity: str, keys: Sequence[str]) -> Iterable[Mutation]:
@@ -63,7 +63,7 @@ class Outgoing:
             case _:
                 live = self._carried(entity, keys)
         for key in table.private(self._store, entity, keys):
-            live[key] = _NOTHING
+            live[key] = _WITHHELD
         gone = [(entity, key) for key in keys if key not in live]
         stones = table.tombstones(self._store, gone) if gone and entity != "version" else {}
         return [*(one for one in live.values() if one.entity), *(_deletion(row) for row in stones.values())]
@@ -86,7 +86,7 @@ class Outgoing:
             elif key in taken_back:
                 found[key] = _withdrawal(key, taken_back[key])
             else:
-                found[key] = _NOTHING
+                found[key] = _WITHHELD
         return found
 
     def _versions(self, keys: Sequence[str]) -> dict[str, Mutation]:
@@ -108,7 +108,7 @@ class Outgoing:
                 continue  # a stand-in; where the session was deleted, that is what there is to say
             # The end of a prompt is told in any case: it may have left before.
             if key in hidden or _is_question(entity, row) or (entity == "prompt" and not self._prompts):
-                found[key] = _NOTHING
+                found[key] = _WITHHELD
                 continue
             names, own = {
                 "session": (_SESSION, _OWN_SESSION),
@@ -117,7 +117,7 @@ class Outgoing:
             }[entity]
             payload = _payload(row, names, own)
             if entity == "session":
-                payload["directory"] = travelling(row["directory"])
+                payload["directory"] = portable_directory(row["directory"])
             found[key] = _upsert(entity, key, row, payload)
         return found
 
@@ -139,7 +139,7 @@ class Outgoing:
         }
 
 
-def travelling(directory: str) -> str:
+def portable_directory(directory: str) -> str:
     """Return a directory as others may read it: below ``~``, without the user's name."""
     home = os.path.expanduser("~").rstrip("/\\")  # noqa: PTH111 (Path.home may raise)
     rest = directory.removeprefix(home)
@@ -148,7 +148,7 @@ def travelling(directory: str) -> str:
 
 
 _PROJECT = ("name", "display_name", "origin", "created_at", "updated_at")
-_NOTHING = Mutation("", "", "upsert", "", {}, "")
+_WITHHELD = Mutation("", "", "upsert", "", {}, "")
 
 
 def _is_question(entity: str, row: Row) -> bool:
@@ -189,7 +189,7 @@ def _deletion(row: Row) -> Mutation:
     return Mutation(entity, key, "delete", row["project"], payload, row["clock"])
 
 
-def _placed(mutation: Mutation, row: Row | dict[str, Any]) -> Mutation:
+def _as_queued(mutation: Mutation, row: Row | dict[str, Any]) -> Mutation:
     return Mutation(
         mutation.entity,
         mutation.entity_key,

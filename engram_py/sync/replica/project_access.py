@@ -19,7 +19,7 @@ from engram_py.sync.replica.table import MADE_UP
 
 
 class ProjectAccess:
-    """The owners of rows and names here, updated with each row that is accepted (``took``)."""
+    """The owners of rows and names here, updated with each row that is accepted (``record``)."""
 
     def __init__(self, store: Store, mutations: Sequence[Mutation]) -> None:
         self._store = store
@@ -57,7 +57,7 @@ class ProjectAccess:
             return False
         return is_given_up(self._store, name, self._ended.get(name, ""))
 
-    def took(self, mutation: Mutation) -> None:
+    def record(self, mutation: Mutation) -> None:
         """Record an accepted row: it belongs to its project for the rest of the batch."""
         if mutation.op != "upsert" or mutation.entity == "version":
             return
@@ -77,7 +77,7 @@ def normalized(name: str) -> str:
 
 
 def _identity(mutation: Mutation) -> tuple[str, str]:
-    """The row whose project decides: of an older text, its observation."""
+    """Return the row whose project decides: of an older text, its observation."""
     if mutation.entity == "version":
         return "observation", version_owner(mutation.entity_key)[0]
     named = mutation.entity in ("alias", "project")
@@ -155,7 +155,7 @@ def owners(store: Store, rows: Iterable[tuple[str, str]]) -> dict[tuple[str, str
 
 
 def has_memory(store: Store, project: str) -> bool:
-    """Whether anything was remembered of the project: an observation, a session or a prompt."""
+    """Return whether anything was remembered of the project: an observation, a session or a prompt."""
     return store.row(HAS_MEMORY, name=project) is not None
 
 

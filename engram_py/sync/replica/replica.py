@@ -78,12 +78,12 @@ class Replica:
         ``source`` is the target they came from, which is not told of them again.
         """
         # Imported here: reading what others sent needs pydantic, telling them does not.
-        from engram_py.sync.replica.incoming import order_of
+        from engram_py.sync.replica.apply import apply_order
 
         if not mutations:
             return Applied()
-        numbered = sorted(enumerate(mutations), key=lambda one: order_of(one[1]))
-        said = [_said(mutation) for mutation in mutations]  # before anybody has to wait for the lock
+        new_id = sorted(enumerate(mutations), key=lambda one: apply_order(one[1]))
+        said = [_parse(mutation) for mutation in mutations]  # before anybody has to wait for the lock
         with self._store.transaction():
             self._journal.device()  # made by now, or nothing here could be told from what others wrote
             batch = self._prepare(source)
@@ -91,7 +91,7 @@ class Replica:
                 if (number := getattr(read, "number", None)) is not None:
                     batch.offered.setdefault(TABLES[mutation.entity][0], []).append(number)
             total = Applied()
-            for index, mutation in numbered:
+            for index, mutation in new_id:
                 total += self._take(batch, index, mutation, said[index])
             self._finish(batch)
         self._erase(batch)
@@ -105,11 +105,11 @@ class Replica:
 
     def retry_deferred(self) -> Applied:
         """Retry everything that is deferred."""
-        from engram_py.sync.replica.settling import all_waiting
+        from engram_py.sync.replica.settle import all_deferred
 
         with self._store.transaction():
             batch = self._prepare()
-            total = self._retry(batch, all_waiting(self._store))
+            total = self._retry(batch, all_deferred(self._store))
             self._finish(batch)
         self._erase(batch)
         return total
@@ -124,7 +124,7 @@ class Replica:
             self._prepare()
         # Outside of it: reading a large memory takes seconds, for which nobody should have to wait.
         total, counts = 0, dict.fromkeys((*table.PAGES, "version", "alias", "deleted"), 0)
-        for mutation in self._everything(projects):
+        for mutation in self._all_rows(projects):
             total += _number(mutation)
             kind = "deleted" if mutation.op == "delete" else mutation.entity
             counts[kind] = counts.get(kind, 0) + 1
@@ -133,35 +133,35 @@ class Replica:
     # --- the parts ---------------------------------------------------------------------------------------
 
     def _prepare(self, source: str = "") -> Batch:
-        from engram_py.sync.replica.settling import known_names, note_aliases, settle
+        from engram_py.sync.replica.settle import collect_aliases, load_names, settle
 
-        note_aliases(self._store)
+        collect_aliases(self._store)
         moment = self._journal.moment().astimezone(UTC)
-        batch = Batch(self._store, self._journal, source, int(moment.timestamp() * 1000), known_names(self._store))
+        batch = Batch(self._store, self._journal, source, int(moment.timestamp() * 1000), load_names(self._store))
         settle(batch)
         return batch
 
     def _take(self, batch: Batch, index: int, mutation: Mutation, said: Any) -> Applied:
-        from engram_py.sync.replica.incoming import take
-        from engram_py.sync.replica.reading import UnreadableError
+        from engram_py.sync.replica.apply import apply_mutation
+        from engram_py.sync.replica.parse import UnreadableError
 
         try:
             if isinstance(said, UnreadableError):
                 raise said
             with self._store.transaction():  # a savepoint: one bad row undoes nothing but itself
-                taken = take(batch, mutation, said)
+                taken = apply_mutation(batch, mutation, said)
         except _UNKEEPABLE as exc:
-            batch.wait(mutation, waits_for="", reason=str(exc), dead=True)
+            batch.defer(mutation, waits_for="", reason=str(exc), dead=True)
             return Applied(refused=(Refused(index, mutation.entity, mutation.entity_key, str(exc)[:300]),))
         if taken is None:
             return Applied(deferred=1)
         return Applied(applied=1) if taken else Applied(unchanged=1)
 
     def _finish(self, batch: Batch) -> None:
-        from engram_py.sync.replica.settling import settle, waiting_for
+        from engram_py.sync.replica.settle import deferred_for, settle
 
         while batch.arrived:
-            ready = waiting_for(self._store, batch.arrived)
+            ready = deferred_for(self._store, batch.arrived)
             batch.arrived = set()
             self._retry(batch, ready)
         settle(batch)
@@ -175,7 +175,7 @@ class Replica:
             # Set aside again, with what it waits for now, if it has to wait on.
             self._store.execute("delete from sync_apply_deferred where id = :id", id=row_id)
             batch.source = source
-            total += self._take(batch, 0, mutation, _said(mutation))
+            total += self._take(batch, 0, mutation, _parse(mutation))
         batch.source = own
         return total
 
@@ -183,7 +183,7 @@ class Replica:
         if batch.destroyed:
             erase(self._store, "observations_fts")
 
-    def _everything(self, projects: Sequence[str] | None) -> Iterator[Mutation]:
+    def _all_rows(self, projects: Sequence[str] | None) -> Iterator[Mutation]:
         for entity in table.PAGES:
             for keys in _pages(lambda after, kind=entity: self._page(kind, after, projects)):  # type: ignore[misc]
                 yield from self._outgoing.rows(entity, keys)
@@ -201,10 +201,10 @@ class Replica:
         return table.page(self._store, entity, after=after, projects=projects, limit=_PAGE_ROWS)
 
 
-def _said(mutation: Mutation) -> Any:
+def _parse(mutation: Mutation) -> Any:
     """Return the parsed mutation, or the error that it cannot be parsed."""
-    from engram_py.sync.replica.incoming import read
-    from engram_py.sync.replica.reading import UnreadableError
+    from engram_py.sync.replica.apply import read
+    from engram_py.sync.replica.parse import UnreadableError
 
     try:
         return read(mutation)

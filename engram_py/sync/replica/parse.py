@@ -67,7 +67,7 @@ def read_observation(mutation: Mutation) -> Read:
     own = _model(OwnObservation, block or {})
     if not row.session_id or not row.content:
         raise UnreadableError("payload.session_id or payload.content: missing")
-    new = _cleaned(lambda: _prepared(row, own))
+    new = _checked(lambda: _prepared(row, own))
     at = _clock_time(mutation)
     updated = _moment(own.updated_at, row.updated_at, own.created_at, row.created_at) or at
     text = new.columns
@@ -149,8 +149,8 @@ def read_version(mutation: Mutation) -> tuple[str, str, dict[str, str]]:
     title, content, at = (_string(mutation.payload, name) for name in ("title", "content", "created_at"))
     if not owner or version_digest(at, title, content) != digest:
         raise UnreadableError("entity_key: not the name of this text")
-    clean = _cleaned(lambda: clean_line("title", without_nul(title), limit=TITLE_LIMIT_CHARS)[0])
-    text = _cleaned(lambda: clean_content(without_nul(content))[0])
+    clean = _checked(lambda: clean_line("title", without_nul(title), limit=TITLE_LIMIT_CHARS)[0])
+    text = _checked(lambda: clean_content(without_nul(content))[0])
     moment = moment_of(at) or _clock_time(mutation)
     # What redaction changed has the name of what is kept, or nobody could be told of it.
     return owner, version_digest(moment, clean, text), {"title": clean, "content": text, "at": moment}
@@ -214,7 +214,7 @@ def _model(kind: type[_Model], value: object) -> _Model:
         raise UnreadableError(f"payload.{where}: {first['msg']}") from None
 
 
-def _cleaned(action: Callable[[], Any]) -> Any:
+def _checked(action: Callable[[], Any]) -> Any:
     try:
         return action()
     except EngramError as exc:
@@ -226,7 +226,7 @@ def _project(mutation: Mutation, named: str | None) -> str:
 
 
 def _known_name(name: str) -> str:
-    return str(_cleaned(lambda: normalize_project(name)))
+    return str(_checked(lambda: normalize_project(name)))
 
 
 def _string(payload: dict[str, Any], name: str) -> str:
@@ -240,7 +240,7 @@ def _text(text: Any) -> str | None:
     """Return a text without its secrets, None for an empty one."""
     if not isinstance(text, str) or not without_nul(text).strip():
         return None
-    return str(_cleaned(lambda: clean_content(without_nul(text))[0]))
+    return str(_checked(lambda: clean_content(without_nul(text))[0]))
 
 
 def _moment(*texts: Any) -> str | None:

@@ -22,12 +22,12 @@ select created_at, title, content from observation_versions where observation_id
 """
 
 
-def known_names(store: Store) -> Names:
+def load_names(store: Store) -> Names:
     rows = store.rows("select alias, project, clock from sync_aliases")
     return Names((row["alias"], row["project"], row["clock"]) for row in rows)
 
 
-def note_aliases(store: Store) -> None:
+def collect_aliases(store: Store) -> None:
     """Copy new local aliases to ``sync_aliases``, as they were given."""
     store.execute(
         """
@@ -100,7 +100,7 @@ def _settle_topic(batch: Batch, holders: list[Row]) -> None:
 
 
 def _settle_names(batch: Batch) -> None:
-    names = batch.names = known_names(batch.store)
+    names = batch.names = load_names(batch.store)
     for entity in table.OWNED:
         _rename_rows(batch, entity)
     _rename_aliases(batch)
@@ -155,22 +155,22 @@ def _rename_aliases(batch: Batch) -> None:
             batch.store.insert("project_aliases", values | {"created_at": row["created_at"], "clock": row["clock"]})
 
 
-def waiting_for(store: Store, sync_ids: set[str]) -> list[tuple[int, str, Mutation]]:
+def deferred_for(store: Store, sync_ids: set[str]) -> list[tuple[int, str, Mutation]]:
     """Return the mutations that wait for one of these observations, each with its row and source."""
     sql = """
     select * from sync_apply_deferred
     where waits_for <> '' and waits_for in (select value from json_each(:ids)) and apply_status = 'deferred'
     order by id
     """
-    return [_waiting(row) for row in store.rows(sql, ids=json.dumps(sorted(sync_ids)))]
+    return [_deferred(row) for row in store.rows(sql, ids=json.dumps(sorted(sync_ids)))]
 
 
-def all_waiting(store: Store) -> list[tuple[int, str, Mutation]]:
+def all_deferred(store: Store) -> list[tuple[int, str, Mutation]]:
     sql = "select * from sync_apply_deferred where apply_status = 'deferred' order by id"
-    return [_waiting(row) for row in store.rows(sql)]
+    return [_deferred(row) for row in store.rows(sql)]
 
 
-def _waiting(row: Row) -> tuple[int, str, Mutation]:
+def _deferred(row: Row) -> tuple[int, str, Mutation]:
     mutation = Mutation(
         row["entity"],
         row["entity_key"],

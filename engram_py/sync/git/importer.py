@@ -12,7 +12,7 @@ from engram_py.database.store import Row, Store
 from engram_py.sync import packing
 from engram_py.sync.chunk import About, Contents, decompose
 from engram_py.sync.git import table
-from engram_py.sync.git.folder import ChunkFolder, Listed
+from engram_py.sync.git.folder import ChunkFile, ChunkFolder
 from engram_py.sync.git.places import Job
 from engram_py.sync.git.values import ChunkRefusal, ChunksRead
 from engram_py.sync.mutation import Applied, Mutation
@@ -44,7 +44,7 @@ class _Tally:
     left_out: dict[str, Counter[str]] = field(default_factory=dict)
 
 
-class Importing:
+class Importer:
     """Imports the chunks of a folder that were not imported before."""
 
     def __init__(self, store: Store, replica: Replica) -> None:
@@ -96,7 +96,7 @@ class Importing:
         known = table.known(self._store, target)
         return any(_is_changed(chunk, known.get(name)) for name, chunk in folder.list().items())
 
-    def _all_left_out(self, job: Job, listing: dict[str, Listed]) -> list[Listed]:
+    def _all_left_out(self, job: Job, listing: dict[str, ChunkFile]) -> list[ChunkFile]:
         """Return the chunks to read again: so far none of their rows belonged to this project."""
         if job.names is None or job.until is not None:
             return []
@@ -110,12 +110,12 @@ class Importing:
         """Count the chunks that an import would read."""
         return len(self._new(job, job.folder.list(), job.names))
 
-    def _new(self, job: Job, listing: dict[str, Listed], names: frozenset[str] | None) -> list[Listed]:
+    def _new(self, job: Job, listing: dict[str, ChunkFile], names: frozenset[str] | None) -> list[ChunkFile]:
         known = table.known(self._store, job.target)
         policy = job.policy(names)
         return [chunk for name, chunk in listing.items() if _is_new(chunk, known.get(name), policy)]
 
-    def _read(self, job: Job, chunk: Listed, listed: About, tally: _Tally) -> None:
+    def _read(self, job: Job, chunk: ChunkFile, listed: About, tally: _Tally) -> None:
         note = {"target": job.target, "chunk": chunk.name, "size": chunk.size, "signature_size": chunk.signature_size}
         file, signer = b"", None
         try:
@@ -127,7 +127,7 @@ class Importing:
             state = "refused" if isinstance(exc, _UntrustedError) else "broken"
             # What could not even be read may be readable the next time.
             policy = job.policy(tally.names) if file else ""
-            self._note(note | _about(listed), state=state, file=file, reason=str(exc), policy=policy)
+            self._note(note | _manifest_entry(listed), state=state, file=file, reason=str(exc), policy=policy)
             return
         choice = choose(self._store, contents.mutations, tally.names)
         applied, refusals, whole = self._apply(job, choice.taken)
@@ -141,9 +141,9 @@ class Importing:
         tally.applied += applied
         tally.problems[chunk.name] = problems
         tally.left_out[chunk.name] = choice.left_out
-        about = About() if chunk.sealed else _joined(contents.about, listed)
+        about = About() if chunk.sealed else _with_manifest_facts(contents.about, listed)
         self._note(
-            note | _about(about) | {"device": signer.device if signer else contents.device},
+            note | _manifest_entry(about) | {"device": signer.device if signer else contents.device},
             state="imported",
             file=file,
             reason="; ".join(problems)[:500],
@@ -156,7 +156,7 @@ class Importing:
         with self._store.transaction():
             table.remember(self._store, values | row | more)
 
-    def _signer(self, job: Job, chunk: Listed, file: bytes) -> Signer | None:
+    def _signer(self, job: Job, chunk: ChunkFile, file: bytes) -> Signer | None:
         """Return the signer of a chunk, None without one. Raises ChunkRefusedError."""
         signature = job.folder.read_signature(chunk.name)
         if signature is None:
@@ -174,7 +174,7 @@ class Importing:
             )
         return signer
 
-    def _contents(self, job: Job, chunk: Listed, file: bytes) -> Contents:
+    def _contents(self, job: Job, chunk: ChunkFile, file: bytes) -> Contents:
         if chunk.sealed:
             if job.key is None:
                 raise _UntrustedError("it is encrypted, and encryption.json is missing")
@@ -205,11 +205,11 @@ class Importing:
         return applied, refusals, True
 
 
-def _is_changed(chunk: Listed, row: Row | None) -> bool:
+def _is_changed(chunk: ChunkFile, row: Row | None) -> bool:
     return row is None or (chunk.size, chunk.signature_size) != (row["size"], row["signature_size"])
 
 
-def _is_new(chunk: Listed, row: Row | None, policy: str) -> bool:
+def _is_new(chunk: ChunkFile, row: Row | None, policy: str) -> bool:
     if row is None or _is_changed(chunk, row):
         return True
     return bool(_is_refused(row) or row["left_out"]) and row["policy"] != policy
@@ -219,16 +219,16 @@ def _is_refused(row: Row) -> bool:
     return row["state"] in ("refused", "broken")
 
 
-def _age(chunk: Listed, manifest: dict[str, About]) -> tuple[str, str]:
+def _age(chunk: ChunkFile, manifest: dict[str, About]) -> tuple[str, str]:
     return manifest.get(chunk.name, About()).created_at, chunk.name
 
 
-def _about(about: About) -> dict[str, Any]:
+def _manifest_entry(about: About) -> dict[str, Any]:
     names = ("created_by", "created_at", "sessions", "memories", "prompts", "version")
     return {name: getattr(about, name) for name in names}
 
 
-def _joined(said: About, listed: About) -> About:
+def _with_manifest_facts(said: About, listed: About) -> About:
     """Return a chunk's own entry; Engram writes creator and time into the manifest only."""
     if said.created_by:
         return said
