@@ -40,7 +40,7 @@ def version_command(as_json: bool) -> None:
 @json_option
 @refusing
 def instance_id_command(as_json: bool) -> None:
-    """Print the name of this database, which a server of it gives as instance_id at /health."""
+    """Print the id of this database, which its server shows as instance_id at /health."""
     with memory() as app:
         name = app.browsing.instance()
     click.echo(f'{{"instance_id": "{name}"}}' if as_json else name)
@@ -58,7 +58,7 @@ def stats_command(project: str | None, as_json: bool) -> None:
 
 @click.command("doctor")
 @click.option("--check", metavar="NAME", help="Only this check, named as the report names it.")
-@click.option("--fix", is_flag=True, help="Back up, then repair what is derived: index, permissions, orphans.")
+@click.option("--fix", is_flag=True, help="Back up, then repair index, permissions and orphans.")
 @json_option
 @refusing
 def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
@@ -77,7 +77,7 @@ def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
 
 
 @click.command("backup")
-@click.argument("file", required=False, type=click.Path(path_type=Path), help="The copy; it must not exist yet.")
+@click.argument("file", required=False, type=click.Path(path_type=Path), help="The new file; it must not exist.")
 @json_option
 @refusing
 def backup_command(file: Path | None, as_json: bool) -> None:
@@ -88,7 +88,7 @@ def backup_command(file: Path | None, as_json: bool) -> None:
 
 
 @click.command("restore")
-@click.argument("file", type=click.Path(path_type=Path), help="What `engram backup` made.")
+@click.argument("file", type=click.Path(path_type=Path), help="A file made by `engram backup`.")
 @json_option
 @refusing
 def restore_command(file: Path, as_json: bool) -> None:
@@ -119,7 +119,7 @@ def export_command(file: Path | None, version: str, project: str | None, as_json
 
 @click.command("import")
 @click.argument("file", required=False, type=click.Path(path_type=Path), help="The export; - reads standard input.")
-@click.option("--from", "kind", type=click.Choice(SOURCES), help="What other programs kept; FILE is its path.")
+@click.option("--from", "kind", type=click.Choice(SOURCES), help="Import from another program; FILE is its path.")
 @click.option("--dry-run", is_flag=True, help="With --from: count, and write nothing.")
 @click.option("--project", help="With --from: file all of it under this project.")
 @json_option
@@ -162,8 +162,8 @@ def _import_from(kind: str, path: Path | None, *, project: str | None, dry_run: 
 @json_option
 @refusing
 def reindex_command(as_json: bool) -> None:
-    """Rebuild what searches are answered from: derived terms and full-text indexes. Others may search and save
-    meanwhile; stopped in the middle, the next run goes on from there."""
+    """Rebuild the search index: derived terms and full-text indexes. Others may search and save meanwhile; after an
+    interruption the next run continues."""
     with memory() as app, progress("Indexing") as report:
         rebuilt = app.reindexing.run(progress=report)
     show(rebuilt, app, as_json=as_json)
@@ -175,7 +175,7 @@ def reindex_command(as_json: bool) -> None:
 @json_option
 @refusing
 def embed_command(now: bool, clear: bool, as_json: bool) -> None:
-    """Say how far vectors are computed, or compute what is pending.
+    """Show how many vectors are computed, or compute the pending ones.
 
     Vectors are optional: `pip install "engram-py[vectors]"` and the setting `embedder`. A running server computes them
     after each save; this command is for the first time, and for a machine where no server stays running.

@@ -19,7 +19,7 @@ _LONGEST_TOKEN = 10_000
 @click.command("login")
 @click.option("--server", help="Its address; default: ENGRAM_CLOUD_SERVER or cloud_server.")
 @click.option("--token", help="Only `-`: read the token from standard input. Without it you are asked.")
-@click.option("--insecure", is_flag=True, help="Allow http:// to another machine: everybody on the way can read it.")
+@click.option("--insecure", is_flag=True, help="Allow unencrypted http:// to another machine.")
 @json_option
 @refusing
 def login_command(server: str | None, token: str | None, insecure: bool, as_json: bool) -> None:
@@ -39,17 +39,17 @@ def login_command(server: str | None, token: str | None, insecure: bool, as_json
 @json_option
 @refusing
 def logout_command(as_json: bool) -> None:
-    """Forget the server's token. What is enrolled stays so, for the next login to the same server."""
+    """Delete the server's token. Projects stay enrolled for the next login to the same server."""
     with memory() as app:
         show(app.autosync.logout(), app, as_json=as_json)
 
 
 @click.command("status")
-@click.option("--retry", is_flag=True, help="Offer again what was set aside, and sync.")
+@click.option("--retry", is_flag=True, help="Retry the rows that were set aside, then sync.")
 @json_option
 @refusing
 def status_command(retry: bool, as_json: bool) -> None:
-    """Show what is sent, what waits, and why. Asks the server only with --retry."""
+    """Show the state of sync: pending changes, refused rows, next step. Only --retry asks the server."""
     with memory() as app:
         if retry:
             app.autosync.retry()
@@ -62,7 +62,7 @@ def status_command(retry: bool, as_json: bool) -> None:
 @json_option
 @refusing
 def enroll_command(projects: tuple[str, ...], everything: bool, as_json: bool) -> None:
-    """Send projects to the server from now on, all that is kept of them included, and fetch what others sent."""
+    """Sync projects with the server from now on, with everything saved so far."""
     if not projects and not everything:
         raise click.UsageError("name the projects, or pass --all")
     with memory() as app:
@@ -74,7 +74,7 @@ def enroll_command(projects: tuple[str, ...], everything: bool, as_json: bool) -
 @json_option
 @refusing
 def unenroll_command(projects: tuple[str, ...], as_json: bool) -> None:
-    """Stop sending and fetching projects. What the server has of them it keeps."""
+    """Stop syncing projects. The server keeps what it has."""
     with memory() as app:
         show(app.autosync.unenroll(projects), app, as_json=as_json)
 

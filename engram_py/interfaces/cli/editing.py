@@ -77,7 +77,9 @@ def undo_command(observation_id: int, as_json: bool) -> None:
 
 @click.command("revert")
 @id_argument
-@click.option("--version", type=int, help="Which text; default: the latest earlier one. See `engram history ID`.")
+@click.option(
+    "--version", type=int, help="The version; default: the latest earlier one. `engram history ID` lists them."
+)
 @json_option
 @refusing
 def revert_command(observation_id: int, version: int | None, as_json: bool) -> None:
@@ -130,12 +132,12 @@ def _read(text: str, base: Observation) -> Change:
 
 
 @click.command("check")
-@click.option("--strict", is_flag=True, help="Exit with 1 when something went stale, or no file could be looked at.")
+@click.option("--strict", is_flag=True, help="Exit with 1 when something is stale, or no file could be checked.")
 @project_option
 @json_option
 @refusing
 def check_command(strict: bool, project: str | None, as_json: bool) -> None:
-    """List observations whose files changed under them: what they say about the code may no longer be true."""
+    """List observations whose files changed since: they may be out of date."""
     with memory() as app:
         checked = app.anchors.check(project)
         show(checked, app, as_json=as_json)
@@ -144,7 +146,9 @@ def check_command(strict: bool, project: str | None, as_json: bool) -> None:
 
 
 @click.command("review")
-@click.argument("observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="What still holds.")
+@click.argument(
+    "observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="The observation that is still true."
+)
 @project_option
 @all_option
 @limit_option(10)

@@ -21,18 +21,18 @@ from engram_py.interfaces.cli.support import (
 
 
 @click.group("eval", invoke_without_command=True)
-@click.option("--keep", is_flag=True, help="Compare later runs with this one; the first run is kept by itself.")
+@click.option("--keep", is_flag=True, help="Compare later runs with this one; the first run is kept automatically.")
 @click.option(
     "--tolerance", type=float, help="How much hit@5 or MRR may be lower before it counts as a fall; default 0.01."
 )
 @json_option
 @click.pass_context
 def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_json: bool) -> None:
-    """Ask every kept question and compare with the kept run; exit code 1 when hit@5 or MRR fell, or a question that
-    should find nothing newly found something.
+    """Run every question and compare with the kept run. Exit code 1 when hit@5 or MRR fell, or a question that should
+    find nothing now finds something.
 
-    `add`, `list` and `remove` look after the questions. Others are learned from searches whose hit was opened
-    (setting `learn`). All of it stays on this machine.
+    `add`, `list` and `remove` manage the questions. More are learned from searches whose hit was opened (setting
+    `learn`). Everything stays on this machine.
     """
     if not pass_json_on(ctx, as_json=as_json):
         _run(keep=keep, tolerance=tolerance, as_json=as_json)

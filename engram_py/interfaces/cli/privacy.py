@@ -12,8 +12,8 @@ from engram_py.interfaces.cli.support import can_ask, json_option, memory, pass_
 
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     options = (
-        click.option("--record", is_flag=True, help="Only whether prompts, messages and learnings are kept."),
-        click.option("--inject", is_flag=True, help="Only whether agents are given memory unasked."),
+        click.option("--record", is_flag=True, help="Only the recording of prompts, messages and learnings."),
+        click.option("--inject", is_flag=True, help="Only the injection of memory into prompts."),
         click.option("--project", metavar="NAME", help="In this project; default: everywhere."),
         click.option("--session", "session_id", metavar="ID", help="In this session; `engram sessions` lists them."),
         click.option("--status", is_flag=True, help="Change nothing; say what is on and off."),
@@ -28,9 +28,9 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @_options
 @refusing
 def off_command(as_json: bool, **asked: Any) -> None:
-    """Stop hooks from doing anything; with --record or --inject, only from that. What is kept stays.
+    """Switch hooks off; with --record or --inject, only that part. Saved memory stays.
 
-    Tools work all the same: what an agent is asked to save is saved. For one agent, set ENGRAM_ENABLED=off (or
+    Tools still work: an agent that is asked to save saves. For one agent, set ENGRAM_ENABLED=off (or
     ENGRAM_RECORD, ENGRAM_INJECT) where it is started.
     """
     _turn(asked, on=False, as_json=as_json)
@@ -40,7 +40,7 @@ def off_command(as_json: bool, **asked: Any) -> None:
 @_options
 @refusing
 def on_command(as_json: bool, **asked: Any) -> None:
-    """Let hooks go on; with --record or --inject, with that."""
+    """Switch hooks on; with --record or --inject, only that part."""
     _turn(asked, on=True, as_json=as_json)
 
 
@@ -55,16 +55,14 @@ def _turn(asked: dict[str, Any], *, on: bool, as_json: bool) -> None:
 
 
 _yes = click.option("--yes", is_flag=True, help="Do not ask.")
-_everywhere = click.option(
-    "--everywhere", is_flag=True, help="On the machines and the server it syncs with too, when they hear of it."
-)
+_everywhere = click.option("--everywhere", is_flag=True, help="Also on the machines and the server it syncs with.")
 
 
 @click.group("clear")
 @json_option
 @click.pass_context
 def clear_command(ctx: click.Context, as_json: bool) -> None:
-    """Destroy what is kept. It says what and how much, and asks; `engram backup` makes a copy before."""
+    """Destroy memory. The command shows what and how much, and asks. Run `engram backup` first for a copy."""
     pass_json_on(ctx, as_json=as_json)
 
 
@@ -109,7 +107,7 @@ def _clear(what: str, *, yes: bool, as_json: bool, **asked: Any) -> None:
             for line in clearing(found):
                 click.echo(printable(line), err=True)
             if not can_ask():
-                raise click.UsageError("nobody can be asked here: --yes destroys it")
+                raise click.UsageError("there is no terminal to ask: pass --yes to destroy it")
             if not click.confirm("Destroy it?", err=True):
                 click.echo("Nothing was destroyed.", err=True)
                 return

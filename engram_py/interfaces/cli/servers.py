@@ -35,11 +35,11 @@ def mcp_command(tools: str | None, project: str | None) -> None:
 @click.command("serve")
 @click.argument("port", required=False, type=click.IntRange(0, 65_535), help="Default: ENGRAM_PORT, else 7437.")
 @click.option("--port", "port_option", type=click.IntRange(0, 65_535), help="The same as the argument PORT.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Elsewhere than on loopback it needs a token.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Another address than loopback needs a token.")
 @click.option("--socket", "path", type=click.Path(path_type=Path), help="A unix socket instead of a port.")
 @click.option("--project", help="The project of every request that names none.")
 @click.option("--tools", help="What /mcp offers: core (default), agent, admin, all, or tool names.")
-@click.option("--unit", type=click.Choice(["systemd", "launchd"]), help="Print a unit file that starts it, and end.")
+@click.option("--unit", type=click.Choice(["systemd", "launchd"]), help="Print a unit file that starts the server.")
 @refusing
 def serve_command(
     port: int | None,

@@ -62,7 +62,7 @@ def prompts_command(
 def turns_command(session_id: str | None, project: str | None, all_projects: bool, limit: int, as_json: bool) -> None:
     """List the raw messages that hooks kept of conversations, newest first.
 
-    `engram off --record` keeps no more of them, `engram clear turns` destroys them.
+    `engram off --record` stops keeping them, `engram clear turns` destroys them.
     """
     from engram_py.observations.listing import Listing
 

@@ -59,7 +59,7 @@ def setup_command(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Put engram into a coding agent: MCP server, hooks, instructions. Twice changes nothing.
+    """Put engram into a coding agent: MCP server, hooks, instructions. Running it again changes nothing.
 
     Files are edited in place and kept before; `engram unsetup` brings them back byte for byte.
     """
@@ -99,9 +99,9 @@ def setup_command(
 def unsetup_command(
     agents: tuple[str, ...], everything: bool, scope: Literal["user", "project"], dry_run: bool, as_json: bool
 ) -> None:
-    """Take engram out of a coding agent: files are as they were, byte for byte. The memory stays.
+    """Take engram out of a coding agent and restore its files byte for byte. The memory stays.
 
-    Where somebody edited a file since, only our part of it goes.
+    If a file was edited since, only our part is removed.
     """
     from engram_py.interfaces.setup.agents import AGENTS
     from engram_py.interfaces.setup.installing import agents_named
@@ -130,7 +130,7 @@ def unsetup_command(
 @json_option
 @refusing
 def protocol_mode_command(agent: str, as_json: bool) -> None:
-    """Print full or slim: whether the hooks of Engram's own plugin shall explain the memory at every start.
+    """Print `full` or `slim`: whether the hooks of Engram's own plugin explain the memory at each start.
 
     `engram setup AGENT --protocol slim` chooses. The hooks of `engram setup` itself never explain it.
     """
@@ -210,7 +210,7 @@ def _words(done: Done, *, dry_run: bool) -> str:
 
 @click.command("hook", context_settings={"ignore_unknown_options": True})
 @click.argument("event", required=False, default="", metavar="EVENT", help=f"One of {', '.join(EVENTS)}.")
-@click.option("--agent", default="", metavar="NAME", help="Who calls, such as claude-code, codex, gemini or cursor.")
+@click.option("--agent", default="", metavar="NAME", help="The agent, such as claude-code, codex, gemini or cursor.")
 @click.option(
     "--limit-ms",
     type=int,
@@ -218,7 +218,7 @@ def _words(done: Done, *, dry_run: bool) -> str:
     help=f"Answer within this time, {LEAST_LIMIT_MS} to {MOST_LIMIT_MS:,} ms; default: 5,000, 2,000 for a prompt, "
     "1,000 before an edit.",
 )
-@click.option("--pretool", metavar="on|off", help="Whether pre-tool says anything; default: ENGRAM_HOOK_PRETOOL.")
+@click.option("--pretool", metavar="on|off", help="Whether pre-tool answers; default: ENGRAM_HOOK_PRETOOL.")
 @click.pass_context
 def hook_command(ctx: click.Context, event: str, agent: str, limit_ms: int | None, pretool: str | None) -> None:
     """Answer an agent's hook: its JSON on stdin, what it should read on stdout.

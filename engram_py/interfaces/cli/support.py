@@ -27,11 +27,13 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ID = re.compile(r"\[?#?(-?[0-9]{1,30})\]?")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-project_option = click.option("--project", help="Whose memory; default: the project of this folder.")
+project_option = click.option("--project", help="The project; default: the project of this folder.")
 all_option = click.option("--all", "all_projects", is_flag=True, help="Every project.")
-yes_option = click.option("--yes", is_flag=True, help="Do it without asking.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be changed, and change nothing.")
-where_option = click.option("--where", metavar="FILTERS", help="Those that filters let through: 'type:note until:7d'.")
+where_option = click.option(
+    "--where", metavar="FILTERS", help="The observations that match filters: 'type:note until:7d'."
+)
 scope_option = click.option("--scope", help="project, personal or global.")
 
 

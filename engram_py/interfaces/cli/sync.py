@@ -30,20 +30,22 @@ _MOST_KEY_BYTES = 2**20
 @click.option("--import", "read", is_flag=True, help="Only read what others wrote.")
 @click.option("--export", "write", is_flag=True, help="Only write what is new here.")
 @click.option("--again", is_flag=True, help="Write everything once more, not only what is new.")
-@click.option("--status", "status", is_flag=True, help="Say where the folder, the hooks and the server stand.")
+@click.option("--status", "status", is_flag=True, help="Show the state of the folder, the hooks and the server.")
 @click.option("--digest", is_flag=True, help="Print a value that is equal on machines that hold the same memory.")
 @click.option("--project", help="Another project than the repository's own.")
 @click.option("--all", "all_projects", is_flag=True, help="Every project, in both directions.")
 @click.option("--encrypt", is_flag=True, help="Encrypt the folder, or open it, with a passphrase that is asked for.")
 @click.option("--encrypt-with", "key_file", type=click.Path(path_type=Path), help="The same with a key file.")
 @click.option("--allow-plain", is_flag=True, help="Read chunks that are not encrypted in a folder that is.")
-@click.option("--trust", metavar="KEY", help="Believe this device; only devices that were named are read then.")
-@click.option("--untrust", metavar="KEY", help="Believe this device no longer.")
+@click.option("--trust", metavar="KEY", help="Trust this device; then only trusted devices are read.")
+@click.option("--untrust", metavar="KEY", help="Stop trusting this device.")
 @click.option("--trusted", is_flag=True, help="List the devices whose chunks were seen, with their keys.")
-@click.option("--install-hooks", is_flag=True, help="Let git import after a merge or rebase, and export before a push.")
-@click.option("--uninstall-hooks", is_flag=True, help="Take the git hooks out again.")
-@click.option("--cloud", is_flag=True, help="Exchange with the server of `engram cloud login` instead, now.")
-@click.option("--hook", metavar="NAME", help="What the git hooks pass: never fails, and is quiet without news.")
+@click.option(
+    "--install-hooks", is_flag=True, help="Install git hooks: import after a merge or rebase, export before a push."
+)
+@click.option("--uninstall-hooks", is_flag=True, help="Remove the git hooks.")
+@click.option("--cloud", is_flag=True, help="Sync with the server of `engram cloud login` instead.")
+@click.option("--hook", metavar="NAME", help="Used by the git hooks: never fails, prints nothing without news.")
 @json_option
 @refusing
 def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> None:

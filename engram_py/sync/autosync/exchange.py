@@ -153,9 +153,6 @@ class Exchange:
     def _run(
         self, login: Login, token: str, due: frozenset[str], renew: Callable[[], None], progress: Progress | None
     ) -> CloudSynced:
-        # Imported by the replica when it is first used, which is under the write lock: half a second of it.
-        from engram_py.sync.replica import settle  # noqa: F401
-
         channel = self._open_channel(self._connected(login, token), login, renew, progress)
         pull = push = Turn(ran=False)
         if "pull" in due:

@@ -127,18 +127,9 @@ def _waiting(store: Store, row: Row) -> int:
 
 
 def _set_aside(row: Row) -> SetAside:
-    return SetAside(
-        direction=row["direction"],
-        entity=row["entity"],
-        entity_key=row["entity_key"],
-        project=row["project"],
-        reason_code=row["reason_code"],
-        reason=row["reason"],
-        repairable=bool(row["repairable"]),
-        tries=row["tries"],
-        last_seen_at=row["last_seen_at"],
-        next_step=step_of(row["reason_code"]),
-    )
+    names = ("direction", "entity", "entity_key", "project", "reason_code", "reason", "repairable", "tries")
+    facts = {name: row[name] for name in (*names, "last_seen_at")} | {"repairable": bool(row["repairable"])}
+    return SetAside(**facts, next_step=step_of(row["reason_code"]))
 
 
 def _notice(store: Store, row: Row | None, login: Login | None, now: datetime) -> str:

@@ -56,7 +56,7 @@ def read(mutation: Mutation) -> Any:
     return None if reader is None else reader(mutation)
 
 
-def apply_mutation(batch: Batch, mutation: Mutation, said: Any) -> bool | None:
+def apply_mutation(batch: Batch, mutation: Mutation, parsed: Any) -> bool | None:
     """Apply a mutation that ``read`` parsed: True when it changed something, False when not, None when it is deferred.
 
     Raises UnreadableError: it is no row of its kind.
@@ -65,14 +65,14 @@ def apply_mutation(batch: Batch, mutation: Mutation, said: Any) -> bool | None:
         return remove_observation(batch, mutation) if mutation.entity == "observation" else _remove(batch, mutation)
     match mutation.entity:
         case "observation":
-            return apply_observation(batch, mutation, said)
+            return apply_observation(batch, mutation, parsed)
         case "version":
-            taken = apply_version(batch, mutation, said)
+            taken = apply_version(batch, mutation, parsed)
             if taken is None:
-                _wait_for_observation(batch, mutation, said)
+                _wait_for_observation(batch, mutation, parsed)
             return taken
         case "session" | "prompt" | "relation":
-            return _apply_row(batch, mutation, said)
+            return _apply_row(batch, mutation, parsed)
         case "project":
             return _apply_project(batch, mutation)
         case "alias":
@@ -80,9 +80,9 @@ def apply_mutation(batch: Batch, mutation: Mutation, said: Any) -> bool | None:
     return _store_unknown(batch, mutation)
 
 
-def _wait_for_observation(batch: Batch, mutation: Mutation, said: tuple[str, str, dict[str, str]]) -> None:
+def _wait_for_observation(batch: Batch, mutation: Mutation, parsed: tuple[str, str, dict[str, str]]) -> None:
     """Defer an older text as it will be kept: redacted, under the name of the redacted text."""
-    owner, digest, text = said
+    owner, digest, text = parsed
     key, source = version_key(owner, digest), None
     if key != mutation.entity_key:
         kept = {"title": text["title"], "content": text["content"], "created_at": text["at"]}
@@ -97,8 +97,8 @@ def _apply_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
         return False
     if entity == "relation" and (missing := _missing_end(batch, read)):
         # As it will be kept: redacted.
-        said = {name: read.columns[name] for name in SAID if name in mutation.payload}
-        mutation = replace(mutation, payload=mutation.payload | said)
+        parsed = {name: read.columns[name] for name in SAID if name in mutation.payload}
+        mutation = replace(mutation, payload=mutation.payload | parsed)
         batch.defer(mutation, waits_for=missing, reason="one of its ends is not here")
         return None
     here = batch.row(entity, key)

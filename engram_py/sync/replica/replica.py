@@ -19,6 +19,7 @@ from engram_py.sync.mutation import Applied, Changes, Digest, Mutation, Refused
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
 from engram_py.sync.replica.outgoing import Outgoing
+from engram_py.sync.replica.settle import all_deferred, collect_aliases, deferred_for, load_names, settle
 from engram_py.sync.wire import entry_of, fingerprint
 
 logger = logging.getLogger(__name__)
@@ -83,16 +84,16 @@ class Replica:
         if not mutations:
             return Applied()
         new_id = sorted(enumerate(mutations), key=lambda one: apply_order(one[1]))
-        said = [_parse(mutation) for mutation in mutations]  # before anybody has to wait for the lock
+        parsed = [_parse(mutation) for mutation in mutations]  # before anybody has to wait for the lock
         with self._store.transaction():
             self._journal.device()  # made by now, or nothing here could be told from what others wrote
             batch = self._prepare(source)
-            for mutation, read in zip(mutations, said, strict=True):
+            for mutation, read in zip(mutations, parsed, strict=True):
                 if (number := getattr(read, "number", None)) is not None:
                     batch.offered.setdefault(TABLES[mutation.entity][0], []).append(number)
             total = Applied()
             for index, mutation in new_id:
-                total += self._take(batch, index, mutation, said[index])
+                total += self._take(batch, index, mutation, parsed[index])
             self._finish(batch)
         self._erase(batch)
         return Applied(
@@ -105,8 +106,6 @@ class Replica:
 
     def retry_deferred(self) -> Applied:
         """Retry everything that is deferred."""
-        from engram_py.sync.replica.settle import all_deferred
-
         with self._store.transaction():
             batch = self._prepare()
             total = self._retry(batch, all_deferred(self._store))
@@ -133,23 +132,21 @@ class Replica:
     # --- the parts ---------------------------------------------------------------------------------------
 
     def _prepare(self, source: str = "") -> Batch:
-        from engram_py.sync.replica.settle import collect_aliases, load_names, settle
-
         collect_aliases(self._store)
         moment = self._journal.moment().astimezone(UTC)
         batch = Batch(self._store, self._journal, source, int(moment.timestamp() * 1000), load_names(self._store))
         settle(batch)
         return batch
 
-    def _take(self, batch: Batch, index: int, mutation: Mutation, said: Any) -> Applied:
+    def _take(self, batch: Batch, index: int, mutation: Mutation, parsed: Any) -> Applied:
         from engram_py.sync.replica.apply import apply_mutation
         from engram_py.sync.replica.parse import UnreadableError
 
         try:
-            if isinstance(said, UnreadableError):
-                raise said
+            if isinstance(parsed, UnreadableError):
+                raise parsed
             with self._store.transaction():  # a savepoint: one bad row undoes nothing but itself
-                taken = apply_mutation(batch, mutation, said)
+                taken = apply_mutation(batch, mutation, parsed)
         except _UNKEEPABLE as exc:
             batch.defer(mutation, waits_for="", reason=str(exc), dead=True)
             return Applied(refused=(Refused(index, mutation.entity, mutation.entity_key, str(exc)[:300]),))
@@ -158,8 +155,6 @@ class Replica:
         return Applied(applied=1) if taken else Applied(unchanged=1)
 
     def _finish(self, batch: Batch) -> None:
-        from engram_py.sync.replica.settle import deferred_for, settle
-
         while batch.arrived:
             ready = deferred_for(self._store, batch.arrived)
             batch.arrived = set()

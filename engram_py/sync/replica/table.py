@@ -119,18 +119,16 @@ def versions(store: Store, keys: Sequence[tuple[str, str]]) -> list[Row]:
 
 
 def carried(store: Store, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Row]:
-    sql = """
-    select * from sync_carried
-    where (entity, entity_key) in (select value ->> 0, value ->> 1 from json_each(:keys))
-    """
-    return {(row["entity"], row["entity_key"]): row for row in store.rows(sql, keys=json.dumps(list(keys)))}
+    """Return rows of unknown kinds by (entity, key)."""
+    return _by_name(store, "sync_carried", keys)
 
 
 def tombstones(store: Store, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Row]:
-    sql = """
-    select * from tombstones
-    where (entity, entity_key) in (select value ->> 0, value ->> 1 from json_each(:keys))
-    """
+    return _by_name(store, "tombstones", keys)
+
+
+def _by_name(store: Store, table: str, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Row]:
+    sql = f"select * from {table} where (entity, entity_key) in (select value ->> 0, value ->> 1 from json_each(:keys))"
     return {(row["entity"], row["entity_key"]): row for row in store.rows(sql, keys=json.dumps(list(keys)))}
 
 
