@@ -60,7 +60,7 @@ def without_rows(data: dict[str, Any], gone: Set[tuple[str, str]]) -> dict[str, 
 
 
 def row_keys(data: dict[str, Any]) -> set[tuple[str, str]]:
-    """(entity, key) of every row in a chunk, and of the observations whose older texts are in it."""
+    """Return (entity, key) of every row in a chunk, and of the observations whose older texts are in it."""
     return {name for row in _rows(data) for name in row}
 
 

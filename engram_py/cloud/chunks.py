@@ -155,7 +155,7 @@ async def _store(connection: Connection, caller: Caller, chunk: Chunk, refused: 
 
 
 async def manifest(connection: Connection, caller: Caller, asked: Sequence[str]) -> dict[str, Any]:
-    """Engram's list of the chunks there are. Raises PolicyForbiddenError as ``pull`` does."""
+    """Return Engram's list of chunks. Raises PolicyForbiddenError as ``pull`` does."""
     projects = await _readable(connection, caller, asked)
     found = await rows(connection, _LIST, _scope(caller, projects))
     chunks = [

@@ -48,7 +48,7 @@ _RECORD = "insert into cloud_migrations (name) values (%s)"
 
 
 def open_pool(url: str) -> AsyncConnectionPool[Connection]:
-    """A pool that is not open yet. Its connections commit by themselves outside of ``transaction()``."""
+    """Return a pool that is not open yet. Its connections commit by themselves outside of ``transaction()``."""
     return AsyncConnectionPool(
         url,
         connection_class=Connection,

@@ -64,7 +64,7 @@ async def destroyed(connection: Connection, asked: Iterable[RowKey]) -> set[RowK
 
 
 async def remaining_rows(connection: Connection, winners: Mapping[RowKey, Incoming]) -> list[Incoming]:
-    """The rows of a push without the older texts of observations that are destroyed once the push is kept.
+    """Return the rows of a push without older texts of observations that the push leaves destroyed.
 
     One that is shared again in the same push gets its older texts back.
     """

@@ -86,7 +86,7 @@ async def pull(
 
 
 async def record(connection: Connection, caller: Caller, counts: Counter[str]) -> None:
-    """Say in the log how much of which project was read; nothing of a poll that found nothing."""
+    """Log how many rows of each project were read; nothing for an empty poll."""
     lines = [audit.Line("pull", name, entries=count) for name, count in sorted(counts.items())]
     await audit.record(connection, caller.name, lines)
 

@@ -153,8 +153,11 @@ async def push(connection: Connection, caller: Caller, batch: Batch, *, action: 
 
 
 def _with_writable_project(row: Incoming, allowed: dict[str, Right]) -> Incoming:
-    """A row says in its payload, too, which project it was given (an older name of it, perhaps). One of a project that
-    the account may not write to would end in that project on everybody's machine: it gets the name it was pushed to."""
+    """Return the row with a project in its payload that the account may write to.
+
+    A row names its project in the payload too, perhaps by an older name. One of a project that the account may not
+    write to would end in that project on every machine, so it gets the project it was pushed to.
+    """
     right = allowed.get(row.given_project)
     if row.given_project == row.mutation.project or (right is not None and right.writes):
         return row
@@ -179,9 +182,9 @@ def _split_permitted(given: Sequence[Incoming], allowed: dict[str, Right]) -> tu
 
 
 def _alias_refusal(row: Incoming, allowed: dict[str, Right]) -> Rejected | None:
-    """An alias moves all that has its name to its project, on every machine: who may not write to both may not say so.
+    """Return the refusal of an alias unless the caller may write to both names.
 
-    Whether there is a project of that name makes no difference to the answer.
+    On every machine an alias moves all that has its name to its project.
     """
     mutation = row.mutation
     right = allowed.get(mutation.entity_key)

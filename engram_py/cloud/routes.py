@@ -67,7 +67,7 @@ async def _pulled(server: Server, caller: Caller, since: int, limit: int, asked:
 
 
 async def _lines(server: Server, caller: Caller, asked: list[str], page: pulling.Page) -> AsyncIterator[bytes]:
-    """All there is, a page at a time: a slow reader holds neither a connection nor an old snapshot meanwhile.
+    """Yield all rows a page at a time: a slow reader holds neither a connection nor an old snapshot.
 
     A row that changes while this runs moves to the end, so it is given once more, never left out.
     """

@@ -72,7 +72,7 @@ class Server:
 
     @asynccontextmanager
     async def database_to_push(self) -> AsyncIterator[Connection]:
-        """The same for what writes rows."""
+        """Lend a connection for writing rows."""
         async with self._pushers, self.database() as connection:
             yield connection
 

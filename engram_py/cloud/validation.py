@@ -36,7 +36,7 @@ class Incoming:
 
     @property
     def given_project(self) -> str:
-        """The project its payload names, by the name that project had; the one it was pushed to where it names none."""
+        """The project that the payload names, else the one the row was pushed to."""
         named = self.mutation.payload.get("project")
         return named if isinstance(named, str) and named else self.mutation.project
 
@@ -178,7 +178,7 @@ def check_json(value: object) -> str:
 
 
 def _unpacked(payload: object) -> object:
-    """Engram's queue holds its payloads as text; what is in it is checked like any other."""
+    """Return the payload as JSON; Engram's queue holds payloads as text."""
     if not isinstance(payload, str):
         return payload
     try:

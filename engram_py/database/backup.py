@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]
 
 
 def copy_to(store: Store, target: Path, progress: Progress | None = None) -> None:
-    """A consistent copy of the live database in a new private file, while other processes go on.
+    """Write a consistent copy of the live database to a new private file, while others go on writing.
 
     Raises StoreError; a copy that was not finished is removed.
     """

@@ -84,7 +84,7 @@ def primary_code(error: sqlite3.Error) -> int:
 
 
 def translate(error: sqlite3.Error, path: Path, *, waited_seconds: float = 0) -> StoreError | None:
-    """The StoreError that ``error`` is, or None when it is a bug of ours (bad SQL, a broken constraint)."""
+    """Return the StoreError for ``error``, None for a bug of ours (bad SQL, a broken constraint)."""
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE:
         return StoreFullError(str(path))  # the shared memory beside the file could not grow
     match primary_code(error):

@@ -70,7 +70,7 @@ def create_private_file(path: Path) -> None:
 
 
 def database_files(path: Path) -> list[Path]:
-    """The database and the log and shared memory SQLite keeps beside it, as far as they exist."""
+    """Return the database file, its log and its shared memory, those that exist."""
     beside = (path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm"))
     return [file for file in beside if file.exists()]
 
@@ -109,7 +109,7 @@ def _locked(file: BinaryIO, start: int, length: int) -> bool:
 
 
 def free_name(path: Path) -> Path:
-    """``path``, or with ``-2``, ``-3``, … before its suffix when there is such a file already."""
+    """Return ``path``, or with ``-2``, ``-3``, … before its suffix when that exists."""
     candidate, number = path, 1
     while candidate.exists():
         number += 1
@@ -134,7 +134,7 @@ def refuse_network_filesystem(path: Path) -> None:
 
 
 def filesystem_type(path: Path) -> str:
-    """The type of the file system that holds ``path`` (or will), ``""`` when it cannot be told."""
+    """Return the type of the file system that holds ``path``, ``""`` when it is unknown."""
     existing = path
     try:
         while not existing.exists() and existing != existing.parent:

@@ -37,7 +37,7 @@ class Index:
 
     @property
     def cursor(self) -> str:
-        """The key in ``meta`` of how far a rebuild has come."""
+        """The key in ``meta`` for the progress of a rebuild."""
         return f"reindex:{self.name}"
 
 
@@ -81,7 +81,7 @@ def definition(store: Store, index: str) -> str | None:
 
 
 def unfinished(store: Store) -> list[str]:
-    """The indexes of which a rebuild was begun and not finished."""
+    """Return the indexes whose rebuild was begun and not finished."""
     return [one.name for one in INDEXES if any(definition(store, name) is not None for name in (one.next, one.old))]
 
 
@@ -132,7 +132,7 @@ def fill_rest(store: Store, index: Index) -> int:
 
 
 def is_building(store: Store, index: Index) -> bool:
-    """False when another process has finished what this one does."""
+    """Return whether the rebuild is still this process's; False when another one has finished it."""
     return definition(store, index.next) is not None
 
 

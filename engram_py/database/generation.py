@@ -32,7 +32,7 @@ class Generation:
         return _identity(self._file) != self._inode
 
     def before_opening(self) -> Identity:
-        """The file that is about to be opened; one that is put there meanwhile is seen by the next statement."""
+        """Return the identity of the file that will be opened. A later replacement is noticed by the next statement."""
         inode = _identity(self._file)
         if _OPEN[inode] < 1:
             filesystem.drop_foreign_log(self._path)
@@ -44,7 +44,7 @@ class Generation:
         _OPEN[inode] += 1
 
     def closed(self, *, again: bool = False) -> None:
-        """``again``: it is going to be opened, and until that succeeds no file is the one that is open."""
+        """Forget the open file. ``again``: it will be reopened; until that succeeds no file counts as open."""
         if self._counted is not None:
             _OPEN[self._counted] -= 1
             self._counted = None

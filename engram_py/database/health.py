@@ -135,7 +135,7 @@ def index_damage(store: Store) -> list[str]:
 
 
 def index_drift(store: Store) -> dict[str, tuple[int, int]]:
-    """For each full-text index: rows it misses, rows it should not hold. A missing index misses everything (-1)."""
+    """Return for each full-text index how many rows it lacks and how many it should not hold; -1 without an index."""
     found = {}
     for index, table in soundness.INDEXES.items():
         live = "deleted_at is null" if table == "observations" else "true"
@@ -153,7 +153,7 @@ def expected_triggers() -> set[str]:
 
 
 def missing_triggers(store: Store) -> list[str]:
-    """Triggers that keep the index true, and tables that read its words, which are not there."""
+    """Return the missing triggers and vocabulary tables of the index."""
     present = {row[0] for row in store.rows("select name from sqlite_master where type in ('trigger', 'table')")}
     return sorted((expected_triggers() | set(soundness.WORD_TABLES)) - present)
 
@@ -181,8 +181,7 @@ def _remake(store: Store) -> None:
 
 
 def _strike_out(store: Store) -> None:
-    """Have the schema forget the tables of the indexes: what is damaged cannot be dropped. Their pages stay in the
-    file until it is vacuumed."""
+    """Remove the tables of the indexes from the schema, because a damaged one cannot be dropped."""
     names = [name for index in soundness.INDEXES for name in (index, *soundness.shadows(index))]
     names += soundness.WORD_TABLES
     store.execute("pragma writable_schema = on")

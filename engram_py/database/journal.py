@@ -35,7 +35,7 @@ class Journal:
         return stamp
 
     def device(self) -> str:
-        """The name of this database among those it may sync with, made on the first write."""
+        """Return the name of this database among those it may sync with, made on the first write."""
         device = get_meta(self._store, _DEVICE)
         if device is None:
             device = new_device_id()
@@ -77,7 +77,7 @@ class Journal:
 
 
 def new_sync_id(prefix: str) -> str:
-    """``obs-`` and the like with 16 hex digits: the identity of a row on every machine."""
+    """Return ``obs-`` and the like with 16 hex digits: the identity of a row on every machine."""
     return f"{prefix}-{os.urandom(8).hex()}"
 
 
@@ -161,14 +161,14 @@ def remove_tombstone(store: Store, entity: str, key: str) -> None:
 
 
 def ahead_of(store: Store, entity: str, key: str) -> str | None:
-    """The clock of a row that is dated so far ahead that this machine's clock did not follow it."""
+    """Return the clock of a row that is dated too far ahead for this machine's clock to follow."""
     sql = "select clock from sync_ahead where entity = :entity and entity_key = :key"
     found: str | None = store.value(sql, entity=entity, key=key)
     return found
 
 
 def advance_ahead(store: Store, entity: str, key: str, clock: str, *, ahead: str) -> None:
-    """Date such a row anew, and that it was made personal, where that is what happened to it."""
+    """Store the later clock of such a row, also where it was made personal."""
     table, column = TABLES[entity]
     store.update(table, {column: key}, {"clock": clock})
     if entity == "observation":

@@ -10,7 +10,7 @@ from engram_py.database.store import Store
 
 @contextmanager
 def waiting(store: Store, seconds: float) -> Iterator[None]:
-    """Inside, nothing waits longer than ``seconds`` for another process; other threads wait outside meanwhile."""
+    """Limit every wait for another process to ``seconds``; other threads wait outside meanwhile."""
     with store.connection() as connection:
         lock_timeout = store.lock_timeout
         timeout = int(connection.execute("pragma busy_timeout").fetchone()[0])
@@ -24,6 +24,6 @@ def waiting(store: Store, seconds: float) -> Iterator[None]:
 
 @contextmanager
 def at_once(store: Store) -> Iterator[None]:
-    """``store.transaction()`` that does not wait: StoreBusyError when another process writes just now."""
+    """A ``store.transaction()`` that does not wait: StoreBusyError while another process writes."""
     with waiting(store, 0), store.transaction():
         yield

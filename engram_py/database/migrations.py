@@ -43,7 +43,7 @@ def applied(connection: sqlite3.Connection) -> list[str]:
 
 
 def check_origin(connection: sqlite3.Connection, path: Path) -> list[str]:
-    """The pending migrations of a file that is ours or new.
+    """Return the pending migrations of a file that is ours or new.
 
     Raises:
         StoreTooNewError: a newer program wrote it.
@@ -103,7 +103,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
 
 
 def statements(script: str) -> Iterator[str]:
-    """The statements of a script, trigger bodies kept whole."""
+    """Return the statements of a script, trigger bodies kept whole."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

@@ -23,7 +23,7 @@ _BROKEN = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT)
 
 
 def shadows(index: str) -> tuple[str, ...]:
-    """The tables that FTS5 keeps an index in."""
+    """Return the tables that FTS5 keeps an index in."""
     return tuple(f"{index}_{part}" for part in _SHADOWS)
 
 
@@ -51,7 +51,7 @@ def index_problems(connection: sqlite3.Connection) -> list[str]:
 
 
 def index_damage(connection: sqlite3.Connection) -> list[str]:
-    """The same with all that the index holds, unless another process keeps the write lock, which FTS5 asks for."""
+    """Check the whole content of the index too, unless another process holds the write lock."""
     found = index_problems(connection)
     try:
         return found or _failing(connection, _DEEP)

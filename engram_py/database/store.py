@@ -81,12 +81,12 @@ class Store:
     # --- reading ---------------------------------------------------------------------------------------
 
     def rows(self, sql: str, **values: Any) -> list[Row]:
-        """All rows of a query. Values are bound by name."""
+        """Return all rows of a query. Values are bound by name."""
         with self._lock, self._said():
             return self._usable().execute(sql, values).fetchall()
 
     def tuples(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        """All rows of a query as plain tuples: of thousands of rows, in half the time."""
+        """Return all rows of a query as plain tuples, for thousands of rows in half the time."""
         with self._lock, self._said():
             cursor = self._usable().cursor()
             cursor.row_factory = None
@@ -106,7 +106,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """``BEGIN IMMEDIATE`` … commit, or roll back when the block raises. Inside another one: a savepoint."""
+        """Run the block in ``BEGIN IMMEDIATE`` … commit, roll back when it raises. Inside another: a savepoint."""
         with self._lock:
             if self._depth:
                 with self._savepoint():
@@ -130,7 +130,7 @@ class Store:
                 told()
 
     def _begun(self) -> sqlite3.Connection:
-        """The connection with the write lock of the file that is at the path: while it waited, one may be put there."""
+        """Return the connection with the write lock of the file at the path, which may have been replaced meanwhile."""
         while True:
             connection = self._usable()
             begin_immediate(connection, self.path, lock_timeout=self.lock_timeout)
@@ -140,7 +140,7 @@ class Store:
 
     @contextmanager
     def in_passing(self) -> Iterator[sqlite3.Connection | None]:
-        """The connection, for a write that waits for nobody; None while this process is in the middle of another.
+        """Lend the connection for a write that waits for nobody; None during another transaction of this process.
 
         Raises sqlite3.Error as SQLite does: the caller gives up, or tries another time.
         """
@@ -216,7 +216,7 @@ class Store:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """The connection itself, for what is about the file (backup, integrity), while nothing else runs."""
+        """Lend the connection itself for work on the file (backup, integrity), while nothing else runs."""
         with self._lock, self._said():
             yield self._usable()
 

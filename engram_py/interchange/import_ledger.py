@@ -61,7 +61,7 @@ class Ledger:
 
     @cached_property
     def clock(self) -> str:
-        """The clock of everything this import writes: it is one change. An import that changes nothing takes none."""
+        """The clock of everything this import writes. An import that changes nothing takes none."""
         return self.journal.stamp()
 
     @cached_property
@@ -151,7 +151,7 @@ class LocalIds:
 
 
 def _id_of(offered: object) -> int:
-    """A number as an id that may be kept; 0 for what is none."""
+    """Return a number as an id, 0 for an unusable one."""
     usable = isinstance(offered, int) and not isinstance(offered, bool) and 0 < offered <= _MOST_KEPT_ID
     return offered if usable else 0  # type: ignore[return-value]
 
@@ -165,6 +165,6 @@ def without_nul(text: str | None) -> str:
 
 
 def derived_id(prefix: str, *parts: str | None) -> str:
-    """An identity for a row that came without one; the same row always gets the same."""
+    """Return an identity for a row without one; the same row always gets the same."""
     joined = "\n".join(part or "" for part in parts)
     return f"{prefix}-{hashlib.sha256(joined.encode(errors='replace')).hexdigest()[:16]}"

@@ -68,7 +68,7 @@ def sync_id_of(row: ObservationIn) -> str:
 
 
 def import_versions(ledger: Ledger) -> None:
-    """Older texts from our own block, put among those that are here in the order they were written."""
+    """Import older texts from our block, in the order they were written among those that are here."""
     versions = sorted(ledger.own.versions, key=lambda one: (one.sync_id, one.version))
     for sync_id, older in groupby(versions, key=lambda one: one.sync_id):
         known = table.by_sync_id(ledger.store, sync_id)
@@ -154,7 +154,7 @@ def _overwrite(ledger: Ledger, known: Observation, row: ObservationIn, new: Prep
 
 
 def _rival(ledger: Ledger, new: Prepared, columns: dict[str, Any], project: str) -> Observation | None:
-    """The live observation that holds the same topic here."""
+    """Return the live observation that holds the same topic here."""
     if not new.topic_key or columns["deleted_at"] is not None:
         return None
     return table.live_topic(ledger.store, topic_key=new.topic_key, project=project, scope=columns["scope"])
@@ -225,7 +225,7 @@ def import_anchors(ledger: Ledger, row_id: int, sync_id: str) -> None:
 
 
 def anchor_values(anchor: OwnAnchor, now: str) -> dict[str, Any] | None:
-    """The columns of an anchor that came from elsewhere, None when its path is no path in a project.
+    """Return the columns of an imported anchor, None when its path cannot be one in a project.
 
     ``now`` is when it was recorded if it does not say.
     """

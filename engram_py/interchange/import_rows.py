@@ -83,7 +83,7 @@ def _bury(ledger: Ledger, entity: str, key: str, stone: PromptTombstoneIn | OwnT
 
 
 def import_session(ledger: Ledger, row: SessionIn) -> None:
-    """A session that is not here. One that is keeps what it has, unless it was only made up for its rows."""
+    """Import a session that is not here, or is here only as a stand-in."""
     counts = ledger.counts["sessions"]
     key = session_key(row.id)
     known = session_table.by_id(ledger.store, key)
@@ -146,7 +146,7 @@ def import_prompt(ledger: Ledger, row: PromptIn) -> None:
 
 
 def import_relation(ledger: Ledger, row: RelationIn) -> None:
-    """A relation that is new or newer; without one of its ends it is kept as orphaned."""
+    """Import a relation that is new or newer; without one of its ends it is orphaned."""
     counts = ledger.counts["relations"]
     if row.relation not in _RELATION_VERBS:
         counts.reject("no verdict")
@@ -210,7 +210,7 @@ def link_superseded(ledger: Ledger) -> None:
 
 
 def import_aliases(ledger: Ledger) -> None:
-    """Other names of projects, where no project or alias of that name is here."""
+    """Import aliases whose name is no project or alias here."""
     for name, target in ledger.own.aliases.items():
         try:
             alias = normalize_project(name)

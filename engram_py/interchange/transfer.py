@@ -190,7 +190,7 @@ def _session(row: Row, version: str) -> dict[str, Any]:
 
 
 def _stand_ins(sessions: list[Row], *children: list[Row]) -> Iterator[dict[str, Any]]:
-    """Sessions of other projects that rows of this file belong to: Engram reads no file that lacks one."""
+    """Yield sessions of other projects that rows of this file belong to: Engram refuses a file that lacks one."""
     there = {row["id"] for row in sessions}
     wanted = {row["session_id"]: row["project"] for rows in children for row in rows if row["session_id"] not in there}
     for session_id, project in sorted(wanted.items()):
@@ -254,7 +254,7 @@ def _write(target: TextIO, document: dict[str, Any]) -> int:
 
 
 def _pieces(value: object, depth: int) -> Iterator[str]:
-    """JSON with one row on a line: ``json`` indents in Python, five times slower than it writes a row in C."""
+    """Yield JSON with one row on a line. ``json`` indents in Python, five times slower than it writes a row in C."""
     if not value or depth < 0 or not isinstance(value, dict | list):
         yield json.dumps(value, ensure_ascii=False)
         return

@@ -144,13 +144,13 @@ def _row(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _engrams(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry as Engram's queue has it: its payload is text."""
+    """Return an entry as Engram's queue has it, with its payload as text."""
     payload = json.dumps(entry["payload"], separators=(",", ":"))
     return {"seq": 0, "target_key": "local", **entry, "payload": payload, "source": "local"}
 
 
 def _listed(document: dict[str, Any], project: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of the three lists as entries, each with its place in the chunk."""
+    """Yield the rows of the three lists as entries, each with its place in the chunk."""
     sessions: dict[str, str] = {}
     for kind, (name, key) in _LISTS.items():
         for index, row in enumerate(_list(document, name)):
@@ -178,7 +178,7 @@ def _payload(row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _with_project(entry: Any, project: str) -> Any:
-    """Engram leaves the project of an entry empty, and names it in the payload or not at all."""
+    """Return the entry with a project; Engram names it in the payload or not at all."""
     if not isinstance(entry, dict) or entry.get("project"):
         return entry
     payload = entry.get("payload")

@@ -56,7 +56,7 @@ class Contender:
 
 
 def topic_holder(contenders: Iterable[Contender]) -> Contender:
-    """The one that stays live: the text written last."""
+    """Return the observation that stays live: the text written last."""
     return max(contenders, key=lambda one: one.order)
 
 

@@ -31,7 +31,7 @@ class ChunkRefusedError(ValueError):
 
 
 def pack(data: bytes) -> bytes:
-    """``data`` as gzip; equal data gives equal bytes."""
+    """Return ``data`` as gzip; equal data gives equal bytes."""
     squeeze = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = squeeze.compress(data) + squeeze.flush()
     return _HEADER + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)

@@ -139,7 +139,7 @@ def fingerprint(payload: dict[str, Any]) -> str:
 
 
 def _check_text(value: object) -> None:
-    """JSON can spell half a character, which neither database can hold. Raises InvalidEntryError."""
+    """Refuse half a surrogate pair, which neither database can hold. Raises InvalidEntryError."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:

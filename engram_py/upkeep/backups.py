@@ -74,7 +74,7 @@ def restore(data_dir: Path, source: Path, *, clock: Clock, progress: Progress | 
 
 
 def _back_up_present(data_dir: Path, clock: Clock) -> Path | None:
-    """A backup of the memory that is about to be replaced, None when it holds nothing."""
+    """Back up the memory that is about to be replaced; None when it is empty."""
     with contextlib.closing(Store.open(data_dir)) as store:
         if not any(store.value(f"select 1 from {table} limit 1") for table in _TABLES_OF_A_MEMORY):
             return None

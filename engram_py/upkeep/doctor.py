@@ -73,7 +73,7 @@ class Doctor:
         return (*self._checks, *self._engram.checks, *SAME) if engram else tuple(self._checks)
 
     def examine(self, *, check: str | None = None, fix: bool = False, engram: bool = False) -> Report:
-        """All checks, or one. ``fix`` backs the file up, repairs what is derived, and checks again.
+        """Run all checks, or one. ``fix`` backs the file up, repairs what is derived, and checks again.
 
         Each check of Engram's can be asked for by its name; ``engram``: all of them are in the report as well.
 
@@ -258,26 +258,23 @@ class Doctor:
         return sync_check(self._store, self._cloud, self._journal.moment())
 
     def _vectors_check(self) -> Check:
-        return examined(self._vectors)
-
-
-def examined(vectors: Vectors) -> Check:
-    if not vectors.enabled:
-        return Check("vectors", "ok", "no embedder is set; searches go by words")
-    state = vectors.state(ask=True)
-    evidence = {"embedder": state.embedder, "done": state.done, "observations": state.observations}
-    if state.problem is not None:
-        message = f"searches go by words alone: {state.problem}"
-        return Check("vectors", "warning", message, evidence, state.hint)
-    message = f"{state.done:,} of {state.observations:,} observations have vectors from {state.embedder}"
-    if state.host and not vectors.private:
-        step = "use https://, or a model on this machine"
-        return Check("vectors", "warning", f"{message}; texts go unencrypted to {state.host}", evidence, step)
-    return Check("vectors", "ok", message + (f"; texts go to {state.host}" if state.host else ""), evidence)
+        vectors = self._vectors
+        if not vectors.enabled:
+            return Check("vectors", "ok", "no embedder is set; searches go by words")
+        state = vectors.state(ask=True)
+        evidence = {"embedder": state.embedder, "done": state.done, "observations": state.observations}
+        if state.problem is not None:
+            message = f"searches go by words alone: {state.problem}"
+            return Check("vectors", "warning", message, evidence, state.hint)
+        message = f"{state.done:,} of {state.observations:,} observations have vectors from {state.embedder}"
+        if state.host and not vectors.private:
+            step = "use https://, or a model on this machine"
+            return Check("vectors", "warning", f"{message}; texts go unencrypted to {state.host}", evidence, step)
+        return Check("vectors", "ok", message + (f"; texts go to {state.host}" if state.host else ""), evidence)
 
 
 def report_unopened(data_dir: Path, error: StoreError) -> Report:
-    """A report with the one finding there can be, and the next step: for a damaged file the newest sound backup."""
+    """Return a report for a file that cannot be opened; for a damaged one it names the newest sound backup."""
     match error:
         case StoreDamagedError():
             check_id, step = "integrity", _way_back(data_dir / FOLDER)

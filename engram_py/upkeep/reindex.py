@@ -29,7 +29,7 @@ _PROBE = (
 
 
 def index_version(store: Store) -> str:
-    """Names how this program indexes this file: the same while the same rows give the same index."""
+    """Return a name for how this program indexes this file: equal while the same rows give the same index."""
     made_of = [fts.definition(store, index.name) for index in fts.INDEXES]
     return hashlib.sha256(json.dumps([made_of, derived_terms(_PROBE)]).encode()).hexdigest()[:8]
 

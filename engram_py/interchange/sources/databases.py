@@ -34,12 +34,12 @@ _SESSION = ("content_session_id", "claude_session_id", "project", "started_at", 
 
 
 def read_claude_mem(source: Source) -> None:
-    """claude-mem's database, ``~/.claude-mem/claude-mem.db``: observations, session summaries and prompts."""
+    """Read claude-mem's ``~/.claude-mem/claude-mem.db``: observations, session summaries and prompts."""
     _read(source, {"observations", "session_summaries"}, _claude_mem)
 
 
 def read_engram(source: Source) -> None:
-    """The database of Engram itself, ``~/.engram/engram.db``; it goes on being used."""
+    """Read the database of Engram itself, ``~/.engram/engram.db``, while it may be in use."""
     if (source.path / "manifest.json").is_file():
         raise InvalidSourceError(str(source.path), source.kind, "it is a sync folder: `engram sync --import` reads it")
     with suppress(OSError), source.path.open("rb") as file:
@@ -115,7 +115,7 @@ def _when(row: dict[str, Any], name: str) -> str | None:
 
 
 def _list(value: object) -> list[str]:
-    """A list that is kept as JSON text."""
+    """Return a list that is stored as JSON text."""
     try:
         found = json.loads(value) if isinstance(value, str) else None
     except (ValueError, RecursionError):

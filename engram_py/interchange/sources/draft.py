@@ -87,7 +87,7 @@ class Source:
             self.sessions[session_id] = SessionIn(id=session_id, project=named, directory=directory, **more)
 
     def document(self) -> ExportIn:
-        """All of it as an export that came from elsewhere."""
+        """Return the rows as an export."""
         return ExportIn(
             version="0.2.0",
             sessions=list(self.sessions.values()),
@@ -114,7 +114,7 @@ class Source:
         return self._locator.locate(path).name if there else slug_project(path.name)
 
     def files(self, *suffixes: str) -> Iterator[Path]:
-        """The files of the source with one of these endings, in a steady order; links out of it are not followed."""
+        """Return the files with one of these endings, sorted; links out of the source are not followed."""
         if self.path.is_file():
             yield self.path
             return
@@ -147,8 +147,10 @@ class Source:
         return path.relative_to(self.path).as_posix() if path != self.path else path.name
 
     def standing(self, path: Path, project: str | None) -> tuple[str, ...]:
-        """What tells a file or folder from all others, as the beginning of an identity: whose it is, and where it is
-        in its repository, which every working copy has alike; outside of one, where it is on this machine."""
+        """Return the beginning of an identity for a file or folder: its repository's name and its path there.
+
+        Every working copy has these alike. Outside of a repository it is the path on this machine.
+        """
         real = real_path(path)
         location = self._locator.locate(real.parent)
         repository = location.repository
@@ -188,7 +190,7 @@ def text_of(value: object) -> str:
 
 
 def joined(parts: Iterable[tuple[str, str]]) -> str:
-    """Labelled paragraphs, those without text left out."""
+    """Return labelled paragraphs, those without text left out."""
     return "\n\n".join(
         f"**{label}**: {text.strip()}" if label else text.strip() for label, text in parts if text.strip()
     )

@@ -94,7 +94,7 @@ def _text(row: Observation) -> str:
 
 
 def _written(row: Observation) -> Path:
-    """The observation as a file that its owner alone can read, beside the database."""
+    """Write the observation to a file beside the database that only its owner can read."""
     folder = settings().data_dir / "edits"
     folder.mkdir(mode=0o700, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f"{row.id}-", suffix=".md", dir=folder)

@@ -150,7 +150,7 @@ def _setup() -> Setup:
 
 
 def _offer(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool) -> list[Agent]:
-    """The agents that are here, shown; those the user wants of them."""
+    """Show the agents that are here, and return those the user wants."""
     from engram_py.interfaces.setup.agents import AGENTS
 
     found = setup.detected()

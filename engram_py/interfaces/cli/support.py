@@ -140,7 +140,7 @@ def printable(text: str) -> str:
 
 
 def _now(loaded: Settings) -> datetime:
-    """Now, in the zone that times are shown in."""
+    """Return the present time in the display zone."""
     if not loaded.timezone:
         return loaded.clock().astimezone()
     from zoneinfo import ZoneInfo

@@ -77,7 +77,7 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
 
 
 def _cloud_lines(app: Engram) -> list[str]:
-    """One or two lines about sync with a server; empty when this machine is not logged in."""
+    """Return one or two lines about sync with a server, none when this machine is not logged in."""
     status = app.autosync.status()
     if not status.server:
         return []

@@ -175,7 +175,7 @@ class Plugin:
 
 
 def _put_back(path: Path, original: bytes | None, members: tuple[tuple[str, ...], ...], *, only_ours: bool) -> None:
-    """The bytes from before where that is all that is left without the plugin; else what is there now without it.
+    """Return the bytes from before if nothing but the plugin was added, else the present ones without it.
 
     A running session may have written as well, even while ``claude`` installed the plugin. ``only_ours``: nobody
     wrote the file after that.

@@ -54,7 +54,7 @@ class FileEdits:
 
 
 def applied(text: str, wanted: FileEdits) -> str:
-    """The text as it is to be.
+    """Return the text after the edits.
 
     Raises UnreadableTextError: the text cannot be parsed, or holds something else where our part belongs.
     """

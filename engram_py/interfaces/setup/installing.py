@@ -58,11 +58,11 @@ class Setup:
     start: Launcher
 
     def detected(self) -> list[Agent]:
-        """The agents that are installed here, as far as their folders and programs tell."""
+        """Return the agents that are installed here, judged by their folders and programs."""
         return [agent for agent in AGENTS.values() if self._is_here(agent)]
 
     def in_use(self) -> list[tuple[str, Scope]]:
-        """The agents that were set up, for this user or in this project."""
+        """Return the agents that were set up for this user or in this project."""
         with opened(self.data_dir, reading=True) as manifest:
             users = {user for record in manifest.files.values() for user in record.users}
             plugin = manifest.plugin is not None

@@ -197,7 +197,7 @@ def _take_out(parent: JSONObject | JSONArray, position: int) -> None:
 
 
 def _without_end(blank: _Blank) -> _Blank:
-    """Without the last run of blanks, which leads to what comes next and is not part of a comment."""
+    """Return the tokens without the last blanks, which belong to what comes next."""
     return blank[:-1] if blank and isinstance(blank[-1], str) else list(blank)
 
 

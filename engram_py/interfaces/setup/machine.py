@@ -103,7 +103,7 @@ class Launcher:
         return [*self.words, *self.options, "mcp"]
 
     def hook(self, event: str, agent: str) -> str:
-        """The line a shell runs for a hook: sh, cmd.exe or Git's bash on Windows, which all take forward slashes."""
+        """Return the shell line of a hook, for sh, and on Windows for cmd.exe and Git's bash."""
         switch = ("--pretool", "on") if event == "pre-tool" else ()
         # The hook's own words come first: it starts without the command line's parser, which takes time.
         words = [*self.words, "hook", event, "--agent", agent, *switch, *self.options]
@@ -113,7 +113,7 @@ class Launcher:
 
 
 def launcher(machine: Machine, *, data_dir: Path | None = None, executable: str = "", prefix: str = "") -> Launcher:
-    """The launcher of the installation that runs now. ``data_dir`` where it is not the default one.
+    """Return the launcher of the installation that runs now, with ``data_dir`` where it is not the default one.
 
     The ``engram`` script beside the interpreter is the first choice. ``python -m engram_py`` would import what lies in
     the project the agent works on, so it is only used with ``-P``, and on Windows, where a running script's .exe could

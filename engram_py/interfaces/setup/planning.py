@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.errors import SetupRefusedError
-from engram_py.interfaces.setup.edits import Edit, FileEdits, Member, altered, applied, replaced, withdrawn
+from engram_py.interfaces.setup.edits import FileEdits, Member, altered, applied, replaced, withdrawn
 from engram_py.interfaces.setup.files import Found, decoded, digest, look, make_folders, remove, replace
 from engram_py.interfaces.setup.jsonc import MISSING, UnreadableTextError
 from engram_py.interfaces.setup.manifest import Manifest, Record
@@ -183,13 +183,11 @@ def _plan_unrecorded(wanted: FileEdits, found: Found, manifest: Manifest) -> Cha
     theirs = _checked(wanted, replaced, decoded(wanted.path, found.data or b"")[0])
     note = ""
     if theirs is not MISSING:
-        wanted = FileEdits(wanted.path, wanted.format, tuple(one for one in wanted.edits if not _is_server(one)))
+        wanted = FileEdits(
+            wanted.path, wanted.format, tuple(one for one in wanted.edits if not isinstance(one, Member) or one.lasting)
+        )
         note = f"left: the server engram ({_started_by(theirs)}), which setup did not write; remove it by hand"
     return Change(wanted.path, found, _without_us(wanted, found, manifest, None), note=note)
-
-
-def _is_server(edit: Edit) -> bool:
-    return isinstance(edit, Member) and not edit.lasting
 
 
 def _is_altered(wanted: FileEdits, found: Found) -> bool:
@@ -216,7 +214,7 @@ def _edited(wanted: FileEdits, found: Found) -> bytes:
 
 
 def _without_us(wanted: FileEdits, found: Found, manifest: Manifest, record: Record | None) -> bytes | None:
-    """The file as it is now, less what setup put there."""
+    """Return the present content without what setup put there."""
     if found.data is None:
         return None
     kept = manifest.original(record) if record else None

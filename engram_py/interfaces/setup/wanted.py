@@ -65,7 +65,7 @@ def takes_pre_tool(agent: Agent, scope: Scope) -> bool:
 
 
 def hook_items(hooks: Hooks, agent: str, start: Launcher, *, pre_tool: bool = False) -> dict[str, Any]:
-    """The agent's event → the item that runs ours."""
+    """Return our item for each of the agent's events."""
     events = dict(hooks.events)
     if pre_tool and hooks.before_edits and listens(agent, "pre-tool"):
         events["pre-tool"] = PRE_TOOL

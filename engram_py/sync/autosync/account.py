@@ -22,7 +22,7 @@ from engram_py.sync.autosync.values import Enrolled, LoggedIn, LoggedOut
 _LONGEST_TOKEN = 1_000
 _FOREGROUND_SECONDS = 30.0
 
-# What a login makes new again: nothing of it is about this token.
+# State that a login resets, because it belongs to the token before.
 _FRESH = {
     "phase": "idle",
     "reason_code": "",
@@ -104,7 +104,7 @@ class Account:
     def unenroll(self, names: Sequence[str]) -> Enrolled:
         login = self._current_login()
         known = set(_names(self._store, login.server))
-        # What was enrolled under a name that is an alias by now is still enrolled under it.
+        # A project that was enrolled under a name that is an alias now is still enrolled under that name.
         wanted = [name if name in known else self._canonical(name) for name in map(normalize_project, names)]
         with self._store.transaction():
             removed = [name for name in dict.fromkeys(wanted) if table.unenroll(self._store, login.server, name)]

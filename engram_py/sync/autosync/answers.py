@@ -9,7 +9,7 @@ from typing import Any
 from engram_py.sync.autosync.problems import Problem
 from engram_py.sync.autosync.values import UNKNOWN_SEQ, Grant
 
-# What SQLite can keep, with room to count on from there.
+# Below SQLite's largest integer, with room to count on.
 _MOST_SEQ = 2**62
 _SHOWN = 200
 _MOST_PROJECTS = 20_000
@@ -40,7 +40,7 @@ class Pushed:
     unchanged: tuple[int, ...]
     rejected: tuple[Rejected, ...]
     seqs: tuple[int, ...]
-    # Where the log of each project ended before, if the server says so.
+    # The end of each project's log before the push, if the server reports it.
     previous: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # (what is done, how much of it, of how much)
 Progress = Callable[[str, int, int], None]
 
-# In the background neither direction keeps the other from its turn for longer than this.
+# The longest turn of one direction before the other gets its own.
 TURN_SECONDS = 30.0
 _RENEW_SECONDS = 15.0
 _BREATH_SECONDS = 0.002

@@ -18,7 +18,7 @@ from engram_py.sync.autosync.login import is_loopback
 from engram_py.sync.autosync.problems import Problem
 
 CONNECT_SECONDS, READ_SECONDS = 5.0, 30.0
-# A server that drips bytes is never late for the next one: the whole exchange has an end, too.
+# A server that drips bytes never exceeds the read timeout, so the whole request is limited too.
 WHOLE_SECONDS = 120.0
 MOST_BYTES = 32 * 2**20
 _MOST_SAID_BYTES = 64 * 1024
@@ -37,7 +37,7 @@ class CloudClient:
         self.server = server
         self._whole = whole_seconds
         read = min(READ_SECONDS, whole_seconds)
-        # What stays on this machine is not sent through a proxy.
+        # Requests to this machine do not go through a proxy.
         near = is_loopback(urlsplit(server).hostname or "")
         self._http = httpx.Client(
             timeout=httpx.Timeout(read, connect=min(CONNECT_SECONDS, whole_seconds)),
@@ -157,7 +157,7 @@ def _unreachable(exc: Exception, server: str) -> Problem:
 def _refusal(response: httpx.Response, body: bytes, server: str) -> Problem:
     """Return the Problem for a status other than 200."""
     status = response.status_code
-    said = _said(body)
+    said = _refusal_message(body)
     tail = f": {said}" if said else ""
     if 300 <= status < 400:
         place = answers.one_line(response.headers.get("Location", ""))
@@ -185,7 +185,7 @@ def _refusal(response: httpx.Response, body: bytes, server: str) -> Problem:
     return Problem("transport_failed", f"the server failed (status {status}){tail}", kind="server_error")
 
 
-def _said(body: bytes) -> str:
+def _refusal_message(body: bytes) -> str:
     """Return the message of a JSON refusal, '' for anything else."""
     try:
         error = json.loads(body).get("error")

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# From so many failures in a row on, people are told that it waits, and no longer that it tries.
+# After so many failures in a row the phase is `backoff`.
 MANY_FAILURES = 10
-# How long the end of a process waits for what was written in its last moment to be sent.
+# The time for the last push when a process ends.
 LAST_SECONDS = 1.5
 
 
@@ -135,7 +135,7 @@ class Exchange:
             if not directions:
                 return None
             token = self._token_of(login)
-            if self._is_refused(token):
+            if table.is_refused_token(self._store, tokens.mark(token)):
                 return None
             with self._lease.holding() as renew:
                 if renew is None:
@@ -166,7 +166,8 @@ class Exchange:
             push = self._run_direction("pushing", lambda: self._push.run(channel))
         for problem in (pull.problem, push.problem):
             if problem is not None and problem.code == "auth_required":
-                self._refuse(token)
+                with self._store.transaction():
+                    table.set_state(self._store, TARGET, refused_token=tokens.mark(token))
         return self._record(login.server, pull, push, channel.notices)
 
     def _fetch(self, channel: Channel) -> None:
@@ -199,7 +200,7 @@ class Exchange:
                 table.set_state(self._store, TARGET, phase=phase)
 
     def _token_of(self, login: Login) -> str:
-        # A keychain may take its time, or ask the user: it is asked once after each login.
+        # A keychain may be slow or ask the user, so it is read once after each login.
         if self._token is None or self._token[0] != login:
             self._token = (login, token_of(self._store, login))
         return self._token[1]
@@ -230,14 +231,6 @@ class Exchange:
         return frozenset(
             one for one in ("push", "pull") if not remaining(row[f"{one}_backoff_until"], moment, most=MOST_SECONDS)
         )
-
-    def _is_refused(self, token: str) -> bool:
-        row = table.state(self._store, TARGET)
-        return row is not None and row["refused_token"] == tokens.mark(token)
-
-    def _refuse(self, token: str) -> None:
-        with self._store.transaction():
-            table.set_state(self._store, TARGET, refused_token=tokens.mark(token))
 
     # --- how it went ------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engram_py.errors import CloudFailedError
 
-# code → the next step. What happened is said by whoever saw it.
+# code → the next step
 STEPS = {
     "transport_failed": "nothing is lost: it is sent again by itself; see that the server runs and can be reached",
     "auth_required": "get a new token from whoever runs the server, then `engram cloud login`",
@@ -19,7 +19,7 @@ STEPS = {
     "unreadable": "update engram on this machine, then `engram cloud status --retry`",
 }
 
-# Failures of the way to the server. The others are about one project, and do not make the rest wait.
+# Failures of the connection, which cause a backoff. The others concern one project.
 SLOWS_DOWN = frozenset({"transport_failed", "server_unsupported", "cloud_config_error", "internal_error"})
 
 

@@ -23,12 +23,12 @@ from engram_py.sync.wire import InvalidEntryError, mutation_of
 logger = logging.getLogger(__name__)
 
 FIRST_LIMIT, MOST_LIMIT = 100, 500
-# A page is parsed in one go, and whoever else wants to compute in this process waits for that.
+# Parsing a page blocks the other threads of this process, so its size is limited.
 _SMALL_PAGE, _LARGE_PAGE = 200_000, 1_000_000
-# Writers wait while a step is applied, so it is made as long as this allows.
+# Other writers wait while a step is applied: step sizes aim at this time.
 _STEP_SECONDS = 0.02
 _FIRST_STEP, _LONGEST_STEP = 10, 200
-# What cannot be read is named, up to here: a server can send it without end.
+# The most unreadable rows that are recorded: a server can send them without end.
 _MOST_ASIDE = 10_000
 _OF_PROJECTS = ("policy_forbidden", "paused")
 
@@ -80,7 +80,7 @@ class Pull:
             if access != row["access"]:
                 channel.commit("pull", [name], {"access": access})
             if grant is None:
-                # It may be new there, or not granted. When it is shown, all of it is asked for.
+                # The project may be new there, or not granted. Once listed, all of it is pulled.
                 channel.commit("pull", [name], {"pulled_seq": 0, "seen_seq": 0, "pull_reason": "policy_forbidden"})
             elif row["pull_reason"]:
                 channel.commit("pull", [name], {"pull_reason": ""})
@@ -251,7 +251,7 @@ def _partial_mutation(entry: Mapping[str, Any], seq: int, names: Sequence[str]) 
     return Mutation(text("entity", "?"), text("entity_key", f"#{seq}"), "upsert", project, {}, "", seq=seq)
 
 
-# Other names first: they say what is whose. Older texts last: they go with their observation.
+# Aliases first, because they decide ownership; versions last, after their observation.
 _ORDER = {"alias": 0, "version": 2}
 
 
@@ -302,7 +302,7 @@ class _ProjectGuard:
         key, project = normalized(alias.entity_key), alias.project
         if self._belongs_to(key, project) or not self.access.is_taken(key):
             return ""
-        # A merge on another machine ends the project under its own name, where only its own people write.
+        # A merge on another machine ends the project under its own name, where only its writers may.
         if key in self.enrolled and self.access.is_given_up(key):
             return ""
         said = f"it makes {key} another name of {project}, and {key} is a project of its own here"

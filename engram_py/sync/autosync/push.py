@@ -18,13 +18,13 @@ from engram_py.sync.autosync.settings import TARGET
 from engram_py.sync.mutation import Changes, Mutation
 from engram_py.sync.wire import entry_of
 
-# As many as Engram's own server takes; reading them holds the lock for about as long as applying a step does.
+# The limits of Engram's own server. Reading as many holds the lock about as long as applying a step.
 MOST_ROWS, MOST_BYTES = 100, 2**20
 _LEAST_ROWS, _LEAST_BYTES = 25, 64 * 1024
 _PATIENT_TURNS = 3
-# A server that shows a name as granted and refuses its alias all the same is not asked for ever.
+# A server may list a name as granted and still refuse its alias: the offers are limited.
 _ALIAS, _MOST_OFFERS = "alias_not_granted", 5
-# Answers about an entry that are about its project: nothing is wrong with the row.
+# Refusals of an entry that concern its project, not the row.
 _OF_PROJECTS = {"policy_forbidden": "policy_forbidden", "paused": "paused", "sync-paused": "paused"}
 
 
@@ -35,7 +35,7 @@ class Delivered:
     aside: list[dict[str, Any]] = field(default_factory=list)
     taken: list[tuple[str, str]] = field(default_factory=list)
     blocked: dict[str, Problem] = field(default_factory=dict)
-    # Of each project, where its log ended at the server before, and where it does now, with our rows.
+    # project → the end of its log at the server before, and after our rows
     ends: dict[str, tuple[int, int]] = field(default_factory=dict)
     suspects: list[tuple[Mutation, Problem]] = field(default_factory=list)  # alone in a request that was refused
     total: int = 0
@@ -110,8 +110,7 @@ class Push:
             if first and row["access"] == "paused" and reason:
                 self._block(channel, row["project"], Problem("paused", f"{row['project']} is paused: {reason}"))
             elif first:
-                # It may be new there, for a token that may write anything; and of a pause, a refusal tells the reason.
-                # One row will tell.
+                # Send one row: the project may be new there, and the refusal of a paused one has the reason.
                 for name, problem in self._deliver(channel, first).blocked.items():
                     self._block(channel, name, _naming_project(name, problem))
 
@@ -194,7 +193,7 @@ class Push:
         self, channel: Channel, part: list[Mutation], problem: Problem, size: int, done: Delivered
     ) -> list[list[Mutation]]:
         """Return the batches to try after a refused request, first one last. Raises when nothing would help."""
-        # Some row makes this server fail, perhaps: after a few turns that ended so, it is looked for.
+        # After a few turns that ended with a server error, look for a row that causes it.
         failing = problem.kind == "server_error" and self._broke >= _PATIENT_TURNS
         suspicious = problem.kind == "bad_request" or failing
         if (suspicious or problem.kind == "too_large") and len(part) > 1:
@@ -210,7 +209,7 @@ class Push:
             done.aside.append(channel.aside("push", part[0], code="too_large", reason=reason, repairable=False))
             return []
         if suspicious:
-            # When it takes nothing else either, the rows are not what it minds.
+            # If the server accepts nothing else either, the rows are not the cause.
             if (done.suspects and not done.understood) or (failing and done.total == 1):
                 raise problem
             done.suspects.append((part[0], problem))

@@ -19,7 +19,7 @@ from engram_py.times import parse_time, to_text
 
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 300.0
 JITTER = 0.25
-# Asked for by a server, or by our own counting; a moment further away than this was written by a wrong clock.
+# The longest backoff; a later time was written by a wrong clock.
 MOST_SECONDS = 3_600.0
 
 
@@ -101,7 +101,7 @@ class Lease:
             now = self._journal.moment()
             row = table.state(self._store, self._target)
             foreign = row is not None and row["lease_owner"] not in (None, self.owner)
-            # One that ends later than any lease does was written by a clock that was wrong.
+            # A lease that ends later than any can was written by a wrong clock.
             held = row is not None and foreign and remaining(row["lease_until"], now, most=LEASE_SECONDS + 1)
             if row is not None and held and _lives(row["lease_owner"]):
                 return False

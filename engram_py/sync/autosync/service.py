@@ -11,7 +11,7 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import CloudFailedError, NothingEnrolledError, NotLoggedInError
 from engram_py.sync.autosync import table
-from engram_py.sync.autosync.settings import TARGET, CloudSettings
+from engram_py.sync.autosync.settings import CloudSettings
 from engram_py.sync.autosync.values import CloudStatus, CloudSynced, Enrolled, LoggedIn, LoggedOut
 
 if TYPE_CHECKING:
@@ -187,8 +187,7 @@ class Autosync:
         server, token = self.credentials()
         if not table.has_projects(self._store, server):
             raise NothingEnrolledError(server)
-        row = table.state(self._store, TARGET)
-        if row is not None and row["refused_token"] == tokens.mark(token):
+        if table.is_refused_token(self._store, tokens.mark(token)):
             message = f"{server} does not take this token any more"
             raise CloudFailedError("auth_required", message, hint=step_of("auth_required"))
         return server

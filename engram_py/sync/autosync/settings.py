@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# How changes of a server are told from those of a folder, in the queue and in what was set aside.
+# The source and target of server sync in the queue; folders have their own.
 TARGET = "cloud"
 
 

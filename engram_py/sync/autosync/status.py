@@ -99,7 +99,7 @@ def _phase(row: Row | None, settings: CloudSettings, now: datetime) -> Phase:
         return "idle" if settings.autosync else "disabled"
     phase: Phase = row["phase"]
     if phase in ("pushing", "pulling"):
-        # Who was at it may have been killed.
+        # The process that synced may have been killed.
         return phase if remaining(row["lease_until"], now, most=LEASE_SECONDS + 1) else "idle"
     return phase if settings.autosync else "disabled"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from engram_py.database.store import Row, Store
+from engram_py.sync.autosync.settings import TARGET
 
 LOGIN = "select * from cloud_logins where id = 1"
 
@@ -30,7 +31,7 @@ limit 1
 
 LAST_SEQ = "select coalesce(max(seq), 0) from sync_mutations"
 
-# The row of the queue that says how something is now.
+# The queue's row for the present state of a row.
 SEQ_OF = "select seq from sync_mutations where entity = :entity and entity_key = :entity_key"
 
 WAITING = """
@@ -112,7 +113,7 @@ order by id
 limit :limit offset :offset
 """
 
-# The alias of a project that was merged into another one since it was enrolled.
+# Enrolled projects that were merged into a project that is not enrolled.
 MERGED_AWAY = """
 select cloud_projects.project, project_aliases.project as became
 from cloud_projects
@@ -154,6 +155,12 @@ def set_state(store: Store, target: str, **values: Any) -> None:
     store.execute("insert or ignore into sync_state (target_key) values (:target)", target=target)
     if values:
         store.update("sync_state", {"target_key": target}, values)
+
+
+def is_refused_token(store: Store, fingerprint: str) -> bool:
+    """Return whether the server refused the token with this fingerprint."""
+    row = state(store, TARGET)
+    return row is not None and row["refused_token"] == fingerprint
 
 
 def deferred_counts(store: Store) -> dict[str, int]:

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 DEBOUNCE_SECONDS = 0.5
 POLL_SECONDS = 30.0
-# Writes of other processes of this machine, hooks and commands, are noticed this often.
+# Interval of the check for writes of other processes on this machine (hooks, commands).
 LOOK_SECONDS = 5.0
 _BUSY_SECONDS = 1.0
 _LEAST_SECONDS = 0.05
@@ -51,7 +51,7 @@ class Worker:
 
     def wake(self) -> None:
         """Tell the thread that something was written; called after every commit, so it is cheap and never fails."""
-        # What we write ourselves is no news, and without a login nothing is.
+        # The thread's own writes do not wake it, and nothing does without a login.
         if self._on and threading.get_ident() != self._thread.ident:
             self._wake.set()
 

@@ -48,7 +48,7 @@ class Exporter:
         known = table.known(self._store, job.target)
         exported_ranges = table.exported_ranges(self._store, job.target, job.selection)
         lost, all_lost = self._lost_ranges(job, listing, known, exported_ranges)
-        plain = _plain(listing) if job.key is not None else set()
+        plain = set(job.plain_chunks())
         made: list[tuple[str, int, int]] = []
         if again or all_lost:
             made += self._write(job, QueueRange(0, 0, ""), towards="")
@@ -144,7 +144,7 @@ class Exporter:
     def _write_chunk(self, job: Job, mutations: list[Mutation], part: QueueRange, creator: str) -> tuple[str, int, int]:
         data, about = compose(mutations, device=job.device.device, created_by=creator)
         name, file, is_new = self._file(job, data)
-        # The signature first: a chunk without one may be refused elsewhere, and is not looked at here again.
+        # Write the signature first: a chunk without one may be refused elsewhere.
         signature = job.device.sign(name, file)
         if is_new or job.folder.signature_size(name) != len(signature):
             job.folder.write_signature(name, signature)
@@ -178,11 +178,6 @@ class Exporter:
             if (file := _same(job, taken, data)) is not None:
                 return name, file, False
         raise AssertionError("two chunks of one SHA-256")
-
-
-def _plain(listing: dict[str, ChunkFile]) -> set[str]:
-    """The chunks that the folder has, and not encrypted."""
-    return {name for name, one in listing.items() if not one.sealed and not one.problem}
 
 
 def _same(job: Job, chunk: ChunkFile, data: bytes) -> bytes | None:

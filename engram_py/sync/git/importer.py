@@ -78,7 +78,7 @@ class Importer:
                 table.tidy(self._store, job.target)
         rows = table.known(self._store, job.target)
         looked = tally.read.union(tally.refused)
-        still = [name for name in listing if name not in looked and name in rows and _is_refused(rows[name])]
+        still = [name for name in listing if name not in looked and name in rows and table.is_refused(rows[name])]
         return ChunksRead(
             chunks=len(tally.read),
             rows=sum(tally.rows.values()),
@@ -101,10 +101,10 @@ class Importer:
         if job.names is None or job.until is not None:
             return []
         known = table.known(self._store, job.target)
-        read = [known[name] for name in listing if name in known and not _is_refused(known[name])]
+        read = [known[name] for name in listing if name in known and not table.is_refused(known[name])]
         if not read or not all(row["left_out"] for row in read):
             return []
-        return [chunk for name, chunk in listing.items() if name not in known or not _is_refused(known[name])]
+        return [chunk for name, chunk in listing.items() if name not in known or not table.is_refused(known[name])]
 
     def waiting(self, job: Job) -> int:
         """Count the chunks that an import would read."""
@@ -125,7 +125,7 @@ class Importer:
         except ChunkRefusedError as exc:
             tally.refused[chunk.name] = str(exc)
             state = "refused" if isinstance(exc, _UntrustedError) else "broken"
-            # What could not even be read may be readable the next time.
+            # An unreadable file may be readable the next time.
             policy = job.policy(tally.names) if file else ""
             self._note(note | _manifest_entry(listed), state=state, file=file, reason=str(exc), policy=policy)
             return
@@ -212,11 +212,7 @@ def _is_changed(chunk: ChunkFile, row: Row | None) -> bool:
 def _is_new(chunk: ChunkFile, row: Row | None, policy: str) -> bool:
     if row is None or _is_changed(chunk, row):
         return True
-    return bool(_is_refused(row) or row["left_out"]) and row["policy"] != policy
-
-
-def _is_refused(row: Row) -> bool:
-    return row["state"] in ("refused", "broken")
+    return bool(table.is_refused(row) or row["left_out"]) and row["policy"] != policy
 
 
 def _age(chunk: ChunkFile, manifest: dict[str, About]) -> tuple[str, str]:

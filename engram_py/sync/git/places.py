@@ -73,7 +73,7 @@ class Places:
         repository = self.here()
         folder = ChunkFolder(repository.root)
         folder.check()
-        # What a whole process was told to use (ENGRAM_PROJECT) is not what this repository may be given.
+        # ENGRAM_PROJECT applies to the process, not to this repository.
         found = self._projects.without_override().for_read(project)
         if not found.project:
             raise AmbiguousProjectError(found.path, found.reads or (), *(found.warnings or (NO_PROJECT,)))
@@ -128,7 +128,7 @@ class Places:
 
 
 def _target(repository: Repository) -> str:
-    """``git:`` and what identifies this repository on this machine, for all its worktrees, wherever it is moved."""
+    """Return ``git:`` and this repository's id on this machine: the same in all worktrees, and after a move."""
     path = repository.common_dir / _IDENTITY
     try:
         return f"git:{_identity(path) or _made(path)}"
@@ -184,6 +184,12 @@ class Job:
     @property
     def selection(self) -> str:
         return "" if self.names is None else self.project
+
+    def plain_chunks(self) -> list[str]:
+        """Return the chunks of an encrypted folder that are not encrypted."""
+        if self.key is None:
+            return []
+        return [name for name, chunk in self.folder.list().items() if not chunk.sealed and not chunk.problem]
 
     def policy(self, names: frozenset[str] | None) -> str:
         """Return a digest of what refusals depend on: with the same digest they would be decided the same."""

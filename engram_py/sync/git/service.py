@@ -92,7 +92,7 @@ class GitSync:
             if write:
                 raise
             warnings.append(f"the manifest could not be corrected: {exc.reason}")
-        if plain := self._plain_chunks(job):
+        if plain := job.plain_chunks():
             warnings.append(_plain_warning(plain))
         return GitSynced(
             place.project,
@@ -150,7 +150,9 @@ class GitSync:
         listing = job.folder.list()
         known = table.known(self._store, job.target)
         refused = [
-            ChunkRefusal(name, row["reason"]) for name, row in known.items() if name in listing and _refused(row)
+            ChunkRefusal(name, row["reason"])
+            for name, row in known.items()
+            if name in listing and table.is_refused(row)
         ]
         rows = table.waiting_rows(self._store)
         return GitStatus(
@@ -301,12 +303,6 @@ class GitSync:
         if written or (there and not whole) or set(there) != set(said):
             job.folder.write_manifest(there)
 
-    def _plain_chunks(self, job: Job) -> list[str]:
-        """Return the chunks of an encrypted folder that are not encrypted."""
-        if job.key is None:
-            return []
-        return [name for name, one in job.folder.list().items() if not one.sealed and not one.problem]
-
 
 def _manifest_entry(row: Row | None, said: About, *, sealed: bool) -> About:
     """Return the manifest entry of a chunk; it is empty for a sealed one."""
@@ -330,7 +326,3 @@ def _plain_warning(chunks: Sequence[str]) -> str:
 
 def _is_free(adoption: Adoption) -> bool:
     return adoption.is_free
-
-
-def _refused(row: Row) -> bool:
-    return row["state"] in ("refused", "broken")

@@ -61,6 +61,10 @@ def known(store: Store, target: str) -> dict[str, Row]:
     return {row["chunk"]: row for row in store.rows(KNOWN, target=target)}
 
 
+def is_refused(row: Row) -> bool:
+    return row["state"] in ("refused", "broken")
+
+
 def remember(store: Store, values: Mapping[str, Any]) -> None:
     """Note what became of a chunk. Call inside a transaction."""
     store.insert("sync_chunks", values, replace=True)
@@ -188,7 +192,7 @@ def see_device(store: Store, target: str, *, key: str, device: str) -> None:
 
 
 def trust(store: Store, target: str, *, key: str, now: str | None) -> None:
-    """Believe a device, or (``now`` None) no longer. Call inside a transaction."""
+    """Trust a device, or (``now`` None) stop trusting it. Call inside a transaction."""
     store.execute(
         """
         insert into sync_devices (target, key, device, trusted_at) values (:target, :key, '', :now)

@@ -37,7 +37,7 @@ _READERS: dict[str, Callable[[Mutation], Any]] = {
 }
 _CARRIED_LIMIT_BYTES = 1_000_000
 
-# Dependencies first, and deletions last.
+# Dependencies first, deletions last.
 _ORDER = {kind: place for place, kind in enumerate(KINDS)}
 
 

@@ -41,7 +41,8 @@ def apply_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
     if here is None:
         _insert(batch, mutation, read, project)
         return True
-    columns = _kept(batch, read, here)
+    # A row of Engram keeps our columns, which Engram does not have.
+    columns = read.columns if read.own else read.columns | {name: _column(here, name) for name in _OURS}
     mine = _columns_here(batch, here, columns)
     if not wins(
         mutation.clock, {**columns, "given": read.project, "files": _anchor_key(read.anchors)}, here["clock"], mine
@@ -86,11 +87,6 @@ def _settled(batch: Batch, mutation: Mutation, read: Read, project: str) -> None
     batch.linked.add(mutation.entity_key)
     if read.columns["topic_key"] and not read.columns["deleted_at"]:
         batch.topics.add((project, read.columns["scope"], read.columns["topic_key"]))
-
-
-def _kept(batch: Batch, read: Read, here: Row) -> dict[str, Any]:
-    """Return the arrived columns; a row of Engram's own keeps our columns that it lacks."""
-    return read.columns if read.own else read.columns | {name: _column(here, name) for name in _OURS}
 
 
 def _columns_here(batch: Batch, here: Row, columns: dict[str, Any]) -> dict[str, Any]:

@@ -106,8 +106,10 @@ class Outgoing:
         for key, row in rows.items():
             if row["clock"] == table.MADE_UP:
                 continue  # a stand-in; where the session was deleted, that is what there is to say
+            # A relation without a verdict is this machine's own question.
+            is_question = entity == "relation" and row["judgment_status"] == "pending"
             # The end of a prompt is told in any case: it may have left before.
-            if key in hidden or _is_question(entity, row) or (entity == "prompt" and not self._prompts):
+            if key in hidden or is_question or (entity == "prompt" and not self._prompts):
                 found[key] = _WITHHELD
                 continue
             names, own = {
@@ -149,11 +151,6 @@ def portable_directory(directory: str) -> str:
 
 _PROJECT = ("name", "display_name", "origin", "created_at", "updated_at")
 _WITHHELD = Mutation("", "", "upsert", "", {}, "")
-
-
-def _is_question(entity: str, row: Row) -> bool:
-    """Return whether a relation has no verdict: it is this machine's own question."""
-    return entity == "relation" and row["judgment_status"] == "pending"
 
 
 def _payload(row: Row, names: tuple[str, ...], own: tuple[str, ...]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC
 from typing import Any
 
@@ -58,7 +58,7 @@ class Replica:
         """
         with self._store.transaction():
             self._prepare()
-            # The last place of all, read first: what is queued meanwhile is of the next call.
+            # Read the end first: what is queued meanwhile belongs to the next call.
             end = table.newest_seq(self._store)
             queued = table.queued(self._store, after=after, towards=towards, projects=projects, limit=max_rows)
             made = self._outgoing.mutations(queued)
@@ -167,7 +167,7 @@ class Replica:
         total = Applied()
         own = batch.source
         for row_id, source, mutation in waiting:
-            # Set aside again, with what it waits for now, if it has to wait on.
+            # It is deferred again if something else is still missing.
             self._store.execute("delete from sync_apply_deferred where id = :id", id=row_id)
             batch.source = source
             total += self._take(batch, 0, mutation, _parse(mutation))
@@ -180,8 +180,10 @@ class Replica:
 
     def _all_rows(self, projects: Sequence[str] | None) -> Iterator[Mutation]:
         for entity in table.PAGES:
-            for keys in _pages(lambda after, kind=entity: self._page(kind, after, projects)):  # type: ignore[misc]
+            after = ""
+            while keys := table.page(self._store, entity, after=after, projects=projects, limit=_PAGE_ROWS):
                 yield from self._outgoing.rows(entity, keys)
+                after = keys[-1]
         versions = table.version_names(self._store, projects)
         for start in range(0, len(versions), _PAGE_ROWS):
             keys = [version_key(*pair) for pair in versions[start : start + _PAGE_ROWS]]
@@ -191,9 +193,6 @@ class Replica:
             gone = "select entity_key from tombstones where entity = :entity and final"
             for entity in ("observation", "prompt", "relation"):
                 yield from self._outgoing.rows(entity, [row[0] for row in self._store.rows(gone, entity=entity)])
-
-    def _page(self, entity: str, after: str, projects: Sequence[str] | None) -> list[str]:
-        return table.page(self._store, entity, after=after, projects=projects, limit=_PAGE_ROWS)
 
 
 def _parse(mutation: Mutation) -> Any:
@@ -215,10 +214,3 @@ def _number(mutation: Mutation) -> int:
         content = fingerprint({**mutation.payload, "project": mutation.project})
         parts += [mutation.clock, content if mutation.op == "upsert" else "deleted"]
     return int.from_bytes(hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest(), "big")
-
-
-def _pages(read: Callable[[str], list[str]]) -> Iterator[list[str]]:
-    after = ""
-    while keys := read(after):
-        yield keys
-        after = keys[-1]

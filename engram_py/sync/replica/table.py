@@ -114,7 +114,7 @@ def named(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:
 
 
 def versions(store: Store, keys: Sequence[tuple[str, str]]) -> list[Row]:
-    """Versions by observation and digest."""
+    """Return versions by observation and digest."""
     return store.rows(VERSIONS, keys=json.dumps(list(keys)))
 
 
