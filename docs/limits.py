@@ -12,7 +12,7 @@ from engram_py.cloud.settings import DEFAULT_MAX_PUSH_BYTES
 from engram_py.context import cache as context_cache
 from engram_py.context import contexts as context
 from engram_py.context import providers, session_memory
-from engram_py.database.connection import LOCK_PATIENCE_SECONDS
+from engram_py.database.connection import LOCK_TIMEOUT_SECONDS
 from engram_py.database.erasing import MERGED_AT_ONCE
 from engram_py.git.program import TIMEOUT_SECONDS
 from engram_py.interfaces.hooks import events as hook_events
@@ -38,7 +38,7 @@ from engram_py.sessions import prompts, sessions, transcripts
 from engram_py.sessions import spool_files as spooling
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS
 from engram_py.sync import packing
-from engram_py.sync.autosync import backoff, client, push
+from engram_py.sync.autosync import client, push, schedule
 from engram_py.sync.wire import PAYLOAD_LIMIT_BYTES
 from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS
 from engram_py.upkeep import hook_log
@@ -145,7 +145,7 @@ def rows() -> list[tuple[str, str, str]]:
             "the next batch; a server that takes less gets halves",
         ),
         ("answer of a server", f"{client.MOST_BYTES // 1024**2} MB unpacked", "asked for in smaller pages"),
-        ("wait after failures of a server", f"{backoff.LONGEST_SECONDS / 60:.0f} minutes", "it never gives up"),
+        ("wait after failures of a server", f"{schedule.LONGEST_SECONDS / 60:.0f} minutes", "it never gives up"),
         ("turns kept", f"{transcripts.MOST_TURNS:,}", "the oldest are dropped"),
         ("injections, citations kept", f"{citations.MOST_KEPT:,} each", "the oldest are dropped"),
         (
@@ -159,5 +159,5 @@ def rows() -> list[tuple[str, str, str]]:
         ("`hooks.log`", f"{hook_log.MOST_BYTES // 1024} KB", "the older half is dropped"),
         ("review date", reviews, "other types have none"),
         ("`.engram.json`", f"{MAX_SIZE // 1024} KB", "ignored, said"),
-        ("wait for another process's write", f"{LOCK_PATIENCE_SECONDS:.0f} s", "`store_busy`"),
+        ("wait for another process's write", f"{LOCK_TIMEOUT_SECONDS:.0f} s", "`store_busy`"),
     ]

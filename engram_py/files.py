@@ -1,7 +1,8 @@
-"""Reading small files that somebody else may have prepared: bounded, never blocking, never raising surprises."""
+"""Read files that somebody else may have prepared (bounded, never blocking), and replace files in one step."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -38,6 +39,30 @@ def open_regular(path: Path | str) -> BinaryIO:
     except OSError:
         os.close(descriptor)
         raise
+
+
+def write_atomically(
+    path: Path, data: bytes, *, mode: int = 0o600, prefix: str = "", exact: bool = False, overwrite: bool = True
+) -> None:
+    """Put a file with these bytes at ``path`` in one step; they are on the disk before it appears.
+
+    ``mode`` is subject to the umask unless ``exact``. ``prefix`` begins the name of the partial file. Without
+    ``overwrite`` a file that is there stays. Raises OSError.
+    """
+    part = path.with_name(f"{prefix or f'.{path.name}.'}{os.urandom(6).hex()}")
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(part, flags, mode), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if exact:
+            part.chmod(mode)
+        if overwrite or not path.exists():
+            part.replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
 def real_path(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Which projects an account sees, and what it may do there. Every query about rows begins with one of these."""
+"""The rights of an account: the projects it sees, what it may do there, and which rows it may replace."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from engram_py.cloud.accounts import EVERY_PROJECT, Caller
 from engram_py.cloud.database import Connection, one, rows
+from engram_py.cloud.validation import Incoming, Rejected
+from engram_py.sync.merge import version_owner
 
 # The projects that are named in a grant, and under a grant of `*` all there are. For a project that is named and
 # that `*` covers too, the further right counts.
@@ -73,7 +75,7 @@ class Right:
 
 
 async def visible(connection: Connection, caller: Caller, asked: Sequence[str] = ()) -> list[Project]:
-    """The projects the caller may read, of those ``asked`` for when any are."""
+    """Return the projects that the caller may read, restricted to ``asked`` unless that is empty."""
     values = {
         "principal": caller.principal_id,
         "every": EVERY_PROJECT,
@@ -83,19 +85,88 @@ async def visible(connection: Connection, caller: Caller, asked: Sequence[str] =
 
 
 async def rights(connection: Connection, caller: Caller, asked: Sequence[str]) -> dict[str, Right]:
-    """What the caller may do in the projects ``asked`` for; one it was not granted is not in the answer."""
+    """Return the caller's rights in the projects ``asked`` for; projects without a grant are missing."""
     values = {"principal": caller.principal_id, "every": EVERY_PROJECT, "asked": list(dict.fromkeys(asked))}
     found = await rows(connection, _RIGHTS, values)
     return {row["name"]: Right(row["writes"], row["paused"], row["paused_reason"]) for row in found}
 
 
 async def every(connection: Connection, caller: Caller) -> str:
-    """What the caller may do in every project, those that are not there yet included; empty when nothing."""
+    """Return the caller's access to all projects, also future ones; '' when there is none."""
     found = await one(connection, _EVERY, {"principal": caller.principal_id, "every": EVERY_PROJECT})
     return str(found["access"]) if found else ""
 
 
 async def instance(connection: Connection) -> str:
-    """What tells this database from another one, or from an empty one in its place."""
+    """Return the id of this database, which changes when another takes its place."""
     found = await one(connection, _INSTANCE, {})
     return str(found["value"]) if found else ""
+
+
+# Kinds with random keys: to be told that one is taken, somebody has to know it. The keys of sessions are chosen, and an
+# answer about them would tell what others work on.
+_OWNED = frozenset({"observation", "version", "prompt", "relation"})
+_REASON = (
+    "a row with this key is in a project that this account may not write to; save it anew to have a row of its own"
+)
+
+# A row that its project holds too has moved there before, with the consent of who may write to both.
+_FOREIGN = """
+with found as (
+    select
+        asked.place,
+        exists (
+            select 1 from cloud_mutations as kept
+            where kept.project = asked.project
+                and kept.entity = asked.entity and kept.entity_key = asked.entity_key
+        ) as here,
+        exists (
+            select 1 from cloud_mutations as kept
+            where kept.entity_key = asked.entity_key and kept.entity = asked.entity
+                and kept.project <> asked.project
+                and not exists (
+                    select 1 from cloud_project_grants as grants
+                    where grants.principal_id = %(principal)s and grants.access = 'write'
+                        and grants.project in (kept.project, %(every)s)
+                )
+        ) as elsewhere
+    from unnest(%(places)s::integer[], %(projects)s::text[], %(entities)s::text[], %(keys)s::text[])
+        as asked (place, project, entity, entity_key)
+)
+select place from found group by place having bool_or(elsewhere) and not bool_or(here) order by place
+"""
+
+
+async def split_own_rows(
+    connection: Connection, caller: Caller, given: Sequence[Incoming]
+) -> tuple[list[Incoming], list[Rejected]]:
+    """Split pushed rows into those the caller may replace and refusals. Call under the lock of all pushes.
+
+    Every machine holds a row once, whatever its project: pushed under another project with a later clock, a row would
+    move there on the machines of those who read both.
+    """
+    asked = [(row, entity, key) for row in given for entity, key in _names(row)]
+    values = {
+        "principal": caller.principal_id,
+        "every": EVERY_PROJECT,
+        "places": [row.index for row, _, _ in asked],
+        "projects": [row.mutation.project for row, _, _ in asked],
+        "entities": [entity for _, entity, _ in asked],
+        "keys": [key for _, _, key in asked],
+    }
+    strange = {row["place"] for row in await rows(connection, _FOREIGN, values)} if asked else set()
+    refused = [
+        Rejected(row.index, row.mutation.entity, row.mutation.entity_key, "not_yours", _REASON)
+        for row in given
+        if row.index in strange
+    ]
+    return [row for row in given if row.index not in strange], refused
+
+
+def _names(row: Incoming) -> list[tuple[str, str]]:
+    """Return the row's (entity, key), and for an older text also its observation's."""
+    entity, key = row.mutation.entity, row.mutation.entity_key
+    if entity not in _OWNED:
+        return []
+    owner = [("observation", version_owner(key)[0])] if entity == "version" else []
+    return [(entity, key), *owner]

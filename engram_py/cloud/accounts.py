@@ -1,4 +1,4 @@
-"""Who is asking: tokens and the accounts they belong to. Only hashes of tokens are kept."""
+"""Accounts and their tokens. Only hashes of tokens are stored."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ on conflict (principal_id, project) do update set access = 'write'
 """
 _KEEP_PEPPER = "insert into cloud_facts (name, value) values ('pepper', %(mark)s) on conflict (name) do nothing"
 _PEPPER = "select value from cloud_facts where name = 'pepper'"
-_ANYBODY = """
+_HAS_VALID = """
 select exists (
     select 1
     from cloud_tokens as tokens
@@ -90,7 +90,7 @@ select exists (
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """An account as one of its tokens proved it."""
+    """The account that a token belongs to."""
 
     principal_id: int
     name: str
@@ -110,13 +110,13 @@ def new_token() -> str:
 
 
 def token_hash(token: str, *, pepper: str) -> str:
-    """What is kept of a token. 256 random bits need no slow hash; the pepper keeps a stolen table useless."""
+    """Return the stored hash of a token. 256 random bits need no slow hash; the pepper protects a stolen table."""
     raw = token.encode("utf-8", "surrogateescape")
     return hmac.new(pepper.encode(), raw, hashlib.sha256).hexdigest() if pepper else hashlib.sha256(raw).hexdigest()
 
 
 def bearer(header: str) -> str:
-    """The token of an ``Authorization`` header. Raises AuthRequiredError."""
+    """Return the token of an ``Authorization`` header. Raises AuthRequiredError."""
     scheme, _, token = header.partition(" ")
     token = token.strip()
     if scheme.lower() != "bearer" or not token or len(token) > 512:
@@ -125,7 +125,7 @@ def bearer(header: str) -> str:
 
 
 async def authenticate(connection: Connection, token: str, *, pepper: str) -> Caller:
-    """Whose token this is. Raises AuthRequiredError, with the reason for the holder of a token that was good once."""
+    """Return the account of a token. Raises AuthRequiredError, with the reason for a token that was valid once."""
     wanted = token_hash(token, pepper=pepper)
     found = await one(connection, _FIND, {"hash": wanted})
     if found is None or not hmac.compare_digest(found["token_hash"], wanted):
@@ -156,15 +156,15 @@ def _refusal(revoked_at: datetime | None, expires_at: datetime | None, *, enable
     return "" if enabled else "this account is disabled"
 
 
-async def adopt_environment(connection: Connection, settings: CloudSettings) -> None:
+async def apply_environment(connection: Connection, settings: CloudSettings) -> None:
     """Make the accounts of ENGRAM_CLOUD_ADMIN and ENGRAM_CLOUD_TOKEN what the environment says now, or end them."""
     async with connection.transaction():
-        await _adopt(connection, ENV_ADMIN, "admin", settings.admin_token, (), settings.pepper)
+        await _apply_account(connection, ENV_ADMIN, "admin", settings.admin_token, (), settings.pepper)
         projects = settings.member_projects
-        await _adopt(connection, ENV_MEMBER, "member", settings.member_token, projects, settings.pepper)
+        await _apply_account(connection, ENV_MEMBER, "member", settings.member_token, projects, settings.pepper)
 
 
-async def _adopt(
+async def _apply_account(
     connection: Connection, name: str, role: str, token: str, projects: tuple[str, ...], pepper: str
 ) -> None:
     kept = token_hash(token, pepper=pepper) if token else ""
@@ -195,7 +195,7 @@ async def check_pepper(connection: Connection, pepper: str) -> None:
         )
 
 
-async def anybody(connection: Connection) -> bool:
-    """Whether there is a token that would be taken."""
-    found = await one(connection, _ANYBODY, {})
+async def any_valid_token(connection: Connection) -> bool:
+    """Return whether any token would be accepted."""
+    found = await one(connection, _HAS_VALID, {})
     return bool(found and found["found"])

@@ -1,4 +1,4 @@
-"""What an admin does: accounts, tokens, grants, pauses, and reading the log. The same for the command and for HTTP."""
+"""Administration: accounts, tokens, grants, pauses, the audit log. The command and HTTP call the same operations."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ Arguments = dict[str, Any]
 
 
 class Admin:
-    """Everything an admin can do, by the words of the command. ``actor`` goes into the log."""
+    """The operations of an administrator, by the words of the command. ``actor`` goes into the audit log."""
 
     def __init__(self, connection: Connection, *, actor: str, pepper: str = "") -> None:
         self._connection = connection
@@ -174,7 +174,7 @@ class Admin:
         return {"user": name, **await self._issue(name, given)}
 
     async def _issue(self, name: str, given: Arguments) -> dict[str, Any]:
-        """A new token. It is in the answer, and nowhere else ever."""
+        """Return a new token. It is in the answer, and nowhere else ever."""
         days = given.get("expires_in_days")
         if days is not None and (type(days) is not int or not 1 <= days <= MOST_TOKEN_DAYS):
             raise InvalidRequestError("expires_in_days", expected=f"a whole number from 1 to {MOST_TOKEN_DAYS:,}")
@@ -245,7 +245,7 @@ class Admin:
         return {"project": project, "paused": False, "was_paused": found is not None}
 
     async def renew(self, given: Arguments) -> Any:
-        """A new name of the database, after a backup was put in its place: clients then send everything again."""
+        """Rename the database after a backup was restored, so that clients send everything again."""
         found = await one(self._connection, _RENEW, {})
         await self._log("instance renew")
         return {"instance": found["value"] if found else ""}
@@ -325,7 +325,7 @@ def _number(given: Arguments, field: str, default: int) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """The value with its times as text."""
+    """Return the value with its times as text."""
     match value:
         case datetime():
             return value.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""How much at once: requests in all and of one account, and the bytes of a body, packed or not."""
+"""Admission control: limits on concurrent requests, overall and for each account, and on the size of a body."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PIECE = 64 * 1024
 
 
 class Gate:
-    """Counts the requests that are worked on, and refuses one too many at once instead of piling it up."""
+    """Counts the requests in progress, and refuses one too many at once instead of queueing it."""
 
     def __init__(self, most: int = MOST_REQUESTS, most_each: int = MOST_REQUESTS_EACH) -> None:
         self._most = most
@@ -52,7 +52,7 @@ class Gate:
 
     @contextmanager
     def enter_as(self, principal_id: int) -> Iterator[None]:
-        """The same of one account: it does not keep the others out. Raises TooBusyError."""
+        """Count a request of one account, so that it does not keep others out. Raises TooBusyError."""
         if self._each[principal_id] >= self._most_each:
             raise TooBusyError("this account")
         self._each[principal_id] += 1
@@ -65,14 +65,14 @@ class Gate:
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """The body, unpacked, and no more of it than ``limit`` whatever it claims.
+    """Return the body, unpacked, and no more of it than ``limit`` whatever it claims.
 
     Raises PushTooLargeError, InvalidBodyError, UnsupportedEncodingError, RequestTimeoutError.
     """
     claimed = request.headers.get("content-length", "")
     if claimed.isdecimal() and int(claimed[:20]) > limit:
         raise PushTooLargeError("bytes", limit)
-    body: _Plain | _Unpacked = _Unpacked(limit) if _is_packed(request) else _Plain(limit)
+    body: _Plain | _Decompressed = _Decompressed(limit) if _is_compressed(request) else _Plain(limit)
     try:
         with anyio.fail_after(BODY_SECONDS):
             async for piece in request.stream():
@@ -82,7 +82,7 @@ async def read_body(request: Request, limit: int) -> bytes:
     return body.whole()
 
 
-def _is_packed(request: Request) -> bool:
+def _is_compressed(request: Request) -> bool:
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip", ""):
         raise UnsupportedEncodingError(encoding)
@@ -106,8 +106,8 @@ class _Plain:
         return b"".join(self._pieces)
 
 
-class _Unpacked(_Plain):
-    """Unpacks as it arrives, a little at a time: what a small body becomes is known only by doing it."""
+class _Decompressed(_Plain):
+    """A body that is decompressed piece by piece as it arrives, within the limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)

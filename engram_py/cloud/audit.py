@@ -1,4 +1,4 @@
-"""Who did what: one line for each request that read or changed something, without a word of what the rows say."""
+"""The audit log: one line for each request that read or changed something, without any text of the rows."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ async def record(connection: Connection, actor: str, lines: Sequence[Line]) -> N
 
 
 async def prune(connection: Connection, *, days: int) -> None:
-    """Forget what is older: a log that nobody empties fills the disk."""
+    """Delete lines older than ``days``."""
     await connection.execute(_PRUNE.encode(), {"days": days})

@@ -1,4 +1,4 @@
-"""What of an Engram chunk is kept: the rows that were taken, as long as nobody destroys them."""
+"""The stored form of Engram's chunks: the rows that were accepted, until somebody destroys them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ where project = %(project)s and chunk_id = %(chunk)s
 """
 
 
-def taken(data: dict[str, Any], project: str, refused: Set[int]) -> dict[str, Any]:
-    """The lists of a chunk without the rows that were refused, by their places, and without those that were taken for
-    another project: who reads this one need not read that."""
+def accepted_lists(data: dict[str, Any], project: str, refused: Set[int]) -> dict[str, Any]:
+    """Return the lists of a chunk without refused rows and rows of other projects."""
     kept, place = {}, 0
     for name in LISTS:
         listed = data.get(name) or []
@@ -49,8 +48,8 @@ def taken(data: dict[str, Any], project: str, refused: Set[int]) -> dict[str, An
     return kept
 
 
-def without(data: dict[str, Any], gone: Set[tuple[str, str]]) -> dict[str, Any]:
-    """The lists of a chunk without the texts of rows that are destroyed, given as (entity, key)."""
+def without_rows(data: dict[str, Any], gone: Set[tuple[str, str]]) -> dict[str, Any]:
+    """Return the lists of a chunk without the texts of destroyed rows, given as (entity, key)."""
     kept = dict(data)
     for name, entity, key in KINDS:
         if data.get(name):
@@ -61,12 +60,12 @@ def without(data: dict[str, Any], gone: Set[tuple[str, str]]) -> dict[str, Any]:
 
 
 def row_keys(data: dict[str, Any]) -> set[tuple[str, str]]:
-    """(entity, key) of every row in a chunk, and of the observations whose older texts are in it."""
+    """Return (entity, key) of every row in a chunk, and of the observations whose older texts are in it."""
     return {name for row in _rows(data) for name in row}
 
 
-def values_of(data: dict[str, Any]) -> dict[str, Any]:
-    """The columns that say what is in a chunk."""
+def columns_of(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns that describe a chunk."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return {
         "payload": gzip.compress(text.encode(), mtime=0),
@@ -77,16 +76,16 @@ def values_of(data: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-async def take_out(connection: Connection, gone: Iterable[RowKey]) -> None:
-    """Take rows that were destroyed just now out of the chunks that hold them. The chunks keep their names."""
+async def remove_rows(connection: Connection, gone: Iterable[RowKey]) -> None:
+    """Remove rows that were destroyed from the chunks that hold them. The chunks keep their names."""
     by_project: dict[str, set[tuple[str, str]]] = {}
     for project, entity, key in sorted(gone):
         by_project.setdefault(project, set()).add((entity, key))
     for project, names in by_project.items():
         values = {"project": project, "keys": sorted(key for _, key in names)}
         for row in await rows(connection, _HOLDING, values):
-            data = taken(json.loads(gzip.decompress(bytes(row["payload"]))), project, frozenset())
-            replaced = values_of(without(data, names)) | {"project": project, "chunk": row["chunk_id"]}
+            data = accepted_lists(json.loads(gzip.decompress(bytes(row["payload"]))), project, frozenset())
+            replaced = columns_of(without_rows(data, names)) | {"project": project, "chunk": row["chunk_id"]}
             await connection.execute(_REPLACE.encode(), replaced)
 
 

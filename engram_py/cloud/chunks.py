@@ -1,4 +1,4 @@
-"""Engram's chunks: their rows are taken like any that are pushed, and what was taken is kept as it came."""
+"""Engram's chunks: their rows are pushed like any others, and the accepted part is stored as it came."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engram_py.cloud import audit
-from engram_py.cloud import chunk_store as shelving
+from engram_py.cloud import audit, chunk_store
 from engram_py.cloud.access import rights, visible
 from engram_py.cloud.accounts import EVERY_PROJECT, Caller
 from engram_py.cloud.database import Connection, one, rows
@@ -24,7 +23,7 @@ from engram_py.cloud.errors import (
     SyncPausedError,
 )
 from engram_py.cloud.pushing import Pushed, push
-from engram_py.cloud.validation import Batch, check_json, json_object, sorted_out
+from engram_py.cloud.validation import Batch, check_json, json_object, parse_entries
 from engram_py.sync.wire import PROJECT_LIMIT_CHARS
 
 _CHUNK_ID = re.compile(r"[0-9a-f]{8,64}")
@@ -50,7 +49,7 @@ order by project
 limit 1
 """
 _KNOW_PROJECT = "insert into cloud_projects (name) values (%(project)s) on conflict (name) do nothing"
-_KEEP = """
+_STORE = """
 insert into cloud_chunks (
     project, chunk_id, sha256, payload, row_keys, created_by, client_created_at, sessions, memories, prompts
 )
@@ -65,7 +64,7 @@ _SAME = "select sha256 from cloud_chunks where project = %(project)s and chunk_i
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A chunk as it was pushed. ``data`` is what is in it; ``batch`` holds its rows as mutations."""
+    """A parsed chunk. ``data`` is its content; ``batch`` holds its rows as mutations."""
 
     chunk_id: str
     project: str
@@ -74,7 +73,7 @@ class Chunk:
     batch: Batch
 
 
-def chunk_of(body: bytes) -> Chunk:
+def parse_chunk(body: bytes) -> Chunk:
     """Raises InvalidBodyError, InvalidRequestError."""
     value = json_object(body)
     if reason := check_json(value):
@@ -86,14 +85,14 @@ def chunk_of(body: bytes) -> Chunk:
         raise InvalidRequestError("project", expected="the name of a project")
     if not isinstance(data, dict):
         raise InvalidRequestError("data", expected="a chunk: {sessions, observations, prompts, mutations}")
-    lists = {name: _list(data, name) for name in shelving.LISTS}
+    lists = {name: _list(data, name) for name in chunk_store.LISTS}
     created_at = value.get("client_created_at")
     return Chunk(
         chunk_id,
         project,
         created_at[:_MOST_NAME_CHARS] if isinstance(created_at, str) else "",
         data,
-        sorted_out(_entries(project, lists)),
+        parse_entries(_entries(project, lists)),
     )
 
 
@@ -106,7 +105,7 @@ def _list(data: dict[str, Any], name: str) -> list[Any]:
 
 def _entries(project: str, lists: dict[str, list[Any]]) -> list[object]:
     entries: list[object] = []
-    for name, entity, key in shelving.KINDS:
+    for name, entity, key in chunk_store.KINDS:
         for payload in lists[name]:
             named = payload.get(key) if isinstance(payload, dict) else None
             entries.append(
@@ -131,17 +130,17 @@ async def push_chunk(connection: Connection, caller: Caller, chunk: Chunk) -> Pu
             raise SyncPausedError(chunk.project, right.paused_reason)
         # The rows first: they take the lock that orders all pushes, and two pushes must take locks in one order.
         pushed = await push(connection, caller, chunk.batch, action="push chunk")
-        await _keep(connection, caller, chunk, {one.index for one in pushed.rejected})
+        await _store(connection, caller, chunk, {one.index for one in pushed.rejected})
         return pushed
 
 
-async def _keep(connection: Connection, caller: Caller, chunk: Chunk, refused: set[int]) -> None:
-    data = shelving.taken(chunk.data, chunk.project, refused)
-    named = {(chunk.project, entity, key) for entity, key in shelving.row_keys(data)}
+async def _store(connection: Connection, caller: Caller, chunk: Chunk, refused: set[int]) -> None:
+    data = chunk_store.accepted_lists(chunk.data, chunk.project, refused)
+    named = {(chunk.project, entity, key) for entity, key in chunk_store.row_keys(data)}
     gone = {(entity, key) for _, entity, key in await destroyed(connection, named)}
     sent = json.dumps(chunk.data, ensure_ascii=False, separators=(",", ":"))
     values = {
-        **shelving.values_of(shelving.without(data, gone)),
+        **chunk_store.columns_of(chunk_store.without_rows(data, gone)),
         "project": chunk.project,
         "chunk": chunk.chunk_id,
         "sha256": hashlib.sha256(sent.encode()).hexdigest(),  # the same chunk pushed again is the same
@@ -149,14 +148,14 @@ async def _keep(connection: Connection, caller: Caller, chunk: Chunk, refused: s
         "created_at": chunk.created_at,
     }
     await connection.execute(_KNOW_PROJECT.encode(), values)
-    await connection.execute(_KEEP.encode(), values)
+    await connection.execute(_STORE.encode(), values)
     same = await one(connection, _SAME, values)
     if same is None or same["sha256"] != values["sha256"]:
         raise ChunkConflictError(chunk.chunk_id)
 
 
 async def manifest(connection: Connection, caller: Caller, asked: Sequence[str]) -> dict[str, Any]:
-    """Engram's list of the chunks there are. Raises PolicyForbiddenError as ``pull`` does."""
+    """Return Engram's list of chunks. Raises PolicyForbiddenError as ``pull`` does."""
     projects = await _readable(connection, caller, asked)
     found = await rows(connection, _LIST, _scope(caller, projects))
     chunks = [
@@ -174,7 +173,7 @@ async def manifest(connection: Connection, caller: Caller, asked: Sequence[str])
 
 
 async def read_chunk(connection: Connection, caller: Caller, chunk_id: str, asked: Sequence[str]) -> bytes:
-    """A chunk as gzip of its JSON. Raises ChunkNotFoundError, also for one the caller may not read."""
+    """Return a chunk as gzip of its JSON. Raises ChunkNotFoundError, also for one the caller may not read."""
     projects = [project.name for project in await visible(connection, caller, asked)]
     found = await one(connection, _READ, {**_scope(caller, projects), "chunk": chunk_id})
     if found is None:
@@ -194,6 +193,6 @@ def _scope(caller: Caller, projects: list[str]) -> dict[str, Any]:
     return {"principal": caller.principal_id, "every": EVERY_PROJECT, "projects": projects}
 
 
-def unpacked(packed: bytes) -> bytes:
-    """The JSON of a chunk; it was measured when it was taken."""
+def decompress(packed: bytes) -> bytes:
+    """Return the JSON of a chunk; it was measured when it was taken."""
     return gzip.decompress(packed)

@@ -1,4 +1,4 @@
-"""PostgreSQL: connections, what brings an empty database up, and its failures in our words."""
+"""PostgreSQL: connections, migrations, and its failures as our errors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _RECORD = "insert into cloud_migrations (name) values (%s)"
 
 
 def open_pool(url: str) -> AsyncConnectionPool[Connection]:
-    """A pool that is not open yet. Its connections commit by themselves outside of ``transaction()``."""
+    """Return a pool that is not open yet. Its connections commit by themselves outside of ``transaction()``."""
     return AsyncConnectionPool(
         url,
         connection_class=Connection,
@@ -63,9 +63,9 @@ def open_pool(url: str) -> AsyncConnectionPool[Connection]:
 
 
 @asynccontextmanager
-async def borrowed(pool: AsyncConnectionPool[Connection]) -> AsyncIterator[Connection]:
-    """A connection of the pool that is alive, for as short as possible. Raises DatabaseUnavailableError."""
-    with telling():
+async def pooled_connection(pool: AsyncConnectionPool[Connection]) -> AsyncIterator[Connection]:
+    """Lend a live connection of the pool, for as short as possible. Raises DatabaseUnavailableError."""
+    with translated_errors():
         connection = await _alive(pool)
         try:
             async with connection:  # which ends what is open, and closes nothing: the pool does
@@ -76,7 +76,7 @@ async def borrowed(pool: AsyncConnectionPool[Connection]) -> AsyncIterator[Conne
 
 
 async def _alive(pool: AsyncConnectionPool[Connection]) -> Connection:
-    """A connection may have died while nobody used it; asking costs a round trip, not asking costs a request.
+    """Return a connection that answers.
 
     The pool has a check of its own, which waits longer after each dead one: after PostgreSQL was started again, that
     is longer than a request waits.
@@ -97,13 +97,13 @@ async def _alive(pool: AsyncConnectionPool[Connection]) -> Connection:
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[Connection]:
-    """One connection, as those of the pool are. Raises DatabaseUnavailableError."""
-    with telling():
+    """Open one connection, configured as those of the pool. Raises DatabaseUnavailableError."""
+    with translated_errors():
         connection: Connection = await AsyncConnection.connect(
             url, autocommit=True, row_factory=dict_row, connect_timeout=_CONNECT_SECONDS
         )
     async with connection:
-        with telling():
+        with translated_errors():
             await _configure(connection)
             yield connection
 
@@ -113,7 +113,7 @@ async def _configure(connection: Connection) -> None:
 
 
 async def migrate(connection: Connection) -> list[str]:
-    """Bring the database up to what this version needs; the names of what was done. Several may do it at once.
+    """Bring the database up to date and return the migrations that ran. Several processes may call it at once.
 
     Raises DatabaseTooNewError when a newer version has been there, InvalidCloudSettingError when it is not UTF-8.
     """
@@ -140,7 +140,7 @@ async def migrate(connection: Connection) -> list[str]:
 
 
 @contextmanager
-def telling() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     """Turn a database that is away, full or stuck into DatabaseUnavailableError; what is a bug stays one."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a deletion takes along: the older texts of the observation that is destroyed or taken back, here and to come."""
+"""The consequences of a deletion: older texts of a destroyed or withdrawn observation go too."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ where kept.project = gone.project and kept.entity = 'version'
 
 
 def destroys(op: str, payload: Mapping[str, Any]) -> bool:
-    """Whether nobody may read the row's text any more: a deletion for good, or one because the row became personal.
+    """Return whether nobody may read the row's text any more: a deletion for good, or one because the row became
+    personal.
 
     The other kind is Engram's soft deletion, which hides a row; ours says so in an upsert.
     """
@@ -41,13 +42,13 @@ def destroys(op: str, payload: Mapping[str, Any]) -> bool:
 
 
 def destroyed_by(given: Iterable[Incoming]) -> set[RowKey]:
-    """The rows, as (project, entity, key), that are destroyed by what was pushed."""
+    """Return the rows, as (project, entity, key), that are destroyed by what was pushed."""
     mutations = [row.mutation for row in given]
     return {(one.project, one.entity, one.entity_key) for one in mutations if destroys(one.op, one.payload)}
 
 
 async def destroyed(connection: Connection, asked: Iterable[RowKey]) -> set[RowKey]:
-    """Which of these rows are destroyed by what is kept."""
+    """Return which of these rows were destroyed before."""
     keys = sorted(asked)
     values = {
         "projects": [key[0] for key in keys],
@@ -62,8 +63,8 @@ async def destroyed(connection: Connection, asked: Iterable[RowKey]) -> set[RowK
     }
 
 
-async def survivors(connection: Connection, winners: Mapping[RowKey, Incoming]) -> list[Incoming]:
-    """The rows of a push without the older texts of observations that are destroyed once the push is kept.
+async def remaining_rows(connection: Connection, winners: Mapping[RowKey, Incoming]) -> list[Incoming]:
+    """Return the rows of a push without older texts of observations that the push leaves destroyed.
 
     One that is shared again in the same push gets its older texts back.
     """

@@ -1,4 +1,4 @@
-"""Why the server refuses something: the leaves, the status of each, and the one JSON shape they leave in."""
+"""Refusals of the server: each with its HTTP status, in one JSON shape."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engram_py.errors import EngramError
 
 
 class CloudServerError(EngramError):
-    """A refusal of `engram cloud serve`, or of a command that looks after it. ``headers`` go out with the answer."""
+    """A refusal of `engram cloud serve` or of its commands. ``headers`` are sent with the response."""
 
     code = "cloud_server_error"
     status: ClassVar[int] = 400
@@ -150,7 +150,7 @@ class TooBusyError(CloudServerError):
 
 
 class RequestBrokenError(CloudServerError):
-    """A bug. What it was stays in the log: an exception's text can hold what somebody saved."""
+    """A bug. Its text stays in the log, because it can contain saved text."""
 
     code = "request_broken"
     status = 500
@@ -264,6 +264,6 @@ class ServerAnswerError(CloudServerError):
 
 
 def payload_of(error: EngramError) -> dict[str, Any]:
-    """The JSON of a refusal: ``{"error": {"code", "message", "hint", ...}}``."""
+    """Return the JSON of a refusal: ``{"error": {"code", "message", "hint", ...}}``."""
     details = error.details()
     return {"error": {"code": details.pop("error_code"), **details}}

@@ -1,4 +1,4 @@
-"""Answers whose request was not read to its end, for both servers."""
+"""Responses to requests whose body was not read to its end, for both servers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ LINGER_SECONDS = 2.0
 
 
 def lingering(receive: Receive, send: Send) -> Send:
-    """``send`` that ends the answer only when the rest of the request was taken, or a moment has passed: who is cut
-    off while sending does not read what was answered."""
+    """Return a ``send`` that ends the response only after the rest of the request was read, or LINGER_SECONDS.
+
+    A client that is cut off while it sends does not read the response.
+    """
 
     async def answer(message: Message) -> None:
         if message["type"] != "http.response.body":
@@ -27,7 +29,7 @@ def lingering(receive: Receive, send: Send) -> Send:
 
 
 class Taken:
-    """``receive`` that knows whether the request was read to its end."""
+    """A ``receive`` that records whether the request was read to its end (``whole``)."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive

@@ -1,4 +1,4 @@
-"""Giving rows: those after a cursor, of the projects an account may read, in the order in which they became visible."""
+"""Pull: return rows after a cursor, of the projects an account may read, in the order they became visible."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ order by seq
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Rows as JSON text, one entry each, and how many of each project. ``latest_seq`` is the cursor to go on from."""
+    """Rows as JSON text, and how many of each project. ``latest_seq`` is the next cursor."""
 
     entries: tuple[str, ...]
     counts: Counter[str]
@@ -69,7 +69,7 @@ class Page:
 async def pull(
     connection: Connection, caller: Caller, *, since: int, limit: int = MOST_ROWS, asked: Sequence[str] = ()
 ) -> Page:
-    """The next rows. Raises PolicyForbiddenError when the caller may read none of the projects it asked for."""
+    """Return the next rows. Raises PolicyForbiddenError when the caller may read none of the projects it asked for."""
     async with connection.transaction():
         await connection.execute(_SNAPSHOT)  # both queries see one moment: no row is between cursor and page
         projects = await visible(connection, caller, asked)
@@ -86,7 +86,7 @@ async def pull(
 
 
 async def record(connection: Connection, caller: Caller, counts: Counter[str]) -> None:
-    """Say in the log how much of which project was read; nothing of a poll that found nothing."""
+    """Log how many rows of each project were read; nothing for an empty poll."""
     lines = [audit.Line("pull", name, entries=count) for name, count in sorted(counts.items())]
     await audit.record(connection, caller.name, lines)
 
@@ -106,6 +106,6 @@ async def _page(
 
 
 def _entry(row: DictRow) -> str:
-    """The JSON of a row; its payload is JSON already, as it came."""
+    """Return the JSON of a row; its payload is JSON already, as it came."""
     head = {name: row[name] for name in ("seq", "project", "entity", "entity_key", "op", "occurred_at")}
     return json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1] + f',"payload":{row["payload"]}}}'

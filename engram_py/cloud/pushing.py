@@ -1,4 +1,4 @@
-"""Taking rows: each replaces what is kept of the same row when it is later, and gets the next seq.
+"""Push: a row replaces the stored one when it is later, and gets the next sequence number.
 
 Seqs are where clients go on reading from, so they must become visible in their order. A number that is handed out
 before its transaction ends does not: a reader who has seen 10 while 9 is not committed never asks for 9 again. Here a
@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engram_py.cloud import audit
-from engram_py.cloud.access import Right, instance, rights, visible
+from engram_py.cloud.access import Right, instance, rights, split_own_rows, visible
 from engram_py.cloud.accounts import Caller
-from engram_py.cloud.chunk_store import take_out
+from engram_py.cloud.chunk_store import remove_rows
 from engram_py.cloud.database import Connection, one, rows
-from engram_py.cloud.deletions import RowKey, destroyed_by, erase_versions, survivors
+from engram_py.cloud.deletions import RowKey, destroyed_by, erase_versions, remaining_rows
 from engram_py.cloud.errors import PolicyForbiddenError, SyncPausedError
-from engram_py.cloud.ownership import own_rows
 from engram_py.cloud.validation import Batch, Incoming, Rejected
 from engram_py.sync.wire import rank
 
@@ -32,7 +31,7 @@ set last_seq = greatest(last_seq, (extract(epoch from clock_timestamp()) * 10000
 returning last_seq - %(count)s as before
 """
 
-_HELD = """
+_STORED = """
 select
     kept.project, kept.entity, kept.entity_key, kept.op, kept.clock, kept.fingerprint,
     case when asked.hidden then kept.payload else '' end as payload
@@ -50,7 +49,7 @@ select name, latest_seq from unnest(%(names)s::text[], %(seqs)s::bigint[]) as gi
 on conflict (name) do update set latest_seq = greatest(known.latest_seq, excluded.latest_seq)
 """
 
-_KEEP = """
+_STORE = """
 insert into cloud_mutations (
     seq, project, entity, entity_key, op, clock, fingerprint, payload, payload_bytes, occurred_at, principal_id, device
 )
@@ -79,8 +78,8 @@ _MOST_DENIED_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """A row that is kept already, or comes earlier in the same push."""
+class _StoredRow:
+    """A row that is stored already, or comes earlier in the same push."""
 
     age: tuple[str, str]
     op: str
@@ -89,7 +88,7 @@ class _Held:
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What became of a push; the indices are places in what was sent. ``seqs`` goes with ``accepted``.
+    """The result of a push; indexes refer to the entries sent, ``seqs`` to ``accepted``.
 
     ``latest_seq`` is the highest that the account can see, ``instance`` tells this database from another one.
     ``previous`` is where the log of each project ended before: a client that had read up to there knows that none but
@@ -110,9 +109,8 @@ def key_of(row: Incoming) -> RowKey:
     return row.mutation.project, row.mutation.entity, row.mutation.entity_key
 
 
-def age_of(row: Incoming) -> tuple[str, str]:
-    """What decides between two states of a row: the clock, then, on every machine alike, the content. A final deletion
-    is later than anything."""
+def version_of(row: Incoming) -> tuple[str, str]:
+    """Return what orders the states of a row: the clock, then the content. A final deletion is last."""
     return rank(row.mutation), row.fingerprint
 
 
@@ -129,15 +127,15 @@ async def push(connection: Connection, caller: Caller, batch: Batch, *, action: 
         # Before the lock, which others wait for.
         latest = max((project.latest_seq for project in await visible(connection, caller)), default=0)
         source = await instance(connection)
-        may, refused = _permitted([_under_own_name(row, allowed) for row in batch.rows], allowed)
+        may, refused = _split_permitted([_with_writable_project(row, allowed) for row in batch.rows], allowed)
         refusal = _whole_refusal(batch, may, refused, allowed)
         kept: dict[int, int] = {}
         previous: dict[str, int] = {}
         if may:
             before = await _reserve(connection, len(may))
-            may, strange = await own_rows(connection, caller, may)
+            may, strange = await split_own_rows(connection, caller, may)
             refused += strange
-            kept, previous = await _keep(connection, caller, may, batch.device, before)
+            kept, previous = await _store(connection, caller, may, batch.device, before)
         await audit.record(connection, caller.name, _lines(action, batch, may, refused, kept))
     if refusal is not None:
         raise refusal
@@ -154,21 +152,24 @@ async def push(connection: Connection, caller: Caller, batch: Batch, *, action: 
     )
 
 
-def _under_own_name(row: Incoming, allowed: dict[str, Right]) -> Incoming:
-    """A row says in its payload, too, which project it was given (an older name of it, perhaps). One of a project that
-    the account may not write to would end in that project on everybody's machine: it gets the name it was pushed to."""
+def _with_writable_project(row: Incoming, allowed: dict[str, Right]) -> Incoming:
+    """Return the row with a project in its payload that the account may write to.
+
+    A row names its project in the payload too, perhaps by an older name. One of a project that the account may not
+    write to would end in that project on every machine, so it gets the project it was pushed to.
+    """
     right = allowed.get(row.given_project)
     if row.given_project == row.mutation.project or (right is not None and right.writes):
         return row
     return row.moved(row.mutation.project)
 
 
-def _permitted(given: Sequence[Incoming], allowed: dict[str, Right]) -> tuple[list[Incoming], list[Rejected]]:
+def _split_permitted(given: Sequence[Incoming], allowed: dict[str, Right]) -> tuple[list[Incoming], list[Rejected]]:
     may, refused = [], []
     for row in given:
         mutation, right = row.mutation, allowed.get(row.mutation.project)
         if right is not None and right.writes and not right.paused:
-            if (strange := _alias_of_anothers(row, allowed)) is None:
+            if (strange := _alias_refusal(row, allowed)) is None:
                 may.append(row)
             else:
                 refused.append(strange)
@@ -180,10 +181,10 @@ def _permitted(given: Sequence[Incoming], allowed: dict[str, Right]) -> tuple[li
     return may, refused
 
 
-def _alias_of_anothers(row: Incoming, allowed: dict[str, Right]) -> Rejected | None:
-    """An alias moves all that has its name to its project, on every machine: who may not write to both may not say so.
+def _alias_refusal(row: Incoming, allowed: dict[str, Right]) -> Rejected | None:
+    """Return the refusal of an alias unless the caller may write to both names.
 
-    Whether there is a project of that name makes no difference to the answer.
+    On every machine an alias moves all that has its name to its project.
     """
     mutation = row.mutation
     right = allowed.get(mutation.entity_key)
@@ -196,7 +197,7 @@ def _alias_of_anothers(row: Incoming, allowed: dict[str, Right]) -> Rejected | N
 def _whole_refusal(
     batch: Batch, may: list[Incoming], refused: list[Rejected], allowed: dict[str, Right]
 ) -> PolicyForbiddenError | SyncPausedError | None:
-    """The error of a push of which nothing could be taken whatever its rows say."""
+    """Return the error of a push of which nothing could be taken whatever its rows say."""
     if may or not refused or batch.rejected:
         return None
     projects = {row.mutation.project for row in batch.rows}
@@ -213,39 +214,39 @@ async def _reserve(connection: Connection, count: int) -> int:
     return int(reserved["before"])
 
 
-async def _keep(
+async def _store(
     connection: Connection, caller: Caller, may: list[Incoming], device: str, before: int
 ) -> tuple[dict[int, int], dict[str, int]]:
     """Write the rows that are later than what is there: index → seq of those that were, project → its end before."""
     names = sorted({row.mutation.project for row in may})
     ends = {row["name"]: row["latest_seq"] for row in await rows(connection, _ENDS, {"names": names})}
     winners = _winners(may, await _held(connection, may))
-    ordered = sorted(await survivors(connection, winners), key=lambda row: row.index)
+    ordered = sorted(await remaining_rows(connection, winners), key=lambda row: row.index)
     seqs = [before + place for place in range(1, len(ordered) + 1)]
     if ordered:
         await _write(connection, caller, ordered, seqs, device)
         gone = destroyed_by(ordered)
         await erase_versions(connection, gone)
-        await take_out(connection, gone)
+        await remove_rows(connection, gone)
     kept = {row.index: seq for row, seq in zip(ordered, seqs, strict=True)}
     return kept, {name: ends.get(name, 0) for name in names}
 
 
-def _winners(may: list[Incoming], held: dict[RowKey, _Held]) -> dict[RowKey, Incoming]:
-    """The last state of each row, where that is later than what is kept."""
+def _winners(may: list[Incoming], held: dict[RowKey, _StoredRow]) -> dict[RowKey, Incoming]:
+    """Return the last state of each row, where that is later than what is kept."""
     winners: dict[RowKey, Incoming] = {}
     for given in may:
         row, key = given, key_of(given)
         now = held.get(key)
         if now is not None and now.op == "upsert" and row.hides:
             row = row.over(json.loads(now.payload))
-        if now is None or age_of(row) > now.age:
+        if now is None or version_of(row) > now.age:
             winners[key] = row
-            held[key] = _Held(age_of(row), row.mutation.op, row.payload)
+            held[key] = _StoredRow(version_of(row), row.mutation.op, row.payload)
     return winners
 
 
-async def _held(connection: Connection, asked: list[Incoming]) -> dict[RowKey, _Held]:
+async def _held(connection: Connection, asked: list[Incoming]) -> dict[RowKey, _StoredRow]:
     keys = sorted({key_of(row) for row in asked})
     hidden = {key_of(row) for row in asked if row.hides}
     values = {
@@ -255,10 +256,10 @@ async def _held(connection: Connection, asked: list[Incoming]) -> dict[RowKey, _
         "hidden": [key in hidden for key in keys],
     }
     return {
-        (row["project"], row["entity"], row["entity_key"]): _Held(
+        (row["project"], row["entity"], row["entity_key"]): _StoredRow(
             (row["clock"], row["fingerprint"]), row["op"], row["payload"]
         )
-        for row in await rows(connection, _HELD, values)
+        for row in await rows(connection, _STORED, values)
     }
 
 
@@ -280,17 +281,17 @@ async def _write(connection: Connection, caller: Caller, ordered: list[Incoming]
         "principal": caller.principal_id,
         "device": device,
     }
-    await connection.execute(_KEEP.encode(), values)
+    await connection.execute(_STORE.encode(), values)
 
 
 def _lines(
     action: str, batch: Batch, may: list[Incoming], refused: list[Rejected], kept: dict[int, int]
 ) -> list[audit.Line]:
-    taken = Counter(row.mutation.project for row in may if row.index in kept)
+    accepted = Counter(row.mutation.project for row in may if row.index in kept)
     project_of = {row.index: row.mutation.project for row in batch.rows}
     denied = Counter((project_of[one.index], one.reason_code) for one in refused)
     return [
-        *(audit.Line(action, project=name, entries=count) for name, count in sorted(taken.items())),
+        *(audit.Line(action, project=name, entries=count) for name, count in sorted(accepted.items())),
         *(
             audit.Line(action, project=name, outcome="denied", reason_code=code, entries=count)
             for (name, code), count in sorted(denied.items())[:_MOST_DENIED_LINES]

@@ -1,4 +1,4 @@
-"""What leaves the server: JSON, packed when the client takes it, whole or a line at a time."""
+"""HTTP responses: JSON, compressed when the client accepts it, whole or a line at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engram_py.errors import EngramError
 
 NDJSON = "application/x-ndjson"
 _PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-_WORTH_PACKING = 1_024
+_COMPRESS_FROM_BYTES = 1_024
 _LEVEL = 5
 _GZIP = 31
 
@@ -31,7 +31,7 @@ async def as_json(
     request: Request, body: bytes, *, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
     sent = {"Content-Type": "application/json", "Vary": "Accept-Encoding", **_PRIVATE, **(headers or {})}
-    if len(body) >= _WORTH_PACKING and takes_gzip(request):
+    if len(body) >= _COMPRESS_FROM_BYTES and takes_gzip(request):
         body = await anyio.to_thread.run_sync(lambda: gzip.compress(body, _LEVEL, mtime=0))
         sent["Content-Encoding"] = "gzip"
     return Response(body, status, headers=sent)
@@ -52,22 +52,22 @@ def takes_gzip(request: Request) -> bool:
     return False
 
 
-def as_lines(request: Request, lines: AsyncIterator[bytes]) -> Response:
-    """A stream of lines. It breaks off where ``lines`` fails: without the last line it was not all."""
+def ndjson_response(request: Request, lines: AsyncIterator[bytes]) -> Response:
+    """Return a stream of lines. It breaks off where ``lines`` fails: without the last line it was not all."""
     headers = {"Content-Type": NDJSON, "Vary": "Accept-Encoding", **_PRIVATE}
     if takes_gzip(request):
         headers["Content-Encoding"] = "gzip"
-        return StreamingResponse(_packed(lines), headers=headers)
+        return StreamingResponse(_compressed(lines), headers=headers)
     return StreamingResponse(lines, headers=headers)
 
 
-async def _packed(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _compressed(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
     async for piece in lines:
-        yield await anyio.to_thread.run_sync(_pack, stream, piece)
+        yield await anyio.to_thread.run_sync(_compress, stream, piece)
     yield stream.flush()
 
 
-def _pack(stream: Any, piece: bytes) -> bytes:
+def _compress(stream: Any, piece: bytes) -> bytes:
     packed: bytes = stream.compress(piece) + stream.flush(zlib.Z_SYNC_FLUSH)
     return packed

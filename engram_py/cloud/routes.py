@@ -1,16 +1,20 @@
-"""The routes: Engram's for sync, and those that look after the server."""
+"""The ASGI application: Engram's routes for sync, and those for administration."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC
 from typing import Any
 
 import anyio
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from engram_py.cloud import chunks, pulling
 from engram_py.cloud.access import every, instance, visible
@@ -18,12 +22,12 @@ from engram_py.cloud.accounts import Caller
 from engram_py.cloud.admin import Admin
 from engram_py.cloud.admission import ENVELOPE, ENVELOPE_TYPE, read_body
 from engram_py.cloud.database import one
-from engram_py.cloud.errors import InvalidRequestError
-from engram_py.cloud.metrics import CONTENT_TYPE
+from engram_py.cloud.errors import InvalidRequestError, UnknownAddressError, WrongMethodError
 from engram_py.cloud.pushing import Pushed, push
-from engram_py.cloud.responses import NDJSON, as_json, as_lines, encoded
-from engram_py.cloud.server import Audience, Endpoint, Handler, Server
-from engram_py.cloud.validation import MOST_ENTRIES, batch_of, json_object
+from engram_py.cloud.responses import NDJSON, as_json, encoded, ndjson_response, refusal
+from engram_py.cloud.server import CONTENT_TYPE, Audience, Endpoint, Handler, Server
+from engram_py.cloud.settings import CloudSettings
+from engram_py.cloud.validation import MOST_ENTRIES, json_object, parse_batch
 from engram_py.version import __version__
 
 _MOST_PROJECTS_ASKED = 500
@@ -34,7 +38,7 @@ _HEALTH_SECONDS = 3.0
 async def push_mutations(server: Server, caller: Caller | None, request: Request) -> Response:
     assert caller is not None
     body = await read_body(request, server.settings.max_push_bytes)
-    batch = await server.parsed(batch_of, body)
+    batch = await server.parsed(parse_batch, body)
     async with server.database_to_push() as connection:
         pushed = await push(connection, caller, batch)
     return await as_json(request, encoded(_told(server, pushed)))
@@ -45,7 +49,7 @@ async def pull_mutations(server: Server, caller: Caller | None, request: Request
     since, asked = _whole(request, "since_seq", 0), _asked(request)
     if NDJSON in request.headers.get("accept", ""):
         page = await _pulled(server, caller, since, pulling.MOST_ROWS, asked)
-        return as_lines(request, _lines(server, caller, asked, page))
+        return ndjson_response(request, _lines(server, caller, asked, page))
     limit = max(1, min(_whole(request, "limit", 100), pulling.MOST_ROWS))
     page = await _pulled(server, caller, since, limit, asked)
     if page.counts:  # most polls find nothing, and nothing is said of them
@@ -63,7 +67,7 @@ async def _pulled(server: Server, caller: Caller, since: int, limit: int, asked:
 
 
 async def _lines(server: Server, caller: Caller, asked: list[str], page: pulling.Page) -> AsyncIterator[bytes]:
-    """All there is, a page at a time: a slow reader holds neither a connection nor an old snapshot meanwhile.
+    """Yield all rows a page at a time: a slow reader holds neither a connection nor an old snapshot.
 
     A row that changes while this runs moves to the end, so it is given once more, never left out.
     """
@@ -98,7 +102,7 @@ async def projects(server: Server, caller: Caller | None, request: Request) -> R
 async def push_chunk(server: Server, caller: Caller | None, request: Request) -> Response:
     assert caller is not None
     body = await read_body(request, server.settings.max_push_bytes)
-    chunk = await server.parsed(chunks.chunk_of, body)
+    chunk = await server.parsed(chunks.parse_chunk, body)
     async with server.database_to_push() as connection:
         pushed = await chunks.push_chunk(connection, caller, chunk)
     told = {"status": "ok", "chunk_id": chunk.chunk_id, **_told(server, pushed)}
@@ -118,7 +122,7 @@ async def pull_chunk(server: Server, caller: Caller | None, request: Request) ->
         packed = await chunks.read_chunk(connection, caller, request.path_params["chunk_id"], _asked(request))
     if ENVELOPE in request.headers.get("accept", ""):
         return Response(packed, headers={"Content-Type": ENVELOPE_TYPE, "Cache-Control": "no-store"})
-    return await as_json(request, chunks.unpacked(packed))
+    return await as_json(request, chunks.decompress(packed))
 
 
 async def whoami(server: Server, caller: Caller | None, request: Request) -> Response:
@@ -151,7 +155,7 @@ async def administer(server: Server, caller: Caller | None, request: Request) ->
 
 
 async def health(server: Server, _: Caller | None, request: Request) -> Response:
-    """Whether rows can be read now; 503 where not."""
+    """Return whether rows can be read now; 503 where not."""
     with anyio.move_on_after(_HEALTH_SECONDS) as waited:
         async with server.database() as connection:
             await one(connection, "select last_seq from cloud_sequence", {})
@@ -223,3 +227,27 @@ def _asked(request: Request) -> list[str]:
     except UnicodeEncodeError:
         raise InvalidRequestError("project", expected="a name of a project") from None
     return asked
+
+
+def build_cloud_application(settings: CloudSettings) -> Starlette:
+    """Return the application. Run ``prepare`` on its database first."""
+    server = Server(settings)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with server.live():
+            yield
+
+    routes = [Route(endpoint.path, endpoint, methods=[method]) for method, endpoint in endpoints(server)]
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: _unknown, 405: _wrong_method})
+
+
+async def _unknown(request: Request, _: Exception) -> Response:
+    return refusal(UnknownAddressError(request.url.path))
+
+
+async def _wrong_method(request: Request, error: Exception) -> Response:
+    response = refusal(WrongMethodError(request.method, request.url.path))
+    if isinstance(error, HTTPException):
+        response.headers.update(error.headers or {})
+    return response

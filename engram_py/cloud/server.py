@@ -1,4 +1,4 @@
-"""What the routes share: the pool, who asks, what is let in, and how a failure is answered."""
+"""The server behind the routes: connection pool, authentication, admission, metrics, error responses."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from functools import partial
 from typing import Literal, TypeVar
 
 import anyio
 import anyio.to_thread
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from engram_py.cloud import audit
-from engram_py.cloud.accounts import Caller, adopt_environment, anybody, authenticate, bearer, check_pepper
+from engram_py.cloud.accounts import Caller, any_valid_token, apply_environment, authenticate, bearer, check_pepper
 from engram_py.cloud.admission import Gate
-from engram_py.cloud.database import Connection, borrowed, connected, migrate, open_pool
+from engram_py.cloud.database import Connection, connected, migrate, open_pool, pooled_connection
 from engram_py.cloud.errors import NobodyToServeError, PolicyForbiddenError, RequestBrokenError
 from engram_py.cloud.lingering import Taken, lingering
-from engram_py.cloud.metrics import Metrics
 from engram_py.cloud.responses import refusal
 from engram_py.cloud.settings import CloudSettings
 from engram_py.errors import EngramError
@@ -42,7 +43,7 @@ _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 class Server:
-    """One server over one database. ``live`` opens and closes what it holds."""
+    """One server over one database. ``live`` opens and closes its resources."""
 
     def __init__(self, settings: CloudSettings) -> None:
         self.settings = settings
@@ -66,12 +67,12 @@ class Server:
             await self._pool.close()
 
     def database(self) -> AbstractAsyncContextManager[Connection]:
-        """A connection, for as short as possible. Raises DatabaseUnavailableError."""
-        return borrowed(self._pool)
+        """Return a connection, for as short as possible. Raises DatabaseUnavailableError."""
+        return pooled_connection(self._pool)
 
     @asynccontextmanager
     async def database_to_push(self) -> AsyncIterator[Connection]:
-        """The same for what writes rows."""
+        """Lend a connection for writing rows."""
         async with self._pushers, self.database() as connection:
             yield connection
 
@@ -100,7 +101,7 @@ Handler = Callable[[Server, Caller | None, Request], Awaitable[Response]]
 
 
 class Endpoint:
-    """A route: lets in, asks who it is, answers, counts. It is through only when the answer is sent."""
+    """A route: admits, authenticates, answers and counts. It ends when the response is sent."""
 
     def __init__(self, server: Server, handler: Handler, *, path: str, audience: Audience) -> None:
         self.path = path
@@ -114,10 +115,10 @@ class Endpoint:
         status = 499
         try:
             with ExitStack() as held:
-                taken = Taken(receive)
-                response = await self._answer(Request(scope, taken), held)
+                received = Taken(receive)
+                response = await self._answer(Request(scope, received), held)
                 status = response.status_code
-                cut_off = status == _TOO_LARGE and not taken.whole
+                cut_off = status == _TOO_LARGE and not received.whole
                 await response(scope, receive, lingering(receive, send) if cut_off else send)
         finally:
             metrics.requests.labels(self.path, str(status)).inc()
@@ -162,7 +163,36 @@ async def prepare(settings: CloudSettings, *, open_to: str = "") -> list[str]:
     async with connected(settings.database_url) as connection:
         done = await migrate(connection)
         await check_pepper(connection, settings.pepper)
-        await adopt_environment(connection, settings)
-        if open_to and not await anybody(connection):
+        await apply_environment(connection, settings)
+        if open_to and not await any_valid_token(connection):
             raise NobodyToServeError(open_to)
     return done
+
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """The Prometheus metrics of one server; no name of a project or an account is in them."""
+
+    def __init__(self, *, inside: Callable[[], int], pool: Callable[[str], int]) -> None:
+        self._registry = own = CollectorRegistry()
+        ProcessCollector(registry=own)
+        self.requests = Counter(
+            "engram_cloud_requests", "Requests answered, by route and status.", ["route", "status"], registry=own
+        )
+        self.seconds = Histogram(
+            "engram_cloud_request_seconds", "Time to the end of an answer, by route.", ["route"], registry=own
+        )
+        self.pushed = Counter(
+            "engram_cloud_pushed_rows", "Rows offered, by what became of them.", ["outcome"], registry=own
+        )
+        self.pulled = Counter("engram_cloud_pulled_rows", "Rows given.", registry=own)
+        inflight = Gauge("engram_cloud_requests_in_progress", "Requests that are worked on.", registry=own)
+        inflight.set_function(inside)
+        connections = Gauge("engram_cloud_connections", "PostgreSQL connections, by state.", ["state"], registry=own)
+        for state, key in (("open", "pool_size"), ("idle", "pool_available"), ("wanted", "requests_waiting")):
+            connections.labels(state).set_function(partial(pool, key))
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)

@@ -1,4 +1,4 @@
-"""What the server runs with: variables of its environment, read once."""
+"""Settings of the server, read once from the environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SMALLEST_PUSH, _LARGEST_PUSH = 64 * 1024, 256 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CloudSettings:
-    """``admin_token`` and ``member_token`` are accounts that the environment brings; the second may use
+    """The settings. ``admin_token`` and ``member_token`` are accounts from the environment; the second may use
     ``member_projects``."""
 
     database_url: str = field(repr=False)

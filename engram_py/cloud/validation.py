@@ -1,4 +1,4 @@
-"""What somebody pushed, before the database sees it: rows worth keeping, and the reasons for the rest."""
+"""Parse and check pushed rows before the database sees them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_INTEGER = 2**63
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A row as somebody pushed it. ``payload`` is its JSON as it is kept."""
+    """A valid row of a push. ``payload`` is its JSON as it is stored."""
 
     index: int
     mutation: Mutation
@@ -36,20 +36,20 @@ class Incoming:
 
     @property
     def given_project(self) -> str:
-        """The project its payload names, by the name that project had; the one it was pushed to where it names none."""
+        """The project that the payload names, else the one the row was pushed to."""
         named = self.mutation.payload.get("project")
         return named if isinstance(named, str) and named else self.mutation.project
 
     @property
     def projects(self) -> tuple[str, ...]:
-        """Every project that a right to this row could depend on."""
+        """The projects that the right to this row depends on."""
         alias = (self.mutation.entity_key,) if self.mutation.entity == "alias" else ()
         return (self.mutation.project, self.given_project, *alias)
 
     def moved(self, project: str) -> Incoming:
-        """The same row with ``project`` in its payload."""
+        """Return the same row with ``project`` in its payload."""
         mutation = replace(self.mutation, payload={**self.mutation.payload, "project": project})
-        return _kept(self.index, mutation)
+        return _row(self.index, mutation)
 
     @property
     def hides(self) -> bool:
@@ -59,7 +59,7 @@ class Incoming:
         return is_deletion and payload.get(OWN_BLOCK) is None and payload.get("hard_delete") is not True
 
     def over(self, kept: dict[str, Any]) -> Incoming:
-        """A soft deletion together with the payload it hides: whoever comes later gets both."""
+        """Return a soft deletion together with the payload it hides: whoever comes later gets both."""
         deletion = self.mutation
         payload = {
             **kept,
@@ -68,12 +68,12 @@ class Incoming:
             OWN_BLOCK: {**(kept.get(OWN_BLOCK) or {}), "clock": deletion.clock},
         }
         payload[OWN_BLOCK].pop("deleted_at", None)  # of an earlier deletion
-        return _kept(self.index, replace(deletion, op="upsert", payload=payload))
+        return _row(self.index, replace(deletion, op="upsert", payload=payload))
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An entry that was not taken. ``repairable``: the same entry is taken later, when somebody allows it."""
+    """An entry that was refused. ``repairable``: the same entry may be accepted later."""
 
     index: int
     entity: str
@@ -90,14 +90,14 @@ class Batch:
     device: str = ""
 
 
-class _UnfitError(Exception):
+class _InvalidRowError(Exception):
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
         self.code = code
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """A body's JSON object. Raises InvalidBodyError."""
+    """Return a body's JSON object. Raises InvalidBodyError."""
     try:
         value = json.loads(body.decode("utf-8-sig"))
     except RecursionError as exc:
@@ -111,8 +111,8 @@ def json_object(body: bytes) -> dict[str, Any]:
     return value
 
 
-def batch_of(body: bytes) -> Batch:
-    """The rows of a push. Raises InvalidBodyError, InvalidRequestError, PushTooLargeError."""
+def parse_batch(body: bytes) -> Batch:
+    """Return the rows of a push. Raises InvalidBodyError, InvalidRequestError, PushTooLargeError."""
     value = json_object(body)
     entries = value.get("entries")
     if not isinstance(entries, list):
@@ -120,19 +120,19 @@ def batch_of(body: bytes) -> Batch:
     if len(entries) > MOST_ENTRIES:
         raise PushTooLargeError("entries", MOST_ENTRIES)
     device = value.get("device")
-    return sorted_out(entries, device=device if isinstance(device, str) else "")
+    return parse_entries(entries, device=device if isinstance(device, str) else "")
 
 
-def sorted_out(entries: Sequence[object], *, device: str = "") -> Batch:
-    """Read each entry by itself: one that is no good says why, and keeps none of the others."""
+def parse_entries(entries: Sequence[object], *, device: str = "") -> Batch:
+    """Parse each entry by itself: a bad one is rejected with a reason and does not stop the others."""
     rows, rejected = [], []
     for index, entry in enumerate(entries):
         try:
             rows.append(_read(index, entry))
-        except _UnfitError as exc:
-            rejected.append(_refused(index, entry, exc.code, str(exc)))
+        except _InvalidRowError as exc:
+            rejected.append(_rejected(index, entry, exc.code, str(exc)))
         except InvalidEntryError as exc:
-            rejected.append(_refused(index, entry, "invalid_entry", str(exc)))
+            rejected.append(_rejected(index, entry, "invalid_entry", str(exc)))
     return Batch(tuple(rows), tuple(rejected), _clean(device, MOST_DEVICE_CHARS))
 
 
@@ -142,19 +142,21 @@ def _read(index: int, entry: object) -> Incoming:
         _check(entry)
         occurred = entry.get("occurred_at")
         if isinstance(occurred, str) and len(occurred) > MOST_TIME_CHARS:
-            raise _UnfitError("invalid_entry", "occurred_at: not a time")
+            raise _InvalidRowError("invalid_entry", "occurred_at: not a time")
     mutation = mutation_of(entry)
     if mutation.project == EVERY_PROJECT:
-        raise _UnfitError("invalid_entry", f"project: {EVERY_PROJECT} is no project")
+        raise _InvalidRowError("invalid_entry", f"project: {EVERY_PROJECT} is no project")
     if len(mutation.clock) > MOST_CLOCK_CHARS:
-        raise _UnfitError("invalid_entry", "the clock is too long")
-    row = _kept(index, mutation)
+        raise _InvalidRowError("invalid_entry", "the clock is too long")
+    row = _row(index, mutation)
     if row.size > PAYLOAD_LIMIT_BYTES:
-        raise _UnfitError("payload_too_large", f"payload: {row.size:,} bytes, the limit is {PAYLOAD_LIMIT_BYTES:,}")
+        raise _InvalidRowError(
+            "payload_too_large", f"payload: {row.size:,} bytes, the limit is {PAYLOAD_LIMIT_BYTES:,}"
+        )
     return row
 
 
-def _kept(index: int, mutation: Mutation) -> Incoming:
+def _row(index: int, mutation: Mutation) -> Incoming:
     text = json.dumps(mutation.payload, ensure_ascii=False, separators=(",", ":"))
     return Incoming(index, mutation, fingerprint(mutation.payload), text, len(text.encode()))
 
@@ -167,26 +169,26 @@ def _deletion_time(deletion: Mutation) -> str:
 
 
 def check_json(value: object) -> str:
-    """Why a value cannot be kept, or nothing."""
+    """Return why a value cannot be stored, '' when it can."""
     try:
         _check(value)
-    except _UnfitError as exc:
+    except _InvalidRowError as exc:
         return str(exc)
     return ""
 
 
 def _unpacked(payload: object) -> object:
-    """Engram's queue holds its payloads as text; what is in it is checked like any other."""
+    """Return the payload as JSON; Engram's queue holds payloads as text."""
     if not isinstance(payload, str):
         return payload
     try:
         return json.loads(payload)
     except (ValueError, RecursionError):
-        raise _UnfitError("invalid_entry", "payload: text that is no JSON") from None
+        raise _InvalidRowError("invalid_entry", "payload: text that is no JSON") from None
 
 
 def _check(entry: object) -> None:
-    """What neither PostgreSQL nor another machine's SQLite could hold. Without recursion: the depth is the sender's."""
+    """Refuse values that PostgreSQL or SQLite cannot hold. Iterative, because the sender chooses the depth."""
     pending: list[tuple[object, int]] = [(entry, 0)]
     while pending:
         value, depth = pending.pop()
@@ -194,35 +196,35 @@ def _check(entry: object) -> None:
             _check_text(value)
         elif isinstance(value, float):
             if not math.isfinite(value):
-                raise _UnfitError("invalid_number", "a number that is not finite")
+                raise _InvalidRowError("invalid_number", "a number that is not finite")
         elif isinstance(value, int):
             if not -_MAX_INTEGER <= value < _MAX_INTEGER:
-                raise _UnfitError("invalid_number", "a whole number of more than 64 bits")
+                raise _InvalidRowError("invalid_number", "a whole number of more than 64 bits")
         elif isinstance(value, dict | list):
             if depth >= MOST_DEPTH:
-                raise _UnfitError("invalid_entry", f"nested more than {MOST_DEPTH} deep")
+                raise _InvalidRowError("invalid_entry", f"nested more than {MOST_DEPTH} deep")
             inner = [*value, *value.values()] if isinstance(value, dict) else value
             pending += [(one, depth + 1) for one in inner]
 
 
 def _check_text(text: str) -> None:
     if "\0" in text:
-        raise _UnfitError("invalid_text", "a text holds a NUL character")
+        raise _InvalidRowError("invalid_text", "a text holds a NUL character")
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise _UnfitError("invalid_text", "a text holds half of a surrogate pair") from None
+            raise _InvalidRowError("invalid_text", "a text holds half of a surrogate pair") from None
 
 
-def _refused(index: int, entry: object, code: str, reason: str) -> Rejected:
+def _rejected(index: int, entry: object, code: str, reason: str) -> Rejected:
     named = entry if isinstance(entry, dict) else {}
     entity, key = (_clean(named.get(name), 80) for name in ("entity", "entity_key"))
     return Rejected(index, entity, key, code, reason)
 
 
 def _clean(value: object, limit: int) -> str:
-    """A name as it may be shown and kept: no control characters, no halves of pairs."""
+    """Return a name that can be stored and shown: printable characters only."""
     if not isinstance(value, str):
         return ""
     return "".join(char for char in value[:limit] if char.isprintable())

@@ -1,4 +1,4 @@
-"""Copies of the database made and put back with SQLite's online backup."""
+"""Copy the database and put copies back, with SQLite's online backup."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engram_py.database import filesystem, migrations, soundness
-from engram_py.database.sqlite_errors import BUSY, translated
+from engram_py.database.connection import BUSY, translated
 from engram_py.database.store import Store
 from engram_py.errors import InvalidBackupError, StoreBusyError, StoreError
 
@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]
 
 
 def copy_to(store: Store, target: Path, progress: Progress | None = None) -> None:
-    """A consistent copy of the live database in a new private file, while other processes go on.
+    """Write a consistent copy of the live database to a new private file, while others go on writing.
 
     Raises StoreError; a copy that was not finished is removed.
     """
@@ -52,7 +52,7 @@ def _snapshot(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def check_backup(path: Path) -> int:
-    """How many live observations a backup holds.
+    """Return the number of live observations in a backup.
 
     Raises InvalidBackupError: it is no database of ours, damaged, or from a newer program.
     """
@@ -81,13 +81,13 @@ def copy_from(store: Store, source: Path, progress: Progress | None = None) -> N
 
     Raises StoreBusyError when another process kept the write lock for longer than the store waits.
     """
-    deadline = time.monotonic() + store.patience
+    deadline = time.monotonic() + store.lock_timeout
     report = _report(progress)
 
     def step(status: int, remaining: int, total: int) -> None:
         # SQLite's backup asks for the lock again without end.
         if status in BUSY and time.monotonic() >= deadline:
-            raise StoreBusyError(str(store.path), store.patience)
+            raise StoreBusyError(str(store.path), store.lock_timeout)
         if report:
             report(status, remaining, total)
 

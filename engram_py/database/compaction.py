@@ -1,4 +1,4 @@
-"""Keeps the full-text indexes in few pieces: merged while nobody asks anything, or after much was imported."""
+"""Merge the segments of the full-text index while nobody uses it, or after a large import."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from engram_py.database import fts_segments as segments
-from engram_py.database.fts_rebuild import INDEXES, Index
+from engram_py.database import fts
+from engram_py.database.fts import INDEXES, Index
 from engram_py.database.lock_timeout import at_once
 from engram_py.database.store import Store
 from engram_py.errors import StoreBusyError, StoreError
@@ -40,14 +40,14 @@ def compact(store: Store, *, go_on: Callable[[], bool] = lambda: True) -> bool:
         more = _scattered(store, index)
         while more:
             with at_once(store):
-                more = segments.gather(store, index.name)
+                more = fts.merge_some(store, index.name)
             if more and not go_on():
                 return False
     return True
 
 
 def _scattered(store: Store, index: Index) -> bool:
-    return segments.count(store, index.name) > MOST_PIECES
+    return fts.segment_count(store, index.name) > MOST_PIECES
 
 
 def compacted(store: Store, *, seconds: float) -> None:
@@ -66,7 +66,7 @@ def compacted(store: Store, *, seconds: float) -> None:
 
 
 class Compaction:
-    """The thread of a long-lived server that does this on a connection of its own, once nobody asked for half a second.
+    """The thread of a server process that merges on its own connection, after half a second without requests.
 
     It looks when it is started and after some hundred writes of this process.
     """
@@ -117,7 +117,7 @@ class Compaction:
         return True
 
     def _done(self) -> bool:
-        """Whether nothing is left to do; stops when somebody asks."""
+        """Return whether nothing is left to do; stops when somebody asks."""
         if not any(_scattered(self._store, index) for index in INDEXES):
             return True
         asked, started = self._store.asked, time.monotonic()

@@ -1,29 +1,37 @@
-"""Opens the SQLite file: pragmas on every connection, and the retries SQLite does not do by itself."""
+"""Open the SQLite file: pragmas, retries that SQLite lacks, and its errors as ours."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from engram_py.database.sqlite_errors import BUSY, primary_code, translated
+from engram_py.errors import (
+    StoreBusyError,
+    StoreDamagedError,
+    StoreError,
+    StoreFullError,
+    StoreIOError,
+    StoreReadOnlyError,
+)
 
 BUSY_TIMEOUT_SECONDS = 5.0
 # How long a writer goes on asking for the lock, in seconds: with eight processes saving at once none waited
 # more than one; a backup or a checkpoint on a slow disk can hold it for several.
-LOCK_PATIENCE_SECONDS = 30.0
+LOCK_TIMEOUT_SECONDS = 30.0
 
 _STEP_SECONDS = 0.01
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection with row access by name, usable from any thread (callers serialise).
+    """Return a connection with row access by name, usable from any thread (callers serialise).
 
     Raises:
         StoreError: the file cannot be opened, is damaged, or stayed locked.
     """
-    with translated(path, waited_seconds=LOCK_PATIENCE_SECONDS):
+    with translated(path, waited_seconds=LOCK_TIMEOUT_SECONDS):
         connection = sqlite3.connect(
             path, timeout=BUSY_TIMEOUT_SECONDS, check_same_thread=False, isolation_level=None, cached_statements=256
         )
@@ -44,19 +52,19 @@ def connect(path: Path) -> sqlite3.Connection:
 def use_wal(connection: sqlite3.Connection, path: Path) -> None:
     # Switching to WAL ignores the busy timeout, so processes that first open a new file together need this
     # retry (spec/apis.md: 15 of 320 simultaneous opens failed without it).
-    with translated(path, waited_seconds=LOCK_PATIENCE_SECONDS):
+    with translated(path, waited_seconds=LOCK_TIMEOUT_SECONDS):
         retry_busy(lambda: connection.execute("pragma journal_mode = wal").fetchone())
 
 
-def begin_immediate(connection: sqlite3.Connection, path: Path, *, patience: float = LOCK_PATIENCE_SECONDS) -> None:
-    """Take the write lock, waiting up to ``patience`` seconds."""
-    with translated(path, waited_seconds=patience):
-        retry_busy(lambda: connection.execute("begin immediate"), patience=patience)
+def begin_immediate(connection: sqlite3.Connection, path: Path, *, lock_timeout: float = LOCK_TIMEOUT_SECONDS) -> None:
+    """Take the write lock, waiting up to ``lock_timeout`` seconds."""
+    with translated(path, waited_seconds=lock_timeout):
+        retry_busy(lambda: connection.execute("begin immediate"), lock_timeout=lock_timeout)
 
 
-def retry_busy(action: Callable[[], object], *, patience: float = LOCK_PATIENCE_SECONDS) -> None:
-    """Call ``action`` until it is not refused as busy, for at most ``patience`` seconds."""
-    deadline = time.monotonic() + patience
+def retry_busy(action: Callable[[], object], *, lock_timeout: float = LOCK_TIMEOUT_SECONDS) -> None:
+    """Call ``action`` until it is not refused as busy, for at most ``lock_timeout`` seconds."""
+    deadline = time.monotonic() + lock_timeout
     while True:
         try:
             action()
@@ -65,3 +73,41 @@ def retry_busy(action: Callable[[], object], *, patience: float = LOCK_PATIENCE_
             if primary_code(exc) not in BUSY or time.monotonic() >= deadline:
                 raise
         time.sleep(_STEP_SECONDS)
+
+
+BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """Return the primary result code, without the extended bits."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+def translate(error: sqlite3.Error, path: Path, *, waited_seconds: float = 0) -> StoreError | None:
+    """Return the StoreError for ``error``, None for a bug of ours (bad SQL, a broken constraint)."""
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE:
+        return StoreFullError(str(path))  # the shared memory beside the file could not grow
+    match primary_code(error):
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StoreBusyError(str(path), waited_seconds)
+        case sqlite3.SQLITE_FULL:
+            return StoreFullError(str(path))
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
+            return StoreReadOnlyError(str(path))
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return StoreDamagedError(str(path), str(error))
+        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PROTOCOL:
+            return StoreIOError(str(path), str(error))
+    return None
+
+
+@contextmanager
+def translated(path: Path, *, waited_seconds: float = 0) -> Iterator[None]:
+    """Turn SQLite's own failures into ours; what is a bug of ours passes through, loud."""
+    try:
+        yield
+    except sqlite3.Error as exc:
+        error = translate(exc, path, waited_seconds=waited_seconds)
+        if error is None:
+            raise
+        raise error from exc

@@ -1,4 +1,4 @@
-"""Takes what was destroyed out of the file's bytes, not only out of its tables.
+"""Erase destroyed text from the file's bytes, not only from its tables.
 
 SQLite zeroes what a deletion frees (``pragma secure_delete``, see connection.py). Two places keep copies: the
 full-text index, where a deletion is a note beside the words until their segments are merged, and the write-ahead log.
@@ -21,7 +21,7 @@ _SECONDS = 0.2
 
 
 def erase(store: Store, index: str) -> bool:
-    """Write ``index`` anew without what a committed deletion left in it, and empty the log; whether both were done.
+    """Rewrite ``index`` without what a committed deletion left in it, and empty the log; return whether both were done.
 
     Somebody who reads or writes just now, or a large index, is a reason to leave it: the row itself is gone.
     """

@@ -1,4 +1,4 @@
-"""Where the database file may live: the data directory, its permissions, and which file systems are safe."""
+"""The data directory: its permissions, and which file systems are safe for SQLite."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _creating = threading.Lock()
 
 
 def prepare_data_dir(data_dir: Path) -> Path:
-    """The path of the database in ``data_dir``, which is created (0700) when it is missing.
+    """Return the path of the database in ``data_dir``, which is created (0700) when it is missing.
 
     Raises:
         DataDirError: it is a file, or cannot be created or entered.
@@ -70,7 +70,7 @@ def create_private_file(path: Path) -> None:
 
 
 def database_files(path: Path) -> list[Path]:
-    """The database and the log and shared memory SQLite keeps beside it, as far as they exist."""
+    """Return the database file, its log and its shared memory, those that exist."""
     beside = (path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm"))
     return [file for file in beside if file.exists()]
 
@@ -96,7 +96,7 @@ def drop_foreign_log(path: Path) -> None:
 
 
 def _locked(file: BinaryIO, start: int, length: int) -> bool:
-    """Whether this process could take the lock on a part of a file, which it then has until that is closed."""
+    """Return whether this process could take the lock on a part of a file, which it then has until that is closed."""
     import fcntl
 
     try:
@@ -109,7 +109,7 @@ def _locked(file: BinaryIO, start: int, length: int) -> bool:
 
 
 def free_name(path: Path) -> Path:
-    """``path``, or with ``-2``, ``-3``, … before its suffix when there is such a file already."""
+    """Return ``path``, or with ``-2``, ``-3``, … before its suffix when that exists."""
     candidate, number = path, 1
     while candidate.exists():
         number += 1
@@ -134,7 +134,7 @@ def refuse_network_filesystem(path: Path) -> None:
 
 
 def filesystem_type(path: Path) -> str:
-    """The type of the file system that holds ``path`` (or will), ``""`` when it cannot be told."""
+    """Return the type of the file system that holds ``path``, ``""`` when it is unknown."""
     existing = path
     try:
         while not existing.exists() and existing != existing.parent:
@@ -148,7 +148,7 @@ def filesystem_type(path: Path) -> str:
 
 
 def type_of_mount(path: Path, mounts: list[tuple[str, str]]) -> str:
-    """The type of the deepest of ``mounts`` (mount point, type) above ``path``; a later mount hides an earlier."""
+    """Return the type of the deepest mount (mount point, type) above ``path``; a later one hides an earlier."""
     best = ("", "")
     for point, kind in mounts:
         if path.is_relative_to(point) and len(point) >= len(best[0]):

@@ -1,4 +1,4 @@
-"""Reads the tables of other programs' SQLite files, which are never written to."""
+"""Read SQLite files of other programs, without ever writing to them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ForeignDatabase:
         return {str(row[0]) for row in rows}
 
     def rows(self, table: str, wanted: Sequence[str], *, order: str = "rowid") -> Iterator[dict[str, Any]]:
-        """The rows of a table, with the wanted columns that it has; bytes and half characters are made text.
+        """Yield the rows of a table with those of the ``wanted`` columns that it has, bytes decoded to text.
 
         ``table`` and ``wanted`` are this program's own names, never the file's.
         """
@@ -37,7 +37,7 @@ class ForeignDatabase:
 
 @contextmanager
 def open_foreign(path: Path) -> Iterator[ForeignDatabase]:
-    """The file, opened for reading alone. Raises sqlite3.Error, OSError."""
+    """Open the file read-only. Raises sqlite3.Error, OSError."""
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not there")
     connection = _connected(path, "mode=ro")

@@ -1,4 +1,4 @@
-"""Which file is open, where somebody may put another in its place: a backup, a sync tool's copy, or none."""
+"""Detect that another file was put in the place of the open one: a backup, or a sync tool's copy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPEN: Counter[Identity] = Counter()  # how often this process has a file open
 
 
 class Generation:
-    """The file of one connection at a time. Writes to one that is replaced would be acknowledged and gone."""
+    """The file that a connection has open. Writes to a replaced file would be acknowledged and lost."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -28,37 +28,35 @@ class Generation:
 
     @property
     def moved(self) -> bool:
-        """Whether another file than the one that is open stands at the path, or none."""
+        """Whether another file than the open one, or none, is at the path."""
         return _identity(self._file) != self._inode
 
     def before_opening(self) -> Identity:
-        """The file that is about to be opened; one that is put there meanwhile is seen by the next statement."""
+        """Return the identity of the file that will be opened. A later replacement is noticed by the next statement."""
         inode = _identity(self._file)
         if _OPEN[inode] < 1:
             filesystem.drop_foreign_log(self._path)
         return inode
 
     def opened(self, inode: Identity) -> None:
-        """To be called when it was read once: from then on it has a log."""
+        """Record the open file, after its first read: from then on it has a log."""
         self._inode, self._log, self._counted = inode, _identity(f"{self._file}-wal"), inode
         _OPEN[inode] += 1
 
     def closed(self, *, again: bool = False) -> None:
-        """``again``: it is going to be opened, and until that succeeds no file is the one that is open."""
+        """Forget the open file. ``again``: it will be reopened; until that succeeds no file counts as open."""
         if self._counted is not None:
             _OPEN[self._counted] -= 1
             self._counted = None
         if again:
             self._inode = _NONE_YET
 
-    def leave(self, connection: sqlite3.Connection, *, patience: float) -> None:
-        """Bring what the log holds into the file that was open, wherever that is now, and the log out of the way of
-        the file in its place: SQLite would write the one's pages over the other's. Others that had the same file open
-        do the same, one at a time, and whoever is late finds a log that is not its own."""
+    def leave(self, connection: sqlite3.Connection, *, lock_timeout: float) -> None:
+        """Bring the log into the file that was open, and move the log out of the way of the new file."""
         connection.execute("pragma wal_checkpoint(passive)").fetchone()
         if not self._path.exists():  # it may be put back, and its log is needed then
             return
-        begin_immediate(connection, self._path, patience=patience)
+        begin_immediate(connection, self._path, lock_timeout=lock_timeout)
         try:
             if _identity(f"{self._file}-wal") == self._log:
                 for suffix in ("-shm", "-wal"):

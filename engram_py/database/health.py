@@ -1,4 +1,4 @@
-"""SQL of the doctor: what is wrong with a file, and how to rebuild what is derived."""
+"""SQL of the doctor: checks of the file, and repair of what is derived."""
 
 from __future__ import annotations
 
@@ -123,19 +123,19 @@ FOREIGN_TARGETS = "select target_key from sync_state where target_key <> :known 
 
 
 def integrity(store: Store) -> list[str]:
-    """What SQLite finds wrong with the file, but for the search index; empty when nothing is."""
+    """Return what SQLite finds wrong with the file, the search index excepted."""
     with store.connection() as connection:
         return soundness.problems(connection)
 
 
 def index_damage(store: Store) -> list[str]:
-    """What is wrong with the full-text indexes in themselves, whatever rows they hold."""
+    """Return what is wrong with the full-text indexes themselves, whatever rows they hold."""
     with store.connection() as connection:
         return soundness.index_damage(connection)
 
 
 def index_drift(store: Store) -> dict[str, tuple[int, int]]:
-    """For each full-text index: rows it misses, rows it should not hold. A missing index misses everything (-1)."""
+    """Return for each full-text index how many rows it lacks and how many it should not hold; -1 without an index."""
     found = {}
     for index, table in soundness.INDEXES.items():
         live = "deleted_at is null" if table == "observations" else "true"
@@ -153,7 +153,7 @@ def expected_triggers() -> set[str]:
 
 
 def missing_triggers(store: Store) -> list[str]:
-    """Triggers that keep the index true, and tables that read its words, which are not there."""
+    """Return the missing triggers and vocabulary tables of the index."""
     present = {row[0] for row in store.rows("select name from sqlite_master where type in ('trigger', 'table')")}
     return sorted((expected_triggers() | set(soundness.WORD_TABLES)) - present)
 
@@ -181,8 +181,7 @@ def _remake(store: Store) -> None:
 
 
 def _strike_out(store: Store) -> None:
-    """Have the schema forget the tables of the indexes: what is damaged cannot be dropped. Their pages stay in the
-    file until it is vacuumed."""
+    """Remove the tables of the indexes from the schema, because a damaged one cannot be dropped."""
     names = [name for index in soundness.INDEXES for name in (index, *soundness.shadows(index))]
     names += soundness.WORD_TABLES
     store.execute("pragma writable_schema = on")

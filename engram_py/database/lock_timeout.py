@@ -1,4 +1,4 @@
-"""For a moment, wait less for other processes than a writer should."""
+"""Wait for other processes for a shorter time than usual."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from engram_py.database.store import Store
 
 @contextmanager
 def waiting(store: Store, seconds: float) -> Iterator[None]:
-    """Inside, nothing waits longer than ``seconds`` for another process; other threads wait outside meanwhile."""
+    """Limit every wait for another process to ``seconds``; other threads wait outside meanwhile."""
     with store.connection() as connection:
-        patience = store.patience
+        lock_timeout = store.lock_timeout
         timeout = int(connection.execute("pragma busy_timeout").fetchone()[0])
         store.hurry(seconds)
         try:
             yield
         finally:
-            store.patience = patience
+            store.lock_timeout = lock_timeout
             connection.execute(f"pragma busy_timeout = {timeout}")
 
 
 @contextmanager
 def at_once(store: Store) -> Iterator[None]:
-    """``store.transaction()`` that does not wait: StoreBusyError when another process writes just now."""
+    """A ``store.transaction()`` that does not wait: StoreBusyError while another process writes."""
     with waiting(store, 0), store.transaction():
         yield

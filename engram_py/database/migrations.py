@@ -1,4 +1,4 @@
-"""Brings the schema up to date: numbered ``.sql`` files, recorded in sqlite-utils' ledger."""
+"""Bring the schema up to date: numbered ``.sql`` files, recorded in sqlite-utils' ledger."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.database.connection import begin_immediate
-from engram_py.database.sqlite_errors import translated
+from engram_py.database.connection import begin_immediate, translated
 from engram_py.errors import StoreForeignError, StoreTooNewError
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ LEDGER = "_sqlite_migrations"
 
 @cache
 def migration_files() -> tuple[Path, ...]:
-    """The ``.sql`` files in order: inside the installed package, or at the top of a checkout."""
+    """Return the ``.sql`` files in order: inside the installed package, or at the top of a checkout."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "migrations", package.parent / "migrations"):
         files = tuple(sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql")))
@@ -36,7 +35,7 @@ def names() -> tuple[str, ...]:
 
 
 def applied(connection: sqlite3.Connection) -> list[str]:
-    """The names in the ledger, in the order they were applied; empty for a new file."""
+    """Return the names in the ledger, in the order they were applied; empty for a new file."""
     if not connection.execute("select 1 from sqlite_master where name = ?", (LEDGER,)).fetchone():
         return []
     rows = connection.execute(f"select name from {LEDGER} where migration_set = ? order by id", (SET,))
@@ -44,7 +43,7 @@ def applied(connection: sqlite3.Connection) -> list[str]:
 
 
 def check_origin(connection: sqlite3.Connection, path: Path) -> list[str]:
-    """The pending migrations of a file that is ours or new.
+    """Return the pending migrations of a file that is ours or new.
 
     Raises:
         StoreTooNewError: a newer program wrote it.
@@ -104,7 +103,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
 
 
 def statements(script: str) -> Iterator[str]:
-    """The statements of a script, trigger bodies kept whole."""
+    """Return the statements of a script, trigger bodies kept whole."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -114,7 +113,7 @@ def statements(script: str) -> Iterator[str]:
 
 
 class _step:
-    """Runs one file; sqlite-utils asks a migration for its ``__name__``."""
+    """A migration that runs one file; sqlite-utils asks it for its ``__name__``."""
 
     def __init__(self, file: Path) -> None:
         self.file = file

@@ -1,10 +1,10 @@
-"""Whether the tables are sound, and apart from them the search index, which can be made again from what they hold."""
+"""Check the tables, and apart from them the search index, which can be rebuilt."""
 
 from __future__ import annotations
 
 import sqlite3
 
-from engram_py.database.sqlite_errors import BUSY, primary_code
+from engram_py.database.connection import BUSY, primary_code
 
 INDEXES = {"observations_fts": "observations", "prompts_fts": "user_prompts"}
 WORD_TABLES = ("observations_mentions", "observations_vocab")
@@ -23,12 +23,12 @@ _BROKEN = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT)
 
 
 def shadows(index: str) -> tuple[str, ...]:
-    """The tables that FTS5 keeps an index in."""
+    """Return the tables that FTS5 keeps an index in."""
     return tuple(f"{index}_{part}" for part in _SHADOWS)
 
 
 def problems(connection: sqlite3.Connection) -> list[str]:
-    """What is wrong with the file, but for the search index; empty when nothing is."""
+    """Return what is wrong with the file, the search index excepted."""
     found = _checked(connection, str(_MOST))
     if not found:
         return []
@@ -39,7 +39,7 @@ def problems(connection: sqlite3.Connection) -> list[str]:
 
 
 def index_problems(connection: sqlite3.Connection) -> list[str]:
-    """What keeps the search index from being asked; empty when nothing does. Rows that it lacks are no such thing."""
+    """Return what prevents queries of the search index. Missing rows do not count."""
     present = {row[0] for row in connection.execute(_PRESENT)}
     wanted = [name for index in INDEXES for name in (index, *shadows(index))]
     missing = [f"{name} is not there" for name in (*wanted, *WORD_TABLES) if name not in present]
@@ -51,7 +51,7 @@ def index_problems(connection: sqlite3.Connection) -> list[str]:
 
 
 def index_damage(connection: sqlite3.Connection) -> list[str]:
-    """The same with all that the index holds, unless another process keeps the write lock, which FTS5 asks for."""
+    """Check the whole content of the index too, unless another process holds the write lock."""
     found = index_problems(connection)
     try:
         return found or _failing(connection, _DEEP)
@@ -62,7 +62,7 @@ def index_damage(connection: sqlite3.Connection) -> list[str]:
 
 
 def is_of_index(connection: sqlite3.Connection, error: sqlite3.Error) -> str:
-    """What is wrong with the search index, where that is what ``error`` comes from; else the empty string."""
+    """Return what is wrong with the search index if that caused ``error``, else ''."""
     if getattr(error, "sqlite_errorcode", None) == _CORRUPT_VTAB:
         return str(error)
     if primary_code(error) not in _BROKEN:
@@ -74,7 +74,7 @@ def is_of_index(connection: sqlite3.Connection, error: sqlite3.Error) -> str:
 
 
 def _failing(connection: sqlite3.Connection, sql: str) -> list[str]:
-    """What SQLite says of each index that a statement fails for."""
+    """Return what SQLite says about each index that a statement fails on."""
     found = []
     for index in INDEXES:
         try:

@@ -1,4 +1,4 @@
-"""The store: one connection behind a lock, transactions that begin immediate, rows by name."""
+"""The store: one connection behind a lock, immediate transactions, rows by name."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.database import filesystem, migrations
-from engram_py.database.connection import LOCK_PATIENCE_SECONDS, begin_immediate, connect, use_wal
+from engram_py.database.connection import LOCK_TIMEOUT_SECONDS, begin_immediate, connect, translated, use_wal
 from engram_py.database.generation import Generation
 from engram_py.database.soundness import is_of_index
-from engram_py.database.sqlite_errors import translated
 from engram_py.errors import IndexDamagedError, StoreError, StoreGoneError, StoreReplacedError
 
 Row = sqlite3.Row
@@ -38,7 +37,7 @@ class Store:
         self._generation = Generation(path)
         self._lock = threading.RLock()
         self._depth = 0
-        self.patience = LOCK_PATIENCE_SECONDS
+        self.lock_timeout = LOCK_TIMEOUT_SECONDS
         self.writes = 0  # transactions committed by this process
         self.asked = 0  # statements and transactions of this process, to tell whether it is busy
         self.common_words: dict[str, tuple[int, int]] = {}  # how many rows hold it, of how many then
@@ -53,7 +52,7 @@ class Store:
         return cls(data_dir / filesystem.DATABASE_NAME)
 
     def _connect(self) -> sqlite3.Connection:
-        """A connection to the file at the path, brought up to date; ``_generation`` knows it."""
+        """Return a connection to the file at the path, brought up to date; ``_generation`` knows it."""
         filesystem.prepare_data_dir(self.path.parent)
         filesystem.create_private_file(self.path)
         inode = self._generation.before_opening()
@@ -75,19 +74,19 @@ class Store:
         with self._lock:
             if self._generation.moved:
                 with contextlib.suppress(sqlite3.Error, StoreError, OSError):
-                    self._generation.leave(self._connection, patience=self.patience)
+                    self._generation.leave(self._connection, lock_timeout=self.lock_timeout)
             self._connection.close()
             self._generation.closed()
 
     # --- reading ---------------------------------------------------------------------------------------
 
     def rows(self, sql: str, **values: Any) -> list[Row]:
-        """All rows of a query. Values are bound by name."""
+        """Return all rows of a query. Values are bound by name."""
         with self._lock, self._said():
             return self._usable().execute(sql, values).fetchall()
 
     def tuples(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        """All rows of a query as plain tuples: of thousands of rows, in half the time."""
+        """Return all rows of a query as plain tuples, for thousands of rows in half the time."""
         with self._lock, self._said():
             cursor = self._usable().cursor()
             cursor.row_factory = None
@@ -99,7 +98,7 @@ class Store:
             return found
 
     def value(self, sql: str, **values: Any) -> Any:
-        """The first column of the first row, or None."""
+        """Return the first column of the first row, or None."""
         row = self.row(sql, **values)
         return None if row is None else row[0]
 
@@ -107,7 +106,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """``BEGIN IMMEDIATE`` … commit, or roll back when the block raises. Inside another one: a savepoint."""
+        """Run the block in ``BEGIN IMMEDIATE`` … commit, roll back when it raises. Inside another: a savepoint."""
         with self._lock:
             if self._depth:
                 with self._savepoint():
@@ -131,17 +130,17 @@ class Store:
                 told()
 
     def _begun(self) -> sqlite3.Connection:
-        """The connection with the write lock of the file that is at the path: while it waited, one may be put there."""
+        """Return the connection with the write lock of the file at the path, which may have been replaced meanwhile."""
         while True:
             connection = self._usable()
-            begin_immediate(connection, self.path, patience=self.patience)
+            begin_immediate(connection, self.path, lock_timeout=self.lock_timeout)
             if not self._generation.moved:
                 return connection
             connection.execute("rollback")
 
     @contextmanager
     def in_passing(self) -> Iterator[sqlite3.Connection | None]:
-        """The connection, for a write that waits for nobody; None while this process is in the middle of another.
+        """Lend the connection for a write that waits for nobody; None during another transaction of this process.
 
         Raises sqlite3.Error as SQLite does: the caller gives up, or tries another time.
         """
@@ -153,14 +152,14 @@ class Store:
                 yield None
                 return
             connection = self._usable()
-            [patience] = connection.execute("pragma busy_timeout").fetchone()
+            [lock_timeout] = connection.execute("pragma busy_timeout").fetchone()
             connection.execute("pragma busy_timeout = 0")
             try:
                 yield connection
             finally:
                 if connection.in_transaction:
                     connection.execute("rollback")
-                connection.execute(f"pragma busy_timeout = {int(patience)}")
+                connection.execute(f"pragma busy_timeout = {int(lock_timeout)}")
         finally:
             self._lock.release()
 
@@ -203,8 +202,8 @@ class Store:
         return self.execute(f"update {table} set {sets} where {where}", **values, **keys).rowcount
 
     def hurry(self, seconds: float) -> None:
-        """From now on wait no longer than this for other writers: a process that is about to end."""
-        self.patience = seconds
+        """Limit every further wait for other writers: the process is about to end."""
+        self.lock_timeout = seconds
         with contextlib.suppress(sqlite3.ProgrammingError):  # closed by a reopening that failed
             self._connection.execute(f"pragma busy_timeout = {int(seconds * 1000)}")
 
@@ -217,7 +216,7 @@ class Store:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """The connection itself, for what is about the file (backup, integrity), while nothing else runs."""
+        """Lend the connection itself for work on the file (backup, integrity), while nothing else runs."""
         with self._lock, self._said():
             yield self._usable()
 
@@ -257,7 +256,7 @@ class Store:
         """
         held = self._observations()
         with translated(self.path), contextlib.suppress(sqlite3.ProgrammingError):  # closed by a reopening that failed
-            self._generation.leave(self._connection, patience=self.patience)
+            self._generation.leave(self._connection, lock_timeout=self.lock_timeout)
         if not self.path.exists():
             raise StoreGoneError(str(self.path))
         self.reopen()
@@ -267,13 +266,13 @@ class Store:
         self.news.append(f"{news}. What follows is read and saved there")
 
     def tell(self) -> list[str]:
-        """What happened to the file since somebody was told, once."""
+        """Return what happened to the file since the last call."""
         with self._lock:
             news, self.news = self.news, []
         return news
 
     def _observations(self) -> int | None:
-        """How many live observations the open file has; None while none is open."""
+        """Return the number of live observations in the open file, None while none is open."""
         with contextlib.suppress(sqlite3.Error):
             return int(self._connection.execute(_COUNT).fetchone()[0])
         return None

@@ -1,5 +1,5 @@
 """Interchange: the memory as a file, and the memories of other programs.
 
-``exporting`` and ``importing`` speak Engram's JSON; ``importers`` and ``sources/`` read what other programs
-kept.
+``transfer.Transfer`` exports and imports Engram's JSON; ``importers.Importers`` imports from other programs through
+``sources/``, which bring each into the form of an export.
 """

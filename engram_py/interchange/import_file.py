@@ -1,4 +1,4 @@
-"""Reads and checks an export as a whole, before anything of it is written."""
+"""Read and check an export as a whole, before anything of it is written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OLDEST, _NEWEST = "1970", "9000"
 
 
 def read_export(source: Path | BinaryIO) -> ExportIn:
-    """The export in a file or an open stream.
+    """Return the export in a file or an open stream.
 
     Raises InvalidExportError: it cannot be read, is not JSON, another version, or has wrong types.
     """
@@ -48,7 +48,7 @@ def name_of(source: Path | BinaryIO) -> str:
 
 
 def moment_of(text: str | None) -> str | None:
-    """``text`` as the memory writes times, or None when it names none: Go's zero time, say, is the year 1."""
+    """Return ``text`` as the memory writes times, None when it is no time: Go's zero time is the year 1."""
     try:
         moment = canonical(text)
     except OverflowError:  # the last hours of the year 9999, west of Greenwich

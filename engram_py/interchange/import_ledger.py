@@ -1,4 +1,4 @@
-"""What one import knows while it runs: what it counted, the projects and sessions its rows belong to."""
+"""The state of one import: its counts, and the projects and sessions of its rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SHOWN_CHARS = 80
 
 
 class Ledger:
-    """Shared by the parts of one import, inside its transaction."""
+    """The state shared by the parts of one import, inside its transaction."""
 
     def __init__(self, store: Store, journal: Journal, document: ExportIn) -> None:
         self.store = store
@@ -61,7 +61,7 @@ class Ledger:
 
     @cached_property
     def clock(self) -> str:
-        """The clock of everything this import writes: it is one change. An import that changes nothing takes none."""
+        """The clock of everything this import writes. An import that changes nothing takes none."""
         return self.journal.stamp()
 
     @cached_property
@@ -80,17 +80,17 @@ class Ledger:
             self._unsaid += 1
 
     def buried(self, entity: str, key: str) -> bool:
-        """Whether this was hard-deleted here, or in the memory that was exported: it does not come back."""
+        """Return whether this was hard-deleted here, or in the memory that was exported: it does not come back."""
         return (entity, key) in self._buried
 
-    def bury(self, entity: str, key: str) -> None:
+    def add_tombstone(self, entity: str, key: str) -> None:
         self._buried.add((entity, key))
 
     def changed(self, entity: str, key: str, project: str) -> None:
         self.journal.changed(entity, key, project=project, clock=self.clock)
 
     def clean(self, text: str | None) -> str | None:
-        """A text without its secrets, None for an empty one."""
+        """Return a text without its secrets, None for an empty one."""
         text = without_nul(text)
         if not text.strip():
             return None
@@ -99,7 +99,7 @@ class Ledger:
         return cleaned
 
     def project(self, name: str | None) -> str:
-        """The project a row belongs to, made when it is new."""
+        """Return the project a row belongs to, made when it is new."""
         if name not in self._projects:
             self._projects[name] = self._resolved(name)
         return self._projects[name]
@@ -115,7 +115,7 @@ class Ledger:
         return project
 
     def parent(self, session_id: str | None, project: str) -> str:
-        """The session a row belongs to; one that neither side holds is made as a stub."""
+        """Return the session a row belongs to; one that neither side holds is made as a stub."""
         wanted = session_key(session_id)
         of_nobody = not wanted or self.buried("session", wanted)
         if of_nobody:
@@ -134,7 +134,7 @@ class Ledger:
 
 
 class LocalIds:
-    """Gives rows that had a number elsewhere the same one here, where no row has or ever had it."""
+    """Gives rows their former number, where no row has or ever had it."""
 
     def __init__(self, store: Store, table: str, offered: Iterable[object]) -> None:
         """``offered`` are the numbers that will be asked for: a row whose own is taken gets one beyond all of them."""
@@ -151,7 +151,7 @@ class LocalIds:
 
 
 def _id_of(offered: object) -> int:
-    """A number as an id that may be kept; 0 for what is none."""
+    """Return a number as an id, 0 for an unusable one."""
     usable = isinstance(offered, int) and not isinstance(offered, bool) and 0 < offered <= _MOST_KEPT_ID
     return offered if usable else 0  # type: ignore[return-value]
 
@@ -165,6 +165,6 @@ def without_nul(text: str | None) -> str:
 
 
 def derived_id(prefix: str, *parts: str | None) -> str:
-    """An identity for a row that came without one; the same row always gets the same."""
+    """Return an identity for a row without one; the same row always gets the same."""
     joined = "\n".join(part or "" for part in parts)
     return f"{prefix}-{hashlib.sha256(joined.encode(errors='replace')).hexdigest()[:16]}"

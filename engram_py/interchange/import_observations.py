@@ -1,15 +1,18 @@
-"""Imports observations and their versions: matched by sync id, the newer text wins, the older becomes a version."""
+"""Import observations, versions and anchors: matched by sync id, the newer text wins, the older becomes a version."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from engram_py.anchors import table as anchor_table
+from engram_py.anchors.values import LINE_LIMIT, MOST_ANCHORS, NOT_READ
+from engram_py.anchors.worktree import is_relative
 from engram_py.capture.redact import redact
 from engram_py.errors import EngramError
-from engram_py.interchange.import_anchors import import_anchors
 from engram_py.interchange.import_file import moment_of
 from engram_py.interchange.import_ledger import DESTROYED, EPOCH, HERE_ALREADY, Ledger, derived_id, without_nul
 from engram_py.observations import table
@@ -27,7 +30,8 @@ from engram_py.sync.mutation import chosen_lifecycle
 from engram_py.times import add_months, parse_time, to_text
 
 if TYPE_CHECKING:
-    from engram_py.interchange.values import ObservationIn, OwnVersion
+    from engram_py.interchange.values import ObservationIn, OwnAnchor, OwnVersion
+
 
 _MADE_TITLE_CHARS = 80
 _TITLE_READ_CHARS = 4 * TITLE_LIMIT_CHARS
@@ -59,12 +63,12 @@ def import_observation(ledger: Ledger, row: ObservationIn) -> None:
 
 
 def sync_id_of(row: ObservationIn) -> str:
-    """The identity of a row; of one that came without, the same one each time."""
+    """Return the identity of a row; of one that came without, the same one each time."""
     return row.sync_id or derived_id("obs", row.session_id, row.created_at, row.title, row.content)
 
 
 def import_versions(ledger: Ledger) -> None:
-    """Older texts from our own block, put among those that are here in the order they were written."""
+    """Import older texts from our block, in the order they were written among those that are here."""
     versions = sorted(ledger.own.versions, key=lambda one: (one.sync_id, one.version))
     for sync_id, older in groupby(versions, key=lambda one: one.sync_id):
         known = table.by_sync_id(ledger.store, sync_id)
@@ -150,7 +154,7 @@ def _overwrite(ledger: Ledger, known: Observation, row: ObservationIn, new: Prep
 
 
 def _rival(ledger: Ledger, new: Prepared, columns: dict[str, Any], project: str) -> Observation | None:
-    """The live observation that holds the same topic here."""
+    """Return the live observation that holds the same topic here."""
     if not new.topic_key or columns["deleted_at"] is not None:
         return None
     return table.live_topic(ledger.store, topic_key=new.topic_key, project=project, scope=columns["scope"])
@@ -190,7 +194,7 @@ def _columns(ledger: Ledger, row: ObservationIn, new: Prepared) -> dict[str, Any
 
 
 def _time(ledger: Ledger, row: ObservationIn, name: str) -> str | None:
-    """A time of the row: our block has it to the millisecond, Engram's columns to the second."""
+    """Return a time of the row: our block has it to the millisecond, Engram's columns to the second."""
     own = ledger.own.observations.get(row.sync_id or "")
     return moment_of(getattr(own, name, None)) or moment_of(getattr(row, name))
 
@@ -201,3 +205,57 @@ def _review_date(kind: str, updated: str, row: ObservationIn) -> str | None:
     if "review_after" in row.model_fields_set or months is None or moment is None:
         return None
     return to_text(add_months(moment, months))
+
+
+_DIGEST = re.compile(r"[0-9a-f]{32}")
+_OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_PROBE = re.compile(r"\d{1,7}\.\d{1,7}\.\d{1,10}")
+
+
+def import_anchors(ledger: Ledger, row_id: int, sync_id: str) -> None:
+    """Give an imported observation the anchors it came with; one with an impossible path is left out."""
+    offered = ledger.own.anchors.get(sync_id, ())[:MOST_ANCHORS]
+    usable = [values for one in offered if (values := anchor_values(one, ledger.now))]
+    if len(usable) < len(offered):
+        ledger.warn(
+            f"{len(offered) - len(usable)} file(s) of observation {sync_id[:80]!r} left out: no path in a project"
+        )
+    if usable or ledger.own.anchors:
+        anchor_table.replace(ledger.store, row_id, usable)
+
+
+def anchor_values(anchor: OwnAnchor, now: str) -> dict[str, Any] | None:
+    """Return the columns of an imported anchor, None when its path cannot be one in a project.
+
+    ``now`` is when it was recorded if it does not say.
+    """
+    path = anchor.path.rstrip("/")
+    if not is_relative(path) or redact(path).count:
+        return None
+    start, end = anchor.start_line, anchor.end_line
+    if start is None or end is None or not 1 <= start <= end <= LINE_LIMIT:
+        start = end = None
+    digest = _matching(_DIGEST, anchor.digest)
+    probe = _matching(_PROBE, anchor.probe)
+    if start is not None and probe is None:
+        digest = None
+    copies = max(1, anchor.copies)
+    return {
+        "path": path,
+        "start_line": start,
+        "end_line": end,
+        "origin": anchor.origin if anchor.origin in ("given", "where") else "given",
+        "digest": digest,
+        "probe": probe if start is not None else None,
+        "copies": copies,
+        "ordinal": min(max(0, anchor.ordinal), copies - 1),
+        "file_digest": _matching(_DIGEST, anchor.file_digest),
+        "blob": _matching(_OBJECT, anchor.blob),
+        "git_commit": _matching(_OBJECT, anchor.git_commit),
+        "reason": None if digest else NOT_READ,
+        "recorded_at": moment_of(anchor.recorded_at) or now,
+    }
+
+
+def _matching(shape: re.Pattern[str], text: str | None) -> str | None:
+    return text if text is not None and shape.fullmatch(text) else None

@@ -1,10 +1,13 @@
-"""Imports what stands around the observations: sessions, prompts, relations, aliases, tombstones."""
+"""Import sessions, prompts, relations, aliases and tombstones; ``run_import`` does a whole import in order."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from engram_py.database import journal_table
+from engram_py.database import journal
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
 from engram_py.errors import InvalidProjectError
 from engram_py.interchange.import_file import moment_of
 from engram_py.interchange.import_ledger import (
@@ -15,16 +18,19 @@ from engram_py.interchange.import_ledger import (
     derived_id,
     session_key,
 )
+from engram_py.interchange.import_observations import import_observation, import_versions
 from engram_py.observations import relations_table as relation_table
 from engram_py.observations import table as observation_table
 from engram_py.observations.relation_values import VERBS
+from engram_py.observations.relations_table import settle_all
 from engram_py.projects import table as project_table
 from engram_py.projects.names import normalize_project
 from engram_py.sessions import table as session_table
 from engram_py.text.derived_terms import derived_terms
 
 if TYPE_CHECKING:
-    from engram_py.interchange.values import OwnTombstone, PromptIn, PromptTombstoneIn, RelationIn, SessionIn
+    from engram_py.interchange.values import ExportIn, OwnTombstone, PromptIn, PromptTombstoneIn, RelationIn, SessionIn
+
 
 _MODES = ("shared", "project_owned")
 _RELATION_VERBS = frozenset({*VERBS, "pending"})
@@ -61,9 +67,9 @@ def _bury(ledger: Ledger, entity: str, key: str, stone: PromptTombstoneIn | OwnT
         counts.skip("what they name is here, and an import destroys nothing")
         return
     counts.new += 1
-    ledger.bury(entity, key)
+    ledger.add_tombstone(entity, key)
     project, deleted_at = stone.project or "", moment_of(stone.deleted_at) or ledger.now
-    journal_table.bury(
+    journal.add_tombstone(
         ledger.store,
         entity=entity,
         entity_key=key,
@@ -73,11 +79,11 @@ def _bury(ledger: Ledger, entity: str, key: str, stone: PromptTombstoneIn | OwnT
         clock=ledger.clock,
     )
     names = {"entity": entity, "entity_key": key, "project": project, "clock": ledger.clock}
-    journal_table.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
+    journal.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
 
 
 def import_session(ledger: Ledger, row: SessionIn) -> None:
-    """A session that is not here. One that is keeps what it has, unless it was only made up for its rows."""
+    """Import a session that is not here, or is here only as a stand-in."""
     counts = ledger.counts["sessions"]
     key = session_key(row.id)
     known = session_table.by_id(ledger.store, key)
@@ -140,7 +146,7 @@ def import_prompt(ledger: Ledger, row: PromptIn) -> None:
 
 
 def import_relation(ledger: Ledger, row: RelationIn) -> None:
-    """A relation that is new or newer; without one of its ends it is kept as orphaned."""
+    """Import a relation that is new or newer; without one of its ends it is orphaned."""
     counts = ledger.counts["relations"]
     if row.relation not in _RELATION_VERBS:
         counts.reject("no verdict")
@@ -204,7 +210,7 @@ def link_superseded(ledger: Ledger) -> None:
 
 
 def import_aliases(ledger: Ledger) -> None:
-    """Other names of projects, where no project or alias of that name is here."""
+    """Import aliases whose name is no project or alias here."""
     for name, target in ledger.own.aliases.items():
         try:
             alias = normalize_project(name)
@@ -219,3 +225,35 @@ def import_aliases(ledger: Ledger) -> None:
             values = {"alias": alias, "project": project, "created_at": ledger.now, "clock": ledger.clock}
             ledger.store.insert("project_aliases", values)
             ledger.changed("alias", alias, project)
+
+
+Progress = Callable[[int, int], None]
+
+_PROGRESS_EVERY = 100
+
+
+def run_import(store: Store, journal: Journal, document: ExportIn, progress: Progress | None) -> Ledger:
+    """Import everything and return the counts. Call inside a transaction."""
+    ledger = Ledger(store, journal, document)
+    steps: tuple[tuple[Sequence[Any], Callable[[Ledger, Any], None]], ...] = (
+        (document.sessions, import_session),
+        (document.observations, import_observation),
+        (document.prompts, import_prompt),
+        (document.relations, import_relation),
+    )
+    total = sum(len(rows) for rows, _ in steps)
+    done = 0
+    import_tombstones(ledger)
+    for rows, take in steps:
+        for row in rows:
+            take(ledger, row)
+            done += 1
+            if progress and done % _PROGRESS_EVERY == 0:
+                progress(done, total)
+    import_versions(ledger)
+    link_superseded(ledger)
+    import_aliases(ledger)
+    settle_all(store)
+    if progress:
+        progress(total, total)
+    return ledger

@@ -1,4 +1,4 @@
-"""Takes over what other programs kept: each row labelled with its origin, none of it twice."""
+"""Import the memories of other programs, each row labelled with its origin, none of them twice."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _DryRunEnded(Exception):
 
 
 class Importers:
-    """Imports from sources of other programs. Reading them again adds only what is new in them."""
+    """Imports from other programs. A second run adds only what is new there."""
 
     def __init__(self, store: Store, journal: Journal) -> None:
         self._store = store
@@ -66,7 +66,7 @@ class Importers:
         Raises InvalidArgumentError, InvalidProjectError, InvalidSourceError.
         """
         from engram_py.database.compaction import IMPORT_SHARE, compacted
-        from engram_py.interchange.import_run import run_import
+        from engram_py.interchange.import_rows import run_import
 
         source = _read(kind, path, normalize_project(project) if project else None)
         document = source.document()

@@ -1,4 +1,4 @@
-"""What an export wrote and what an import took over, in numbers."""
+"""The counts of an export and of an import."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Exported:
 
 @dataclass(slots=True)
 class Counts:
-    """The rows of one kind that an import read: not known here, newer than here, already here, unusable.
+    """The rows of one kind in an import: new, newer than here, skipped, invalid.
 
     ``read`` is counted in the source; the other four add up to it. ``reasons`` says why rows were not taken.
     """

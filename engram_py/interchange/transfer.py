@@ -1,18 +1,271 @@
-"""The memory as a file: out, and in again."""
+"""Export the memory as Engram's JSON (0.1.0, 0.2.0), and import such files."""
 
 from __future__ import annotations
 
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TextIO
+
+from engram_py.anchors import table as anchor_table
 from engram_py.database.journal import Journal
-from engram_py.database.store import Store
-from engram_py.interchange.exporting import Exporting
-from engram_py.interchange.importing import Importing
+from engram_py.database.store import Row, Store
+from engram_py.errors import InvalidArgumentError, UnknownProjectError
+from engram_py.interchange.results import Exported, Imported
+from engram_py.observations.columns import COUNTED_HERE, ENGRAM, EXACT, OWN, SPECIAL, TIMES
+from engram_py.observations.table import projects_json
+from engram_py.projects import table as project_table
+from engram_py.projects.names import similar_projects
 from engram_py.projects.projects import Projects
+from engram_py.sessions.table import MADE_UP
+from engram_py.times import to_engram
+
+Progress = Callable[[int, int], None]
+ExportVersion = Literal["0.1.0", "0.2.0"]
+
+_IN_PROJECT = "(:projects is null or project in (select value from json_each(:projects)))"
+
+_OWN_OBSERVATION = (*SPECIAL, *OWN, *COUNTED_HERE, *EXACT, "clock")
+_RELATION = (
+    "id", "sync_id", "source_id", "target_id", "relation", "reason", "evidence", "confidence", "judgment_status",
+    "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id", "superseded_at",
+    "superseded_by_relation_sync_id", "created_at", "updated_at",
+)  # fmt: skip
+_TIMES = TIMES | {"started_at", "ended_at", "superseded_at"}
+
+_RELATIONS = f"""
+select memory_relations.*, replacing.sync_id as superseded_by_relation_sync_id
+from memory_relations
+left join memory_relations as replacing on replacing.id = memory_relations.superseded_by_relation_id
+where {_IN_PROJECT.replace("project in", "memory_relations.project in")}
+order by memory_relations.id
+"""
 
 
-class Transfer(Exporting, Importing):
-    """Export and import in Engram's JSON."""
+class Transfer:
+    """Exports and imports Engram's JSON."""
 
     def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
         self._store = store
         self._journal = journal
         self._projects = projects
+
+    def export(
+        self, target: Path | TextIO, *, project: str | None = None, version: ExportVersion = "0.2.0"
+    ) -> Exported:
+        """Write an export; a file appears whole or not at all, readable by its owner alone.
+
+        ``0.1.0`` has no pins and no relations; ``0.2.0`` has, and our own columns in a block Engram ignores.
+
+        Raises:
+            UnknownProjectError: nothing was ever kept for ``project``.
+            InvalidArgumentError: ``target`` cannot be written.
+        """
+        document = self.document(project=project, version=version)
+        written = _write_whole(target, document) if isinstance(target, Path) else _write(target, document)
+        return Exported(
+            path=str(target) if isinstance(target, Path) else "-",
+            version=version,
+            bytes=written,
+            sessions=len(document["sessions"]),
+            observations=len(document["observations"]),
+            prompts=len(document["prompts"]),
+            relations=len(document.get("relations", ())),
+        )
+
+    def import_file(self, source: Path | BinaryIO, *, progress: Progress | None = None) -> Imported:
+        """Import a file or an open stream; ``progress(done, total)`` is called now and then.
+
+        Importing twice changes nothing the second time.
+
+        Raises InvalidExportError: not JSON, another version, wrong types. Nothing is imported then.
+        """
+        # Imported here: no other command needs them.
+        from engram_py.database.compaction import IMPORT_SHARE, compacted
+        from engram_py.interchange.import_file import name_of, read_export
+        from engram_py.interchange.import_rows import run_import
+
+        document = read_export(source)
+        started = time.monotonic()
+        with self._store.transaction():
+            ledger = run_import(self._store, self._journal, document, progress)
+        compacted(self._store, seconds=IMPORT_SHARE * (time.monotonic() - started))
+        return Imported(
+            name_of(source),
+            document.version or "0.1.0",
+            **ledger.counts,
+            redacted=ledger.redacted,
+            warnings=ledger.warnings,
+        )
+
+    def document(self, *, project: str | None = None, version: ExportVersion = "0.2.0") -> dict[str, Any]:
+        """Return the export as JSON-ready values."""
+        reads = self._reads(project) if project else None
+        with self._store.transaction():  # one consistent moment
+            observations = self._rows_of("observations", reads)
+            prompts = self._rows_of("user_prompts", reads)
+            sessions = self._rows_of("sessions", reads)
+            relations = self._store.rows(_RELATIONS, projects=reads)
+            document: dict[str, Any] = {
+                "version": version,
+                "exported_at": self._journal.now(),
+                "sessions": [
+                    *(_session(row, version) for row in sessions),
+                    *_stand_ins(sessions, observations, prompts),
+                ],
+                "observations": [_observation(row, version) for row in observations],
+                "prompts": [_prompt(row, version) for row in prompts],
+            }
+            if version == "0.2.0":
+                ends = {row["sync_id"] for row in observations}
+                document["relations"] = [_relation(row, ends) for row in relations]
+                document["prompt_tombstones"] = self._prompt_tombstones(reads)
+                document["engram_py"] = self._own_block(observations, sessions, reads) | {
+                    "relations": {row["sync_id"]: {"judgment_status": row["judgment_status"]} for row in relations}
+                }
+        return document
+
+    def _reads(self, project: str) -> str | None:
+        place = self._projects.for_read(project)
+        if not project_table.exists(self._store, place.project):
+            known = project_table.names(self._store)
+            raise UnknownProjectError(place.project, similar_projects(place.project, known), known)
+        return projects_json(place.reads)
+
+    def _rows_of(self, name: str, reads: str | None) -> list[Row]:
+        order = "started_at, id" if name == "sessions" else "id"
+        return self._store.rows(f"select * from {name} where {_IN_PROJECT} order by {order}", projects=reads)
+
+    def _prompt_tombstones(self, reads: str | None) -> list[dict[str, Any]]:
+        sql = f"select * from tombstones where entity = 'prompt' and {_IN_PROJECT} order by entity_key"
+        return [
+            {
+                "sync_id": row["entity_key"],
+                "session_id": row["session_id"],
+                "project": row["project"],
+                "deleted_at": to_engram(row["deleted_at"]),
+            }
+            for row in self._store.rows(sql, projects=reads)
+        ]
+
+    def _own_block(self, observations: list[Row], sessions: list[Row], reads: str | None) -> dict[str, Any]:
+        versions = self._store.rows(
+            f"""
+            select observations.sync_id, v.version, v.title, v.content, v.created_at, v.clock
+            from observation_versions as v join observations on observations.id = v.observation_id
+            where {_IN_PROJECT.replace("project in", "observations.project in")}
+            order by observations.id, v.version
+            """,
+            projects=reads,
+        )
+        tombstones = self._store.rows(
+            f"select * from tombstones where entity <> 'prompt' and {_IN_PROJECT} order by entity, entity_key",
+            projects=reads,
+        )
+        aliases = self._store.rows(f"select alias, project from project_aliases where {_IN_PROJECT}", projects=reads)
+        return {
+            "format": 1,
+            "device": self._journal.device(),
+            "observations": {row["sync_id"]: {name: row[name] for name in _OWN_OBSERVATION} for row in observations},
+            "sessions": {
+                row["id"]: {name: row[name] for name in ("agent", "started_at", "ended_at", "updated_at", "clock")}
+                for row in sessions
+            },
+            "versions": [dict(row) for row in versions],
+            "anchors": anchor_table.exported(self._store, reads),
+            "aliases": {row["alias"]: row["project"] for row in aliases},
+            "tombstones": [dict(row) for row in tombstones],
+        }
+
+
+def _pick(row: Row, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: to_engram(row[name]) if name in _TIMES else row[name] for name in names}
+
+
+def _session(row: Row, version: str) -> dict[str, Any]:
+    names = ("id", "project", "directory", "started_at", "ended_at", "summary")
+    return _pick(row, names if version == "0.1.0" else (*names, "ownership_mode"))
+
+
+def _stand_ins(sessions: list[Row], *children: list[Row]) -> Iterator[dict[str, Any]]:
+    """Yield sessions of other projects that rows of this file belong to: Engram refuses a file that lacks one."""
+    there = {row["id"] for row in sessions}
+    wanted = {row["session_id"]: row["project"] for rows in children for row in rows if row["session_id"] not in there}
+    for session_id, project in sorted(wanted.items()):
+        names = {"id": session_id, "project": project, "directory": MADE_UP}
+        yield names | {"started_at": "1970-01-01 00:00:00", "ended_at": None, "summary": None}
+
+
+def _relation(row: Row, ends: set[str]) -> dict[str, Any]:
+    """Return a relation. Engram refuses a file with one whose ends are not both in it, unless it is orphaned."""
+    values = _pick(row, _RELATION)
+    whole = row["source_id"] in ends and row["target_id"] in ends
+    return values if whole else values | {"judgment_status": "orphaned"}
+
+
+def _observation(row: Row, version: str) -> dict[str, Any]:
+    values = _pick(row, ("id", *ENGRAM))
+    if version != "0.1.0":
+        values |= {"pinned": bool(row["pinned"]), "review_after": to_engram(row["review_after"])}
+    return values
+
+
+def _prompt(row: Row, version: str) -> dict[str, Any]:
+    values = _pick(row, ("id", "sync_id", "session_id", "content", "project", "created_at"))
+    return values if version == "0.1.0" else values | {"source_inbox_id": None}
+
+
+def _write_whole(target: Path, document: dict[str, Any]) -> int:
+    """Write beside ``target``, readable by its owner alone, and put it in place; the number of bytes."""
+    import tempfile  # it brings `random` and more, which no other command needs
+
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
+    except OSError as exc:
+        raise _unwritable(target, exc) from exc
+    beside = Path(name)
+    try:
+        with open(handle, "w", encoding="utf-8", newline="\n") as file:  # noqa: PTH123 (it is open already)
+            written = _write(file, document)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(target)
+    except OSError as exc:
+        raise _unwritable(target, exc) from exc
+    finally:
+        beside.unlink(missing_ok=True)
+    return written
+
+
+def _unwritable(target: Path, error: OSError) -> InvalidArgumentError:
+    reason = error.strerror or str(error)
+    return InvalidArgumentError("file", str(target), expected=f"a file in a folder that can be written ({reason})")
+
+
+def _write(target: TextIO, document: dict[str, Any]) -> int:
+    written = 0
+    for piece in _pieces(document, depth=1):
+        target.write(piece)
+        written += len(piece.encode())
+    target.write("\n")
+    return written + 1
+
+
+def _pieces(value: object, depth: int) -> Iterator[str]:
+    """Yield JSON with one row on a line. ``json`` indents in Python, five times slower than it writes a row in C."""
+    if not value or depth < 0 or not isinstance(value, dict | list):
+        yield json.dumps(value, ensure_ascii=False)
+        return
+    named = isinstance(value, dict)
+    items = value.items() if isinstance(value, dict) else ((None, one) for one in value)
+    before = "{\n" if named else "[\n"
+    for key, one in items:
+        yield before
+        if named:
+            yield f"{json.dumps(key, ensure_ascii=False)}: "
+        # Our own block holds tables of its own, one level further down.
+        yield from _pieces(one, depth + (key == "engram_py") - 1)
+        before = ",\n"
+    yield "\n}" if named else "\n]"

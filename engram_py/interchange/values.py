@@ -1,4 +1,4 @@
-"""Engram's export file, versions 0.1.0 and 0.2.0, as it comes in: lenient about what it lacks, strict about types.
+"""Engram's export file, versions 0.1.0 and 0.2.0, as input models: lenient about missing fields, strict about types.
 
 What Engram does not know travels in the block ``engram_py``, which its importer ignores.
 """
@@ -111,7 +111,7 @@ class OwnSession(_Lenient):
 
 
 class OwnRelation(_Lenient):
-    """What a relation is judged, where the row itself calls it orphaned for one of its ends is not in the file."""
+    """The judgment of a relation whose row says orphaned, because one of its ends is not in the file."""
 
     judgment_status: Literal["pending", "judged", "orphaned", "ignored"]
 
@@ -125,7 +125,7 @@ class OwnVersion(_Lenient):
 
 
 class OwnAnchor(_Lenient):
-    """A file an observation is about. Whatever the path and the hashes are, they are checked before they are used."""
+    """A file of an observation. Path and hashes are checked before they are used."""
 
     path: str
     start_line: Count | None = None
@@ -150,7 +150,7 @@ class OwnTombstone(_Lenient):
 
 
 class OwnBlock(_Lenient):
-    """Ours: observations, sessions, relations and anchors by their keys, versions, aliases and tombstones."""
+    """Our block: observations, sessions, relations and anchors by key, versions, aliases and tombstones."""
 
     device: str = ""
     observations: dict[str, OwnObservation] = Field(default_factory=dict)

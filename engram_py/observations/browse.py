@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engram_py.database import journal_table
+from engram_py.database import journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
@@ -59,7 +59,7 @@ class Browsing:
 
     def instance(self) -> str:
         """The name of this database among all others; asking for it reads the file, so it shows that the file works."""
-        known = journal_table.get_meta(self._store, "device_id")
+        known = journal.get_meta(self._store, "device_id")
         if known is not None:  # a look must not wait for whoever writes
             return known
         with self._store.transaction():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from engram_py.database import journal_table
+from engram_py.database import journal
 from engram_py.database.store import Store
 from engram_py.observations.listing import Stats, Suggestion
 from engram_py.observations.lookup import same_title
@@ -58,7 +58,7 @@ class MemoryStats:
             total_relations=count("memory_relations"),
             deleted_observations=count("observations", "deleted_at is not null"),
             versions=int(self._store.value("select count(*) from observation_versions")),
-            queued_mutations=journal_table.queue_size(self._store),
+            queued_mutations=journal.queue_size(self._store),
             database_bytes=self._store.path.stat().st_size,
             database_path=str(self._store.path),
             types={row["type"]: row["n"] for row in types},

@@ -1,5 +1,6 @@
-"""Sync: any machines that exchanged the same mutations hold the same memory.
+"""Sync: machines that exchanged the same mutations hold the same memory.
 
-``mutation``, ``wire``, ``merge`` and ``chunk`` are the pure parts; ``replica/`` applies what arrives,
-``git/`` moves chunks through a repository, ``autosync/`` through a server.
+``mutation``, ``wire``, ``merge`` and ``chunk`` are pure: values, their JSON, which state wins, Engram's chunk files.
+``sealing`` and ``signing`` encrypt and sign chunks. ``replica/`` applies what arrives and reports what changed;
+``git/`` moves chunks through a repository, ``autosync/`` moves mutations through a server.
 """

@@ -36,7 +36,7 @@ _SAFE_ORDER = {kind: place for place, kind in enumerate(KINDS)}
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a manifest says of a chunk. ``version`` is 2 when a session is owned by its project, else 1."""
+    """The manifest's entry for a chunk. ``version`` is 2 when a session is owned by its project, else 1."""
 
     created_by: str = ""
     created_at: str = ""
@@ -48,7 +48,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a chunk says; ``unreadable`` has a sentence for each row that is none."""
+    """The contents of a chunk; ``unreadable`` has a sentence for each row that could not be parsed."""
 
     mutations: tuple[Mutation, ...]
     about: About
@@ -57,7 +57,7 @@ class Contents:
 
 
 def compose(mutations: Sequence[Mutation], *, device: str, created_by: str) -> tuple[bytes, About]:
-    """The JSON of a chunk, and what the manifest says of it. The same rows give the same bytes at any time."""
+    """Return the JSON of a chunk and its manifest entry. The same rows give the same bytes at any time."""
     lists: dict[str, list[Any]] = {"sessions": [], "observations": [], "prompts": []}
     entries: list[dict[str, Any]] = []
     own: list[dict[str, Any]] = []
@@ -83,7 +83,7 @@ def compose(mutations: Sequence[Mutation], *, device: str, created_by: str) -> t
 
 
 def decompose(document: dict[str, Any], *, project: str) -> Contents:
-    """The mutations of a chunk, in an order in which nothing waits for another. ``project`` is for rows without one.
+    """Return the mutations of a chunk, ordered so that none waits for another. ``project`` is for rows without one.
 
     Raises ChunkRefusedError: its parts are not of the right types, or a newer program wrote it.
     """
@@ -144,13 +144,13 @@ def _row(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _engrams(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry as Engram's queue has it: its payload is text."""
+    """Return an entry as Engram's queue has it, with its payload as text."""
     payload = json.dumps(entry["payload"], separators=(",", ":"))
     return {"seq": 0, "target_key": "local", **entry, "payload": payload, "source": "local"}
 
 
 def _listed(document: dict[str, Any], project: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of the three lists as entries, each with its place in the chunk."""
+    """Yield the rows of the three lists as entries, each with its place in the chunk."""
     sessions: dict[str, str] = {}
     for kind, (name, key) in _LISTS.items():
         for index, row in enumerate(_list(document, name)):
@@ -167,7 +167,7 @@ def _listed(document: dict[str, Any], project: str) -> Iterator[tuple[str, dict[
 
 
 def _payload(row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A listed row without what ``_row`` added, and that."""
+    """Return a listed row without what ``_row`` added, and that."""
     block = row.get(OWN_BLOCK)
     if not isinstance(block, dict):
         # Engram lists a row that was deleted softly, and says so by its time alone.
@@ -178,7 +178,7 @@ def _payload(row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _with_project(entry: Any, project: str) -> Any:
-    """Engram leaves the project of an entry empty, and names it in the payload or not at all."""
+    """Return the entry with a project; Engram names it in the payload or not at all."""
     if not isinstance(entry, dict) or entry.get("project"):
         return entry
     payload = entry.get("payload")
@@ -229,6 +229,6 @@ def _version(sessions: list[Any]) -> int:
 
 
 def _latest(times: Iterable[str]) -> str:
-    """The latest of the times, to the second, as Engram's manifest has it."""
+    """Return the latest of the times, to the second, as Engram's manifest has it."""
     moments = [moment for text in times if (moment := parse_time(text)) is not None]
     return f"{max(moments):%Y-%m-%dT%H:%M:%SZ}" if moments else "1970-01-01T00:00:00Z"

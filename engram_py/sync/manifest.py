@@ -1,4 +1,4 @@
-"""The manifest: Engram's list of the chunks there are. It only repeats what the chunks say, so it can be lost. Pure."""
+"""Engram's manifest, the list of chunks. It repeats what the chunks say, so it can be lost. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAME_CHARS = 80
 
 
 def render(chunks: Mapping[str, About]) -> str:
-    """The manifest of ``chunks``, one on a line in the order of their ids, so that git merges two of them by line."""
+    """Return the manifest, a chunk on each line in the order of their ids, so that git merges it by line."""
     version = max((about.version for about in chunks.values()), default=1)
     lines = [json.dumps(_entry(name, about), ensure_ascii=False) for name, about in sorted(chunks.items())]
     body = "\n" + ",\n".join(lines) + "\n" if lines else ""
@@ -24,7 +24,7 @@ def render(chunks: Mapping[str, About]) -> str:
 
 
 def recover(text: str) -> dict[str, About]:
-    """What a manifest says, as far as it can be read at all; what is no entry is passed over. Never raises."""
+    """Return the readable entries of a manifest, whatever is around them. Never raises."""
     found: dict[str, About] = {}
     for match in _ENTRY.finditer(text):
         try:
@@ -44,7 +44,7 @@ def recover(text: str) -> dict[str, About]:
 
 
 def is_whole(text: str) -> bool:
-    """Whether Engram can read it."""
+    """Return whether Engram can read it."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -53,7 +53,7 @@ def is_whole(text: str) -> bool:
 
 
 def plain_name(value: object) -> str:
-    """Somebody's name as the manifest may show it: never a path, which would tell about their machine."""
+    """Return a person's name as the manifest may show it, '' for a path."""
     if not isinstance(value, str):
         return ""
     shown = "".join(char for char in value if char.isprintable()).strip()

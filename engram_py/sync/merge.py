@@ -1,4 +1,4 @@
-"""What of two states of a row lives, and what names mean once everybody's aliases are known. Pure.
+"""Decide which of two states of a row wins, and which project a name means. Pure.
 
 A row is a last-writer-wins register (Shapiro et al., "A comprehensive study of Convergent and Commutative Replicated
 Data Types", 2011, 3.2.1), its older texts are a grow-only set (3.3.1). Both joins are commutative, associative and
@@ -16,7 +16,7 @@ from engram_py.sync.wire import fingerprint
 
 
 def wins(clock: str, columns: Mapping[str, Any], over_clock: str, over: Mapping[str, Any]) -> bool:
-    """Whether a state that arrived replaces the one that is here; equal states do not.
+    """Return whether a state that arrived replaces the one that is here; equal states do not.
 
     Of one clock with two contents (a copied database, a broken device) the larger fingerprint wins everywhere.
     """
@@ -26,7 +26,7 @@ def wins(clock: str, columns: Mapping[str, Any], over_clock: str, over: Mapping[
 
 
 def version_digest(created_at: str, title: str, content: str) -> str:
-    """The name of an older text among those of its observation: 32 hex digits."""
+    """Return the name of an older text among those of its observation: 32 hex digits."""
     joined = "".join(f"{len(part)}:{part}" for part in (created_at, title, content))
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -36,14 +36,14 @@ def version_key(sync_id: str, digest: str) -> str:
 
 
 def version_owner(key: str) -> tuple[str, str]:
-    """The observation and the digest in a version's key; the digest is empty when it is no such key."""
+    """Return the observation and the digest in a version's key; the digest is empty when it is no such key."""
     sync_id, _, digest = key.rpartition("/")
     return sync_id, digest
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One of the live observations that hold the same topic."""
+    """A live observation among several that hold the same topic."""
 
     id: int
     sync_id: str
@@ -56,7 +56,7 @@ class Contender:
 
 
 def topic_holder(contenders: Iterable[Contender]) -> Contender:
-    """The one that stays live: the text written last."""
+    """Return the observation that stays live: the text written last."""
     return max(contenders, key=lambda one: one.order)
 
 
@@ -82,5 +82,5 @@ class Names:
 
     @property
     def moved(self) -> dict[str, str]:
-        """Every name that is another project now, with that project."""
+        """The names that mean another project now, with that project."""
         return {name: self.canonical(name) for name in self._parent}

@@ -1,4 +1,4 @@
-"""What replicas tell each other: one row as it is now, or that it is gone."""
+"""The values that replicas exchange: mutations, batches of them, and what became of a batch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Mutation:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A batch of what changed here. ``upto`` is the cursor to ask on from; ``more``: there is something after it."""
+    """A batch of local changes. ``upto`` is the next cursor; ``more``: something follows it."""
 
     mutations: tuple[Mutation, ...]
     upto: int
@@ -43,7 +43,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An entry that was not taken: its place in what was offered, what it is, and why, in words for a person."""
+    """An entry that was refused: its index in the batch, what it is, and the reason for a person."""
 
     index: int
     entity: str
@@ -53,7 +53,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of a batch that arrived.
+    """The result of applying a batch.
 
     ``applied`` changed something here; ``unchanged`` was known, or older than what is here; ``deferred`` waits for
     what it depends on; ``refused`` could not be read. ``ahead`` counts rows dated too far in the future to set the
@@ -78,13 +78,15 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What two replicas compare: ``value`` is equal exactly when their shared rows are; ``counts`` by kind."""
+    """The value that two replicas compare: equal when their shared rows are; ``counts`` by kind."""
 
     value: str
     counts: dict[str, int] = field(default_factory=dict)
 
 
 def chosen_lifecycle(lifecycle: str) -> str:
-    """What somebody chose, which travels: ``active`` or ``archived``. ``historical`` follows from the verdicts, so each
-    memory tells it for itself."""
+    """Return the lifecycle that travels: ``active`` or ``archived``.
+
+    ``historical`` follows from the verdicts, so each replica derives it.
+    """
     return "active" if lifecycle == "historical" else lifecycle

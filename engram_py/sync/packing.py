@@ -1,4 +1,4 @@
-"""A chunk's bytes: JSON that gzip makes small, and back within limits, because anybody may have prepared the file."""
+"""Pack a chunk's JSON with gzip, and unpack untrusted files within limits."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
 
 
 class ChunkRefusedError(ValueError):
-    """A chunk that is not read; the text says why, for a person."""
+    """A chunk that is refused; the text is the reason for a person."""
 
 
 def pack(data: bytes) -> bytes:
-    """``data`` as gzip; equal data gives equal bytes."""
+    """Return ``data`` as gzip; equal data gives equal bytes."""
     squeeze = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = squeeze.compress(data) + squeeze.flush()
     return _HEADER + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)
 
 
 def unpack(packed: bytes) -> bytes:
-    """What ``pack`` was given. Stops unpacking at the limit, whatever the file claims.
+    """Return the JSON of a packed chunk; unpacking stops at the limit, whatever the file claims.
 
     Raises ChunkRefusedError.
     """
@@ -57,7 +57,7 @@ def unpack(packed: bytes) -> bytes:
 
 
 def parse(data: bytes) -> dict[str, Any]:
-    """The JSON object of a chunk. Raises ChunkRefusedError."""
+    """Return the JSON object of a chunk. Raises ChunkRefusedError."""
     if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MOST_VALUES:
         raise ChunkRefusedError(f"it holds more than {MOST_VALUES:,} values")
     try:
@@ -72,7 +72,7 @@ def parse(data: bytes) -> dict[str, Any]:
 
 
 def digest(data: bytes) -> str:
-    """What a plain chunk is named after: a prefix of this."""
+    """Return the SHA-256 that names a plain chunk; its file has a prefix of it."""
     return hashlib.sha256(data).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Chunks that only those who know a secret can read: scrypt for the key, AES-256-GCM for each chunk.
+"""Encrypted chunks: scrypt derives the key, AES-256-GCM seals each chunk.
 
 RFC 7914 (scrypt), NIST SP 800-38D (GCM). A sealed file is a mark, the key's id, a nonce, and the sealed gzip; the mark,
 the key's id and the chunk's name are authenticated with it, so none of them can be exchanged.
@@ -39,7 +39,7 @@ class WrongSecretError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What a folder says about its key: how it is derived, and its id. Nothing of it is secret."""
+    """The public facts about a folder's key: its derivation and its id."""
 
     salt: str
     key_id: str
@@ -66,13 +66,13 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class SealingKey:
-    """Seals and opens the chunks of one folder."""
+    """The key that seals and opens the chunks of one folder."""
 
     master: bytes
     parameters: Parameters
 
     def name(self, data: bytes) -> str:
-        """What a sealed chunk is named after: who has no key cannot tell whether it holds a text he guesses."""
+        """Return the name of a sealed chunk: without the key nobody can check a guess of its text."""
         return hmac.digest(self._derived("chunk names"), data, "sha256").hex()
 
     def seal(self, name: str, packed: bytes) -> bytes:
@@ -104,14 +104,14 @@ class SealingKey:
 
 
 def new_key(secret: bytes) -> SealingKey:
-    """A key of ``secret`` for a folder that has none yet."""
+    """Return a new key of ``secret``, for a folder that has none."""
     salt = os.urandom(16).hex()
     master = _derive(secret, salt, _N)
     return SealingKey(master, Parameters(salt=salt, key_id=_key_id(master), n=_N))
 
 
 def derived_key(secret: bytes, parameters: Parameters) -> SealingKey:
-    """The key of a folder. Raises WrongSecretError."""
+    """Return the key of a folder. Raises WrongSecretError."""
     master = _derive(secret, parameters.salt, parameters.n)
     if not hmac.compare_digest(_key_id(master), parameters.key_id):
         raise WrongSecretError("not the secret of this folder")
@@ -119,14 +119,14 @@ def derived_key(secret: bytes, parameters: Parameters) -> SealingKey:
 
 
 def kept_key(master: bytes, parameters: Parameters) -> SealingKey:
-    """A key that was derived before. Raises WrongSecretError."""
+    """Return a stored key. Raises WrongSecretError."""
     if not hmac.compare_digest(_key_id(master), parameters.key_id):
         raise WrongSecretError("not the key of this folder")
     return SealingKey(master, parameters)
 
 
 def secret_of(passphrase: str) -> bytes:
-    """A passphrase as bytes: the same however the keyboard composes its accents."""
+    """Return a passphrase as bytes, the same however the keyboard composes its accents."""
     return b"passphrase:" + unicodedata.normalize("NFC", passphrase).encode()
 
 

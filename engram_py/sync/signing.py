@@ -1,4 +1,4 @@
-"""Who wrote a chunk: an Ed25519 signature (RFC 8032) of one device beside the chunk's file."""
+"""Signatures of chunks: Ed25519 (RFC 8032) by the device that wrote a chunk, in a file beside it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _DEVICE_CHARS = 64
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """The device that signed a chunk. Its name is what it calls itself; ``key`` is what identifies it."""
+    """The device that signed a chunk: the name it gives itself, and the key that identifies it."""
 
     device: str
     key: str
 
 
 class DeviceKey:
-    """This device's own key."""
+    """The key of this device."""
 
     def __init__(self, private: Ed25519PrivateKey, device: str) -> None:
         self._private = private
@@ -53,14 +53,14 @@ class DeviceKey:
         return self._private.private_bytes_raw()
 
     def sign(self, name: str, file: bytes) -> bytes:
-        """What goes beside the chunk ``name`` whose file has these bytes."""
+        """Return the signature file for the chunk ``name`` with these bytes."""
         signature = _to_text(self._private.sign(_message(name, self.device, file)))
         said = {"format": 1, "device": self.device, "key": self.key, "signature": signature}
         return (json.dumps(said, indent=1) + "\n").encode()
 
 
 def signer_of(name: str, file: bytes, signature: bytes) -> Signer:
-    """Who signed these bytes under this name. Raises ChunkRefusedError: nobody did, whatever the signature says."""
+    """Return the signer of these bytes under this name. Raises ChunkRefusedError when the signature is wrong."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -75,7 +75,7 @@ def signer_of(name: str, file: bytes, signature: bytes) -> Signer:
 
 
 def is_key(text: str) -> bool:
-    """Whether ``text`` has the shape of a device's public key."""
+    """Return whether ``text`` has the shape of a device's public key."""
     try:
         return len(text) == _KEY_CHARS and len(_from_text(text)) == 32 and _to_text(_from_text(text)) == text
     except ValueError:
@@ -97,7 +97,7 @@ def _parsed(signature: bytes) -> dict[str, str]:
 
 
 def _message(name: str, device: str, file: bytes) -> bytes:
-    """What is signed. Names and devices have no NUL, so no two triples give the same bytes."""
+    """Return the signed bytes. Names and devices have no NUL, so each triple gives different bytes."""
     return _DOMAIN + b"\0".join([name.encode(), device.encode(), hashlib.sha256(file).digest()])
 
 

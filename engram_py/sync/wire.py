@@ -1,4 +1,4 @@
-"""Mutations as JSON: the entries of Engram's push and pull, and of the ``mutations`` of its chunks. Pure."""
+"""Mutations as JSON: entries of Engram's push and pull and of the ``mutations`` of its chunks. Pure."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _REQUIRED = {
 
 
 class InvalidEntryError(ValueError):
-    """An entry that is no mutation; the text says why."""
+    """An entry that is not a mutation; the text is the reason."""
 
 
 def entry_of(mutation: Mutation) -> dict[str, Any]:
-    """The JSON object that travels. Its clock is in the payload's block ``engram_py``."""
+    """Return the JSON object that is sent. Its clock is in the payload's block ``engram_py``."""
     own = {"format": 1, **mutation.payload.get(OWN_BLOCK, {}), "clock": mutation.clock}
     return {
         "project": mutation.project,
@@ -52,7 +52,7 @@ def entry_of(mutation: Mutation) -> dict[str, Any]:
 
 
 def mutation_of(entry: object, *, seq: int = 0) -> Mutation:
-    """Read an entry; what its kind may hold beyond the required fields is checked where it is applied.
+    """Parse an entry. Fields beyond the required ones are checked where it is applied.
 
     Raises InvalidEntryError with the field and the reason.
     """
@@ -84,7 +84,7 @@ def mutation_of(entry: object, *, seq: int = 0) -> Mutation:
 
 
 def clock_of(payload: dict[str, Any], occurred_at: str = "") -> str:
-    """The clock a payload carries, or one made of its latest time and its text: the same on every machine.
+    """Return the clock of a payload; without one, make it of its latest time and text, the same everywhere.
 
     Raises InvalidEntryError when it carries something that is no clock.
     """
@@ -114,8 +114,11 @@ def _checked_clock(stamp: object) -> str:
 
 
 def is_final(mutation: Mutation) -> bool:
-    """Whether a mutation destroys a row for good, whatever was changed elsewhere: a hard delete of what has a random
-    key. Sessions, projects and aliases come back when somebody makes them again; so does what was only withdrawn."""
+    """Return whether a mutation destroys a row for good, whatever was changed elsewhere.
+
+    Only rows with random keys are destroyed for good: sessions, projects and aliases can be made again, and so can what
+    was only withdrawn.
+    """
     if mutation.op != "delete" or mutation.entity not in _DESTROYED:
         return False
     own = mutation.payload.get(OWN_BLOCK)
@@ -125,18 +128,18 @@ def is_final(mutation: Mutation) -> bool:
 
 
 def rank(mutation: Mutation) -> str:
-    """What a keeper of single rows compares, as text: the clock, and above every clock a deletion that is final."""
+    """Return what a server compares between states of a row: the clock; a final deletion is above every clock."""
     return f"~{mutation.clock}" if is_final(mutation) else mutation.clock
 
 
 def fingerprint(payload: dict[str, Any]) -> str:
-    """64 hex digits of the payload's content, whatever the order of its keys."""
+    """Return 64 hex digits of the payload's content, whatever the order of its keys."""
     text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _check_text(value: object) -> None:
-    """JSON can spell half a character, which neither database can hold. Raises InvalidEntryError."""
+    """Refuse half a surrogate pair, which neither database can hold. Raises InvalidEntryError."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:

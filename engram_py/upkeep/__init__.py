@@ -1,1 +1,5 @@
-"""Upkeep: the doctor, backups, and rebuilding what is derived."""
+"""Upkeep: keep the file healthy.
+
+``doctor.Doctor`` checks and repairs, ``backups`` copies and restores, ``reindex`` rebuilds derived terms and indexes
+while others write. ``hook_log`` records failures of hooks.
+"""

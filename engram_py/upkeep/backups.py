@@ -1,4 +1,4 @@
-"""Backups of the whole memory, and the way back."""
+"""Back up the whole memory, and restore it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Backups:
         self._clock = clock
 
     def create(self, target: Path | None = None, *, label: str = "", progress: Progress | None = None) -> Backup:
-        """A checked copy, by default ``backups/engram-<UTC time>.db`` in the data directory.
+        """Return a checked copy, by default ``backups/engram-<UTC time>.db`` in the data directory.
 
         Raises InvalidBackupError when ``target`` exists, StoreDamagedError when the memory is not sound (no copy
         of it is kept), StoreError when the copy cannot be written.
@@ -54,7 +54,7 @@ class Backups:
 
 
 def restore(data_dir: Path, source: Path, *, clock: Clock, progress: Progress | None = None) -> Restored:
-    """Put a backup in the place of the memory in ``data_dir``. What was there is kept, as a backup or set aside.
+    """Replace the memory in ``data_dir`` by a backup. What was there is kept, as a backup or set aside.
 
     Works when the present file is damaged, and while other processes have a sound one open.
 
@@ -74,7 +74,7 @@ def restore(data_dir: Path, source: Path, *, clock: Clock, progress: Progress | 
 
 
 def _back_up_present(data_dir: Path, clock: Clock) -> Path | None:
-    """A backup of the memory that is about to be replaced, None when it holds nothing."""
+    """Back up the memory that is about to be replaced; None when it is empty."""
     with contextlib.closing(Store.open(data_dir)) as store:
         if not any(store.value(f"select 1 from {table} limit 1") for table in _TABLES_OF_A_MEMORY):
             return None

@@ -1,4 +1,4 @@
-"""Looks after the file: what is wrong, what to do, and with ``fix`` the repair of what is derived."""
+"""The doctor: check the database, name the next step, and with ``fix`` repair what is derived."""
 
 from __future__ import annotations
 
@@ -9,19 +9,25 @@ from dataclasses import replace
 from pathlib import Path
 
 from engram_py.clock import parse_stamp
-from engram_py.database import filesystem, health, journal_table
+from engram_py.database import backup, filesystem, health, journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.errors import InvalidArgumentError, StoreError
+from engram_py.errors import (
+    InvalidArgumentError,
+    InvalidBackupError,
+    StoreDamagedError,
+    StoreError,
+    StoreForeignError,
+    StoreTooNewError,
+)
 from engram_py.projects.identities import Identities
 from engram_py.sync.autosync.settings import CloudSettings
 from engram_py.sync.autosync.table import is_used
-from engram_py.upkeep.backups import Backups
+from engram_py.upkeep.backups import FOLDER, Backups
 from engram_py.upkeep.engram_checks import SAME, EngramChecks
-from engram_py.upkeep.hook_check import hooks_check
+from engram_py.upkeep.hook_log import hooks_check
 from engram_py.upkeep.reindex import reindex_notes
 from engram_py.upkeep.values import Check, CheckResult, Report
-from engram_py.upkeep.vector_check import examined
 from engram_py.vectors.vectors import Vectors
 
 LOW_DISK_BYTES = 100 * 1024 * 1024
@@ -31,7 +37,7 @@ _CLOCK_SLACK_SECONDS = 86_400
 
 
 class Doctor:
-    """Diagnoses the database. Reads only, unless asked to fix."""
+    """Checks the database. Reads only, unless asked to fix."""
 
     def __init__(
         self, store: Store, journal: Journal, backups: Backups, vectors: Vectors, cloud: CloudSettings | None = None
@@ -63,11 +69,11 @@ class Doctor:
         }
 
     def check_ids(self, *, engram: bool = False) -> tuple[str, ...]:
-        """The names of the checks; ``engram``: and those of Engram's."""
+        """Return the names of the checks; ``engram``: and those of Engram's."""
         return (*self._checks, *self._engram.checks, *SAME) if engram else tuple(self._checks)
 
     def examine(self, *, check: str | None = None, fix: bool = False, engram: bool = False) -> Report:
-        """All checks, or one. ``fix`` backs the file up, repairs what is derived, and checks again.
+        """Run all checks, or one. ``fix`` backs the file up, repairs what is derived, and checks again.
 
         Each check of Engram's can be asked for by its name; ``engram``: all of them are in the report as well.
 
@@ -230,12 +236,12 @@ class Doctor:
         return Check("write_lock", "ok", "the file can be written", {"wal_bytes": size})
 
     def _sync_queue(self) -> Check:
-        size = journal_table.queue_size(self._store)
+        size = journal.queue_size(self._store)
         shared = f"{size} row(s) would be told to a new machine" if is_used(self._store) else "nothing syncs"
         return Check("sync_queue", "ok", shared, {"mutations": size})
 
     def _clock_check(self) -> Check:
-        mark = journal_table.get_meta(self._store, "clock")
+        mark = journal.get_meta(self._store, "clock")
         ahead = parse_stamp(mark).milliseconds / 1000 - self._journal.moment().timestamp() if mark else 0.0
         if ahead > _CLOCK_SLACK_SECONDS:
             step = "set this machine's clock; until then new rows are ordered by counting on from that moment"
@@ -252,4 +258,39 @@ class Doctor:
         return sync_check(self._store, self._cloud, self._journal.moment())
 
     def _vectors_check(self) -> Check:
-        return examined(self._vectors)
+        vectors = self._vectors
+        if not vectors.enabled:
+            return Check("vectors", "ok", "no embedder is set; searches go by words")
+        state = vectors.state(ask=True)
+        evidence = {"embedder": state.embedder, "done": state.done, "observations": state.observations}
+        if state.problem is not None:
+            message = f"searches go by words alone: {state.problem}"
+            return Check("vectors", "warning", message, evidence, state.hint)
+        message = f"{state.done:,} of {state.observations:,} observations have vectors from {state.embedder}"
+        if state.host and not vectors.private:
+            step = "use https://, or a model on this machine"
+            return Check("vectors", "warning", f"{message}; texts go unencrypted to {state.host}", evidence, step)
+        return Check("vectors", "ok", message + (f"; texts go to {state.host}" if state.host else ""), evidence)
+
+
+def report_unopened(data_dir: Path, error: StoreError) -> Report:
+    """Return a report for a file that cannot be opened; for a damaged one it names the newest sound backup."""
+    match error:
+        case StoreDamagedError():
+            check_id, step = "integrity", _way_back(data_dir / FOLDER)
+        case StoreTooNewError() | StoreForeignError():
+            check_id, step = "schema", error.hint
+        case _:
+            check_id, step = error.code, error.hint
+    check = Check(check_id, "error", error.message, error.details(), step)
+    return Report("error", str(data_dir / filesystem.DATABASE_NAME), (check,))
+
+
+def _way_back(folder: Path) -> str:
+    for path in sorted(folder.glob("*.db"), key=lambda path: path.stat().st_mtime, reverse=True):
+        try:
+            observations = backup.check_backup(path)
+        except InvalidBackupError:
+            continue
+        return f"run `engram restore {path}` ({observations} observations, sound); the damaged file is kept"
+    return f"there is no sound backup in {folder}; `engram restore FILE` takes one from elsewhere"

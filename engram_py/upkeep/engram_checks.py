@@ -1,4 +1,4 @@
-"""The doctor's checks under Engram's names, for scripts that were written for it."""
+"""The doctor's checks under Engram's names, for scripts that were written for Engram."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FROM_GIT = ("git_binding", "git_remote", "git_root")
 
 
 class EngramChecks:
-    """Engram's questions about sessions and sync, asked of this memory's rows."""
+    """Engram's checks of sessions and sync, on this memory's rows."""
 
     def __init__(self, store: Store, identities: Identities, now: Callable[[], datetime]) -> None:
         self._store = store
@@ -44,7 +44,7 @@ class EngramChecks:
         }
 
     def _directories(self) -> Check:
-        """Sessions that an agent started in a repository of another project, the latest 200 places."""
+        """Find sessions that an agent started in a repository of another project, the latest 200 places."""
         rows = self._store.rows(health.SESSION_PLACES)
         found = [row for row in rows if self._project_of(row["directory"]) not in (None, row["project"])]
         return _check(
@@ -72,13 +72,13 @@ class EngramChecks:
         )
 
     def _several_active(self) -> Check:
-        """Never wrong here: a save without a session goes to its own process's."""
+        """Always ok: a save without a session goes to its own process's."""
         rows = self._store.rows(health.SEVERAL_OPEN_SESSIONS, since=self._days_ago(_LIVE_DAYS))
         said = f"{len(rows)} folder(s) have several open sessions; no save depends on it"
         return Check("ambiguous_active_runtime_sessions", "ok", said, _evidence(rows))
 
     def _stale(self) -> Check:
-        """Never wrong here: a session that is used again is simply open."""
+        """Always ok: a session that is used again is simply open."""
         rows = self._store.rows(health.STALE_OPEN_SESSIONS, before=self._days_ago(_STALE_DAYS))
         said = f"{len(rows)} open session(s) were last used over {_STALE_DAYS} days ago; that harms nothing"
         evidence = _evidence(rows) | {"stale_count": len(rows), "threshold_days": _STALE_DAYS}

@@ -1,4 +1,4 @@
-"""Rebuilds what is derived for searching: the terms of every row and the full-text indexes, while others write."""
+"""Rebuild what searches use: the derived terms of every row and the full-text indexes, while others write."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import json
 import time
 from collections.abc import Callable
 
-from engram_py.database import fts_rebuild as table
-from engram_py.database import fts_segments as segments
+from engram_py.database import fts
 from engram_py.database.store import Row, Store
 from engram_py.text.derived_terms import derived_terms
 from engram_py.upkeep.values import Reindexed
@@ -30,23 +29,23 @@ _PROBE = (
 
 
 def index_version(store: Store) -> str:
-    """Names how this program indexes this file: the same while the same rows give the same index."""
-    made_of = [table.definition(store, index.name) for index in table.INDEXES]
+    """Return a name for how this program indexes this file: equal while the same rows give the same index."""
+    made_of = [fts.definition(store, index.name) for index in fts.INDEXES]
     return hashlib.sha256(json.dumps([made_of, derived_terms(_PROBE)]).encode()).hexdigest()[:8]
 
 
 def reindex_notes(store: Store) -> tuple[str, ...]:
-    """Why `engram reindex` should run; nothing when it need not."""
-    notes = [f"a rebuild of {name} was begun and not finished" for name in table.unfinished(store)]
-    rows = table.sample(store, table.OBSERVATIONS, size=_SAMPLE)
-    stale = sum(_derived(table.OBSERVATIONS, row) != row["terms"] for row in rows)
+    """Return the reasons to run `engram reindex`."""
+    notes = [f"a rebuild of {name} was begun and not finished" for name in fts.unfinished(store)]
+    rows = fts.sample(store, fts.OBSERVATIONS, size=_SAMPLE)
+    stale = sum(_derived(fts.OBSERVATIONS, row) != row["terms"] for row in rows)
     if stale:
         notes.append(f"{stale} of {len(rows)} observations looked at have index terms of another version")
     return tuple(notes)
 
 
 class Reindexing:
-    """Derives and indexes everything again. Stopped in the middle, the next run goes on from there."""
+    """Derives and indexes everything again. After an interruption the next run continues."""
 
     def __init__(self, store: Store, *, pause: Callable[[float], None] = time.sleep) -> None:
         self._store = store
@@ -58,14 +57,14 @@ class Reindexing:
         Other processes search and save meanwhile: no step holds the write lock for long. Raises StoreError; what
         was done until then stays, and the index in use is whole at every moment.
         """
-        mended = table.mend(self._store)
+        mended = fts.mend(self._store)
         version = index_version(self._store)
-        run = _Run(self._store, version, self._pause, progress, table.count(self._store))
-        for index in table.INDEXES:
+        run = _Run(self._store, version, self._pause, progress, fts.count(self._store))
+        for index in fts.INDEXES:
             run.rebuild(index)
         return Reindexed(
-            observations=run.indexed[table.OBSERVATIONS.name],
-            prompts=run.indexed[table.PROMPTS.name],
+            observations=run.indexed[fts.OBSERVATIONS.name],
+            prompts=run.indexed[fts.PROMPTS.name],
             rewritten=run.rewritten,
             resumed=run.resumed,
             mended=mended,
@@ -88,34 +87,34 @@ class _Run:
         self.resumed = False
         self.indexed: dict[str, int] = {}
 
-    def rebuild(self, index: table.Index) -> None:
+    def rebuild(self, index: fts.Index) -> None:
         self.indexed[index.name] = 0
         self._discard(index)  # what a run that died at the very end left
-        start = table.begin(self._store, index, self._version)
+        start = fts.begin(self._store, index, self._version)
         self.resumed = self.resumed or start is not None
         after, size = start or 0, _FIRST_STEP
-        while rows := table.rows_after(self._store, index, after, limit=size):
+        while rows := fts.rows_after(self._store, index, after, limit=size):
             # Deriving takes most of the time and no lock, which is when others write.
             stale = [(row, terms) for row in rows if (terms := _derived(index, row)) != row["terms"]]
             last, started = int(rows[-1]["id"]), time.monotonic()
             with self._store.transaction():
-                if not table.is_building(self._store, index):
+                if not fts.is_building(self._store, index):
                     break
                 for row, terms in stale:
-                    self.rewritten += table.rewrite(self._store, index, row, {"terms": terms})
-                table.fill(self._store, index, self._version, after=after, last=last)
+                    self.rewritten += fts.rewrite(self._store, index, row, {"terms": terms})
+                fts.fill(self._store, index, self._version, after=after, last=last)
             size = _next_size(size, time.monotonic() - started)
             self._report(index, len(rows))
             after = last
         self._finish(index)
 
-    def _report(self, index: table.Index, rows: int) -> None:
+    def _report(self, index: fts.Index, rows: int) -> None:
         self.indexed[index.name] += rows
         self._done += rows
         if self._progress is not None:
             self._progress(min(self._done, self._total), self._total)
 
-    def _finish(self, index: table.Index) -> None:
+    def _finish(self, index: fts.Index) -> None:
         """Bring the new index into one piece, put it in its place, and take the old one away: step by step."""
         first = True
         while self._merged(index, first=first):
@@ -123,29 +122,29 @@ class _Run:
             self._pause(_PAUSE_SECONDS)
         self._discard(index)
 
-    def _discard(self, index: table.Index) -> None:
-        while table.discard(self._store, index):
+    def _discard(self, index: fts.Index) -> None:
+        while fts.discard(self._store, index):
             self._pause(_PAUSE_SECONDS)
 
-    def _merged(self, index: table.Index, *, first: bool) -> bool:
-        """One step of the merge, and with the last of them the swap; whether there is more to do."""
+    def _merged(self, index: fts.Index, *, first: bool) -> bool:
+        """Do a step of the merge, and the swap with the last; return whether there is more to do."""
         with self._store.transaction():
-            if not table.is_building(self._store, index):
+            if not fts.is_building(self._store, index):
                 return False
-            if segments.merge(self._store, index.next, first=first):
+            if fts.merge_all(self._store, index.next, first=first):
                 return True
-            table.swap(self._store, index)
+            fts.swap(self._store, index)
         return False
 
 
 def _next_size(size: int, seconds: float) -> int:
-    """The size of the next step, by how long this one held the write lock."""
+    """Return the size of the next step, by how long this one held the write lock."""
     if seconds > 2 * _STEP_SECONDS:
         return max(1, size // 2)
     return min(_LARGEST_STEP, size * 2) if seconds < _STEP_SECONDS / 2 else size
 
 
-def _derived(index: table.Index, row: Row) -> str:
-    if index is table.PROMPTS:
+def _derived(index: fts.Index, row: Row) -> str:
+    if index is fts.PROMPTS:
         return derived_terms(row["content"])
     return derived_terms(row["title"], row["topic_key"] or "", row["aliases"], row["content"])

@@ -1,4 +1,4 @@
-"""What the doctor found, and what backups and imports did."""
+"""The doctor's findings, and the results of backups and rebuilds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CheckResult = Literal["ok", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One finding. ``safe_next_step`` says what to do; ``fixable`` that ``engram doctor --fix`` does it."""
+    """One finding. ``safe_next_step`` is the next step; ``fixable``: ``engram doctor --fix`` does it."""
 
     check_id: str
     result: CheckResult
@@ -23,7 +23,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All checks; ``status`` is the worst of them. ``backup`` was made before anything was repaired."""
+    """All checks; ``status`` is the worst of them. ``backup`` was made before a repair."""
 
     status: CheckResult
     path: str
@@ -50,7 +50,7 @@ class Backup:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restore put in place; ``kept`` is where the memory it replaced is now."""
+    """The result of a restore; ``kept`` is the memory it replaced."""
 
     source: str
     path: str
@@ -60,8 +60,8 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class Reindexed:
-    """What a rebuild of the search index did. ``rewritten`` rows had terms of another version; ``resumed``: it went
-    on from where an earlier one was stopped; ``mended``: the index in use was not whole."""
+    """The result of a rebuild. ``rewritten`` rows had terms of another version; ``resumed``: it continued an earlier
+    run; ``mended``: the index in use was damaged."""
 
     observations: int
     prompts: int

@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from bench.datasets import load
+from bench.datasets import LOADERS, load
 from bench.keeping import ROOT
 from bench.recall import Run, filled, main
 

@@ -20,8 +20,8 @@ import psycopg
 from psycopg.rows import dict_row
 
 from engram_py.cloud.admin import Admin
-from engram_py.cloud.application import build_cloud_application
 from engram_py.cloud.database import connected
+from engram_py.cloud.routes import build_cloud_application
 from engram_py.cloud.server import prepare
 from engram_py.cloud.settings import CloudSettings
 from engram_py.interfaces.http.loop import server_of

@@ -20,7 +20,7 @@ _PREAMBLE = """
 import sys
 from pathlib import Path
 from engram_py.database.store import Store
-from engram_py.database.journal_table import get_meta, set_meta
+from engram_py.database.journal import get_meta, set_meta
 folder = Path(sys.argv[1])
 """
 

@@ -10,7 +10,7 @@ import pytest
 from engram_py import Engram
 from engram_py.database import backup
 from engram_py.database.backup import check_backup
-from engram_py.database.journal_table import set_meta
+from engram_py.database.journal import set_meta
 from engram_py.database.store import Store
 from engram_py.errors import InvalidBackupError, StoreIOError
 from engram_py.times import fixed_clock

@@ -353,7 +353,7 @@ def test_while_another_process_writes_nothing_is_learned_and_nobody_waits(
 
         assert learned(app) == {}
         assert app.store.value("select count(*) from search_trail") == 1
-        assert (app.store.value("pragma busy_timeout"), app.store.patience) == (timeout, 30.0)
+        assert (app.store.value("pragma busy_timeout"), app.store.lock_timeout) == (timeout, 30.0)
 
 
 def test_learning_inside_of_a_transaction_that_fails_fails_with_it(app: Engram) -> None:

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.database import compaction
-from engram_py.database import fts_segments as segments
+from engram_py.database import compaction, fts
 from engram_py.database.compaction import MOST_PIECES, Compaction, compact
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
@@ -81,7 +80,7 @@ def test_an_index_in_few_pieces_says_what_it_said_in_many(in_pieces: Engram) -> 
 
 
 def test_stopped_in_the_middle_the_next_run_goes_on(in_pieces: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "_MERGED_PAGES", 1)
+    monkeypatch.setattr(fts, "_MERGED_PAGES", 1)
     held, runs = contents(in_pieces), 0
     while not compact(in_pieces.store, go_on=lambda: False):
         runs += 1
@@ -92,7 +91,7 @@ def test_stopped_in_the_middle_the_next_run_goes_on(in_pieces: Engram, monkeypat
 
 
 def test_what_is_saved_between_two_steps_is_found(in_pieces: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "_MERGED_PAGES", 1)
+    monkeypatch.setattr(fts, "_MERGED_PAGES", 1)
     saved: list[int] = []
 
     def save_one() -> bool:
@@ -207,7 +206,7 @@ def test_an_import_leaves_an_index_in_few_pieces(
 def test_a_small_import_does_not_wait_for_a_large_index(
     in_pieces: Engram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segments, "_MERGED_PAGES", 1)
+    monkeypatch.setattr(fts, "_MERGED_PAGES", 1)
     monkeypatch.setattr(compaction, "_PAUSE_SECONDS", 0.2)
     file = tmp_path / "memory.json"
     with Engram(tmp_path / "other") as other:
@@ -229,9 +228,9 @@ def test_nothing_is_merged_in_the_middle_of_a_transaction(in_pieces: Engram) -> 
 def test_the_index_of_prompts_is_merged_as_well(app: Engram) -> None:
     for number in range(12):
         app.prompts.save(f"What did we decide about number {number}?")
-    assert segments.count(app.store, "prompts_fts") > MOST_PIECES
+    assert fts.segment_count(app.store, "prompts_fts") > MOST_PIECES
     assert compact(app.store)
-    assert segments.count(app.store, "prompts_fts") <= MOST_PIECES
+    assert fts.segment_count(app.store, "prompts_fts") <= MOST_PIECES
 
 
 def test_each_look_closes_what_it_opened(in_pieces: Engram) -> None:
@@ -255,7 +254,7 @@ def test_a_closed_memory_has_no_thread_left(in_pieces: Engram) -> None:
 def test_a_server_looks_once_for_many_writes(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "_LOOK_AFTER_WRITES", 5)
     looks: list[str] = []
-    count = segments.count
+    count = fts.segment_count
 
     def counted(store: Store, index: str) -> int:
         looks.append(index)
@@ -263,7 +262,7 @@ def test_a_server_looks_once_for_many_writes(app: Engram, monkeypatch: pytest.Mo
 
     with Engram(app.settings.data_dir, session_mode="process") as server:
         time.sleep(0.3)  # its first look
-        monkeypatch.setattr(segments, "count", counted)
+        monkeypatch.setattr(fts, "segment_count", counted)
         for number in range(20):
             server.save(Draft(f"Number {number}", f"The pump number {number} drips."))
             time.sleep(0.2)
@@ -277,7 +276,7 @@ def test_a_server_looks_once_for_many_writes(app: Engram, monkeypatch: pytest.Mo
 
 
 def test_a_server_ends_at_once_in_the_middle_of_it(in_pieces: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "_MERGED_PAGES", 1)
+    monkeypatch.setattr(fts, "_MERGED_PAGES", 1)
     monkeypatch.setattr(compaction, "_PAUSE_SECONDS", 5.0)
     working = Compaction(in_pieces.store)
     working.start()
@@ -292,7 +291,7 @@ def test_a_server_ends_at_once_in_the_middle_of_it(in_pieces: Engram, monkeypatc
 
 
 def test_a_server_that_is_asked_in_the_middle_waits(in_pieces: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "_MERGED_PAGES", 1)
+    monkeypatch.setattr(fts, "_MERGED_PAGES", 1)
     monkeypatch.setattr(compaction, "_PAUSE_SECONDS", 0.1)
     working, opened = watched(in_pieces)
     working.start()
@@ -309,11 +308,11 @@ _KILLED = """
 import os, sys
 from pathlib import Path
 from engram_py.database import compaction
-from engram_py.database import fts_segments as segments
+from engram_py.database import fts
 from engram_py.database.store import Store
 
-segments._MERGED_PAGES = 1
-step, steps = segments.gather, []
+fts._MERGED_PAGES = 1
+step, steps = fts.merge_some, []
 
 def killed(store, index):
     step(store, index)
@@ -322,7 +321,7 @@ def killed(store, index):
         os._exit(9)
     return True
 
-segments.gather = killed
+fts.merge_some = killed
 compaction.compact(Store(Path(sys.argv[1])))
 """
 

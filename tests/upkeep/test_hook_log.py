@@ -111,7 +111,7 @@ def test_a_reason_without_advice_is_looked_up_in_the_log(app: Engram, place: Pat
 
     [check] = app.doctor.examine(check="hooks").checks
 
-    assert check.safe_next_step == f"each failure, and where it happened, is a line of {place / 'hooks.log'}"
+    assert str(place / "hooks.log") in str(check.safe_next_step)
 
 
 def test_the_doctor_says_what_waits_to_be_stored(app: Engram, place: Path) -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.database import fts_rebuild as table
-from engram_py.database import fts_segments as segments
+from engram_py.database import fts
 from engram_py.observations.values import Change
 from engram_py.upkeep import reindex
 from engram_py.upkeep.reindex import Reindexing
@@ -149,7 +148,7 @@ def test_an_empty_memory_is_rebuilt(app: Engram) -> None:
 def test_progress_counts_the_rows(lived_in: Engram) -> None:
     told: list[tuple[int, int]] = []
     lived_in.reindexing.run(progress=lambda done, total: told.append((done, total)))
-    total = table.count(lived_in.store)
+    total = fts.count(lived_in.store)
     assert told[-1] == (total, total)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
 
@@ -167,7 +166,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_others_do_between_the_steps_is_in_the_index(lived_in: Engram, open_memory: Opener) -> None:
     """Every kind of write, to rows that were indexed already and to rows that were not."""
     other = open_memory()
-    other.store.patience = 0  # a step that held the lock would fail these
+    other.store.lock_timeout = 0  # a step that held the lock would fail these
     spoil(lived_in)
     steps = 0
 
@@ -206,7 +205,7 @@ def test_a_row_that_changes_while_its_terms_are_derived_keeps_the_terms_of_its_n
 ) -> None:
     other = open_memory()
     spoil(lived_in)
-    rows_after = table.rows_after
+    rows_after = fts.rows_after
     changed = False
 
     def read_then_change(*where: object, **options: int) -> object:
@@ -217,7 +216,7 @@ def test_a_row_that_changes_while_its_terms_are_derived_keeps_the_terms_of_its_n
             changed = True
         return rows
 
-    monkeypatch.setattr(table, "rows_after", read_then_change)
+    monkeypatch.setattr(fts, "rows_after", read_then_change)
     lived_in.reindexing.run()
     assert lived_in.search("burrow", all_projects=True).results[0].snippet == "numbatBurrow is new"
 
@@ -236,7 +235,7 @@ def test_two_rebuilds_at_once_are_one(lived_in: Engram, open_memory: Opener) -> 
 
     assert ran
     assert (answers(lived_in), contents(lived_in)) == (before, held)
-    assert table.unfinished(lived_in.store) == []
+    assert fts.unfinished(lived_in.store) == []
 
 
 WRITER = """
@@ -300,7 +299,7 @@ def stop_after(app: Engram, rows: int) -> None:
 @pytest.mark.usefixtures("small_steps")
 def test_a_rebuild_that_was_stopped_goes_on_from_there(lived_in: Engram) -> None:
     before, held = answers(lived_in), contents(lived_in)
-    total = table.count(lived_in.store)
+    total = fts.count(lived_in.store)
     stop_after(lived_in, 20)
     assert answers(lived_in) == before
     saved = lived_in.save(draft("Numbat facts.", title="Numbat"))
@@ -320,11 +319,11 @@ def test_a_rebuild_that_was_stopped_goes_on_from_there(lived_in: Engram) -> None
 def test_only_who_has_done_everything_before_says_how_far_it_is(lived_in: Engram) -> None:
     """Of two processes that rebuild, one may die; the next goes on from where nothing is left out."""
     store, version = lived_in.store, reindex.index_version(lived_in.store)
-    table.begin(store, table.OBSERVATIONS, version)
+    fts.begin(store, fts.OBSERVATIONS, version)
     for after, last, mark in ((10, 20, 0), (0, 10, 10), (10, 20, 20), (0, 10, 20)):
         with store.transaction():
-            table.fill(store, table.OBSERVATIONS, version, after=after, last=last)
-        assert table.begin(store, table.OBSERVATIONS, version) == mark
+            fts.fill(store, fts.OBSERVATIONS, version, after=after, last=last)
+        assert fts.begin(store, fts.OBSERVATIONS, version) == mark
 
 
 @pytest.mark.usefixtures("small_steps")
@@ -374,8 +373,8 @@ def test_the_doctor_may_repair_the_index_in_the_middle(lived_in: Engram) -> None
 def test_a_rebuild_that_was_stopped_in_its_last_steps_is_finished_by_the_next(
     lived_in: Engram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segments, "_MERGED_PAGES", 1)
-    monkeypatch.setattr(table, "_DISCARDED_PAGES", 1)
+    monkeypatch.setattr(fts, "_MERGED_PAGES", 1)
+    monkeypatch.setattr(fts, "_DISCARDED_PAGES", 1)
     before, held = answers(lived_in), contents(lived_in)
     left: set[str] = set()
     for pauses in range(1, 1_000):
@@ -384,14 +383,14 @@ def test_a_rebuild_that_was_stopped_in_its_last_steps_is_finished_by_the_next(
             Reindexing(lived_in.store, pause=stopper).run()
             break
         except StoppedError:
-            assert table.unfinished(lived_in.store)
+            assert fts.unfinished(lived_in.store)
             names = ("observations_fts_next", "observations_fts_old")
-            left |= {name for name in names if table.definition(lived_in.store, name)}
+            left |= {name for name in names if fts.definition(lived_in.store, name)}
             assert (answers(lived_in), contents(lived_in)) == (before, held)
 
     assert left == {"observations_fts_next", "observations_fts_old"}
     assert (answers(lived_in), contents(lived_in)) == (before, held)
-    assert table.unfinished(lived_in.store) == []
+    assert fts.unfinished(lived_in.store) == []
 
 
 class Stopper:
@@ -425,7 +424,7 @@ with Engram(folder, directory=folder, project="widgets") as app:
 @pytest.mark.skipif(os.name != "posix", reason="kill -9")
 def test_a_process_killed_at_any_step_leaves_a_whole_index(lived_in: Engram, data_dir: Path) -> None:
     before, held = answers(lived_in), contents(lived_in)
-    total = table.count(lived_in.store)
+    total = fts.count(lived_in.store)
     for stop in (1, total // 2, total - 3, 3):
         ended = subprocess.run([sys.executable, "-c", KILLED, str(stop), str(data_dir)], check=False, timeout=60)
         assert ended.returncode in (-9, 0)
@@ -434,4 +433,4 @@ def test_a_process_killed_at_any_step_leaves_a_whole_index(lived_in: Engram, dat
     lived_in.reindexing.run()
 
     assert (answers(lived_in), contents(lived_in)) == (before, held)
-    assert table.unfinished(lived_in.store) == []
+    assert fts.unfinished(lived_in.store) == []

@@ -1,1 +1,1 @@
-"""Sources: what other programs kept, brought into the form of an export. One module for each kind."""
+"""Sources: one module for each kind of program, which brings its memory into the form of an export."""

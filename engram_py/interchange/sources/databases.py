@@ -1,4 +1,4 @@
-"""Sources that are SQLite files: claude-mem's and Engram's own. Columns that a version lacks are done without."""
+"""Sources in SQLite files: claude-mem's and Engram's own. Columns that a version lacks are left out."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _SESSION = ("content_session_id", "claude_session_id", "project", "started_at", 
 
 
 def read_claude_mem(source: Source) -> None:
-    """claude-mem's database, ``~/.claude-mem/claude-mem.db``: observations, session summaries and prompts."""
+    """Read claude-mem's ``~/.claude-mem/claude-mem.db``: observations, session summaries and prompts."""
     _read(source, {"observations", "session_summaries"}, _claude_mem)
 
 
 def read_engram(source: Source) -> None:
-    """The database of Engram itself, ``~/.engram/engram.db``; it goes on being used."""
+    """Read the database of Engram itself, ``~/.engram/engram.db``, while it may be in use."""
     if (source.path / "manifest.json").is_file():
         raise InvalidSourceError(str(source.path), source.kind, "it is a sync folder: `engram sync --import` reads it")
     with suppress(OSError), source.path.open("rb") as file:
@@ -115,7 +115,7 @@ def _when(row: dict[str, Any], name: str) -> str | None:
 
 
 def _list(value: object) -> list[str]:
-    """A list that is kept as JSON text."""
+    """Return a list that is stored as JSON text."""
     try:
         found = json.loads(value) if isinstance(value, str) else None
     except (ValueError, RecursionError):
@@ -143,7 +143,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class _Engram:
-    """Reads the tables of Engram's file. A row that is none of its kind is counted with its reason."""
+    """Reads the tables of Engram's file. A row that is invalid is counted with its reason."""
 
     def __init__(self, source: Source, db: ForeignDatabase) -> None:
         self._source = source
@@ -162,7 +162,7 @@ class _Engram:
         return [one for row in rows if (one := self._valid("relations", RelationIn, row))]
 
     def versions(self) -> list[OwnVersion]:
-        """The older texts, each named by its observation as the import names that one."""
+        """Return the older texts, each named by its observation as the import names that one."""
         names = {one.id: sync_id_of(one) for one in self._source.observations}
         found = []
         for row in self._db.rows("observation_versions", ("observation_id", *OwnVersion.model_fields)):
@@ -174,7 +174,7 @@ class _Engram:
         return found
 
     def destroyed(self) -> list[OwnTombstone]:
-        """What was deleted for good; of what was only hidden, its own row says so."""
+        """Return the tombstones of what was deleted for good."""
         wanted = ("hard_delete", "active", *OwnTombstone.model_fields)
         rows = [
             row

@@ -1,4 +1,4 @@
-"""What a source is read into: the rows of an export, each with an identity that the next reading gives it again."""
+"""The rows that a source is read into, each with an identity that is the same at the next reading."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TITLE_CHARS = 200
 
 @dataclass
 class Source:
-    """One source while it is read. ``project`` is what its user named for all of it, None lets each row decide."""
+    """A source while it is read. ``project`` is the user's choice for all of it; None lets each row decide."""
 
     kind: str
     path: Path
@@ -87,7 +87,7 @@ class Source:
             self.sessions[session_id] = SessionIn(id=session_id, project=named, directory=directory, **more)
 
     def document(self) -> ExportIn:
-        """All of it as an export that came from elsewhere."""
+        """Return the rows as an export."""
         return ExportIn(
             version="0.2.0",
             sessions=list(self.sessions.values()),
@@ -103,7 +103,7 @@ class Source:
             self.notes.append(text)
 
     def place(self, directory: str) -> str | None:
-        """The project of a directory somebody worked in; of one that is gone, by its name."""
+        """Return the project of a directory somebody worked in; of one that is gone, by its name."""
         if not directory:
             return None
         path = Path(directory)
@@ -114,7 +114,7 @@ class Source:
         return self._locator.locate(path).name if there else slug_project(path.name)
 
     def files(self, *suffixes: str) -> Iterator[Path]:
-        """The files of the source with one of these endings, in a steady order; links out of it are not followed."""
+        """Return the files with one of these endings, sorted; links out of the source are not followed."""
         if self.path.is_file():
             yield self.path
             return
@@ -135,7 +135,7 @@ class Source:
                     yield Path(folder) / name
 
     def text(self, path: Path) -> str | None:
-        """A file's text; what cannot be read is noted and left out."""
+        """Return a file's text; what cannot be read is noted and left out."""
         try:
             return read_bounded(path, MOST_FILE_BYTES).decode("utf-8-sig", "replace")
         except OSError as exc:
@@ -143,12 +143,14 @@ class Source:
             return None
 
     def relative(self, path: Path) -> str:
-        """A file's path within the source, for people to read."""
+        """Return a file's path within the source, for people to read."""
         return path.relative_to(self.path).as_posix() if path != self.path else path.name
 
     def standing(self, path: Path, project: str | None) -> tuple[str, ...]:
-        """What tells a file or folder from all others, as the beginning of an identity: whose it is, and where it is
-        in its repository, which every working copy has alike; outside of one, where it is on this machine."""
+        """Return the beginning of an identity for a file or folder: its repository's name and its path there.
+
+        Every working copy has these alike. Outside of a repository it is the path on this machine.
+        """
         real = real_path(path)
         location = self._locator.locate(real.parent)
         repository = location.repository
@@ -159,7 +161,7 @@ class Source:
 
 
 def changed_at(path: Path) -> str | None:
-    """When a file was last written, as the memory writes times."""
+    """Return when a file was last written, as the memory writes times."""
     try:
         return to_text(datetime.fromtimestamp(path.stat().st_mtime, UTC))
     except (OSError, ValueError, OverflowError):
@@ -167,7 +169,7 @@ def changed_at(path: Path) -> str | None:
 
 
 def moment(value: object) -> str | None:
-    """A time in another program's writing: text, seconds or milliseconds since 1970."""
+    """Return a time in another program's writing: text, seconds or milliseconds since 1970."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
@@ -183,12 +185,12 @@ def moment(value: object) -> str | None:
 
 
 def text_of(value: object) -> str:
-    """A value as text; nothing for what is none."""
+    """Return a value as text; nothing for what is none."""
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
 def joined(parts: Iterable[tuple[str, str]]) -> str:
-    """Labelled paragraphs, those without text left out."""
+    """Return labelled paragraphs, those without text left out."""
     return "\n\n".join(
         f"**{label}**: {text.strip()}" if label else text.strip() for label, text in parts if text.strip()
     )

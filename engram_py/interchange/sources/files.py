@@ -1,4 +1,4 @@
-"""Sources that are files of text: memory folders, instructions, basic-memory's notes, server-memory's graph."""
+"""Sources in text files: memory folders, instructions, basic-memory's notes, server-memory's graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INSTRUCTIONS = ("claude.md", "agents.md", "claude.local.md", "gemini.md", "qwen
 
 
 def read_memory_folder(source: Source) -> None:
-    """Claude Code's own memory: ``~/.claude/projects/<project>/memory/*.md``, or one such folder."""
+    """Read Claude Code's own memory: ``~/.claude/projects/<project>/memory/*.md``, or one such folder."""
     for path in source.files(".md"):
         if source.path.is_dir() and _FOLDER not in (source.path.name, *path.relative_to(source.path).parts[:-1]):
             continue
@@ -44,7 +44,7 @@ def read_memory_folder(source: Source) -> None:
 
 
 def read_instructions(source: Source) -> None:
-    """The sections of ``CLAUDE.md``, ``AGENTS.md`` and their like; what engram wrote into them is left out."""
+    """Read the sections of ``CLAUDE.md``, ``AGENTS.md`` and the like, without what engram wrote into them."""
     for path in source.files(".md"):
         if path != source.path and path.name.lower() not in _INSTRUCTIONS:
             continue
@@ -83,7 +83,7 @@ def _say_short(source: Source, path: Path, headings: list[str]) -> None:
 
 
 def read_basic_memory(source: Source) -> None:
-    """basic-memory's notes: Markdown with a title, a type, a permalink and tags before it."""
+    """Read basic-memory's notes: Markdown with a title, a type, a permalink and tags before it."""
     project = source.place(str(source.path.absolute()))
     for path in source.files(".md"):
         text = source.text(path)
@@ -104,7 +104,7 @@ def read_basic_memory(source: Source) -> None:
 
 
 def read_server_memory(source: Source) -> None:
-    """The reference server-memory's graph: a line of JSON for each entity and each relation."""
+    """Read the reference server-memory's graph: a line of JSON for each entity and each relation."""
     text = source.text(source.path)
     if text is None:
         raise InvalidSourceError(str(source.path), source.kind, "it cannot be read")
@@ -158,8 +158,8 @@ def _first_heading(body: str) -> str:
 
 
 def _project_of_folder(source: Source, folder: Path) -> str | None:
-    """The project of a folder of ``~/.claude/projects``: where its transcripts say they were made, else by its name,
-    which is the path with a dash for everything else."""
+    """Return the project of a folder of ``~/.claude/projects``: where its transcripts say they were made, else by its
+    name, which is the path with a dash for everything else."""
     for transcript in sorted(folder.glob("*.jsonl"))[:3]:
         if directory := directory_of(transcript):
             return source.place(directory)
@@ -167,7 +167,7 @@ def _project_of_folder(source: Source, folder: Path) -> str | None:
 
 
 def directory_of(transcript: Path) -> str:
-    """Where a session of Claude Code worked, by the first of its lines that says so."""
+    """Return the working directory of a Claude Code session, from its first line that has one."""
     try:
         with open_regular(transcript) as lines:
             for _ in range(50):

@@ -1,4 +1,4 @@
-"""Transcripts of Claude Code: what its user asked for, and the learnings its agent listed."""
+"""Transcripts of Claude Code: the user's prompts, and the learnings that the agent listed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_PROMPT_CHARS = 50_000
 
 
 def read_transcripts(source: Source) -> None:
-    """``~/.claude/projects/*/*.jsonl``, or one file: its prompts, and the items of its Key Learnings sections.
+    """Read ``~/.claude/projects/*/*.jsonl``, or one file: prompts and the items of Key Learnings sections.
 
     What else was said stays where it is. A line that is cut off or too long says nothing.
     """
@@ -61,7 +61,7 @@ def _take(source: Source, turn: Turn, session_id: str, project: str | None) -> N
 
 
 def _turns(path: Path) -> list[Turn]:
-    """The turns of a transcript that has a session's own shape; of any other file none."""
+    """Yield the turns of a transcript; none of a file with another shape."""
     turns = []
     with open_regular(path) as lines:
         while line := lines.readline(MOST_LINE_BYTES):

@@ -1,4 +1,4 @@
-"""The commands about several observations: ``list``, ``retag``, ``delete`` and ``undelete``."""
+"""Commands for several observations: list, retag, delete, undelete, archive."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KINDS = {"obs": "obs", "observation": "obs", "session": "session", "project": "
 @click.command("list")
 @click.argument("filters", nargs=-1, help="type: topic: project: scope: file: branch: since: until: is:pinned.")
 @click.option("--type", "kind", help="Only this type; several with commas.")
-@click.option("--deleted", is_flag=True, help="What was deleted and can be brought back.")
+@click.option("--deleted", is_flag=True, help="List what was deleted and can be restored.")
 @scope_option
 @project_option
 @all_option
@@ -50,7 +50,7 @@ def list_command(
     limit: int,
     as_json: bool,
 ) -> None:
-    """List observations, latest change first; of words, `engram search` finds the best."""
+    """List observations, latest change first. `engram search` finds by words."""
     with memory() as app:
         rows = app.observations.listed(
             " ".join(filters),
@@ -89,15 +89,15 @@ def retag_command(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Give observations another type or scope: those named, or with --where those that filters let through.
+    """Change the type or scope of observations, by number or with --where by filters.
 
-    What --where reaches is shown and asked about first.
+    With --where the matches are shown first, and the command asks.
     """
     from engram_py.observations.values import Change
 
     _one_of(ids, where)
     if kind is None and scope is None:
-        raise click.UsageError("give --type or --scope: what they become")
+        raise click.UsageError("pass --type or --scope with the new value")
     with memory() as app:
         rows = app.observations
         if where is None:
@@ -145,7 +145,7 @@ def delete_command(
     if kind in ("session", "project") and len(names) > 1:
         raise click.UsageError(f"one {kind} at a time")
     if hard and (where is not None or kind in ("session", "project")):
-        raise click.UsageError("--hard destroys observations that are named by number: engram delete 12 13 --hard")
+        raise click.UsageError("--hard takes numbers only: engram delete 12 13 --hard")
     with memory() as app:
         rows = app.observations
         if where is not None:
@@ -230,7 +230,7 @@ def _one_of(words: tuple[object, ...], where: str | None) -> None:
 
 
 def _agreed(app: Engram, selection: Selection, todo: str, *, asks: bool, yes: bool, dry: bool, as_json: bool) -> bool:
-    """Whether to go on: shows what would be reached, and asks where ``asks``. Raises NotConfirmedError."""
+    """Return whether to go on: shows what would be reached, and asks where ``asks``. Raises NotConfirmedError."""
     if dry:
         show(selection, app, as_json=as_json)
         return False

@@ -1,4 +1,4 @@
-"""``engram cloud``: one group, two halves. A command's module is imported when it runs."""
+"""``engram cloud``: the group of its commands, for users of a server and for those who run one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "grants": ("cloud_server", "List, add and remove what an account may read or write."),
     "audit": ("cloud_server", "Show who did what."),
     "pause": ("cloud_server", "Stop writes to a project, or list those stopped."),
-    "resume": ("cloud_server", "Let a paused project go on."),
+    "resume": ("cloud_server", "Resume a paused project."),
     "restored": ("cloud_server", "Have every machine send again, after a backup was put back."),
 }
 

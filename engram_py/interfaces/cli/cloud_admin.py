@@ -1,4 +1,4 @@
-"""How ``engram cloud users`` and the like reach a server's accounts: its database directly, or its admin routes."""
+"""Run an administrator's operation: directly on the database, or through the server's admin routes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOT_AN_ADMIN = "this needs an admin's token, or run it on the server's machine 
 
 
 def administered(operation: str, given: Mapping[str, Any] | None = None) -> Any:
-    """Do an admin's operation, and give its answer. Raises a CloudServerError."""
+    """Run an administrator's operation and return its answer. Raises a CloudServerError."""
     arguments = {name: value for name, value in (given or {}).items() if value is not None}
     if os.environ.get("ENGRAM_DATABASE_URL", "").strip():
         return asyncio.run(_directly(operation, arguments))
@@ -75,7 +75,7 @@ def _remotely(operation: str, given: dict[str, Any]) -> Any:
 
 
 def _login() -> tuple[str, str]:
-    """The server this machine is logged in to, and the token. Raises DatabaseNotSetError where there is none."""
+    """Return the server this machine is logged in to, and the token. Raises DatabaseNotSetError without one."""
     from engram_py.cloud.errors import DatabaseNotSetError
     from engram_py.errors import NotLoggedInError
 
@@ -91,7 +91,7 @@ def print_value(value: Any, said: str, *, as_json: bool) -> None:
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], columns: str, *, as_json: bool, empty: str) -> None:
-    """A table of ``columns`` (names, separated by blanks); what there is not is left blank."""
+    """Print a table of ``columns`` (names, separated by blanks)."""
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
         return

@@ -1,12 +1,17 @@
-"""``engram cloud login``, ``logout``, ``status``, ``enroll``, ``unenroll``: this machine and a server."""
+"""``engram cloud login``, ``logout``, ``status``, ``enroll``, ``unenroll``, and ``engram sync --cloud``."""
 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from engram_py.interfaces.cli.support import json_option, memory, refusing, settings, show
+from engram_py.interfaces.cli.support import can_ask, json_option, memory, progress_bars, refusing, settings, show
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
+
 
 _LONGEST_TOKEN = 10_000
 
@@ -14,7 +19,7 @@ _LONGEST_TOKEN = 10_000
 @click.command("login")
 @click.option("--server", help="Its address; default: ENGRAM_CLOUD_SERVER or cloud_server.")
 @click.option("--token", help="Only `-`: read the token from standard input. Without it you are asked.")
-@click.option("--insecure", is_flag=True, help="Allow http:// to another machine: everybody on the way can read it.")
+@click.option("--insecure", is_flag=True, help="Allow unencrypted http:// to another machine.")
 @json_option
 @refusing
 def login_command(server: str | None, token: str | None, insecure: bool, as_json: bool) -> None:
@@ -34,17 +39,17 @@ def login_command(server: str | None, token: str | None, insecure: bool, as_json
 @json_option
 @refusing
 def logout_command(as_json: bool) -> None:
-    """Forget the server's token. What is enrolled stays so, for the next login to the same server."""
+    """Delete the server's token. Projects stay enrolled for the next login to the same server."""
     with memory() as app:
         show(app.autosync.logout(), app, as_json=as_json)
 
 
 @click.command("status")
-@click.option("--retry", is_flag=True, help="Offer again what was set aside, and sync.")
+@click.option("--retry", is_flag=True, help="Retry the rows that were set aside, then sync.")
 @json_option
 @refusing
 def status_command(retry: bool, as_json: bool) -> None:
-    """Show what is sent, what waits, and why. Asks the server only with --retry."""
+    """Show the state of sync: pending changes, refused rows, next step. Only --retry asks the server."""
     with memory() as app:
         if retry:
             app.autosync.retry()
@@ -57,7 +62,7 @@ def status_command(retry: bool, as_json: bool) -> None:
 @json_option
 @refusing
 def enroll_command(projects: tuple[str, ...], everything: bool, as_json: bool) -> None:
-    """Send projects to the server from now on, all that is kept of them included, and fetch what others sent."""
+    """Sync projects with the server from now on, with everything saved so far."""
     if not projects and not everything:
         raise click.UsageError("name the projects, or pass --all")
     with memory() as app:
@@ -69,7 +74,7 @@ def enroll_command(projects: tuple[str, ...], everything: bool, as_json: bool) -
 @json_option
 @refusing
 def unenroll_command(projects: tuple[str, ...], as_json: bool) -> None:
-    """Stop sending and fetching projects. What the server has of them it keeps."""
+    """Stop syncing projects. The server keeps what it has."""
     with memory() as app:
         show(app.autosync.unenroll(projects), app, as_json=as_json)
 
@@ -78,8 +83,17 @@ def _token(token: str | None, address: str) -> str:
     if token not in (None, "-"):
         message = "a token on the command line is seen by every user of this machine: pass --token - and pipe it in"
         raise click.UsageError(message)
-    if token is None and sys.stdin is not None and sys.stdin.isatty():
+    if token is None and can_ask():
         return str(click.prompt(f"Token for {address}", hide_input=True, err=True))
     if token is None:
         raise click.UsageError("there is no terminal to ask for the token: pass --token - and pipe it in")
     return sys.stdin.readline(_LONGEST_TOKEN) if sys.stdin is not None else ""
+
+
+def sync_cloud(app: Engram, *, as_json: bool) -> None:
+    """Sync with the server now and print the result; exit code 1 when it failed or another process syncs."""
+    with progress_bars() as report:
+        done = app.autosync.sync_now(progress=report)
+    show(done, app, as_json=as_json)
+    if done.outcome != "done":
+        sys.exit(1)

@@ -1,7 +1,10 @@
-"""``engram cloud``, the half of whoever runs a server: ``serve``, and the accounts it knows."""
+"""``engram cloud serve``, and the commands for its accounts."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,16 +26,23 @@ def serve_command(host: str | None, port: int | None) -> None:
     It brings an empty database up by itself. SIGTERM and Ctrl-C end it after the requests it is working on.
     """
     need_packages()
+    from engram_py.cloud.routes import build_cloud_application
+    from engram_py.cloud.server import prepare
     from engram_py.cloud.settings import load_cloud_settings
-    from engram_py.interfaces.cli.cloud_serving import serve
+    from engram_py.interfaces.http.listening import listen
+    from engram_py.interfaces.http.loop import server_of
+    from engram_py.sync.autosync.login import is_loopback
 
     settings = load_cloud_settings()
-    serve(
-        settings,
-        host=settings.host if host is None else host,
-        port=settings.port if port is None else port,
-        announce=lambda said: click.echo(said, err=True),
-    )
+    host = settings.host if host is None else host
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it warns of each retry; a request says it once
+    if done := asyncio.run(prepare(settings, open_to="" if is_loopback(host) else host)):
+        click.echo(f"Prepared the database: {', '.join(done)}.", err=True)
+    with listen(host, settings.port if port is None else port, None) as listening:
+        started = f"engram cloud serves {listening.shown}; Ctrl-C ends it."
+        server = server_of(build_cloud_application(settings), started=lambda: click.echo(started, err=True))
+        server.run(sockets=[listening.socket])
 
 
 @click.group("users", invoke_without_command=True)
@@ -58,8 +68,8 @@ def list_users(as_json: bool = False) -> None:
 
 @users_command.command("add")
 @click.argument("user", metavar="NAME", help=_USER)
-@click.option("--admin", is_flag=True, help="It may look after accounts, grants and pauses.")
-@click.option("--service", is_flag=True, help="It is a program, not a person.")
+@click.option("--admin", is_flag=True, help="An administrator: accounts, grants and pauses.")
+@click.option("--service", is_flag=True, help="A program, not a person.")
 @click.option("--read", multiple=True, metavar="PROJECT", help="A project it may read; * for every one. Repeatable.")
 @click.option("--write", multiple=True, metavar="PROJECT", help="The same, to read and write.")
 @click.option("--expires", type=int, metavar="DAYS", help="When its token ends; default: never.")
@@ -74,7 +84,7 @@ def add_user(
     expires: int | None,
     as_json: bool,
 ) -> None:
-    """Make an account, and print its token: this once, for only a hash of it is kept."""
+    """Make an account and print its token. It is shown this once: only a hash is stored."""
     given = {
         "user": user,
         "role": "admin" if admin else "member",
@@ -94,7 +104,7 @@ def add_user(
 @json_option
 @refusing
 def disable_user(user: str, as_json: bool) -> None:
-    """Refuse all tokens of an account; what it wrote stays."""
+    """Refuse all tokens of an account. Its data stays."""
     print_value(administered("users/disable", {"user": user}), f"{user} is disabled.", as_json=as_json)
 
 
@@ -103,7 +113,7 @@ def disable_user(user: str, as_json: bool) -> None:
 @json_option
 @refusing
 def enable_user(user: str, as_json: bool) -> None:
-    """Take an account's tokens again."""
+    """Accept an account's tokens again."""
     print_value(administered("users/enable", {"user": user}), f"{user} is enabled.", as_json=as_json)
 
 
@@ -121,7 +131,7 @@ def tokens_command(ctx: click.Context, as_json: bool) -> None:
 @json_option
 @refusing
 def list_tokens(user: str = "", as_json: bool = False) -> None:
-    """List tokens by number and first characters; the rest of them is kept nowhere."""
+    """List tokens by number and first characters; only hashes are stored."""
     found = administered("tokens/list", {"user": user})
     columns = "id account prefix name expires_at last_used_at revoked_at"
     print_rows(found, columns, as_json=as_json, empty="No tokens.")
@@ -129,19 +139,19 @@ def list_tokens(user: str = "", as_json: bool = False) -> None:
 
 @tokens_command.command("add")
 @click.argument("user", metavar="NAME", help=_USER)
-@click.option("--label", help="What it is for, such as the machine's name.")
+@click.option("--label", help="Its use, such as the machine's name.")
 @click.option("--expires", type=int, metavar="DAYS", help="When it ends; default: never.")
 @json_option
 @refusing
 def add_token(user: str, label: str | None, expires: int | None, as_json: bool) -> None:
-    """Give an account another token, and print it: this once."""
+    """Make another token for an account and print it. It is shown this once."""
     made = administered("tokens/add", {"user": user, "label": label, "expires_in_days": expires})
     _print_token(made, as_json=as_json)
 
 
 @tokens_command.command("revoke")
 @click.argument("number", metavar="ID", type=int, help="Its number in `engram cloud tokens list`.")
-@click.option("--reason", help="Kept with it.")
+@click.option("--reason", help="The reason, stored with it.")
 @json_option
 @refusing
 def revoke_token(number: int, reason: str | None, as_json: bool) -> None:
@@ -164,7 +174,7 @@ def grants_command(ctx: click.Context, as_json: bool) -> None:
 @json_option
 @refusing
 def list_grants(user: str = "", as_json: bool = False) -> None:
-    """List who may do what where."""
+    """List the grants."""
     found = administered("grants/list", {"user": user})
     print_rows(found, "account project access granted_by created_at", as_json=as_json, empty="No grants.")
 
@@ -172,11 +182,11 @@ def list_grants(user: str = "", as_json: bool = False) -> None:
 @grants_command.command("add")
 @click.argument("user", metavar="NAME", help=_USER)
 @click.argument("project", help="The project; * for every one, those to come included.")
-@click.option("--write", is_flag=True, help="To read and write; without it to read.")
+@click.option("--write", is_flag=True, help="Allow reading and writing; without it, reading.")
 @json_option
 @refusing
 def add_grant(user: str, project: str, write: bool, as_json: bool) -> None:
-    """Let an account read a project, or write to it as well."""
+    """Let an account read a project, or with --write also change it."""
     access = "write" if write else "read"
     done = administered("grants/add", {"user": user, "project": project, "access": access})
     print_value(done, f"{user} may {'read and write' if write else 'read'} {project}.", as_json=as_json)
@@ -188,7 +198,7 @@ def add_grant(user: str, project: str, write: bool, as_json: bool) -> None:
 @json_option
 @refusing
 def remove_grant(user: str, project: str, as_json: bool) -> None:
-    """Take a grant back. What the account's machines have pulled stays there."""
+    """Remove a grant. Data that the account's machines have stays there."""
     done = administered("grants/remove", {"user": user, "project": project})
     said = f"{user} has no grant of {project} any more." if done["removed"] else f"{user} had no grant of {project}."
     print_value(done, said, as_json=as_json)
@@ -202,19 +212,19 @@ def remove_grant(user: str, project: str, as_json: bool) -> None:
 @json_option
 @refusing
 def audit_command(user: str | None, project: str | None, before: int | None, limit: int, as_json: bool) -> None:
-    """Show who did what, the latest first: numbers and names, nothing of what rows say."""
+    """Show the audit log, latest first. It contains no text of observations."""
     found = administered("audit/list", {"user": user, "project": project, "before": before, "limit": limit})
     columns = "id occurred_at actor action project target outcome reason_code entries"
     print_rows(found, columns, as_json=as_json, empty="Nothing happened yet.")
 
 
 @click.command("pause")
-@click.argument("project", metavar="[PROJECT]", required=False, help="Without it, the paused ones are listed.")
+@click.argument("project", metavar="[PROJECT]", required=False, help="Without it, list the paused projects.")
 @click.option("--reason", help="Shown to those who push.")
 @json_option
 @refusing
 def pause_command(project: str | None, reason: str | None, as_json: bool) -> None:
-    """Stop writes to a project; reading goes on, and machines keep what they would have sent."""
+    """Stop writes to a project. Reading continues; machines keep their changes until it resumes."""
     if project is None:
         found = administered("pause/list")
         print_rows(found, "project paused_at paused_by paused_reason", as_json=as_json, empty="No project is paused.")
@@ -228,7 +238,7 @@ def pause_command(project: str | None, reason: str | None, as_json: bool) -> Non
 @json_option
 @refusing
 def resume_command(project: str, as_json: bool) -> None:
-    """Let a paused project go on."""
+    """Resume a paused project."""
     done = administered("pause/remove", {"project": project})
     print_value(done, f"{project} goes on." if done["was_paused"] else f"{project} was not paused.", as_json=as_json)
 
@@ -237,9 +247,9 @@ def resume_command(project: str, as_json: bool) -> None:
 @json_option
 @refusing
 def restored_command(as_json: bool) -> None:
-    """Say that the database was put back from a backup: every machine then sends and fetches all it has once more.
+    """Tell every machine to sync everything again, after the database was restored from a backup.
 
-    Without it, what was pushed after the backup stays on the machines it came from, which believe that it was sent.
+    Without this, changes pushed after the backup are missing here: the machines believe they were sent.
     """
     done = administered("instance/renew")
     print_value(done, "Every machine will exchange everything once more.", as_json=as_json)

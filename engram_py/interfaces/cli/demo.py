@@ -1,4 +1,4 @@
-"""``engram demo``: what an agent and this server say to each other, in two processes that share one memory."""
+"""``engram demo``: two server processes that share one memory, and what an agent says to them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def demo_command(as_json: bool) -> None:
 
 
 class _Story:
-    """Two sessions with the server, each call printed as it was sent, with its answer, time and cost."""
+    """Two sessions with the server; each call is printed with its answer, time and cost."""
 
     def __init__(self, folder: Path, *, quiet: bool) -> None:
         self._repository = folder / "shop"

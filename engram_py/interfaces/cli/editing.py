@@ -1,4 +1,4 @@
-"""The commands that change one text: ``edit`` in an editor, ``undo`` and ``revert``."""
+"""Commands that correct or confirm an observation: edit, undo, revert, review, check."""
 
 from __future__ import annotations
 
@@ -11,10 +11,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.interfaces.cli.support import OBSERVATION_ID, json_option, memory, refusing, settings, show
+from engram_py.interfaces.cli.support import (
+    OBSERVATION_ID,
+    all_option,
+    can_ask,
+    json_option,
+    limit_option,
+    memory,
+    project_option,
+    refusing,
+    settings,
+    show,
+)
 
 if TYPE_CHECKING:
     from engram_py.observations.values import Change, Observation
+
 
 id_argument = click.argument("observation_id", metavar="ID", type=OBSERVATION_ID, help="Its number, as in 12 or #12.")
 
@@ -32,7 +44,7 @@ def edit_command(observation_id: int, as_json: bool) -> None:
     The file begins with its title, type, scope and topic, then a blank line, then the text. Where somebody changed the
     observation meanwhile, nothing is overwritten: it stays as it is, and the edited file is kept and named.
     """
-    if not (sys.stdin is not None and sys.stdin.isatty()) and not {"VISUAL", "EDITOR"} & os.environ.keys():
+    if not can_ask() and not {"VISUAL", "EDITOR"} & os.environ.keys():
         expected = "set where there is no terminal; `engram update` takes the new text as an argument"
         raise InvalidArgumentError("EDITOR", None, expected=expected)
     with memory() as app:
@@ -65,7 +77,9 @@ def undo_command(observation_id: int, as_json: bool) -> None:
 
 @click.command("revert")
 @id_argument
-@click.option("--version", type=int, help="Which text; default: the latest earlier one. See `engram history ID`.")
+@click.option(
+    "--version", type=int, help="The version; default: the latest earlier one. `engram history ID` lists them."
+)
 @json_option
 @refusing
 def revert_command(observation_id: int, version: int | None, as_json: bool) -> None:
@@ -80,7 +94,7 @@ def _text(row: Observation) -> str:
 
 
 def _written(row: Observation) -> Path:
-    """The observation as a file that its owner alone can read, beside the database."""
+    """Write the observation to a file beside the database that only its owner can read."""
     folder = settings().data_dir / "edits"
     folder.mkdir(mode=0o700, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f"{row.id}-", suffix=".md", dir=folder)
@@ -97,7 +111,7 @@ def _is_edited(file: Path, row: Observation) -> bool:
 
 
 def _read(text: str, base: Observation) -> Change:
-    """What differs from ``base``. Raises InvalidArgumentError for a head that is not one."""
+    """Return the changes from ``base``. Raises InvalidArgumentError for an invalid head."""
     from engram_py.observations.values import Change
 
     head, blank, content = text.replace("\r\n", "\n").lstrip("\ufeff").partition("\n\n")
@@ -115,3 +129,39 @@ def _read(text: str, base: Observation) -> Change:
         changed["content"] = content
     said: dict[str, Any] = changed or {"title": base.title}
     return Change(**said)
+
+
+@click.command("check")
+@click.option("--strict", is_flag=True, help="Exit with 1 when something is stale, or no file could be checked.")
+@project_option
+@json_option
+@refusing
+def check_command(strict: bool, project: str | None, as_json: bool) -> None:
+    """List observations whose files changed since: they may be out of date."""
+    with memory() as app:
+        checked = app.anchors.check(project)
+        show(checked, app, as_json=as_json)
+    if strict and (checked.stale or checked.blind):
+        sys.exit(1)
+
+
+@click.command("review")
+@click.argument(
+    "observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="The observation that is still true."
+)
+@project_option
+@all_option
+@limit_option(10)
+@json_option
+@refusing
+def review_command(
+    observation_id: int | None, project: str | None, all_projects: bool, limit: int, as_json: bool
+) -> None:
+    """List what is due for review, or confirm that ID still holds."""
+
+    with memory() as app:
+        if observation_id is not None:
+            show(app.observations.mark_reviewed(observation_id), app, as_json=as_json)
+            return
+        due = app.observations.due_for_review(project, all_projects=all_projects, limit=limit)
+        show(due, app, as_json=as_json)

@@ -1,4 +1,4 @@
-"""A group whose commands are imported when they run, so that none pays for another."""
+"""A command group that imports a command's module when the command runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class LazyGroup(click.Group):
-    """Finds a command's module on demand; ``--help`` imports none of them.
+    """A click group over ``table``; ``--help`` imports no command.
 
     ``table`` has for each command the module in ``engram_py.interfaces.cli`` that holds ``<name>_command``, and what
     the group's help says of it.

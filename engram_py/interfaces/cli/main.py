@@ -1,4 +1,4 @@
-"""The ``engram`` command. A command's module is imported when it runs, so that none pays for another."""
+"""The ``engram`` command. A command's module is imported when it runs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from engram_py.version import __version__
 
 # command → (module, what `engram --help` says of it)
 COMMANDS: dict[str, tuple[str, str]] = {
-    "mcp": ("serve", "Run the MCP server on stdin and stdout."),
-    "serve": ("serving", "Serve the memory over HTTP, on this machine only."),
+    "mcp": ("servers", "Run the MCP server on stdin and stdout."),
+    "serve": ("servers", "Serve the memory over HTTP, on this machine only."),
     "demo": ("demo", "Show the whole story: two server processes, one memory."),
-    "hook": ("hook", "Answer an agent's hook; agents run this, people do not."),
+    "hook": ("setup", "Answer an agent's hook; agents run this, people do not."),
     "init": ("project", "Write .engram.json: which project this folder is."),
     "save": ("memory", "Save an observation."),
     "search": ("memory", "Search by words, a question, a topic key or #id."),
@@ -38,36 +38,36 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "pin": ("memory", "Keep an observation on top of the context."),
     "unpin": ("memory", "Stop keeping an observation on top."),
     "history": ("memory", "Print an observation's earlier versions."),
-    "sessions": ("work", "List sessions."),
-    "prompts": ("work", "List or search what users asked for."),
-    "turns": ("work", "List what was kept of conversations."),
-    "review": ("work", "List what is due for review, or confirm one."),
-    "check": ("check", "List observations whose files changed under them."),
-    "judge": ("work", "List relations without a verdict, or give one."),
-    "conflicts": ("conflicts", "List relations, count them, and look for pairs nobody compared."),
+    "sessions": ("sessions", "List sessions."),
+    "prompts": ("sessions", "List or search what users asked for."),
+    "turns": ("sessions", "List what was kept of conversations."),
+    "review": ("editing", "List what is due for review, or confirm one."),
+    "check": ("editing", "List observations whose files changed under them."),
+    "judge": ("relations", "List relations without a verdict, or give one."),
+    "conflicts": ("relations", "List relations, count them, and look for pairs nobody compared."),
     "why": ("why", "Say what a prompt is given unasked, and why."),
     "projects": ("project", "List, merge, rename and prune projects."),
-    "stats": ("care", "Count what is kept."),
-    "cost": ("cost", "Show what the memory takes of agents' context."),
-    "eval": ("eval", "Run your own retrieval tests; add, list, remove them."),
-    "reindex": ("reindex", "Rebuild the search index while others work."),
+    "stats": ("admin", "Count what is kept."),
+    "cost": ("measure", "Show what the memory takes of agents' context."),
+    "eval": ("measure", "Run your own retrieval tests; add, list, remove them."),
+    "reindex": ("admin", "Rebuild the search index while others work."),
     "vectors": ("vectors", "Find what is said in other words: on, off, or how far it is."),
-    "doctor": ("care", "Check the database; --fix repairs what is derived."),
-    "backup": ("care", "Copy the database while it is in use."),
-    "restore": ("care", "Put a backup in the database's place."),
-    "export": ("care", "Write everything as JSON that Engram reads too."),
-    "import": ("care", "Read an export of Engram or of this program."),
+    "doctor": ("admin", "Check the database; --fix repairs what is derived."),
+    "backup": ("admin", "Copy the database while it is in use."),
+    "restore": ("admin", "Put a backup in the database's place."),
+    "export": ("admin", "Write everything as JSON that Engram reads too."),
+    "import": ("admin", "Read an export of Engram or of this program."),
     "sync": ("sync", "Share memory through this git repository."),
     "cloud": ("cloud", "Share memory through a server, or run one for a team."),
-    "off": ("switch", "Stop hooks: all of them, recording or injecting."),
-    "on": ("switch", "Let hooks go on."),
-    "clear": ("clear", "Destroy raw messages, a project, or everything."),
+    "off": ("privacy", "Stop hooks: all of them, recording or injecting."),
+    "on": ("privacy", "Let hooks go on."),
+    "clear": ("privacy", "Destroy raw messages, a project, or everything."),
     "setup": ("setup", "Put engram into coding agents: server, hooks, instructions."),
     "unsetup": ("setup", "Take engram out of a coding agent, byte for byte."),
-    "completion": ("completion", "Print the completion script of a shell."),
+    "completion": ("admin", "Print the completion script of a shell."),
     "protocol-mode": ("setup", "Print how much Engram's own hooks shall say."),
-    "instance-id": ("care", "Print the name of this database."),
-    "version": ("care", "Print the version."),
+    "instance-id": ("admin", "Print the name of this database."),
+    "version": ("admin", "Print the version."),
 }
 
 
@@ -96,7 +96,7 @@ def cli(ctx: click.Context, data_dir: str | None) -> None:
 
 
 def run() -> int:
-    """Run the command of this process; its exit code."""
+    """Run the command of this process and return its exit code."""
     try:
         # click itself ends quietly when nobody reads the output any more (`engram search x | head -1`).
         return cli.main(prog_name="engram", standalone_mode=False) or 0

@@ -1,4 +1,4 @@
-"""The commands about observations."""
+"""Commands for one observation, search and context."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ id_argument = click.argument("observation_id", metavar="ID", type=OBSERVATION_ID
 
 
 @click.command("save")
-@click.argument("title", help="What it says, in a line.")
+@click.argument("title", help="The title, one line.")
 @click.argument("content", help="The text; - reads standard input.")
 @click.option("--type", "kind", default="manual", show_default=True, help="decision, bugfix, pattern, ...")
 @click.option("--topic", help="Topic key; saving to it again revises the observation.")
 @click.option("--alias", "aliases", multiple=True, help="Another word somebody may search by; may be repeated.")
 @click.option("--file", "files", multiple=True, help="A file it is about: path or path:10-20; may be repeated.")
 @click.option("--session", "session_id", help="The session it belongs to.")
-@click.option("--operation-id", help="Saving twice with the same one answers the first result.")
+@click.option("--operation-id", help="A second save with the same id returns the first result.")
 @scope_option
 @project_option
 @json_option
@@ -75,7 +75,7 @@ def save_command(
 @project_option
 @all_option
 @click.option("--limit", type=int, help="Most results, 1 to 20; default: what .engram.json says, else 10.")
-@click.option("--as-of", metavar="DATE", help="What was known on that day, as it was written then.")
+@click.option("--as-of", metavar="DATE", help="Search what was known on that day.")
 @click.option("--explain", is_flag=True, help="Print each hit's numbers, the steps of the search, and its words.")
 @json_option
 @refusing
@@ -102,7 +102,7 @@ def search_command(
     engram search timeout -- -redis
     """
     if not (query or kind or scope):
-        raise click.UsageError("give words, or --type or --scope to list what has these")
+        raise click.UsageError("give words, or list by --type or --scope")
     with memory() as app:
         found = app.search(
             text_argument(" ".join(query)),
@@ -131,7 +131,7 @@ def get_command(observation_id: int, history: bool, as_json: bool) -> None:
 
 @click.command("history")
 @id_argument
-@click.option("--cursor", type=int, help="Go on from an earlier page.")
+@click.option("--cursor", type=int, help="Continue from an earlier page.")
 @json_option
 @refusing
 def history_command(observation_id: int, cursor: int | None, as_json: bool) -> None:
@@ -143,7 +143,7 @@ def history_command(observation_id: int, cursor: int | None, as_json: bool) -> N
 @click.command("context")
 @click.argument("name", metavar="[PROJECT]", required=False, help="The same as --project.")
 @project_option
-@click.option("--query", help="A prompt: only what it deserves, often nothing; - reads standard input.")
+@click.option("--query", help="Print the context for this prompt, often none; - reads standard input.")
 @click.option("--mode", type=click.Choice(["session", "query", "cascade", "full"]), help="Default: session, or query.")
 @click.option("--budget-tokens", type=int, help="Most tokens of 4 bytes; default 1,500, 800, 2,000 or 10,000.")
 @click.option("--max-bytes", type=int, help="Most bytes of UTF-8; default 6,000.")
@@ -203,11 +203,11 @@ def timeline_command(observation_id: int, before: int, after: int, as_json: bool
 @click.option("--title", help="New title.")
 @click.option("--content", help="The whole new text; - reads standard input.")
 @click.option("--find", help="Literal text to replace everywhere in the content.")
-@click.option("--replace", help="What to put in the place of --find.")
+@click.option("--replace", help="The replacement for --find.")
 @click.option("--type", "kind", help="New type.")
 @click.option("--topic", help="New topic key.")
-@click.option("--salience", type=float, help="How much it counts among equals, 0 to 1; new ones have 0.5.")
-@click.option("--expires", metavar="DATE", help="The last day on which it is shown unasked; or never.")
+@click.option("--salience", type=float, help="Weight among equal hits, 0 to 1; default for new ones: 0.5.")
+@click.option("--expires", metavar="DATE", help="The last day on which it is shown unasked, or `never`.")
 @scope_option
 @json_option
 @refusing

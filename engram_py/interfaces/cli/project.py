@@ -1,4 +1,4 @@
-"""The commands about projects: ``init`` and ``projects``."""
+"""Commands for projects: init, projects."""
 
 from __future__ import annotations
 
@@ -75,23 +75,23 @@ def current_command(as_json: bool) -> None:
 
 
 @projects_command.command("merge")
-@click.argument("names", nargs=-1, required=True, help="Projects that are really one.")
-@click.option("--into", "into", required=True, help="The project they become.")
+@click.argument("names", nargs=-1, required=True, help="The projects to merge.")
+@click.option("--into", "into", required=True, help="The project to merge into.")
 @json_option
 @refusing
 def merge_command(names: tuple[str, ...], into: str, as_json: bool) -> None:
-    """Join projects that are really one; the old names go on working."""
+    """Merge projects into one; the old names keep working."""
     with memory() as app:
         show(app.merging.merge(names, into), app, as_json=as_json)
 
 
 @projects_command.command("rename")
 @click.argument("project", help="The project.")
-@click.argument("name", help="Its new name, which no project has.")
+@click.argument("name", help="The new name; no project may have it.")
 @json_option
 @refusing
 def rename_command(project: str, name: str, as_json: bool) -> None:
-    """Give a project another name; the old one goes on working."""
+    """Rename a project; the old name keeps working."""
     with memory() as app:
         show(app.merging.rename(project, name), app, as_json=as_json)
 
@@ -127,7 +127,7 @@ def consolidate_command(name: str | None, yes: bool, dry_run: bool, as_json: boo
 @json_option
 @refusing
 def prune_command(yes: bool, dry_run: bool, as_json: bool) -> None:
-    """Remove projects of which nothing is kept, after asking; a deleted memory that can come back is something."""
+    """Remove empty projects, after asking. A project with restorable deletions is not empty."""
     with memory() as app:
         found = app.merging.prune(dry_run=True)
         if found.names and not dry_run:

@@ -1,4 +1,4 @@
-"""``engram setup`` and ``engram unsetup``."""
+"""``engram setup``, ``unsetup`` and ``protocol-mode``; the help of ``engram hook``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from engram_py.config import load_settings
 from engram_py.errors import EngramError
-from engram_py.interfaces.cli.support import here, json_option, printable, refusing, settings
+from engram_py.interfaces.cli.support import can_ask, here, json_option, printable, refusing, settings
+from engram_py.interfaces.hooks.events import EVENTS, LEAST_LIMIT_MS, MOST_LIMIT_MS
 
 if TYPE_CHECKING:
     from engram_py.interfaces.setup.agents import Agent
     from engram_py.interfaces.setup.installing import Done, Setup
+
 
 _scope_option = click.option(
     "--scope",
@@ -58,7 +59,7 @@ def setup_command(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Put engram into a coding agent: MCP server, hooks, instructions. Twice changes nothing.
+    """Put engram into a coding agent: MCP server, hooks, instructions. Running it again changes nothing.
 
     Files are edited in place and kept before; `engram unsetup` brings them back byte for byte.
     """
@@ -98,9 +99,9 @@ def setup_command(
 def unsetup_command(
     agents: tuple[str, ...], everything: bool, scope: Literal["user", "project"], dry_run: bool, as_json: bool
 ) -> None:
-    """Take engram out of a coding agent: files are as they were, byte for byte. The memory stays.
+    """Take engram out of a coding agent and restore its files byte for byte. The memory stays.
 
-    Where somebody edited a file since, only our part of it goes.
+    If a file was edited since, only our part is removed.
     """
     from engram_py.interfaces.setup.agents import AGENTS
     from engram_py.interfaces.setup.installing import agents_named
@@ -129,7 +130,7 @@ def unsetup_command(
 @json_option
 @refusing
 def protocol_mode_command(agent: str, as_json: bool) -> None:
-    """Print full or slim: whether the hooks of Engram's own plugin shall explain the memory at every start.
+    """Print `full` or `slim`: whether the hooks of Engram's own plugin explain the memory at each start.
 
     `engram setup AGENT --protocol slim` chooses. The hooks of `engram setup` itself never explain it.
     """
@@ -141,19 +142,15 @@ def protocol_mode_command(agent: str, as_json: bool) -> None:
 
 def _setup() -> Setup:
     from engram_py.interfaces.setup.installing import Setup
-    from engram_py.interfaces.setup.launcher import launcher
-    from engram_py.interfaces.setup.machine import this_machine
+    from engram_py.interfaces.setup.machine import current_launcher, this_machine
 
     machine = this_machine(here())
     data_dir = settings().data_dir
-    plain = {name: value for name, value in machine.environ.items() if name != "ENGRAM_DATA_DIR"}
-    # An agent started from a menu does not see the variables of this shell.
-    elsewhere = data_dir != load_settings(plain).data_dir
-    return Setup(machine, data_dir, launcher(machine, data_dir=data_dir if elsewhere else None))
+    return Setup(machine, data_dir, current_launcher(machine, data_dir))
 
 
 def _offer(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool) -> list[Agent]:
-    """The agents that are here, shown; those the user wants of them."""
+    """Show the agents that are here, and return those the user wants."""
     from engram_py.interfaces.setup.agents import AGENTS
 
     found = setup.detected()
@@ -169,7 +166,7 @@ def _offer(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool) -> lis
     if not found:
         click.echo(f"No coding agent was found here. Known: {', '.join(AGENTS)}.")
         return []
-    if sys.stdin is None or not sys.stdin.isatty():
+    if not can_ask():
         click.echo("Set one up with `engram setup NAME`, all of them with `engram setup --all-detected --yes`.")
         return []
     if all_detected:
@@ -209,3 +206,30 @@ def _words(done: Done, *, dry_run: bool) -> str:
     if done.changed and not dry_run and done.note:
         lines += [f"  {note}" for note in done.note.splitlines()]
     return "\n".join(lines)
+
+
+@click.command("hook", context_settings={"ignore_unknown_options": True})
+@click.argument("event", required=False, default="", metavar="EVENT", help=f"One of {', '.join(EVENTS)}.")
+@click.option("--agent", default="", metavar="NAME", help="The agent, such as claude-code, codex, gemini or cursor.")
+@click.option(
+    "--limit-ms",
+    type=int,
+    metavar="N",
+    help=f"Answer within this time, {LEAST_LIMIT_MS} to {MOST_LIMIT_MS:,} ms; default: 5,000, 2,000 for a prompt, "
+    "1,000 before an edit.",
+)
+@click.option("--pretool", metavar="on|off", help="Whether pre-tool answers; default: ENGRAM_HOOK_PRETOOL.")
+@click.pass_context
+def hook_command(ctx: click.Context, event: str, agent: str, limit_ms: int | None, pretool: str | None) -> None:
+    """Answer an agent's hook: its JSON on stdin, what it should read on stdout.
+
+    Always exits with 0 and in time; why a hook stayed silent is in hooks.log, which `engram doctor` reads.
+    """
+    from engram_py.interfaces.hooks.entry import main
+
+    words = [event, f"--agent={agent}"]
+    words += [f"--limit-ms={limit_ms}"] if limit_ms else []
+    words += [f"--pretool={pretool}"] if pretool else []
+    data_dir = ctx.find_root().obj
+    words += [f"--data-dir={click.format_filename(data_dir)}"] if data_dir else []
+    main(words)

@@ -1,4 +1,4 @@
-"""What every command shares: opening the memory, printing a value, wording a refusal, showing progress."""
+"""Shared by all commands: settings, the open memory, printing results and refusals, progress, questions."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ID = re.compile(r"\[?#?(-?[0-9]{1,30})\]?")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-project_option = click.option("--project", help="Whose memory; default: the project of this folder.")
+project_option = click.option("--project", help="The project; default: the project of this folder.")
 all_option = click.option("--all", "all_projects", is_flag=True, help="Every project.")
-yes_option = click.option("--yes", is_flag=True, help="Do it without asking.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be changed, and change nothing.")
-where_option = click.option("--where", metavar="FILTERS", help="Those that filters let through: 'type:note until:7d'.")
+where_option = click.option(
+    "--where", metavar="FILTERS", help="The observations that match filters: 'type:note until:7d'."
+)
 scope_option = click.option("--scope", help="project, personal or global.")
 
 
@@ -55,7 +57,7 @@ OBSERVATION_ID = _ObservationId()
 
 
 def settings() -> Settings:
-    """This process's settings, with ``--data-dir`` on top; what was ignored is said on stderr."""
+    """Return the settings with ``--data-dir`` applied; warnings go to stderr."""
     data_dir = click.get_current_context().find_root().obj
     loaded = load_settings(data_dir=_absolute(data_dir) if data_dir else None)
     for warning in loaded.warnings:
@@ -65,7 +67,7 @@ def settings() -> Settings:
 
 @contextmanager
 def memory(**changes: Any) -> Iterator[Engram]:
-    """The open memory, for the project of the working directory; ``changes`` are settings of this call."""
+    """Open the memory for the project of the working directory; ``changes`` are settings of this call."""
     from engram_py.app import Engram
 
     with Engram(settings=replace(settings(), warnings=(), **changes), directory=here(), agent="cli") as app:
@@ -73,7 +75,7 @@ def memory(**changes: Any) -> Iterator[Engram]:
 
 
 def here() -> Path:
-    """The working directory; where it was, when somebody removed it meanwhile."""
+    """Return the working directory; where it was, when somebody removed it meanwhile."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -88,7 +90,7 @@ def _absolute(folder: str) -> Path:
 
 
 def refusing(function: Callable[P, None]) -> Callable[P, None]:
-    """Turn an EngramError into its words on stderr and exit code 1."""
+    """Turn an EngramError into its message on stderr and exit code 1."""
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -120,22 +122,25 @@ def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False
     notes = getattr(value, "warnings", ())
     if notes and is_dataclass(value) and not isinstance(value, type):
         value = replace(value, warnings=())
-    if not _on_terminal():
-        said = render.text(value, now=now, full=full)
-        click.echo(said, nl=bool(said))
-    elif not _print_table(value, now):
-        click.echo(printable(render.text(value, now=now, full=full)))
+    if sys.stdout is None or not sys.stdout.isatty():
+        text = render.text(value, now=now, full=full)
+        click.echo(text, nl=bool(text))
+    else:
+        from engram_py.interfaces.cli.tables import print_table
+
+        if not print_table(value, now):
+            click.echo(printable(render.text(value, now=now, full=full)))
     for note in notes:
         click.echo(f"note: {printable(note)}", err=True)
 
 
 def printable(text: str) -> str:
-    """Text whose control characters cannot move the cursor, rename the window or answer for the user."""
+    """Return text without control characters that could move the cursor or answer for the user."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _now(loaded: Settings) -> datetime:
-    """Now, in the zone that times are shown in."""
+    """Return the present time in the display zone."""
     if not loaded.timezone:
         return loaded.clock().astimezone()
     from zoneinfo import ZoneInfo
@@ -143,62 +148,66 @@ def _now(loaded: Settings) -> datetime:
     return loaded.clock().astimezone(ZoneInfo(loaded.timezone))
 
 
-def _on_terminal() -> bool:
-    return sys.stdout is not None and sys.stdout.isatty()
-
-
-def _print_table(value: object, now: datetime) -> bool:
-    from engram_py.interfaces.cli import tables
-
-    return tables.print_table(value, now)
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a progress bar on stderr when that is a terminal; yield ``report(done, total)``, else None."""
+    with progress_bars() as report:
+        yield None if report is None else functools.partial(report, label)
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on stderr when that is a terminal, else None; called with (done, total)."""
+def progress_bars() -> Iterator[Callable[[str, int, int], None] | None]:
+    """Show several progress bars; yield ``report(label, done, total)``, None when stderr is no terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
+        tasks: dict[str, TaskID] = {}
 
-        def report(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
+        def report(label: str, done: int, total: int) -> None:
+            if label not in tasks:
+                tasks[label] = bar.add_task(label, total=None)
+            bar.update(tasks[label], completed=done, total=max(done, total) or None)
 
         yield report
 
 
+def can_ask() -> bool:
+    """Return whether standard input is a terminal, so that somebody can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def agreed(what: str, *, yes: bool) -> bool:
-    """Whether to do ``what``: asked on the terminal unless ``yes``. Raises NotConfirmedError when nobody is there."""
+    """Return whether the user agrees to ``what``. Raises NotConfirmedError when nobody can be asked."""
     if yes:
         return True
     try:
         return click.confirm(f"{what[:1].upper()}{what[1:]}?", err=True)
     except click.Abort:
-        if sys.stdin is not None and sys.stdin.isatty():  # Ctrl-C
+        if can_ask():  # Ctrl-C
             raise
         click.echo(err=True)
         raise NotConfirmedError(what) from None
 
 
 def confirm(what: str, *, yes: bool) -> None:
-    """The same for the one thing a command does. Raises NotConfirmedError for a no as well."""
+    """Ask whether to do ``what``. Raises NotConfirmedError for a no as well."""
     if not agreed(what, yes=yes):
         raise NotConfirmedError(what)
 
 
 def text_argument(value: str) -> str:
-    """An argument, or standard input for ``-``."""
+    """Return an argument, or standard input for ``-``."""
     if value != "-":
         return value
     return sys.stdin.read() if sys.stdin is not None else ""
 
 
 def pass_json_on(ctx: click.Context, *, as_json: bool) -> bool:
-    """Whether a group was called with a command, which then prints as the group was told to.
+    """Return whether a group was called with a command, which then prints as the group was told to.
 
     ``engram projects --json merge`` means what ``engram projects merge --json`` does.
     """

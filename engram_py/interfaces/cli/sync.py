@@ -1,8 +1,7 @@
-"""``engram sync``: the memory of a project through its git repository."""
+"""``engram sync``: share the memory of a project through its git repository."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 
 from engram_py.errors import EngramError, InvalidArgumentError, PassphraseMissingError
 from engram_py.interfaces.cli.support import (
+    can_ask,
     here,
     json_option,
     memory,
@@ -30,20 +30,22 @@ _MOST_KEY_BYTES = 2**20
 @click.option("--import", "read", is_flag=True, help="Only read what others wrote.")
 @click.option("--export", "write", is_flag=True, help="Only write what is new here.")
 @click.option("--again", is_flag=True, help="Write everything once more, not only what is new.")
-@click.option("--status", "status", is_flag=True, help="Say where the folder, the hooks and the server stand.")
+@click.option("--status", "status", is_flag=True, help="Show the state of the folder, the hooks and the server.")
 @click.option("--digest", is_flag=True, help="Print a value that is equal on machines that hold the same memory.")
 @click.option("--project", help="Another project than the repository's own.")
 @click.option("--all", "all_projects", is_flag=True, help="Every project, in both directions.")
 @click.option("--encrypt", is_flag=True, help="Encrypt the folder, or open it, with a passphrase that is asked for.")
 @click.option("--encrypt-with", "key_file", type=click.Path(path_type=Path), help="The same with a key file.")
 @click.option("--allow-plain", is_flag=True, help="Read chunks that are not encrypted in a folder that is.")
-@click.option("--trust", metavar="KEY", help="Believe this device; only devices that were named are read then.")
-@click.option("--untrust", metavar="KEY", help="Believe this device no longer.")
+@click.option("--trust", metavar="KEY", help="Trust this device; then only trusted devices are read.")
+@click.option("--untrust", metavar="KEY", help="Stop trusting this device.")
 @click.option("--trusted", is_flag=True, help="List the devices whose chunks were seen, with their keys.")
-@click.option("--install-hooks", is_flag=True, help="Let git import after a merge or rebase, and export before a push.")
-@click.option("--uninstall-hooks", is_flag=True, help="Take the git hooks out again.")
-@click.option("--cloud", is_flag=True, help="Exchange with the server of `engram cloud login` instead, now.")
-@click.option("--hook", metavar="NAME", help="What the git hooks pass: never fails, and is quiet without news.")
+@click.option(
+    "--install-hooks", is_flag=True, help="Install git hooks: import after a merge or rebase, export before a push."
+)
+@click.option("--uninstall-hooks", is_flag=True, help="Remove the git hooks.")
+@click.option("--cloud", is_flag=True, help="Sync with the server of `engram cloud login` instead.")
+@click.option("--hook", metavar="NAME", help="Used by the git hooks: never fails, prints nothing without news.")
 @json_option
 @refusing
 def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> None:
@@ -56,7 +58,7 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
         return
     with memory() as app:
         if cloud:
-            from engram_py.interfaces.cli.cloud_sync import sync_cloud
+            from engram_py.interfaces.cli.cloud_client import sync_cloud
 
             sync_cloud(app, as_json=as_json)
             return
@@ -74,26 +76,28 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
         click.echo(f"note: {printable(note)}", err=True)
 
 
-def cloud_status_lines(app: Engram) -> list[str]:
-    """Where autosync stands, a line for each thing; empty where there is no server."""
-    import importlib
-
-    try:
-        autosync = importlib.import_module("engram_py.sync.autosync")
-    except ModuleNotFoundError:
+def _cloud_lines(app: Engram) -> list[str]:
+    """Return one or two lines about sync with a server, none when this machine is not logged in."""
+    status = app.autosync.status()
+    if not status.server:
         return []
-    lines: list[str] = getattr(autosync, "status_lines", lambda _: [])(app)
+    pending = f", {status.pending:,} change(s) to send" if status.pending else ""
+    aside = f", {status.set_aside_total:,} row(s) set aside (`engram cloud status`)" if status.set_aside_total else ""
+    names = ", ".join(project.name for project in status.projects) or "no project enrolled"
+    lines = [f"server {status.server} ({names}): {status.phase}{pending}{aside}"]
+    if status.reason_code:
+        lines.append(f"  {status.reason_code}: {status.reason_message} → {status.next_step}")
     return lines
 
 
 def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
-    """What was asked for, as a value and in words."""
+    """Return the result of the request, as a value and in words."""
     from engram_py.interfaces import wording_sync as words
 
     where = {"project": asked["project"], "all_projects": asked["all_projects"]}
     if asked["status"]:
         found = app.git_sync.status(**where)
-        return found, [*words.status(found), *cloud_status_lines(app)]
+        return found, [*words.status(found), *_cloud_lines(app)]
     if asked["digest"]:
         digest = app.git_sync.digest(**where)
         return digest, words.digest(digest)
@@ -126,14 +130,14 @@ def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
         "again": asked["again"],
         "allow_plain": asked["allow_plain"],
         "encrypt": asked["encrypt"] or asked["key_file"] is not None,
-        "adopt": _adopts if _is_answered() else None,
+        "adopt": _adopts if can_ask() else None,
     }
     secret = _secret(app, asked)
     try:
         with progress("Syncing") as report:
             return app.git_sync.sync(**options, secret=secret, progress=report)
     except PassphraseMissingError:
-        if not _is_answered():
+        if not can_ask():
             raise
     secret = app.git_sync.secret(str(click.prompt("Passphrase of .engram", hide_input=True, err=True)))
     with progress("Syncing") as report:
@@ -141,7 +145,7 @@ def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
 
 
 def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
-    """The secret that was given, by file, variable or hand; None when none was."""
+    """Return the secret from file, variable or prompt; None when none was given."""
     if asked["key_file"] is not None:
         return _file_secret(app, here() / asked["key_file"])
     given = app.settings.sync_passphrase
@@ -156,8 +160,8 @@ def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
 
 
 def _asked_for(*, is_new: bool) -> str:
-    """The passphrase somebody types: a new one twice, for nothing else can tell that it was mistyped."""
-    if not _is_answered():
+    """Return the passphrase somebody types: a new one twice, for nothing else can tell that it was mistyped."""
+    if not can_ask():
         message = "there is no terminal to ask for the passphrase: set ENGRAM_SYNC_PASSPHRASE, or use --encrypt-with"
         raise click.UsageError(message)
     words = f"New passphrase, at least {_SHORTEST_PASSPHRASE} characters" if is_new else "Passphrase of .engram"
@@ -168,11 +172,6 @@ def _adopts(adoption: Adoption) -> bool:
     from engram_py.interfaces import wording_sync as words
 
     return click.confirm(printable(words.adoption(adoption)), default=adoption.is_free, err=True)
-
-
-def _is_answered() -> bool:
-    """Whether somebody can be asked: the prompt itself would find the terminal of a script that has none to read."""
-    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _file_secret(app: Engram, path: Path) -> bytes:
@@ -187,21 +186,15 @@ def _file_secret(app: Engram, path: Path) -> bytes:
 
 
 def _command(app: Engram) -> list[str]:
-    """How a hook starts this engram, with the data directory it has now."""
-    from engram_py.config import load_settings
-    from engram_py.interfaces.setup.launcher import launcher
-    from engram_py.interfaces.setup.machine import this_machine
+    """Return the command that starts this engram in a hook, with the present data directory."""
+    from engram_py.interfaces.setup.machine import current_launcher, this_machine
 
-    machine = this_machine(here())
-    plain = {name: value for name, value in machine.environ.items() if name != "ENGRAM_DATA_DIR"}
-    data_dir = app.settings.data_dir
-    elsewhere = data_dir != load_settings(plain).data_dir
-    found = launcher(machine, data_dir=data_dir if elsewhere else None)
-    return [*found.words, *found.options]
+    launcher = current_launcher(this_machine(here()), app.settings.data_dir)
+    return [*launcher.words, *launcher.options]
 
 
 def _run_hook(hook: str) -> None:
-    """What git's hooks run: says what matters on stderr, and lets git go on whatever happens."""
+    """Run a git hook: report on stderr, and never fail."""
     from engram_py.interfaces import wording_sync as words
 
     pushing = hook == "pre-push"

@@ -42,7 +42,7 @@ def print_table(value: object, now: datetime) -> bool:
 
 
 def _cell(text: str) -> str:
-    """Text as it is: neither rich's markup nor the terminal's control sequences."""
+    """Escape rich's markup and the terminal's control sequences."""
     return escape(printable(text))
 
 

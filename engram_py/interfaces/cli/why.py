@@ -1,4 +1,4 @@
-"""``engram why``: what a prompt is given unasked, what was looked for, and what a search would find."""
+"""``engram why``: what a hook would inject for a prompt, what it looked for, and what a search finds."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _REASONS = {
 
 
 @click.command("why")
-@click.argument("prompt", nargs=-1, required=True, help="What somebody types to an agent; - reads standard input.")
-@click.option("--session", "session_id", default="", help="In this session: what it was shown is not shown again.")
+@click.argument("prompt", nargs=-1, required=True, help="The prompt, as typed to an agent; - reads standard input.")
+@click.option("--session", "session_id", default="", help="The session; what it was shown is not shown again.")
 @json_option
 @refusing
 def why_command(prompt: tuple[str, ...], session_id: str, as_json: bool) -> None:
-    """Say what the hook gives an agent for PROMPT, what it looked for, or why it stays silent.
+    """Show what the hook gives an agent for PROMPT, what it looked for, or why it stays silent.
 
-    It also says what a search for the same words finds. Nothing is stored or counted.
+    Also show what a search for the same words finds. Nothing is stored or counted.
     """
     from engram_py.capture.small_talk import is_trivial
     from engram_py.interfaces.context_text import context_text

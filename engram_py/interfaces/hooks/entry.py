@@ -193,7 +193,7 @@ class Run:
 
         self.stage = "syncing"
         try:
-            from engram_py.sync.autosync.errand import begin, is_due
+            from engram_py.sync.autosync.schedule import begin, is_due
 
             now = app.journal.moment()
             if is_due(app.store, app.cloud, now, last=self.event == "session-end"):

@@ -1,1 +1,6 @@
-"""Putting engram into coding agents and taking it out again: their configuration files, edited in place."""
+"""Setup: put engram into coding agents and take it out again, byte for byte.
+
+``installing.Setup`` is what the commands ask. ``agents`` is the table of agents, ``wanted`` what each of their files
+should hold, ``planning`` the changes, ``edits`` and the formats (``jsonc``, ``tomls``) the texts; ``manifest`` keeps
+the bytes from before. ``machine`` is the computer as a value, with the command that starts engram.
+"""

@@ -23,7 +23,7 @@ SCOPES: tuple[Scope, ...] = ("user", "project")
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """Where MCP servers are registered: the first of ``paths`` that exists, and the object that holds them.
+    """The place of MCP servers: the first of ``paths`` that exists, and the object that holds them.
 
     ``extra`` is what an entry holds besides its command.
     """
@@ -37,7 +37,7 @@ class Servers:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Where hooks are registered. ``events``: ours → (the agent's name of it, its matcher).
+    """The place of hooks. ``events``: our event → (the agent's name for it, its matcher).
 
     ``shape``: ``grouped`` is Claude Code's list of matchers with hooks, ``flat`` a list of commands.
     ``unit`` is what a timeout counts, 0 where nobody says.
@@ -58,7 +58,7 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """Where the agent reads standing instructions. ``head`` makes it a file of our own, which begins with it."""
+    """The file of standing instructions. With ``head`` it is a file of our own that begins with it."""
 
     path: str
     head: str | None = None
@@ -259,7 +259,7 @@ ALIASES = {"gemini-cli": "gemini", "vscode-copilot": "vscode", "antigravity-cli"
 
 
 def entry(servers: Servers, command: list[str]) -> dict[str, Any]:
-    """What stands under our name among the servers."""
+    """Return our entry among the servers."""
     match servers.shape:
         case "plain":
             made: dict[str, Any] = {"command": command[0], "args": command[1:]}

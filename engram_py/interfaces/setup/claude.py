@@ -18,8 +18,7 @@ from engram_py.interfaces.setup.agents import AGENTS, entry
 from engram_py.interfaces.setup.edits import FileEdits, Member, withdrawn
 from engram_py.interfaces.setup.files import Found, decoded, digest, look, remove, remove_empty, replace
 from engram_py.interfaces.setup.jsonc import UnreadableTextError
-from engram_py.interfaces.setup.launcher import Launcher
-from engram_py.interfaces.setup.machine import Machine
+from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import Manifest
 from engram_py.interfaces.setup.wanted import SERVER_NAME, hook_items
 from engram_py.version import __version__
@@ -40,7 +39,7 @@ _FOLDERS = ("{claude}", "{claude}/backups", "{claude}/plugins", "{claude}/plugin
 
 
 def render(start: Launcher, *, pre_tool: bool = False) -> dict[str, bytes]:
-    """The plugin's files by name, with the command of this installation and a version that changes with them."""
+    """Return the plugin's files by name, with the command of this installation and a version that changes with them."""
     files = dict(_packaged(resources.files("engram_py") / "plugin"))
     agent = AGENTS["claude-code"]
     files[".mcp.json"] = _json({"mcpServers": {SERVER_NAME: entry(agent.servers["user"], start.server())}})
@@ -55,14 +54,14 @@ def render(start: Launcher, *, pre_tool: bool = False) -> dict[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """The plugin on one machine. ``program`` is ``claude``, None where it is not installed (any more)."""
+    """The Claude Code plugin on one machine. ``program`` is ``claude``, None where it is not installed."""
 
     machine: Machine
     folder: Path
     program: str | None
 
     def is_current(self, files: dict[str, bytes], manifest: Manifest) -> bool:
-        """Whether exactly this is what Claude Code has."""
+        """Return whether exactly this is what Claude Code has."""
         record = manifest.plugin
         if record is None or not record.get("after") or record.get("content") != _content(files):
             return False
@@ -112,7 +111,7 @@ class Plugin:
         manifest.save()
 
     def is_also_registered(self) -> bool:
-        """Whether somebody added a server of our name themselves."""
+        """Return whether somebody added a server of our name themselves."""
         data = look(self.machine.place(_WATCHED[0][0])).data
         try:
             return SERVER_NAME in json.loads(data or b"{}").get("mcpServers", {})
@@ -120,7 +119,7 @@ class Plugin:
             return False
 
     def commands(self) -> list[str]:
-        """What ``install`` has ``claude`` do, for people to read."""
+        """Return the commands that ``install`` runs, for people to read."""
         return [f"claude plugin marketplace add {self.folder}", f"claude plugin install {PLUGIN}"]
 
     def _run(self, *words: str, quiet: bool = False) -> None:
@@ -152,7 +151,7 @@ class Plugin:
         return {"after": self._digests(), "backups": sorted(self._backups() - set(had))}
 
     def _backups(self) -> set[str]:
-        """The copies of .claude.json that Claude Code makes whenever it likes."""
+        """Return the copies of .claude.json that Claude Code makes whenever it likes."""
         return {str(path) for path in self.machine.place("{claude}/backups").glob(".claude.json.*")}
 
     def _digests(self) -> dict[str, str | None]:
@@ -176,7 +175,7 @@ class Plugin:
 
 
 def _put_back(path: Path, original: bytes | None, members: tuple[tuple[str, ...], ...], *, only_ours: bool) -> None:
-    """The bytes from before where that is all that is left without the plugin; else what is there now without it.
+    """Return the bytes from before if nothing but the plugin was added, else the present ones without it.
 
     A running session may have written as well, even while ``claude`` installed the plugin. ``only_ours``: nobody
     wrote the file after that.

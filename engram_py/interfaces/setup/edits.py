@@ -1,4 +1,4 @@
-"""What setup wants of a file, as values, and how a text comes to hold it or to hold it no more."""
+"""The edits that setup makes, as values; apply them to a text, and remove them again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from engram_py.interfaces.setup.blocks import with_block, without_block
 from engram_py.interfaces.setup.jsonc import MISSING, JsonDocument, UnreadableTextError
 from engram_py.interfaces.setup.tomls import TomlDocument
 
@@ -19,7 +18,7 @@ Format = Literal["json", "toml", "text", "own"]
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """This member has this value. ``lasting``: where it has one, that stays."""
+    """Set this member to this value. ``lasting``: an existing value stays."""
 
     path: tuple[str, ...]
     value: Any
@@ -28,7 +27,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The list at ``path`` has this item. An item that runs ``engram hook … --agent AGENT`` is an earlier one of it."""
+    """Put this item into the list at ``path``; an item that runs ``engram hook … --agent AGENT`` is replaced."""
 
     path: tuple[str, ...]
     value: Any
@@ -47,7 +46,7 @@ Edit = Member | Item | Text
 
 @dataclass(frozen=True, slots=True)
 class FileEdits:
-    """What one agent, set up in one scope, wants of one file."""
+    """The edits of one file for one agent in one scope."""
 
     path: Path
     format: Format
@@ -55,7 +54,7 @@ class FileEdits:
 
 
 def applied(text: str, wanted: FileEdits) -> str:
-    """The text as it is to be.
+    """Return the text after the edits.
 
     Raises UnreadableTextError: the text cannot be parsed, or holds something else where our part belongs.
     """
@@ -75,7 +74,7 @@ def applied(text: str, wanted: FileEdits) -> str:
 
 
 def replaced(text: str, wanted: FileEdits) -> Any:
-    """What the text has under a name of ours and would lose, MISSING where there is nothing.
+    """Return the value under our name that the text would lose, MISSING without one.
 
     Raises UnreadableTextError.
     """
@@ -91,7 +90,7 @@ def replaced(text: str, wanted: FileEdits) -> Any:
 
 
 def altered(text: str, wanted: FileEdits) -> bool:
-    """Whether our part of the text holds something else than we would write.
+    """Return whether our part of the text holds something else than we would write.
 
     Raises UnreadableTextError.
     """
@@ -111,7 +110,7 @@ def altered(text: str, wanted: FileEdits) -> bool:
 
 
 def withdrawn(text: str, wanted: FileEdits, original: str | None) -> str | None:
-    """The text without our part, all else as it is; None when the file was ours alone and goes.
+    """Return the text without our part, all else as it is; None when the file was ours alone and goes.
 
     Where ``original``, the text from before us, had a member of our name, that comes back.
     """
@@ -139,7 +138,7 @@ def withdrawn(text: str, wanted: FileEdits, original: str | None) -> str | None:
 
 
 def is_ours(item: Any, agent: str) -> bool:
-    """Whether every command in a hooks item is an ``engram hook`` for this agent."""
+    """Return whether every command in a hooks item is an ``engram hook`` for this agent."""
     commands = list(_commands(item))
     pattern = re.compile(rf"\bengram.*\bhook [a-z-]+ --agent {re.escape(agent)}(\s|$)")
     return bool(commands) and all(pattern.search(one) for one in commands)
@@ -178,3 +177,47 @@ def _commands(value: Any) -> Sequence[str]:
     if isinstance(value, list):
         return [one for inner in value for one in _commands(inner)]
     return []
+
+
+BEGIN = "<!-- engram:begin - `engram unsetup` removes this part -->"
+END = "<!-- engram:end -->"
+
+
+def with_block(text: str, body: str) -> str:
+    """Return the text with our part, at its end if it had none.
+
+    Raises UnreadableTextError: the marks are there, but not as one pair.
+    """
+    newline = "\r\n" if "\r\n" in text else "\n"
+    block = f"{BEGIN}\n{body.strip()}\n{END}".replace("\n", newline)
+    found = _span(text)
+    if found is not None:
+        return text[: found[0]] + block + text[found[1] :]
+    if not text.strip():
+        return block + newline
+    gap = "" if text.endswith("\n") else newline
+    return f"{text}{gap}{newline}{block}{newline}"
+
+
+def without_block(text: str) -> str:
+    """Return the text without our part and the empty line before it."""
+    found = _span(text)
+    if found is None:
+        return text
+    before, after = text[: found[0]], text[found[1] :]
+    for newline in ("\r\n", "\n"):
+        if after.startswith(newline):
+            after = after.removeprefix(newline)
+            before = before.removesuffix(newline) if before.endswith(newline * 2) else before
+            break
+    return before + after
+
+
+def _span(text: str) -> tuple[int, int] | None:
+    starts, ends = text.count(BEGIN), text.count(END)
+    if not starts and not ends:
+        return None
+    start, end = text.find(BEGIN), text.find(END)
+    if (starts, ends) != (1, 1) or end < start:
+        raise UnreadableTextError(f"its marks {BEGIN} and {END} do not form one pair")
+    return start, end + len(END)

@@ -1,4 +1,4 @@
-"""Reading and replacing other programs' files: nothing is followed, nothing is half written, nothing is guessed."""
+"""Read and replace files of other programs safely: no links, no partial writes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import contextlib
 import hashlib
 import os
 import stat
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from engram_py.errors import SetupRefusedError
+from engram_py.files import write_atomically
 
 _BOM = "\ufeff"
 # Where the read-only mark of a folder, which Python reports as its mode, says nothing about what may be written in it.
@@ -20,14 +20,14 @@ _MOST_BYTES = 32 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a path held: its bytes, None when there was no file, and its permissions."""
+    """The content of a path: bytes, None without a file, and permissions."""
 
     data: bytes | None
     mode: int | None = None
 
 
 def look(path: Path) -> Found:
-    """What is at ``path``, if it is something setup may replace.
+    """Return the content of ``path``, if setup may replace it.
 
     Raises SetupRefusedError: it is a symbolic link, a directory or the like, read-only, or too big.
     """
@@ -53,7 +53,7 @@ def look(path: Path) -> Found:
 
 
 def decoded(path: Path, data: bytes) -> tuple[str, str]:
-    """The text of a file and the byte order mark before it, if any.
+    """Return the text of a file and the byte order mark before it, if any.
 
     Raises SetupRefusedError: it is not UTF-8 text.
     """
@@ -74,25 +74,15 @@ def replace(path: Path, data: bytes, *, found: Found) -> None:
     if look(path).data != found.data:
         raise SetupRefusedError(str(path), "another program changed it just now; run the command again")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".engram", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            # mkstemp's own mode is the owner's alone; a new file gets what the agent itself would give it.
-            Path(temporary).chmod(found.mode if found.mode is not None else 0o666 & ~_umask())
-            Path(temporary).replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
-            raise
+        # A file that setup made gets what the agent itself would give it: the umask decides.
+        mode, exact = (0o666, False) if found.mode is None else (found.mode, True)
+        write_atomically(path, data, mode=mode, exact=exact)
     except OSError as exc:
         raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc
 
 
 def make_folders(path: Path) -> list[Path]:
-    """Make the folders above ``path`` that are missing; those that were made, outermost first."""
+    """Make the missing folders above ``path`` and return them, outermost first."""
     missing = [folder for folder in path.parents if not folder.exists()][::-1]
     try:
         for folder in missing:
@@ -135,9 +125,3 @@ def _target(path: Path) -> str:
         return str(path.readlink())
     except OSError:
         return "nowhere"
-
-
-def _umask() -> int:
-    current = os.umask(0o077)
-    os.umask(current)
-    return current

@@ -1,4 +1,4 @@
-"""What ``engram setup`` and ``engram unsetup`` do, for one agent at a time."""
+"""``engram setup`` and ``engram unsetup``, one agent at a time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from engram_py.files import real_path
 from engram_py.interfaces.setup.agents import AGENTS, ALIASES, Agent, Scope
 from engram_py.interfaces.setup.claude import Plugin, render
 from engram_py.interfaces.setup.edits import FileEdits
-from engram_py.interfaces.setup.launcher import Launcher
-from engram_py.interfaces.setup.machine import Machine
+from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import Manifest, opened
 from engram_py.interfaces.setup.planning import Change, carry_out, plan_setup, plan_unsetup, take_back
 from engram_py.interfaces.setup.wanted import Parts, takes_pre_tool, wanted
@@ -23,7 +22,7 @@ _TWICE = "A server called engram was registered by hand as well; `claude mcp rem
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that was, or would be, done: to a file, or to Claude Code's plugins.
+    """One change that was, or would be, made: to a file, or to Claude Code's plugins.
 
     ``replaces``: how the server of our name started that was there before.
     """
@@ -37,7 +36,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of one agent."""
+    """The result for one agent."""
 
     agent: str
     title: str
@@ -52,18 +51,18 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The agents of one machine. ``data_dir`` holds what unsetup needs to know."""
+    """The agents of one machine. ``data_dir`` holds what unsetup needs."""
 
     machine: Machine
     data_dir: Path
     start: Launcher
 
     def detected(self) -> list[Agent]:
-        """The agents that are installed here, as far as their folders and programs tell."""
+        """Return the agents that are installed here, judged by their folders and programs."""
         return [agent for agent in AGENTS.values() if self._is_here(agent)]
 
     def in_use(self) -> list[tuple[str, Scope]]:
-        """The agents that were set up, for this user or in this project."""
+        """Return the agents that were set up for this user or in this project."""
         with opened(self.data_dir, reading=True) as manifest:
             users = {user for record in manifest.files.values() for user in record.users}
             plugin = manifest.plugin is not None
@@ -107,7 +106,10 @@ class Setup:
         return Done(agent.name, agent.title, scope, (*steps, *_steps(changes)))
 
     def _wanted(self, agent: Agent, scope: Scope, parts: Parts) -> list[FileEdits]:
-        """What the agent's files should hold. Raises SetupRefusedError: a folder of the project leads out of it."""
+        """Return the edits of the agent's files.
+
+        Raises SetupRefusedError for a folder that leads out of the project.
+        """
         start = self.start.shared() if scope == "project" else self.start
         files = wanted(agent, scope, self.machine, start, parts)
         project = real_path(self.machine.project)
@@ -118,7 +120,7 @@ class Setup:
         return files
 
     def _notes(self, agent: Agent, scope: Scope, parts: Parts) -> str:
-        """What has to be done besides, a line each."""
+        """Return what the user has to do besides, a line each."""
         said = [agent.note, agent.hook_note if parts.hooks and scope in agent.hooks else ""]
         if scope == "project":
             said.append(agent.project_note)
@@ -146,14 +148,14 @@ class Setup:
         return Done(agent.name, agent.title, scope, (Step("the plugin engram", kind, will),), note)
 
     def _by_plugin(self, agent: Agent, scope: Scope, parts: Parts) -> bool:
-        """Whether Claude Code installs it itself. Without hooks it is a plain MCP server."""
+        """Return whether Claude Code installs it itself. Without hooks it is a plain MCP server."""
         return agent.name == "claude-code" and scope == "user" and parts.hooks and self._plugin().program is not None
 
     def _plugin(self) -> Plugin:
         return Plugin(self.machine, self.data_dir / "setup" / "claude-plugin", self.machine.program("claude"))
 
     def _user(self, name: str, scope: Scope) -> str:
-        """Who a file is edited for; in a project, that of this folder."""
+        """Return the user key of a file in the manifest; in a project it names the folder."""
         return f"{name}@{self.machine.project}" if scope == "project" else f"{name}@user"
 
     def _is_here(self, agent: Agent) -> bool:
@@ -167,7 +169,7 @@ def _used(manifest: Manifest, user: str) -> bool:
 
 
 def agents_named(names: Sequence[str]) -> list[Agent]:
-    """The agents of these names, each once.
+    """Return the agents of these names, each once.
 
     Raises UnknownAgentError.
     """

@@ -1,4 +1,4 @@
-"""JSON with comments, edited in place: what is not touched keeps its bytes, comments and trailing commas included.
+"""Edit JSON with comments in place: untouched parts keep their bytes, comments and trailing commas included.
 
 json-five parses into a model that remembers every blank and writes it back as it was. What it does not offer is where
 the comma, the comment and the line break go when a member comes or leaves; that is what stands here.
@@ -25,7 +25,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class UnreadableTextError(ValueError):
-    """The text is not what its file name promises; the message says where."""
+    """The text cannot be parsed; the message says where."""
 
 
 class JsonDocument:
@@ -58,7 +58,7 @@ class JsonDocument:
         return written
 
     def get(self, path: tuple[str, ...]) -> Any:
-        """The value at ``path``, MISSING where there is none."""
+        """Return the value at ``path``, MISSING where there is none."""
         found = self._find(path)
         return MISSING if found is None else _plain(found)
 
@@ -119,7 +119,8 @@ class JsonDocument:
         return found
 
     def _value(self, value: Any, lead: str) -> Value:
-        """A value's model; on its own lines, indented as what leads to it, or all on one where that is the habit."""
+        """Return a value's model; on its own lines, indented as what leads to it, or all on one where that is the
+        habit."""
         if "\n" not in lead:
             return _parse(json.dumps(value, ensure_ascii=False)).value
         text = json.dumps(value, ensure_ascii=False, indent=self._indent)
@@ -158,7 +159,7 @@ class JsonDocument:
 
 
 def _lead(parent: JSONObject | JSONArray, position: int) -> str:
-    """The blanks before a member or item: a line break and its indentation, or just a space."""
+    """Return the blanks before a member or item: a line break and its indentation, or just a space."""
     firsts: list[Any] = parent.keys if isinstance(parent, JSONObject) else parent.values
     index = position % len(firsts)
     blank = firsts[index].wsc_before if index else parent.leading_wsc
@@ -196,7 +197,7 @@ def _take_out(parent: JSONObject | JSONArray, position: int) -> None:
 
 
 def _without_end(blank: _Blank) -> _Blank:
-    """Without the last run of blanks, which leads to what comes next and is not part of a comment."""
+    """Return the tokens without the last blanks, which belong to what comes next."""
     return blank[:-1] if blank and isinstance(blank[-1], str) else list(blank)
 
 
@@ -205,7 +206,7 @@ def _comments(blank: _Blank) -> bool:
 
 
 def _position(parent: JSONObject, name: str) -> int | None:
-    """Where the member stands; of two with one name the later counts, as for every JSON parser."""
+    """Return the index of a member; of two with one name the later counts, as in every JSON parser."""
     found = [at for at, key in enumerate(parent.keys) if str(_plain_key(key)) == name]
     return found[-1] if found else None
 
@@ -240,7 +241,8 @@ def _parse(text: str) -> JSONText:
 
 
 def _set_aside(text: str, touching: frozenset[str]) -> tuple[str, dict[str, str]]:
-    """The text with a short token for each big top-level value that nobody asks for; as it is if it has comments."""
+    """Return the text with a short token for each big top-level value that nobody asks for; as it is if it has
+    comments."""
     decoder = json.JSONDecoder()
     aside: dict[str, str] = {}
     try:

@@ -1,9 +1,11 @@
-"""The machine that agents are set up on, as a value: a test describes a Windows one without being on it."""
+"""The machine that agents are set up on, and the command that starts engram there, as values."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ System = Literal["linux", "darwin", "windows"]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where a person's files are. ``project`` is the folder that ``--scope project`` writes to."""
+    """The user's files and environment. ``project`` is the folder that ``--scope project`` writes to."""
 
     system: System
     home: Path
@@ -23,12 +25,12 @@ class Machine:
     project: Path
 
     def place(self, template: str) -> Path:
-        """The path of ``{home}/.cursor/mcp.json`` and the like on this machine."""
+        """Return the path of ``{home}/.cursor/mcp.json`` and the like on this machine."""
         name, _, rest = template.removeprefix("{").partition("}")
         return self._folder(name) / rest.lstrip("/") if rest else self._folder(name)
 
     def program(self, name: str) -> str | None:
-        """The absolute path of a program on the PATH, None when there is none."""
+        """Return the absolute path of a program on the PATH, None when there is none."""
         found = shutil.which(name, path=self.environ.get("PATH", ""))
         return str(Path(found).absolute()) if found else None
 
@@ -71,7 +73,7 @@ class Machine:
         return self._named("APPDATA", self.home / "AppData" / "Roaming")
 
     def _named(self, variable: str, otherwise: Path) -> Path:
-        """What a variable names; a relative path is ignored, as the XDG specification asks."""
+        """Return the path in a variable; a relative path is ignored, as the XDG specification asks."""
         value = self.environ.get(variable, "").strip()
         return Path(value) if value and Path(value).is_absolute() else otherwise
 
@@ -79,3 +81,73 @@ class Machine:
 def this_machine(project: Path) -> Machine:
     system: System = "windows" if os.name == "nt" else "darwin" if sys.platform == "darwin" else "linux"
     return Machine(system=system, home=Path.home(), environ=dict(os.environ), project=project)
+
+
+# Environments that `uvx` and `pipx run` make, and throw away when they like.
+_PASSING = (("uv", "archive-v0"), ("uv", "environments-v2"), ("pipx", ".cache"), (".cache", "pipx"))
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """The command that starts engram: program and first arguments. ``options`` name the data directory, if need be."""
+
+    words: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    windows: bool = False
+
+    def shared(self) -> Launcher:
+        """Return the same for files that other machines read too: whatever `engram` is on the PATH there."""
+        return Launcher(("engram",), windows=self.windows)
+
+    def server(self) -> list[str]:
+        return [*self.words, *self.options, "mcp"]
+
+    def hook(self, event: str, agent: str) -> str:
+        """Return the shell line of a hook, for sh, and on Windows for cmd.exe and Git's bash."""
+        switch = ("--pretool", "on") if event == "pre-tool" else ()
+        # The hook's own words come first: it starts without the command line's parser, which takes time.
+        words = [*self.words, "hook", event, "--agent", agent, *switch, *self.options]
+        if not self.windows:
+            return shlex.join(words)
+        return subprocess.list2cmdline([word.replace("\\", "/") for word in words])
+
+
+def launcher(machine: Machine, *, data_dir: Path | None = None, executable: str = "", prefix: str = "") -> Launcher:
+    """Return the launcher of the installation that runs now, with ``data_dir`` where it is not the default one.
+
+    The ``engram`` script beside the interpreter is the first choice. ``python -m engram_py`` would import what lies in
+    the project the agent works on, so it is only used with ``-P``, and on Windows, where a running script's .exe could
+    not be replaced by an upgrade.
+    """
+    executable = executable or sys.executable
+    folder = Path(prefix or sys.prefix)
+    options = ("--data-dir", str(data_dir)) if data_dir else ()
+    windows = machine.system == "windows"
+    passing = _runner(machine, folder)
+    if passing:
+        return Launcher(passing, options, windows)
+    script = folder / "bin" / "engram"
+    if not windows and script.is_file():
+        return Launcher((str(script),), options)
+    return Launcher((executable, "-P", "-m", "engram_py"), options, windows)
+
+
+def current_launcher(machine: Machine, data_dir: Path) -> Launcher:
+    """Return the launcher for ``data_dir``, named unless it is the default: an agent started from a menu does not see
+    the variables of this shell."""
+    from engram_py.config import load_settings
+
+    plain = {name: value for name, value in machine.environ.items() if name != "ENGRAM_DATA_DIR"}
+    return launcher(machine, data_dir=data_dir if data_dir != load_settings(plain).data_dir else None)
+
+
+def _runner(machine: Machine, folder: Path) -> tuple[str, ...] | None:
+    """Return the program that made this temporary environment, None for a permanent one."""
+    pairs = list(zip(folder.parts, folder.parts[1:], strict=False))
+    if not any(pair in pairs for pair in _PASSING):
+        return None
+    if "uv" in folder.parts and (uvx := machine.program("uvx")):
+        return (uvx, "--from", "engram-py", "engram")
+    if "pipx" in folder.parts and (pipx := machine.program("pipx")):
+        return (pipx, "run", "--spec", "engram-py", "engram")
+    return None

@@ -1,4 +1,4 @@
-"""What setup did on this machine: which files it wrote for whom, and every byte that was there before.
+"""The record of setup on this machine: the files it wrote for whom, and their bytes from before.
 
 ``setup/manifest.json`` in the data directory, with the former contents beside it, named by their hash. They are the
 backup: written before the file itself is touched, and kept until ``engram unsetup`` has put them back.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.errors import SetupRefusedError
+from engram_py.files import write_atomically
 from engram_py.interfaces.setup.files import digest, remove_empty
 
 _VERSION = 1
@@ -37,7 +37,7 @@ class Record:
 
 
 class Manifest:
-    """The records, and the contents they name. Only for use inside ``opened``."""
+    """The records and the contents they name. Only for use inside ``opened``."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -50,7 +50,7 @@ class Manifest:
         self._read()
 
     def keep(self, data: bytes) -> str:
-        """Keep these bytes; their hash."""
+        """Store these bytes and return their hash."""
         name = digest(data)
         path = self.original_path(name)
         if not path.is_file() or digest(path.read_bytes()) != name:
@@ -65,7 +65,7 @@ class Manifest:
         self.save()
 
     def original(self, record: Record) -> bytes | None:
-        """What the file held before setup. None: there was none.
+        """Return the file's content before setup, None without a file.
 
         Raises SetupRefusedError: the copy is gone or damaged.
         """
@@ -85,7 +85,7 @@ class Manifest:
         return self._folder / "originals" / name
 
     def save(self) -> None:
-        """Write the records, and let go of contents that none of them names."""
+        """Write the records, and delete contents that no record names."""
         whole = {
             "version": _VERSION,
             "files": {path: asdict(record) for path, record in sorted(self.files.items())},
@@ -122,7 +122,7 @@ class Manifest:
 
 @contextmanager
 def opened(data_dir: Path, *, reading: bool = False) -> Iterator[Manifest]:
-    """The manifest, for one process at a time; ``reading`` waits for nobody and makes nothing.
+    """Open the manifest, for one process at a time; ``reading`` takes no lock and creates nothing.
 
     Raises SetupRefusedError: another setup runs, or the data directory cannot be written.
     """
@@ -144,7 +144,7 @@ def opened(data_dir: Path, *, reading: bool = False) -> Iterator[Manifest]:
 
 
 def protocol_mode(data_dir: Path, agent: str) -> str:
-    """``slim`` where that was chosen for an agent, else ``full``. The file is Engram's: agent → mode."""
+    """Return ``slim`` if that was chosen for the agent, else ``full``. The file is Engram's: agent → mode."""
     with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError):
         if json.loads((data_dir / _MODES).read_text(encoding="utf-8")).get(agent) == "slim":
             return "slim"
@@ -152,7 +152,7 @@ def protocol_mode(data_dir: Path, agent: str) -> str:
 
 
 def keep_protocol_mode(data_dir: Path, agent: str, mode: str) -> None:
-    """Note what ``protocol_mode`` answers for an agent; the others' stay.
+    """Store the protocol mode of an agent.
 
     Raises SetupRefusedError: the file is there and cannot be read, or cannot be written.
     """
@@ -166,7 +166,7 @@ def keep_protocol_mode(data_dir: Path, agent: str, mode: str) -> None:
 
 
 def _locked(lock: int) -> bool:
-    """Whether the lock could be had; the system gives it back when the process ends, however it ends."""
+    """Return whether the lock could be had; the system gives it back when the process ends, however it ends."""
     try:
         if os.name == "nt":  # pragma: no cover - Windows
             import msvcrt
@@ -183,11 +183,6 @@ def _locked(lock: int) -> bool:
 
 def _write_private(path: Path, data: bytes) -> None:
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        write_atomically(path, data)
     except OSError as exc:
         raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc

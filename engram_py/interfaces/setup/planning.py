@@ -1,4 +1,4 @@
-"""Setting an agent's files up and back: first the whole plan, refused as a whole, then one file after the other."""
+"""Plan the changes of setup and unsetup as a whole, then apply them one file after the other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.errors import SetupRefusedError
-from engram_py.interfaces.setup.edits import Edit, FileEdits, Member, altered, applied, replaced, withdrawn
+from engram_py.interfaces.setup.edits import FileEdits, Member, altered, applied, replaced, withdrawn
 from engram_py.interfaces.setup.files import Found, decoded, digest, look, make_folders, remove, replace
 from engram_py.interfaces.setup.jsonc import MISSING, UnreadableTextError
 from engram_py.interfaces.setup.manifest import Manifest, Record
@@ -19,7 +19,7 @@ _COMMAND_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one file. ``after`` None: it goes. ``original``: what is kept as the state before us.
+    """The change of one file. ``after`` None deletes it. ``original`` is what is kept as the state before us.
 
     ``replaces`` says how a server started that somebody else had registered under our name. ``copy``: what is there
     now was edited in our part, and is kept as well. ``note`` is for people to read.
@@ -42,7 +42,7 @@ class Change:
         return "created" if self.found.data is None else "changed"
 
     def diff(self) -> str:
-        """The change as a unified diff, empty where there is none."""
+        """Return the change as a unified diff, empty where there is none."""
         before, after = ((data or b"").decode("utf-8", "replace") for data in (self.found.data, self.after))
         lines = difflib.unified_diff(
             before.splitlines(keepends=True), after.splitlines(keepends=True), str(self.path), str(self.path), n=2
@@ -51,7 +51,7 @@ class Change:
 
 
 def plan_setup(files: list[FileEdits], manifest: Manifest) -> list[Change]:
-    """What setup would change. Nothing is written.
+    """Return the changes that setup would make. Nothing is written.
 
     Raises SetupRefusedError: one of the files cannot be edited.
     """
@@ -59,7 +59,7 @@ def plan_setup(files: list[FileEdits], manifest: Manifest) -> list[Change]:
 
 
 def plan_unsetup(files: list[FileEdits], manifest: Manifest, user: str) -> list[Change]:
-    """What unsetup would change: back to the bytes from before where only setup wrote the file since.
+    """Return the changes that unsetup would make: back to the old bytes where only setup wrote the file.
 
     Raises SetupRefusedError: somebody edited a file meanwhile, and it cannot be parsed now.
     """
@@ -150,7 +150,7 @@ def _plan_setup(wanted: FileEdits, manifest: Manifest) -> Change:
 
 
 def _started_by(server: Any) -> str:
-    """How a server starts, for people to know it by; never its environment, which holds secrets."""
+    """Return how a server is started, for people to recognise it; never its environment, which holds secrets."""
     if not isinstance(server, dict):
         return "of another form"
     command, args = server.get("command"), server.get("args")
@@ -179,17 +179,15 @@ def _plan_unsetup(wanted: FileEdits, manifest: Manifest, record: Record | None, 
 
 
 def _plan_unrecorded(wanted: FileEdits, found: Found, manifest: Manifest) -> Change:
-    """Of a file that setup knows nothing about, only what it would itself have written may be taken."""
+    """Return the change for a file without a record: only what setup itself would write is removed."""
     theirs = _checked(wanted, replaced, decoded(wanted.path, found.data or b"")[0])
     note = ""
     if theirs is not MISSING:
-        wanted = FileEdits(wanted.path, wanted.format, tuple(one for one in wanted.edits if not _is_server(one)))
+        wanted = FileEdits(
+            wanted.path, wanted.format, tuple(one for one in wanted.edits if not isinstance(one, Member) or one.lasting)
+        )
         note = f"left: the server engram ({_started_by(theirs)}), which setup did not write; remove it by hand"
     return Change(wanted.path, found, _without_us(wanted, found, manifest, None), note=note)
-
-
-def _is_server(edit: Edit) -> bool:
-    return isinstance(edit, Member) and not edit.lasting
 
 
 def _is_altered(wanted: FileEdits, found: Found) -> bool:
@@ -216,7 +214,7 @@ def _edited(wanted: FileEdits, found: Found) -> bytes:
 
 
 def _without_us(wanted: FileEdits, found: Found, manifest: Manifest, record: Record | None) -> bytes | None:
-    """The file as it is now, less what setup put there."""
+    """Return the present content without what setup put there."""
     if found.data is None:
         return None
     kept = manifest.original(record) if record else None

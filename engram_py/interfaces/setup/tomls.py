@@ -1,4 +1,4 @@
-"""TOML edited in place by tomlkit, behind the same four verbs as JsonDocument."""
+"""Edit TOML in place with tomlkit, behind the methods of JsonDocument."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TomlDocument:
         return re.sub(r"\r?\n", "\r\n", written) if self._windows else written
 
     def get(self, path: tuple[str, ...]) -> Any:
-        """The value at ``path``, MISSING where there is none."""
+        """Return the value at ``path``, MISSING where there is none."""
         node: Any = self._document.unwrap()
         for name in path:
             if not isinstance(node, dict) or name not in node:

@@ -1,4 +1,4 @@
-"""From a row of the table to what each of its files should hold."""
+"""Derive from a row of the agents table what each of its files should hold."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from engram_py.errors import ScopeUnavailableError
 from engram_py.interfaces.hooks.answers import listens
 from engram_py.interfaces.setup.agents import PRE_TOOL, TIMEOUT, TIMEOUTS, Agent, Hooks, Scope, Servers, entry
 from engram_py.interfaces.setup.edits import Edit, FileEdits, Item, Member, Text
-from engram_py.interfaces.setup.launcher import Launcher
-from engram_py.interfaces.setup.machine import Machine
+from engram_py.interfaces.setup.machine import Launcher, Machine
 
 SERVER_NAME = "engram"
 
@@ -32,7 +31,7 @@ The `engram` MCP server keeps what earlier sessions learned.
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Which parts of an agent are set up besides the server. ``pre_tool``: memory before a file is edited."""
+    """The parts to set up besides the server. ``pre_tool``: memory before a file is edited."""
 
     hooks: bool = True
     instructions: bool = True
@@ -40,7 +39,7 @@ class Parts:
 
 
 def wanted(agent: Agent, scope: Scope, machine: Machine, start: Launcher, parts: Parts) -> list[FileEdits]:
-    """What the files of an agent should hold, one entry for each file.
+    """Return the edits of an agent's files, one entry for each file.
 
     Raises ScopeUnavailableError: the agent reads no servers in this scope.
     """
@@ -60,13 +59,13 @@ def wanted(agent: Agent, scope: Scope, machine: Machine, start: Launcher, parts:
 
 
 def takes_pre_tool(agent: Agent, scope: Scope) -> bool:
-    """Whether the agent has a hook before an edit, and has its model read what that prints."""
+    """Return whether the agent has a hook before an edit, and has its model read what that prints."""
     hooks = agent.hooks.get(scope)
     return hooks is not None and hooks.before_edits and listens(agent.name, "pre-tool")
 
 
 def hook_items(hooks: Hooks, agent: str, start: Launcher, *, pre_tool: bool = False) -> dict[str, Any]:
-    """The agent's event → the item that runs ours."""
+    """Return our item for each of the agent's events."""
     events = dict(hooks.events)
     if pre_tool and hooks.before_edits and listens(agent, "pre-tool"):
         events["pre-tool"] = PRE_TOOL
@@ -80,7 +79,7 @@ def _server_edits(servers: Servers, machine: Machine, start: Launcher) -> FileEd
 
 
 def chosen(templates: tuple[str, ...], machine: Machine) -> Path:
-    """The first of these that exists, else the first whose folder does, else the first."""
+    """Return the first of these that exists, else the first whose folder does, else the first."""
     paths = [machine.place(one) for one in templates]
     there = [path for path in paths if path.exists()] or [path for path in paths if path.parent.is_dir()]
     return (there or paths)[0]
@@ -107,7 +106,7 @@ def _item(hooks: Hooks, event: str, matcher: str | None, agent: str, start: Laun
 
 
 def _joined(files: list[FileEdits]) -> list[FileEdits]:
-    """One entry for a file that holds servers and hooks."""
+    """Return one entry for a file that holds both servers and hooks."""
     by_path: dict[Path, FileEdits] = {}
     for one in files:
         earlier = by_path.get(one.path)

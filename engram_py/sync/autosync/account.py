@@ -1,4 +1,4 @@
-"""Logging in and out, and which projects a server gets."""
+"""Log in to a server and out, and choose the projects that it gets."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from engram_py.projects import table as project_table
 from engram_py.projects.identities import Identities
 from engram_py.projects.names import normalize_project
 from engram_py.sync.autosync import table, tokens
-from engram_py.sync.autosync.address import server_address
 from engram_py.sync.autosync.answers import Listing
 from engram_py.sync.autosync.client import CloudClient
+from engram_py.sync.autosync.login import Login, current_login, server_address, token_of
 from engram_py.sync.autosync.problems import Problem, step_of
 from engram_py.sync.autosync.settings import TARGET, CloudSettings
-from engram_py.sync.autosync.standing import Standing, standing, token_of
 from engram_py.sync.autosync.values import Enrolled, LoggedIn, LoggedOut
 
 _LONGEST_TOKEN = 1_000
 _FOREGROUND_SECONDS = 30.0
 
-# What a login makes new again: nothing of it is about this token.
+# State that a login resets, because it belongs to the token before.
 _FRESH = {
     "phase": "idle",
     "reason_code": "",
@@ -40,7 +39,7 @@ _FRESH = {
 
 
 class Account:
-    """This machine at a server."""
+    """The account of this machine at a server."""
 
     def __init__(self, store: Store, journal: Journal, settings: CloudSettings) -> None:
         self._store = store
@@ -66,7 +65,7 @@ class Account:
             table.keep_login(self._store, {**values, **more})
             table.set_state(self._store, TARGET, **_FRESH)
             table.set_projects(self._store, address, _names(self._store, address), access="")
-        warnings = _of_variables(self._settings, address)
+        warnings = _environment_warnings(self._settings, address)
         enrolled = _names(self._store, address)
         if not enrolled:
             offered = f" (granted: {', '.join(sorted(grants)[:10])})" if grants else ""
@@ -85,51 +84,51 @@ class Account:
         return LoggedOut("" if row is None else row["server"], tuple(warnings))
 
     def enroll(self, names: Sequence[str], *, everything: bool) -> Enrolled:
-        found = self._standing()
+        login = self._current_login()
         if not names and not everything:
             raise InvalidArgumentError("project", "", expected="one or more project names, or --all")
         asked = {normalize_project(name): self._canonical(name) for name in names}
         wanted, local = list(asked.values()), project_table.names(self._store)
-        listing, warnings = self._listing(found, needed=everything)
+        listing, warnings = self._listing(login, needed=everything)
         warnings += [f"{old} is called {now} now" for old, now in asked.items() if old != now]
         if everything:
             wanted += sorted(listing.grants or ())
-            warnings += _left_out([name for name in local if name not in wanted], listing)
+            warnings += _unenrolled_warning([name for name in local if name not in wanted], listing)
         wanted = list(dict.fromkeys(wanted))
         with self._store.transaction():
-            added = [name for name in wanted if table.enroll(self._store, found.server, name)]
+            added = [name for name in wanted if table.enroll(self._store, login.server, name)]
             table.set_state(self._store, TARGET, last_attempt_at=None)  # the next look syncs
-        warnings += [said for name in wanted if (said := _of_project(name, listing, here=name in local))]
-        return Enrolled(found.server, added=tuple(added), projects=self._all(found), warnings=tuple(warnings))
+        warnings += [said for name in wanted if (said := _enrolled_warning(name, listing, here=name in local))]
+        return Enrolled(login.server, added=tuple(added), projects=self._all(login), warnings=tuple(warnings))
 
     def unenroll(self, names: Sequence[str]) -> Enrolled:
-        found = self._standing()
-        known = set(_names(self._store, found.server))
-        # What was enrolled under a name that is an alias by now is still enrolled under it.
+        login = self._current_login()
+        known = set(_names(self._store, login.server))
+        # A project that was enrolled under a name that is an alias now is still enrolled under that name.
         wanted = [name if name in known else self._canonical(name) for name in map(normalize_project, names)]
         with self._store.transaction():
-            removed = [name for name in dict.fromkeys(wanted) if table.unenroll(self._store, found.server, name)]
+            removed = [name for name in dict.fromkeys(wanted) if table.unenroll(self._store, login.server, name)]
         warnings = [f"{name} was not enrolled" for name in dict.fromkeys(wanted) if name not in removed]
         if removed:
             warnings.append("what the server has of it stays there")
-        return Enrolled(found.server, removed=tuple(removed), projects=self._all(found), warnings=tuple(warnings))
+        return Enrolled(login.server, removed=tuple(removed), projects=self._all(login), warnings=tuple(warnings))
 
     # --- helpers ----------------------------------------------------------------------------------------
 
-    def _standing(self) -> Standing:
+    def _current_login(self) -> Login:
         try:
-            found = standing(self._store, self._settings)
+            login = current_login(self._store, self._settings)
         except Problem as problem:
             raise problem.as_error() from problem
-        if found is None:
+        if login is None:
             raise NotLoggedInError
-        return found
+        return login
 
-    def _listing(self, found: Standing, *, needed: bool) -> tuple[Listing, list[str]]:
-        """What the server grants; a server that cannot be asked is no refusal."""
+    def _listing(self, login: Login, *, needed: bool) -> tuple[Listing, list[str]]:
+        """Return the server's listing, and warnings; only where it is ``needed`` does a silent server raise."""
         try:
-            token = token_of(self._store, found)
-            with _client(found.server, token) as client:
+            token = token_of(self._store, login)
+            with _client(login.server, token) as client:
                 return client.listing(), []
         except Problem as problem:
             if needed:
@@ -143,8 +142,8 @@ class Account:
     def _canonical(self, name: str) -> str:
         return Identities(self._store, self._journal).meant(normalize_project(name))
 
-    def _all(self, found: Standing) -> tuple[str, ...]:
-        return tuple(_names(self._store, found.server))
+    def _all(self, login: Login) -> tuple[str, ...]:
+        return tuple(_names(self._store, login.server))
 
 
 @contextmanager
@@ -172,7 +171,7 @@ def _names(store: Store, server: str) -> list[str]:
     return [row["project"] for row in table.projects(store, server)]
 
 
-def _of_variables(settings: CloudSettings, address: str) -> list[str]:
+def _environment_warnings(settings: CloudSettings, address: str) -> list[str]:
     said = []
     if settings.token:
         said.append("ENGRAM_CLOUD_TOKEN is set, and wins over what was kept now")
@@ -181,8 +180,8 @@ def _of_variables(settings: CloudSettings, address: str) -> list[str]:
     return said
 
 
-def _left_out(names: list[str], listing: Listing) -> list[str]:
-    """What ``--all`` does not mean: what only this machine knows is sent when it is named."""
+def _unenrolled_warning(names: list[str], listing: Listing) -> list[str]:
+    """Name the local projects that ``--all`` does not enroll: they are enrolled by name."""
     if not names:
         return []
     shown = ", ".join(names[:10])
@@ -191,11 +190,11 @@ def _left_out(names: list[str], listing: Listing) -> list[str]:
     return [f"not granted to this token, and not enrolled: {shown}"]
 
 
-def _of_project(name: str, listing: Listing, *, here: bool) -> str:
-    """What is to be known of a project that was enrolled, if anything."""
+def _enrolled_warning(name: str, listing: Listing, *, here: bool) -> str:
+    """Return a warning about a project that was enrolled just now, or ''."""
     grant = (listing.grants or {}).get(name)
     if grant is None and not here:
-        return _of_nothing(name, listing)
+        return _unknown_project_warning(name, listing)
     if listing.grants is None:
         return ""
     if grant is None and listing.every == "write":
@@ -210,8 +209,8 @@ def _of_project(name: str, listing: Listing, *, here: bool) -> str:
     return ""
 
 
-def _of_nothing(name: str, listing: Listing) -> str:
-    """Perhaps it was misspelt."""
+def _unknown_project_warning(name: str, listing: Listing) -> str:
+    """Return the warning for a name that neither this machine nor the server knows."""
     there = ", and the server does not show it to this token" if listing.grants is not None else ""
     step = f"`engram projects` lists the names; `engram cloud unenroll {name}` takes it back"
     return f"nothing here is called {name}{there}: {step}"

@@ -1,4 +1,4 @@
-"""Reads what a server answers. It may be another program, a proxy, or nobody's friend: everything is checked."""
+"""Parse and check the answers of a server, which may be another program or a proxy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from engram_py.sync.autosync.problems import Problem
 from engram_py.sync.autosync.values import UNKNOWN_SEQ, Grant
 
-# What SQLite can keep, with room to count on from there.
+# Below SQLite's largest integer, with room to count on.
 _MOST_SEQ = 2**62
 _SHOWN = 200
 _MOST_PROJECTS = 20_000
@@ -17,7 +17,7 @@ _MOST_PROJECTS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whose token it is."""
+    """The account that a token belongs to."""
 
     principal: str
     role: str
@@ -34,19 +34,19 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """``seqs`` are the places in the server's log of the entries whose indexes are ``accepted``, in that order."""
+    """The answer to a push: indexes into the entries sent. ``seqs`` are the log positions of ``accepted``, in order."""
 
     accepted: tuple[int, ...]
     unchanged: tuple[int, ...]
     rejected: tuple[Rejected, ...]
     seqs: tuple[int, ...]
-    # Where the log of each project ended before, if the server says so.
+    # The end of each project's log before the push, if the server reports it.
     previous: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The projects that the token may see, None when the server does not say. ``instance`` names its database.
+    """The projects that the token may see, None when the server does not list them. ``instance`` names its database.
 
     ``every`` is what the token may do in any project, those that are not there yet included; empty when nothing.
     """
@@ -56,14 +56,14 @@ class Listing:
     every: str = ""
 
     def may_write(self, name: str) -> bool:
-        """Whether it is sure that the token may."""
+        """Return whether it is sure that the token may."""
         grant = (self.grants or {}).get(name)
         return self.every == "write" or (grant is not None and grant.access == "write")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """``upto`` is the cursor to go on from; ``entries`` are pairs of the place in the log and the entry."""
+    """A page of the log: ``entries`` are (position, entry), ``upto`` is the next cursor."""
 
     entries: tuple[tuple[int, dict[str, Any]], ...]
     upto: int
@@ -72,26 +72,26 @@ class Page:
 
 
 def identity(value: Any) -> Identity:
-    """Raises Problem, as all of these do: the answer is not what was asked for."""
+    """Parse the answer to ``/whoami``. Raises Problem, as every parser here does."""
     found = _object(value)
     principal = found.get("principal")
     if isinstance(principal, dict):
         principal = principal.get("display_name") or principal.get("name")
     if not isinstance(principal, str) or not principal.strip():
-        raise _odd("it does not say whose token it is")
+        raise _invalid_answer("it does not say whose token it is")
     expires = found.get("token_expires_at")
-    return Identity(shown(principal), _text(found.get("role")), expires if isinstance(expires, str) else None)
+    return Identity(one_line(principal), _text(found.get("role")), expires if isinstance(expires, str) else None)
 
 
 def listing(value: Any) -> Listing:
     listed = _object(value).get("projects")
     if not isinstance(listed, list) or len(listed) > _MOST_PROJECTS:
-        raise _odd("it does not list projects")
+        raise _invalid_answer("it does not list projects")
     found = {}
     for one in listed:
         name, access = _object(one).get("name"), _object(one).get("access")
         if not isinstance(name, str) or access not in ("read", "write"):
-            raise _odd("it does not say which projects are granted")
+            raise _invalid_answer("it does not say which projects are granted")
         latest = _seq(one["latest_seq"]) if "latest_seq" in one else UNKNOWN_SEQ
         found[name] = Grant(name, access, one.get("paused") is True, latest, _text(one.get("paused_reason")))
     every = value.get("every")
@@ -99,7 +99,7 @@ def listing(value: Any) -> Listing:
 
 
 def pushed(value: Any, sent: int) -> Pushed:
-    """Every entry has to be answered for: what is not named was not acknowledged."""
+    """Parse the answer to a push. Raises Problem unless each entry is answered exactly once."""
     found = _object(value)
     seqs = tuple(_seq(one) for one in _list(found.get("accepted_seqs", [])))
     if "accepted" not in found and len(seqs) == sent:  # Engram's server: all or nothing
@@ -107,9 +107,9 @@ def pushed(value: Any, sent: int) -> Pushed:
     accepted = _indexes(found.get("accepted"), sent)
     unchanged = _indexes(found.get("unchanged", []), sent)
     rejected = tuple(_rejected(one, sent) for one in _list(found.get("rejected", [])))
-    named = [*accepted, *unchanged, *(one.index for one in rejected)]
-    if sorted(named) != list(range(sent)):
-        raise _odd("it does not answer for each entry once")
+    _with_project = [*accepted, *unchanged, *(one.index for one in rejected)]
+    if sorted(_with_project) != list(range(sent)):
+        raise _invalid_answer("it does not answer for each entry once")
     previous = {name: _seq(one) for name, one in _object(found.get("previous", {})).items()}
     return Pushed(accepted, unchanged, rejected, seqs if len(seqs) == len(accepted) else (), previous)
 
@@ -118,22 +118,22 @@ def page(value: Any, *, since: int, size: int) -> Page:
     found = _object(value)
     more, latest = found.get("has_more"), _seq(found.get("latest_seq"))
     if not isinstance(more, bool):
-        raise _odd("has_more is neither true nor false")
+        raise _invalid_answer("has_more is neither true nor false")
     entries = []
     last = since
     for one in _list(found.get("mutations")):
         place = _seq(_object(one).get("seq"))
         if place <= last:
-            raise _odd("its entries are not in order")
+            raise _invalid_answer("its entries are not in order")
         last = place
         entries.append((place, one))
     if more and not entries:
-        raise _odd("it says that there is more, and gives nothing")
+        raise _invalid_answer("it says that there is more, and gives nothing")
     return Page(tuple(entries), last if more else max(latest, last) if entries else latest, more, size)
 
 
-def shown(text: str) -> str:
-    """One short line that cannot move a terminal's cursor."""
+def one_line(text: str) -> str:
+    """Return one short printable line: it cannot move a terminal's cursor."""
     line = " ".join(text.split())
     return "".join(char for char in line if char.isprintable())[:_SHOWN]
 
@@ -148,31 +148,31 @@ def _rejected(value: Any, sent: int) -> Rejected:
 def _indexes(value: Any, sent: int) -> tuple[int, ...]:
     found = _list(value)
     if not all(type(one) is int and 0 <= one < sent for one in found):
-        raise _odd("it names entries that were not sent")
+        raise _invalid_answer("it names entries that were not sent")
     return tuple(found)
 
 
 def _seq(value: Any) -> int:
     if type(value) is not int or not 0 <= value <= _MOST_SEQ:
-        raise _odd("a place in its log is no number")
+        raise _invalid_answer("a place in its log is no number")
     return value
 
 
 def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _odd("it is not a JSON object")
+        raise _invalid_answer("it is not a JSON object")
     return value
 
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise _odd("a list is missing")
+        raise _invalid_answer("a list is missing")
     return value
 
 
 def _text(value: Any) -> str:
-    return shown(value) if isinstance(value, str) else ""
+    return one_line(value) if isinstance(value, str) else ""
 
 
-def _odd(flaw: str) -> Problem:
+def _invalid_answer(flaw: str) -> Problem:
     return Problem("transport_failed", f"the server's answer is not one of a sync server: {flaw}")

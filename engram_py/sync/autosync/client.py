@@ -1,4 +1,4 @@
-"""The requests of a sync client, over httpx: bounded in time and in bytes, and the token goes to one address alone."""
+"""HTTP requests to a sync server, bounded in time and size. The token goes to that server's address only."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 import httpx
 
 from engram_py.sync.autosync import answers
-from engram_py.sync.autosync.address import is_loopback
+from engram_py.sync.autosync.login import is_loopback
 from engram_py.sync.autosync.problems import Problem
 
 CONNECT_SECONDS, READ_SECONDS = 5.0, 30.0
-# A server that drips bytes is never late for the next one: the whole exchange has an end, too.
+# A server that drips bytes never exceeds the read timeout, so the whole request is limited too.
 WHOLE_SECONDS = 120.0
 MOST_BYTES = 32 * 2**20
 _MOST_SAID_BYTES = 64 * 1024
@@ -31,13 +31,13 @@ _PUSH, _PULL = "/sync/mutations/push", "/sync/mutations/pull"
 
 
 class CloudClient:
-    """A connection to one server with one token. Every method raises Problem."""
+    """An HTTP connection to one server with one token. Every method raises Problem."""
 
     def __init__(self, server: str, token: str, *, whole_seconds: float = WHOLE_SECONDS) -> None:
         self.server = server
         self._whole = whole_seconds
         read = min(READ_SECONDS, whole_seconds)
-        # What stays on this machine is not sent through a proxy.
+        # Requests to this machine do not go through a proxy.
         near = is_loopback(urlsplit(server).hostname or "")
         self._http = httpx.Client(
             timeout=httpx.Timeout(read, connect=min(CONNECT_SECONDS, whole_seconds)),
@@ -59,7 +59,7 @@ class CloudClient:
         return answers.identity(self._ask("GET", "/whoami")[0])
 
     def listing(self) -> answers.Listing:
-        """What is granted to the token."""
+        """Return the projects that the token may see."""
         try:
             return answers.listing(self._ask("GET", "/sync/projects")[0])
         except Problem as problem:
@@ -102,7 +102,7 @@ class CloudClient:
 
 
 def _read(response: httpx.Response, deadline: float, *, most: int, cut: bool = False) -> bytes:
-    """The body, unpacked. ``cut``: no more than ``most`` of it is wanted; otherwise more is a Problem."""
+    """Return the decompressed body, cut after ``most`` bytes with ``cut``. Raises Problem when it is longer without."""
     coding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if coding not in ("identity", "gzip", ""):
         raise Problem("transport_failed", f"the server answers in a coding that was not asked for: {coding[:20]!r}")
@@ -144,7 +144,7 @@ def _unreachable(exc: Exception, server: str) -> Problem:
     if isinstance(exc, httpx.TimeoutException):
         what = "does not take the connection in time" if isinstance(exc, httpx.ConnectTimeout) else "does not answer"
         return Problem("transport_failed", f"{server} {what}")
-    said = answers.shown(str(exc))
+    said = answers.one_line(str(exc))
     if "CERTIFICATE_VERIFY_FAILED" in said:
         return Problem("transport_failed", f"the certificate of {server} is not one that this machine trusts: {said}")
     if isinstance(exc, httpx.ConnectError):
@@ -155,12 +155,12 @@ def _unreachable(exc: Exception, server: str) -> Problem:
 
 
 def _refusal(response: httpx.Response, body: bytes, server: str) -> Problem:
-    """The Problem of a status other than 200."""
+    """Return the Problem for a status other than 200."""
     status = response.status_code
-    said = _said(body)
+    said = _refusal_message(body)
     tail = f": {said}" if said else ""
     if 300 <= status < 400:
-        place = answers.shown(response.headers.get("Location", ""))
+        place = answers.one_line(response.headers.get("Location", ""))
         message = f"{server} sends us elsewhere ({place or 'nowhere'}); the token is not sent there"
         return Problem("cloud_config_error", message)
     match status:
@@ -185,17 +185,17 @@ def _refusal(response: httpx.Response, body: bytes, server: str) -> Problem:
     return Problem("transport_failed", f"the server failed (status {status}){tail}", kind="server_error")
 
 
-def _said(body: bytes) -> str:
-    """What the server says of its refusal, if it says so as JSON; a page of HTML is nobody's sentence."""
+def _refusal_message(body: bytes) -> str:
+    """Return the message of a JSON refusal, '' for anything else."""
     try:
         error = json.loads(body).get("error")
     except (ValueError, RecursionError, AttributeError):
         return ""
     said = error.get("message") if isinstance(error, dict) else error
-    return answers.shown(said) if isinstance(said, str) else ""
+    return answers.one_line(said) if isinstance(said, str) else ""
 
 
 def _retry_after(response: httpx.Response) -> float | None:
-    """The seconds of ``Retry-After``; a date is not looked at."""
+    """Return the seconds of ``Retry-After``, None for a date or nonsense."""
     text = response.headers.get("Retry-After", "").strip()
     return min(float(text), _LONGEST_PAUSE) if text.isascii() and text.isdecimal() and len(text) < 10 else None

@@ -1,4 +1,4 @@
-"""One exchange with the server, from taking the lease to noting how it went."""
+"""Run one exchange with the server: take the lease, pull, push, record the result."""
 
 from __future__ import annotations
 
@@ -12,42 +12,43 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database.journal import Journal
-from engram_py.database.store import Store
+from engram_py.database.store import Row, Store
 from engram_py.errors import EngramError
 from engram_py.sync.autosync import table, tokens
-from engram_py.sync.autosync.backoff import MOST_SECONDS, delay, remaining
-from engram_py.sync.autosync.lease import Lease, LeaseLost
-from engram_py.sync.autosync.line import Line, Progress, Replica, Stopped
+from engram_py.sync.autosync.channel import Channel, Progress, Stopped
+from engram_py.sync.autosync.login import Login, current_login, token_of
 from engram_py.sync.autosync.problems import SLOWS_DOWN, Problem
 from engram_py.sync.autosync.pull import Pull
-from engram_py.sync.autosync.push import Push
+from engram_py.sync.autosync.push import Push, resend
+from engram_py.sync.autosync.schedule import MOST_SECONDS, Lease, LeaseLost, delay, remaining
 from engram_py.sync.autosync.settings import TARGET, CloudSettings
-from engram_py.sync.autosync.standing import Standing, standing, token_of
 from engram_py.sync.autosync.values import CloudSynced, Grant
 from engram_py.times import to_text
 
 if TYPE_CHECKING:
     from engram_py.sync.autosync.answers import Listing
     from engram_py.sync.autosync.client import CloudClient
+    from engram_py.sync.replica.replica import Replica
+
 
 logger = logging.getLogger(__name__)
 
-# From so many failures in a row on, people are told that it waits, and no longer that it tries.
+# After so many failures in a row the phase is `backoff`.
 MANY_FAILURES = 10
-# How long the end of a process waits for what was written in its last moment to be sent.
+# The time for the last push when a process ends.
 LAST_SECONDS = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """How one direction went; ``None`` as its problem is well."""
+    """The result of one direction; ``problem`` is None when it went well."""
 
     problem: Problem | None = None
     ran: bool = True
 
 
 class Exchange:
-    """Exchanges changes with the server whenever it is told to, and remembers the connection in between."""
+    """Pulls and pushes on request, and keeps the connection open in between."""
 
     def __init__(
         self,
@@ -69,22 +70,22 @@ class Exchange:
         self._whole_seconds = whole_seconds
         self._lease = Lease(store, journal, TARGET)
         self._client: tuple[tuple[str, str], CloudClient] | None = None
-        self._token: tuple[Standing, str] | None = None
+        self._token: tuple[Login, str] | None = None
         self._push, self._pull = Push(), Pull()
         self.more = False
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._client is not None:
             self._client[1].close()
             self._client = None
 
     def release(self) -> None:
-        """Let other processes at it at once."""
+        """Release the lease."""
         self._lease.release()
 
     def last(self) -> None:
-        """Send what is left, for a process that ends: within a moment, or not at all."""
+        """Push what is left when the process ends, within LAST_SECONDS."""
         self.close()
         self._stopped, self._whole_seconds = threading.Event(), LAST_SECONDS
         timer = threading.Timer(LAST_SECONDS, self._stopped.set)
@@ -96,20 +97,19 @@ class Exchange:
             timer.cancel()
 
     def retry_set_aside(self) -> bool:
-        """Offer again what was not taken, in both directions; False while another process is at it.
+        """Offer the rows that were set aside again, in both directions. False while another process syncs.
 
         What is not taken again stays set aside. Raises CloudFailedError.
         """
-        from engram_py.sync.autosync.retrying import retry
 
         try:
-            found = standing(self._store, self._settings)
-            if found is None:
+            login = current_login(self._store, self._settings)
+            if login is None:
                 return True
-            client = self._connected(found, self._token_of(found))
+            client = self._connected(login, self._token_of(login))
             with self._lease.holding() as renew:
                 if renew is not None:
-                    retry(self._line(client, found, renew, None))
+                    retry(self._open_channel(client, login, renew, None))
                 return renew is not None
         except (Stopped, LeaseLost):
             return False
@@ -121,66 +121,64 @@ class Exchange:
     def once(
         self, *, now: bool = False, only: str | None = None, progress: Progress | None = None
     ) -> CloudSynced | None:
-        """Fetch and send; what came of it. None: there is nothing to do, or it is not time yet.
+        """Pull and push once and return the result; None when there is nothing to do or a backoff runs.
 
         ``now`` does not wait for the time that failures before have set. Never raises for the server's sake.
         """
         self.more = False
-        found: Standing | None = None
+        login: Login | None = None
         try:
-            found = standing(self._store, self._settings)
-            if found is None or not table.has_projects(self._store, found.server):
+            login = current_login(self._store, self._settings)
+            if login is None or not table.has_projects(self._store, login.server):
                 return None
             directions = self._due(now=now) & ({only} if only else {"push", "pull"})
             if not directions:
                 return None
-            token = self._token_of(found)
-            if self._is_refused(token):
+            token = self._token_of(login)
+            if table.is_refused_token(self._store, tokens.mark(token)):
                 return None
             with self._lease.holding() as renew:
                 if renew is None:
-                    return CloudSynced("busy", found.server)
-                return self._run(found, token, directions, renew, progress)
+                    return CloudSynced("busy", login.server)
+                return self._run(login, token, directions, renew, progress)
         except (Stopped, LeaseLost):
             return None
         except Problem as problem:
-            return self._noted(found.server if found else self._settings.server, Turn(problem), Turn(problem), ())
+            return self._record(login.server if login else self._settings.server, Turn(problem), Turn(problem), ())
         except Exception as exc:
             if self._stopped.is_set():
                 return None  # the file was closed under it
-            return self._broken(_of_this_machine(exc))
+            return self._record_failure(_local_problem(exc))
 
     def _run(
-        self, found: Standing, token: str, due: frozenset[str], renew: Callable[[], None], progress: Progress | None
+        self, login: Login, token: str, due: frozenset[str], renew: Callable[[], None], progress: Progress | None
     ) -> CloudSynced:
-        # Imported by the replica when it is first used, which is under the write lock: half a second of it.
-        from engram_py.sync.replica import settling  # noqa: F401
-
-        line = self._line(self._connected(found, token), found, renew, progress)
+        channel = self._open_channel(self._connected(login, token), login, renew, progress)
         pull = push = Turn(ran=False)
         if "pull" in due:
-            pull = self._turn("pulling", lambda: self._fetch(line))
+            pull = self._run_direction("pulling", lambda: self._fetch(channel))
         if self._pull.applied.ahead and pull.ran:
             ahead = self._pull.applied.ahead
-            line.notices.append(f"{ahead} row(s) that arrived are dated in the future: see to the machines' clocks")
+            channel.notices.append(f"{ahead} row(s) that arrived are dated in the future: see to the machines' clocks")
         if pull.problem is not None and pull.problem.code == "auth_required":
             push = Turn(pull.problem)
         elif "push" in due:
-            push = self._turn("pushing", lambda: self._push.run(line))
+            push = self._run_direction("pushing", lambda: self._push.run(channel))
         for problem in (pull.problem, push.problem):
             if problem is not None and problem.code == "auth_required":
-                self._refuse(token)
-        return self._noted(found.server, pull, push, line.notices)
+                with self._store.transaction():
+                    table.set_state(self._store, TARGET, refused_token=tokens.mark(token))
+        return self._record(login.server, pull, push, channel.notices)
 
-    def _fetch(self, line: Line) -> None:
+    def _fetch(self, channel: Channel) -> None:
         self._pull.begin()
-        listing = _with_what_is_new(line, line.client.listing())
+        listing = _with_new_projects(channel, channel.client.listing())
         self._push.listing = listing
-        self._pull.run(line, listing)
+        self._pull.run(channel, listing)
 
-    def _turn(self, phase: str, work: Callable[[], None]) -> Turn:
-        """One direction; what goes wrong in it does not keep the other from its turn."""
-        self._say(phase)
+    def _run_direction(self, phase: str, work: Callable[[], None]) -> Turn:
+        """Run one direction and return its result; a failure does not stop the other direction."""
+        self._set_phase(phase)
         try:
             work()
         except (Stopped, LeaseLost):
@@ -190,33 +188,37 @@ class Exchange:
         except Exception as exc:
             if self._stopped.is_set():
                 raise Stopped from exc  # the file was closed under it
-            return Turn(_of_this_machine(exc))
+            return Turn(_local_problem(exc))
         blocked = self._pull.blocked if phase == "pulling" else self._push.blocked
         mine = [one for name, one in sorted(blocked.items())]
         return Turn(mine[0] if mine else None)
 
-    def _say(self, phase: str) -> None:
+    def _set_phase(self, phase: str) -> None:
         row = table.state(self._store, TARGET)
         if row is None or row["phase"] != phase:
             with self._store.transaction():
                 table.set_state(self._store, TARGET, phase=phase)
 
-    def _token_of(self, found: Standing) -> str:
-        # A keychain may take its time, or ask the user: it is asked once after each login.
-        if self._token is None or self._token[0] != found:
-            self._token = (found, token_of(self._store, found))
+    def _token_of(self, login: Login) -> str:
+        # A keychain may be slow or ask the user, so it is read once after each login.
+        if self._token is None or self._token[0] != login:
+            self._token = (login, token_of(self._store, login))
         return self._token[1]
 
-    def _line(self, client: CloudClient, found: Standing, renew: Callable[[], None], progress: Progress | None) -> Line:
-        return Line(self._store, self._journal, self._replica(), client, found.server, renew, self._stopped, progress)
+    def _open_channel(
+        self, client: CloudClient, login: Login, renew: Callable[[], None], progress: Progress | None
+    ) -> Channel:
+        return Channel(
+            self._store, self._journal, self._replica(), client, login.server, renew, self._stopped, progress
+        )
 
-    def _connected(self, found: Standing, token: str) -> CloudClient:
+    def _connected(self, login: Login, token: str) -> CloudClient:
         from engram_py.sync.autosync.client import WHOLE_SECONDS, CloudClient
 
-        if self._client is None or self._client[0] != (found.server, token):
+        if self._client is None or self._client[0] != (login.server, token):
             self.close()
-            client = CloudClient(found.server, token, whole_seconds=self._whole_seconds or WHOLE_SECONDS)
-            self._client = ((found.server, token), client)
+            client = CloudClient(login.server, token, whole_seconds=self._whole_seconds or WHOLE_SECONDS)
+            self._client = ((login.server, token), client)
         return self._client[1]
 
     # --- when, and whether ------------------------------------------------------------------------------
@@ -230,24 +232,16 @@ class Exchange:
             one for one in ("push", "pull") if not remaining(row[f"{one}_backoff_until"], moment, most=MOST_SECONDS)
         )
 
-    def _is_refused(self, token: str) -> bool:
-        row = table.state(self._store, TARGET)
-        return row is not None and row["refused_token"] == tokens.mark(token)
-
-    def _refuse(self, token: str) -> None:
-        with self._store.transaction():
-            table.set_state(self._store, TARGET, refused_token=tokens.mark(token))
-
     # --- how it went ------------------------------------------------------------------------------------
 
-    def _broken(self, problem: Problem) -> CloudSynced:
+    def _record_failure(self, problem: Problem) -> CloudSynced:
         with contextlib.suppress(EngramError):
-            return self._noted("", Turn(problem), Turn(problem), ())
+            return self._record("", Turn(problem), Turn(problem), ())
         return CloudSynced(
             "failed", "", reason_code=problem.code, reason_message=problem.message, next_step=problem.step
         )
 
-    def _noted(self, server: str, pull: Turn, push: Turn, notices: list[str] | tuple[str, ...]) -> CloudSynced:
+    def _record(self, server: str, pull: Turn, push: Turn, notices: list[str] | tuple[str, ...]) -> CloudSynced:
         with self._store.transaction():
             row = table.state(self._store, TARGET)
             values: dict[str, Any] = self._counted("pull", pull, row) | self._counted("push", push, row)
@@ -273,11 +267,11 @@ class Exchange:
             reason_code=problem.code if problem else "",
             reason_message=problem.message if problem else "",
             next_step=problem.step if problem else "",
-            warnings=(*notices, *(sending.kept_here if push.ran else ())),
+            warnings=(*notices, *(sending.local_only if push.ran else ())),
         )
 
     def _counted(self, direction: str, turn: Turn, row: Any) -> dict[str, Any]:
-        """The failures in a row of a direction, and until when it waits."""
+        """Return the failure count and the backoff of a direction."""
         if not turn.ran:
             return {}
         problem = turn.problem
@@ -292,31 +286,59 @@ class Exchange:
     def _phase(failed: dict[str, Problem], values: dict[str, Any], row: Any) -> dict[str, Any]:
         counts = {name: values.get(f"{name}_failures", row[f"{name}_failures"] if row is not None else 0)
                   for name in ("push", "pull")}  # fmt: skip
-        waiting = [name for name, count in counts.items() if count]
-        if not failed and not waiting:
+        pending = [name for name, count in counts.items() if count]
+        if not failed and not pending:
             return {"phase": "healthy", "reason_code": "", "reason_message": ""}
-        name = next(iter(failed), waiting[0] if waiting else "push")
+        name = next(iter(failed), pending[0] if pending else "push")
         phase = "backoff" if max(counts.values()) >= MANY_FAILURES else f"{name}_failed"
         if not failed:  # one direction is well, and the other was not asked: its reason still stands
             return {"phase": phase}
         return {"phase": phase, "reason_code": failed[name].code, "reason_message": failed[name].message}
 
 
-def _with_what_is_new(line: Line, listing: Listing) -> Listing:
-    """A token that may write anything is not shown what is not there yet: it may all the same write to it."""
+def _with_new_projects(channel: Channel, listing: Listing) -> Listing:
+    """Add enrolled projects that do not exist there yet to the listing of a token that may write anything."""
     if listing.grants is None or listing.every != "write":
         return listing
-    new = [row for row in table.projects(line.store, line.server) if row["project"] not in listing.grants]
+    new = [row for row in table.projects(channel.store, channel.server) if row["project"] not in listing.grants]
     for row in new:
         if row["pulled_seq"] or row["seen_seq"]:  # when it is there again, all of it is asked for
-            line.commit("pull", [row["project"]], {"pulled_seq": 0, "seen_seq": 0})
+            channel.commit("pull", [row["project"]], {"pulled_seq": 0, "seen_seq": 0})
     made = {row["project"]: Grant(row["project"], "write", latest_seq=0) for row in new}
     return replace(listing, grants={**listing.grants, **made})
 
 
-def _of_this_machine(exc: Exception) -> Problem:
+def _local_problem(exc: Exception) -> Problem:
     if isinstance(exc, EngramError):  # a full disk, a locked file
         logger.warning("sync waits: %s", exc.message)
         return Problem("internal_error", exc.message)
     logger.error("sync failed", exc_info=exc)
     return Problem("internal_error", f"a bug: {type(exc).__name__}")
+
+
+_AT_ONCE = 50
+
+
+def retry(channel: Channel) -> None:
+    """Retry the rows that were set aside in both directions, and deferred rows. Raises Problem, Stopped, LeaseLost."""
+    rows = table.set_aside(channel.store, channel.server, limit=100_000)
+    mine = [row for row in rows if row["direction"] == "push"]
+    for start in range(0, len(mine), _AT_ONCE):
+        part = mine[start : start + _AT_ONCE]
+        done = resend(channel, [(row["entity"], row["entity_key"], row["project"]) for row in part])
+        channel.commit("push", (), {}, aside=done.aside, taken=done.taken)
+    enrolled = [row["project"] for row in table.projects(channel.store, channel.server)]
+    for row in rows:
+        if row["direction"] == "pull" and row["remote_seq"]:
+            _fetch(channel, row, [row["project"]] if row["project"] in enrolled else enrolled)
+    channel.replica.retry_deferred()
+
+
+def _fetch(channel: Channel, row: Row, names: list[str]) -> None:
+    """Pull the listing and the changes."""
+    channel.checkpoint()
+    page = channel.client.pull(since=row["remote_seq"] - 1, projects=names, limit=1)
+    if not page.entries or page.entries[0][0] != row["remote_seq"]:
+        channel.commit("pull", (), {}, taken=[(row["entity"], row["entity_key"])])
+        return
+    Pull().take(channel, names, page, {})

@@ -1,10 +1,10 @@
-"""What goes wrong between this machine and a server, and what a person is told of it."""
+"""Problems of an exchange, and the next step for each."""
 
 from __future__ import annotations
 
 from engram_py.errors import CloudFailedError
 
-# code → the next step. What happened is said by whoever saw it.
+# code → the next step
 STEPS = {
     "transport_failed": "nothing is lost: it is sent again by itself; see that the server runs and can be reached",
     "auth_required": "get a new token from whoever runs the server, then `engram cloud login`",
@@ -19,12 +19,12 @@ STEPS = {
     "unreadable": "update engram on this machine, then `engram cloud status --retry`",
 }
 
-# Failures of the way to the server. The others are about one project, and do not make the rest wait.
+# Failures of the connection, which cause a backoff. The others concern one project.
 SLOWS_DOWN = frozenset({"transport_failed", "server_unsupported", "cloud_config_error", "internal_error"})
 
 
 class Problem(Exception):
-    """An exchange failed. ``code`` is one of STEPS; ``retry_after`` is what the server asked for, in seconds.
+    """An exchange failed. ``code`` is a key of STEPS; ``retry_after`` is the server's wish in seconds.
 
     ``kind`` tells apart what is dealt with on the spot: ``too_large`` and ``bad_request`` of a body that was sent,
     ``answer_too_long`` of one that came.

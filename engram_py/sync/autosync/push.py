@@ -1,4 +1,4 @@
-"""Sends what changed here: in bounded batches, and past every row and project that the server does not take."""
+"""Push what changed here in bounded batches; rows and projects that the server refuses do not stop the rest."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from typing import Any
 from engram_py.database.store import Row
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.answers import Listing, Pushed
-from engram_py.sync.autosync.line import TURN_SECONDS, Line
+from engram_py.sync.autosync.channel import TURN_SECONDS, Channel
 from engram_py.sync.autosync.problems import Problem
 from engram_py.sync.autosync.settings import TARGET
 from engram_py.sync.mutation import Changes, Mutation
 from engram_py.sync.wire import entry_of
 
-# As many as Engram's own server takes; reading them holds the lock for about as long as applying a step does.
+# The limits of Engram's own server. Reading as many holds the lock about as long as applying a step.
 MOST_ROWS, MOST_BYTES = 100, 2**20
 _LEAST_ROWS, _LEAST_BYTES = 25, 64 * 1024
 _PATIENT_TURNS = 3
-# A server that shows a name as granted and refuses its alias all the same is not asked for ever.
+# A server may list a name as granted and still refuse its alias: the offers are limited.
 _ALIAS, _MOST_OFFERS = "alias_not_granted", 5
-# Answers about an entry that are about its project: nothing is wrong with the row.
+# Refusals of an entry that concern its project, not the row.
 _OF_PROJECTS = {"policy_forbidden": "policy_forbidden", "paused": "paused", "sync-paused": "paused"}
 
 
 @dataclass(slots=True)
 class Delivered:
-    """What became of some rows: those set aside, those the server has now, the projects it does not take."""
+    """The result of sending some rows: set aside, accepted, and projects that were refused."""
 
     aside: list[dict[str, Any]] = field(default_factory=list)
     taken: list[tuple[str, str]] = field(default_factory=list)
     blocked: dict[str, Problem] = field(default_factory=dict)
-    # Of each project, where its log ended at the server before, and where it does now, with our rows.
+    # project → the end of its log at the server before, and after our rows
     ends: dict[str, tuple[int, int]] = field(default_factory=dict)
     suspects: list[tuple[Mutation, Problem]] = field(default_factory=list)  # alone in a request that was refused
     total: int = 0
@@ -44,19 +44,19 @@ class Delivered:
 
     @property
     def understood(self) -> bool:
-        """Whether the server has made sense of anything here."""
+        """Return whether the server accepted or judged any row of this batch."""
         return bool(self.taken or self.aside)
 
 
 class Push:
-    """One turn of sending. Keeps what it learned about the server's limits for the next one.
+    """One turn of pushing. Batch limits adapt to the server and are kept for the next turn.
 
-    ``listing`` is what the server showed last; ``kept_here`` says what stays on this machine without harm.
+    ``listing`` is what the server showed last; ``local_only`` says what stays on this machine without harm.
     """
 
     def __init__(self) -> None:
         self.listing = Listing(None)
-        self.kept_here: list[str] = []
+        self.local_only: list[str] = []
         self._rows = MOST_ROWS
         self._bytes = MOST_BYTES
         self.sent = self.known = self.set_aside = 0
@@ -64,98 +64,99 @@ class Push:
         self.blocked: dict[str, Problem] = {}
         self._broke = 0  # turns in a row that ended with a failure of the server itself
 
-    def run(self, line: Line) -> None:
-        """Send until nothing waits, or the turn is over (``more``). Raises Problem, Stopped, LeaseLost."""
+    def run(self, channel: Channel) -> None:
+        """Push until nothing waits, or until the turn's time is over (``more``). Raises Problem, Stopped, LeaseLost."""
         self.sent = self.known = self.set_aside = 0
-        self.blocked, self.more, self.kept_here = {}, False, []
+        self.blocked, self.more, self.local_only = {}, False, []
         try:
-            self._turn(line)
+            self._run_direction(channel)
         except Problem as problem:
             self._broke = self._broke + 1 if problem.kind == "server_error" else 0
             raise
         self._broke = 0
 
-    def _turn(self, line: Line) -> None:
+    def _run_direction(self, channel: Channel) -> None:
         until = time.monotonic() + TURN_SECONDS
         done: set[str] = set()
-        total = self._waiting(line) if line.progress is not None else 0
-        self._leave_out(line)
-        self._offer_aliases(line)
-        while not self.more and (group := self._next_group(line, done)):
+        total = self._waiting(channel) if channel.progress is not None else 0
+        self._block_refused(channel)
+        self._offer_aliases(channel)
+        while not self.more and (group := self._next_group(channel, done)):
             names = {row["project"] for row in group}
             resend = max(row["resend_upto"] for row in group)
-            self._catch_up(line, names, group[0]["pushed_seq"], resend, until=until, total=total)
+            self._catch_up(channel, names, group[0]["pushed_seq"], resend, until=until, total=total)
             done |= {row["project"] for row in group}
 
-    def _next_group(self, line: Line, done: set[str]) -> list[Row]:
-        """The projects furthest behind that stand at the same place: one request serves them all."""
+    def _next_group(self, channel: Channel, done: set[str]) -> list[Row]:
+        """Return the projects with the lowest cursor: one request serves them all."""
         rows = [
             row
-            for row in table.projects(line.store, line.server)
+            for row in table.projects(channel.store, channel.server)
             if row["project"] not in done | set(self.blocked) and row["access"] != "read"
         ]
-        least = min((_place(row) for row in rows), default=None)
-        return [row for row in rows if _place(row) == least]
+        least = min((_position(row) for row in rows), default=None)
+        return [row for row in rows if _position(row) == least]
 
-    def _leave_out(self, line: Line) -> None:
-        """Block the projects that the server would not take anyway, if they have something to send."""
-        for row in table.projects(line.store, line.server):
+    def _block_refused(self, channel: Channel) -> None:
+        """Block the projects that the server would refuse anyway, if they have something to send."""
+        for row in table.projects(channel.store, channel.server):
             if row["access"] in ("", "write"):
                 continue
             if row["access"] == "read":
-                self._keep_here(line, row)
+                self._note_local_changes(channel, row)
                 continue
-            first = self._first_change(line, row)
+            first = self._first_change(channel, row)
             reason = self._why_paused(row["project"])
             if first and row["access"] == "paused" and reason:
-                self._block(line, row["project"], Problem("paused", f"{row['project']} is paused: {reason}"))
+                self._block(channel, row["project"], Problem("paused", f"{row['project']} is paused: {reason}"))
             elif first:
-                # It may be new there, for a token that may write anything; and of a pause, a refusal tells the reason.
-                # One row will tell.
-                for name, problem in self._deliver(line, first).blocked.items():
-                    self._block(line, name, _of(name, problem))
+                # Send one row: the project may be new there, and the refusal of a paused one has the reason.
+                for name, problem in self._deliver(channel, first).blocked.items():
+                    self._block(channel, name, _naming_project(name, problem))
 
-    def _keep_here(self, line: Line, row: Row) -> None:
-        """A reader's own changes are no failure: it was never said that they would be sent."""
+    def _note_local_changes(self, channel: Channel, row: Row) -> None:
+        """Note changes in a read-only project, which stay on this machine."""
         if row["push_reason"]:
-            line.commit("push", [row["project"]], {"push_reason": ""})
-        if count := table.waiting_of_here(line.store, row["project"], after=row["pushed_seq"]):
-            self.kept_here.append(f"{row['project']} is read only: {count:,} change(s) of this machine are not sent")
+            channel.commit("push", [row["project"]], {"push_reason": ""})
+        if count := table.pending_local(channel.store, row["project"], after=row["pushed_seq"]):
+            self.local_only.append(f"{row['project']} is read only: {count:,} change(s) of this machine are not sent")
 
     def _why_paused(self, project: str) -> str:
         grant = (self.listing.grants or {}).get(project)
         return grant.paused_reason if grant is not None else ""
 
-    def _offer_aliases(self, line: Line) -> None:
-        """Send again the old names that could not be shared, where the token may by now."""
+    def _offer_aliases(self, channel: Channel) -> None:
+        """Send aliases again that were refused, where the token may write both names now."""
         keys = [
             (row["entity"], row["entity_key"], row["project"])
-            for row in table.set_aside_for(line.store, line.server, _ALIAS, limit=MOST_ROWS)
+            for row in table.set_aside_for(channel.store, channel.server, _ALIAS, limit=MOST_ROWS)
             if row["tries"] < _MOST_OFFERS
             and self.listing.may_write(row["entity_key"])
             and self.listing.may_write(row["project"])
         ]
         if keys:
-            done = resend(line, keys)
-            line.commit("push", (), {}, aside=done.aside, taken=done.taken)
+            done = resend(channel, keys)
+            channel.commit("push", (), {}, aside=done.aside, taken=done.taken)
             self._count(done)
 
-    def _catch_up(self, line: Line, names: set[str], cursor: int, resend: int, *, until: float, total: int) -> None:
+    def _catch_up(
+        self, channel: Channel, names: set[str], cursor: int, resend: int, *, until: float, total: int
+    ) -> None:
         while names:
-            line.go_on()
-            batch = self._changes(line, names, cursor, resend, max_rows=self._rows)
-            done = self._deliver(line, batch.mutations)
+            channel.checkpoint()
+            batch = self._changes(channel, names, cursor, resend, max_rows=self._rows)
+            done = self._deliver(channel, batch.mutations)
             names -= set(done.blocked)
             for name, problem in done.blocked.items():
-                self._block(line, name, problem)
+                self._block(channel, name, problem)
             if batch.upto > cursor:
                 cursors: dict[str, int | str] = {"pushed_seq": batch.upto, "push_reason": ""}
-                line.commit("push", names, cursors, aside=done.aside, taken=done.taken)
-            self._skip_own(line, done)
+                channel.commit("push", names, cursors, aside=done.aside, taken=done.taken)
+            self._skip_own(channel, done)
             self._count(done)
             if not done.suspects:
                 self._rows = min(MOST_ROWS, 2 * self._rows)
-            line.said("Sending", self.sent + self.known, total)
+            channel.report("Sending", self.sent + self.known, total)
             if not batch.more or batch.upto <= cursor:
                 return
             cursor = batch.upto
@@ -168,31 +169,31 @@ class Push:
         self.known += done.known
         self.set_aside += len(done.aside)
 
-    def _deliver(self, line: Line, mutations: Sequence[Mutation]) -> Delivered:
-        """Send these rows, in as many requests as the server makes necessary."""
+    def _deliver(self, channel: Channel, mutations: Sequence[Mutation]) -> Delivered:
+        """Send these rows in as many requests as the server needs."""
         done = Delivered(total=len(mutations))
         stack = [list(mutations)] if mutations else []
         while stack:
             part = [one for one in stack.pop() if one.project not in done.blocked]
             if not part:
                 continue
-            line.go_on()
+            channel.checkpoint()
             entries = [entry_of(one) for one in part]
             try:
-                _sort_out(line, part, line.client.push(entries, device=line.device), done)
+                _record_answer(channel, part, channel.client.push(entries, device=channel.device), done)
             except Problem as problem:
-                stack += self._instead(line, part, problem, len(json.dumps(entries)), done)
+                stack += self._after_refusal(channel, part, problem, len(json.dumps(entries)), done)
         if done.suspects and not done.understood and done.total > 1:
             raise done.suspects[0][1]
         for one, refusal in done.suspects:
-            done.aside.append(line.aside("push", one, code="refused", reason=refusal.message, repairable=True))
+            done.aside.append(channel.aside("push", one, code="refused", reason=refusal.message, repairable=True))
         return done
 
-    def _instead(
-        self, line: Line, part: list[Mutation], problem: Problem, size: int, done: Delivered
+    def _after_refusal(
+        self, channel: Channel, part: list[Mutation], problem: Problem, size: int, done: Delivered
     ) -> list[list[Mutation]]:
-        """What to try after a refusal of the whole request, the first of it last. Raises when nothing would help."""
-        # Some row makes this server fail, perhaps: after a few turns that ended so, it is looked for.
+        """Return the batches to try after a refused request, first one last. Raises when nothing would help."""
+        # After a few turns that ended with a server error, look for a row that causes it.
         failing = problem.kind == "server_error" and self._broke >= _PATIENT_TURNS
         suspicious = problem.kind == "bad_request" or failing
         if (suspicious or problem.kind == "too_large") and len(part) > 1:
@@ -202,13 +203,13 @@ class Push:
             return [part[len(part) // 2 :], part[: len(part) // 2]]
         if problem.kind == "too_large":
             if size < _LEAST_BYTES:
-                message = f"{line.server} does not even take a body of {size:,} bytes; see what proxy is before it"
+                message = f"{channel.server} does not even take a body of {size:,} bytes; see what proxy is before it"
                 raise Problem("cloud_config_error", message) from problem
             reason = f"{problem.message}; the row has {size:,} bytes"
-            done.aside.append(line.aside("push", part[0], code="too_large", reason=reason, repairable=False))
+            done.aside.append(channel.aside("push", part[0], code="too_large", reason=reason, repairable=False))
             return []
         if suspicious:
-            # When it takes nothing else either, the rows are not what it minds.
+            # If the server accepts nothing else either, the rows are not the cause.
             if (done.suspects and not done.understood) or (failing and done.total == 1):
                 raise problem
             done.suspects.append((part[0], problem))
@@ -223,14 +224,14 @@ class Push:
 
     # --- projects that are not taken ----------------------------------------------------------------------
 
-    def _block(self, line: Line, project: str, problem: Problem) -> None:
+    def _block(self, channel: Channel, project: str, problem: Problem) -> None:
         self.blocked[project] = problem
-        line.commit("push", [project], {"push_reason": problem.code})
+        channel.commit("push", [project], {"push_reason": problem.code})
 
-    def _changes(self, line: Line, names: Iterable[str], cursor: int, resend: int, *, max_rows: int) -> Changes:
-        """What is to be sent next. Up to ``resend`` that is also what once came from a server: this one may lack it."""
+    def _changes(self, channel: Channel, names: Iterable[str], cursor: int, resend: int, *, max_rows: int) -> Changes:
+        """Return the next batch. Up to ``resend`` it includes rows that came from a server: this one may lack them."""
         towards = "" if cursor < resend else TARGET
-        batch = line.replica.changes(
+        batch = channel.replica.changes(
             after=cursor, projects=sorted(names), towards=towards, max_rows=max_rows, max_bytes=self._bytes
         )
         if not towards and batch.upto > resend:
@@ -238,59 +239,65 @@ class Push:
             return Changes(early, resend, more=True)
         return batch
 
-    def _first_change(self, line: Line, row: Row) -> tuple[Mutation, ...]:
+    def _first_change(self, channel: Channel, row: Row) -> tuple[Mutation, ...]:
         resend = row["resend_upto"]
         for cursor in sorted({row["pushed_seq"], max(row["pushed_seq"], resend)}):
-            batch = self._changes(line, [row["project"]], cursor, resend, max_rows=1)
+            batch = self._changes(channel, [row["project"]], cursor, resend, max_rows=1)
             if batch.mutations:
                 return batch.mutations
         return ()
 
     # --- one look at what waits ---------------------------------------------------------------------------
 
-    def _waiting(self, line: Line) -> int:
+    def _waiting(self, channel: Channel) -> int:
         return sum(
-            table.waiting(line.store, row["project"], after=row["pushed_seq"], resend=row["resend_upto"], target=TARGET)
-            for row in table.projects(line.store, line.server)
+            table.pending(
+                channel.store, row["project"], after=row["pushed_seq"], resend=row["resend_upto"], target=TARGET
+            )
+            for row in table.projects(channel.store, channel.server)
             if row["access"] != "read"
         )
 
-    def _skip_own(self, line: Line, done: Delivered) -> None:
-        """What we sent would come back with the next pull.
+    def _skip_own(self, channel: Channel, done: Delivered) -> None:
+        """Move the pull cursor past our own rows, so that they do not come back.
+
+        This holds only where nobody else's rows lie between: the log ended where we had read to.
 
         Where a project's log ended, before our rows, at the end that we have read up to, nobody else's are between.
         """
-        for row in table.projects(line.store, line.server) if done.ends else ():
+        for row in table.projects(channel.store, channel.server) if done.ends else ():
             name = row["project"]
             if name in done.ends and done.ends[name][0] == row["seen_seq"]:
                 last = done.ends[name][1]
-                line.commit("pull", [name], {"pulled_seq": max(row["pulled_seq"], last), "seen_seq": last})
+                channel.commit("pull", [name], {"pulled_seq": max(row["pulled_seq"], last), "seen_seq": last})
 
 
-def resend(line: Line, keys: Iterable[tuple[str, str, str]]) -> Delivered:
-    """Send single rows again, each given by kind, key and project, wherever the cursor is."""
+def resend(channel: Channel, keys: Iterable[tuple[str, str, str]]) -> Delivered:
+    """Send single rows again, each given by kind, key and project, whatever the cursor is."""
     found: list[Mutation] = []
     gone: list[tuple[str, str]] = []
     for entity, entity_key, project in keys:
-        seq = table.seq_of(line.store, entity, entity_key)
-        batch = None if seq is None else line.replica.changes(after=seq - 1, projects=[project], max_rows=1)
+        seq = table.seq_of(channel.store, entity, entity_key)
+        batch = None if seq is None else channel.replica.changes(after=seq - 1, projects=[project], max_rows=1)
         rows = [one for one in batch.mutations if one.entity_key == entity_key] if batch else []
         if rows:
             found += rows
         else:
             gone.append((entity, entity_key))
-    done = Push()._deliver(line, found)
+    done = Push()._deliver(channel, found)
     done.taken += gone
     return done
 
 
-def _sort_out(line: Line, part: Sequence[Mutation], answer: Pushed, done: Delivered) -> None:
+def _record_answer(channel: Channel, part: Sequence[Mutation], answer: Pushed, done: Delivered) -> None:
     for one in answer.rejected:
         mutation = part[one.index]
         if one.code in _OF_PROJECTS:
             done.blocked[mutation.project] = Problem(_OF_PROJECTS[one.code], f"{mutation.project}: {one.reason}")
         else:
-            done.aside.append(line.aside("push", mutation, code=one.code, reason=one.reason, repairable=one.repairable))
+            done.aside.append(
+                channel.aside("push", mutation, code=one.code, reason=one.reason, repairable=one.repairable)
+            )
     done.taken += [(part[index].entity, part[index].entity_key) for index in (*answer.accepted, *answer.unchanged)]
     done.sent += len(answer.accepted)
     done.known += len(answer.unchanged)
@@ -300,12 +307,12 @@ def _sort_out(line: Line, part: Sequence[Mutation], answer: Pushed, done: Delive
             done.ends[name] = (done.ends.get(name, (answer.previous[name], 0))[0], seq)
 
 
-def _of(project: str, problem: Problem) -> Problem:
-    """The same, and it says of which project."""
+def _naming_project(project: str, problem: Problem) -> Problem:
+    """Return the problem with the project's name in its message."""
     return problem if project in problem.message else Problem(problem.code, f"{project}: {problem.message}")
 
 
-def _place(row: Row) -> tuple[int, bool]:
+def _position(row: Row) -> tuple[int, bool]:
     return row["pushed_seq"], row["pushed_seq"] < row["resend_upto"]
 
 

@@ -1,4 +1,4 @@
-"""What one can do about a server: log in, choose projects, sync now or in the background, see how it is."""
+"""Sync with a server: log in, enroll projects, sync now or in the background, report the status."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import CloudFailedError, NothingEnrolledError, NotLoggedInError
 from engram_py.sync.autosync import table
-from engram_py.sync.autosync.settings import TARGET, CloudSettings
+from engram_py.sync.autosync.settings import CloudSettings
 from engram_py.sync.autosync.values import CloudStatus, CloudSynced, Enrolled, LoggedIn, LoggedOut
 
 if TYPE_CHECKING:
     from engram_py.sync.autosync.account import Account
+    from engram_py.sync.autosync.channel import Progress
     from engram_py.sync.autosync.exchange import Exchange
-    from engram_py.sync.autosync.line import Progress, Replica
     from engram_py.sync.autosync.worker import Worker
+    from engram_py.sync.replica.replica import Replica
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ _LEASE_LOOK_SECONDS = 0.25
 
 
 class Autosync:
-    """Sync with a server. Nothing is sent before somebody logged in and enrolled a project."""
+    """Sync with a server. Nothing is sent before somebody logs in and enrolls a project."""
 
     def __init__(
         self, store: Store, journal: Journal, replica: Callable[[], Replica], settings: CloudSettings | None = None
@@ -83,7 +84,7 @@ class Autosync:
         return self._account.unenroll(names)
 
     def status(self) -> CloudStatus:
-        """How it is; asks nobody."""
+        """Return the status from the database, without asking the server."""
         from engram_py.sync.autosync.status import cloud_status
 
         return cloud_status(self._store, self._settings, self._journal.moment())
@@ -91,13 +92,13 @@ class Autosync:
     def deferred(
         self, *, status: str | None = None, limit: int = 50, offset: int = 0
     ) -> tuple[int, list[dict[str, Any]]]:
-        """What arrived and could not be applied, without its text: how many there are, and some of them."""
+        """Return how many arrived rows could not be applied, and a page of them without their text."""
         counts = table.deferred_counts(self._store)
         total = counts.get(status, 0) if status else sum(counts.values())
         return total, table.deferred_rows(self._store, status=status, limit=limit, offset=offset)
 
     def replay(self) -> dict[str, int]:
-        """Try once more what could not be applied: how many were tried, and what became of them."""
+        """Retry the deferred rows and return the counts."""
         before = sum(table.deferred_counts(self._store).values())
         done = self._replica().retry_deferred()
         after = table.deferred_counts(self._store)
@@ -106,12 +107,12 @@ class Autosync:
         return {"retried": before, "succeeded": succeeded, "failed": waits, "dead": dead}
 
     def credentials(self) -> tuple[str, str]:
-        """The server and the token, for what else is asked of it. Raises NotLoggedInError, CloudFailedError."""
+        """Return the server and the token. Raises NotLoggedInError, CloudFailedError."""
+        from engram_py.sync.autosync.login import current_login, token_of
         from engram_py.sync.autosync.problems import Problem
-        from engram_py.sync.autosync.standing import standing, token_of
 
         try:
-            found = standing(self._store, self._settings)
+            found = current_login(self._store, self._settings)
             if found is None:
                 raise NotLoggedInError
             return found.server, token_of(self._store, found)
@@ -132,7 +133,7 @@ class Autosync:
         try:
             total = self._once(exchange, server, progress)
             while exchange.more and total.outcome == "done":
-                total = _sum(total, self._once(exchange, server, progress))
+                total = _combined(total, self._once(exchange, server, progress))
             return total
         finally:
             exchange.close()
@@ -148,7 +149,7 @@ class Autosync:
         timer.start()
         exchange = self._exchange(stopped)
         try:
-            for _ in _patiently():
+            for _ in _lease_attempts():
                 done = exchange.once()
                 while exchange.more and not stopped.is_set():
                     done = exchange.once()
@@ -163,7 +164,7 @@ class Autosync:
         server = self._ready()
         exchange = self._exchange(threading.Event())
         try:
-            for _ in _patiently():
+            for _ in _lease_attempts():
                 if exchange.retry_set_aside():
                     return self._once(exchange, server, None)
             return CloudSynced("busy", server)
@@ -171,7 +172,7 @@ class Autosync:
             exchange.close()
 
     def _once(self, exchange: Exchange, server: str, progress: Progress | None) -> CloudSynced:
-        for _ in _patiently():
+        for _ in _lease_attempts():
             done = exchange.once(now=True, progress=progress)
             if done is None:  # another process took the lease over, or the project was unenrolled meanwhile
                 return CloudSynced("busy", server)
@@ -186,8 +187,7 @@ class Autosync:
         server, token = self.credentials()
         if not table.has_projects(self._store, server):
             raise NothingEnrolledError(server)
-        row = table.state(self._store, TARGET)
-        if row is not None and row["refused_token"] == tokens.mark(token):
+        if table.is_refused_token(self._store, tokens.mark(token)):
             message = f"{server} does not take this token any more"
             raise CloudFailedError("auth_required", message, hint=step_of("auth_required"))
         return server
@@ -204,16 +204,16 @@ class Autosync:
         return Exchange(self._store, self._journal, self._replica, self._settings, stopped=stopped)
 
 
-def _patiently() -> Iterator[None]:
-    """Again and again, as long as somebody at a terminal waits for another process."""
+def _lease_attempts() -> Iterator[None]:
+    """Yield repeatedly while a person at a terminal may wait for another process's lease."""
     pause = threading.Event()
     for _ in range(int(_LEASE_PATIENCE_SECONDS / _LEASE_LOOK_SECONDS)):
         yield
         pause.wait(_LEASE_LOOK_SECONDS)
 
 
-def _sum(one: CloudSynced, other: CloudSynced) -> CloudSynced:
-    """Of several turns one answer: the last one's outcome, all of their numbers."""
+def _combined(one: CloudSynced, other: CloudSynced) -> CloudSynced:
+    """Return the last outcome with the sums of both."""
     from dataclasses import replace
 
     names = ("sent", "known", "received", "applied", "deferred", "set_aside")

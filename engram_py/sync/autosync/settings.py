@@ -1,16 +1,16 @@
-"""What the user set about a server. Every process reads its settings, and few ever sync: a module of its own."""
+"""Settings of sync with a server. Every process reads them, so this module imports nothing else."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# How changes of a server are told from those of a folder, in the queue and in what was set aside.
+# The source and target of server sync in the queue; folders have their own.
 TARGET = "cloud"
 
 
 @dataclass(frozen=True, slots=True)
 class CloudSettings:
-    """What the user set: the server's address, a token from the environment, and whether to sync in the background."""
+    """The server's address, a token from the environment, and whether to sync in the background."""
 
     server: str = ""
     token: str = field(default="", repr=False)

@@ -1,4 +1,4 @@
-"""How sync with a server is, read from the database alone: for status, the doctor, and the HTTP route."""
+"""The status of sync with a server, from the database alone: for the CLI, the doctor and the HTTP route."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from datetime import datetime
 
 from engram_py.database.store import Row, Store
 from engram_py.sync.autosync import table
-from engram_py.sync.autosync.backoff import MOST_SECONDS, passed, remaining
-from engram_py.sync.autosync.lease import SECONDS as LEASE_SECONDS
+from engram_py.sync.autosync.login import Login, current_login
 from engram_py.sync.autosync.problems import Problem, step_of
+from engram_py.sync.autosync.schedule import LEASE_SECONDS, MOST_SECONDS, passed, remaining
 from engram_py.sync.autosync.settings import TARGET, CloudSettings
-from engram_py.sync.autosync.standing import Standing, standing
 from engram_py.sync.autosync.values import CloudProject, CloudStatus, Phase, SetAside
 from engram_py.times import parse_time, to_text
 from engram_py.upkeep.values import Check
@@ -21,23 +20,23 @@ _TOKEN_ENDS_SECONDS = 7 * 86_400.0
 
 
 def cloud_status(store: Store, settings: CloudSettings, now: datetime) -> CloudStatus:
-    """Costs a few queries, and asks nobody."""
-    row, problem, found = table.state(store, TARGET), None, None
+    """Return the status; it costs a few queries and no request."""
+    row, problem, login = table.state(store, TARGET), None, None
     try:
-        found = standing(store, settings)
+        login = current_login(store, settings)
     except Problem as exc:
         problem = exc
     counts = table.deferred_counts(store)
-    if found is None and problem is None:
-        return _off(row, counts)
-    server = found.server if found else settings.server
+    if login is None and problem is None:
+        return _logged_out_status(row, counts)
+    server = login.server if login else settings.server
     code, message = _reason(row, problem)
     aside = table.set_aside(store, server, limit=MOST_SHOWN)
     return CloudStatus(
         enabled=settings.autosync and problem is None,
         server=server,
-        principal=found.principal if found else "",
-        kept_in=found.kept_in if found else "",
+        principal=login.principal if login else "",
+        kept_in=login.kept_in if login else "",
         phase=_phase(row, settings, now),
         reason_code=code,
         reason_message=message,
@@ -51,12 +50,12 @@ def cloud_status(store: Store, settings: CloudSettings, now: datetime) -> CloudS
         set_aside=tuple(_set_aside(one) for one in aside),
         deferred=counts.get("deferred", 0),
         dead=counts.get("dead", 0),
-        notice=_notice(store, row, found, now),
+        notice=_notice(store, row, login, now),
     )
 
 
 def sync_check(store: Store, settings: CloudSettings, now: datetime) -> Check:
-    """The doctor's finding."""
+    """Return the doctor's check of sync."""
     status = cloud_status(store, settings, now)
     evidence: dict[str, object] = {"server": status.server, "phase": status.phase, "reason_code": status.reason_code}
     evidence |= {"set_aside": status.set_aside_total, "deferred": status.deferred, "dead": status.dead}
@@ -78,18 +77,10 @@ def sync_check(store: Store, settings: CloudSettings, now: datetime) -> Check:
     return Check("sync", "ok", said, evidence)
 
 
-def _off(row: Row | None, counts: dict[str, int]) -> CloudStatus:
+def _logged_out_status(row: Row | None, counts: dict[str, int]) -> CloudStatus:
     return CloudStatus(
         enabled=False,
-        server="",
-        principal="",
-        kept_in="",
-        phase="disabled",
-        reason_code="",
-        reason_message="",
         next_step="engram cloud login --server URL",
-        consecutive_failures=0,
-        backoff_until=None,
         last_attempt_at=row["last_attempt_at"] if row else None,
         last_success_at=row["last_success_at"] if row else None,
         deferred=counts.get("deferred", 0),
@@ -108,7 +99,7 @@ def _phase(row: Row | None, settings: CloudSettings, now: datetime) -> Phase:
         return "idle" if settings.autosync else "disabled"
     phase: Phase = row["phase"]
     if phase in ("pushing", "pulling"):
-        # Who was at it may have been killed.
+        # The process that synced may have been killed.
         return phase if remaining(row["lease_until"], now, most=LEASE_SECONDS + 1) else "idle"
     return phase if settings.autosync else "disabled"
 
@@ -131,32 +122,23 @@ def _projects(store: Store, server: str) -> tuple[CloudProject, ...]:
 def _waiting(store: Store, row: Row) -> int:
     after = row["pushed_seq"]
     if row["access"] == "read":  # what came from elsewhere is not this account's to send
-        return table.waiting_of_here(store, row["project"], after=after)
-    return table.waiting(store, row["project"], after=after, resend=row["resend_upto"], target=TARGET)
+        return table.pending_local(store, row["project"], after=after)
+    return table.pending(store, row["project"], after=after, resend=row["resend_upto"], target=TARGET)
 
 
 def _set_aside(row: Row) -> SetAside:
-    return SetAside(
-        direction=row["direction"],
-        entity=row["entity"],
-        entity_key=row["entity_key"],
-        project=row["project"],
-        reason_code=row["reason_code"],
-        reason=row["reason"],
-        repairable=bool(row["repairable"]),
-        tries=row["tries"],
-        last_seen_at=row["last_seen_at"],
-        next_step=step_of(row["reason_code"]),
-    )
+    names = ("direction", "entity", "entity_key", "project", "reason_code", "reason", "repairable", "tries")
+    facts = {name: row[name] for name in (*names, "last_seen_at")} | {"repairable": bool(row["repairable"])}
+    return SetAside(**facts, next_step=step_of(row["reason_code"]))
 
 
-def _notice(store: Store, row: Row | None, found: Standing | None, now: datetime) -> str:
+def _notice(store: Store, row: Row | None, login: Login | None, now: datetime) -> str:
     said = [row["notice"]] if row is not None and row["notice"] else []
-    if found is None:
+    if login is None:
         return "; ".join(said)
-    for name, became in table.merged_away(store, found.server).items():
+    for name, became in table.merged_away(store, login.server).items():
         said.append(f"{name} is part of {became} now: `engram cloud enroll {became}` if that is to be shared")
-    ends = parse_time(found.token_expires_at)
+    ends = parse_time(login.token_expires_at)
     if ends is not None and (ends - now).total_seconds() < _TOKEN_ENDS_SECONDS:
         said.append(f"the token ends at {to_text(ends)}: get a new one, then `engram cloud login`")
     return "; ".join(said)

@@ -1,4 +1,4 @@
-"""SQL of what keeps this memory in step with a server: the login, the projects, their cursors, the lease."""
+"""SQL of server sync: login, projects with their cursors, state and lease, rows that were set aside."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from engram_py.database.store import Row, Store
+from engram_py.sync.autosync.settings import TARGET
 
 LOGIN = "select * from cloud_logins where id = 1"
 
@@ -30,7 +31,7 @@ limit 1
 
 LAST_SEQ = "select coalesce(max(seq), 0) from sync_mutations"
 
-# The row of the queue that says how something is now.
+# The queue's row for the present state of a row.
 SEQ_OF = "select seq from sync_mutations where entity = :entity and entity_key = :entity_key"
 
 WAITING = """
@@ -112,7 +113,7 @@ order by id
 limit :limit offset :offset
 """
 
-# The alias of a project that was merged into another one since it was enrolled.
+# Enrolled projects that were merged into a project that is not enrolled.
 MERGED_AWAY = """
 select cloud_projects.project, project_aliases.project as became
 from cloud_projects
@@ -127,7 +128,7 @@ order by cloud_projects.project
 
 
 def is_used(store: Store) -> bool:
-    """Whether this memory was ever shared: through a server, or through a repository's folder."""
+    """Return whether this memory was ever shared through a server or a repository's folder."""
     return bool(store.value(USED))
 
 
@@ -156,6 +157,12 @@ def set_state(store: Store, target: str, **values: Any) -> None:
         store.update("sync_state", {"target_key": target}, values)
 
 
+def is_refused_token(store: Store, fingerprint: str) -> bool:
+    """Return whether the server refused the token with this fingerprint."""
+    row = state(store, TARGET)
+    return row is not None and row["refused_token"] == fingerprint
+
+
 def deferred_counts(store: Store) -> dict[str, int]:
     return {row[0]: row[1] for row in store.rows(DEFERRED)}
 
@@ -177,12 +184,12 @@ def has_projects(store: Store, server: str) -> bool:
 
 
 def anything_waits(store: Store, server: str, target: str) -> bool:
-    """Whether a project that goes to the server, and may, has changed since."""
+    """Return whether a project that may be sent has changes after its cursor."""
     return store.row(ANYTHING_WAITS, server=server, target=target) is not None
 
 
 def enroll(store: Store, server: str, project: str) -> bool:
-    """Whether it was not enrolled before. All of the project is sent, and all of it asked for."""
+    """Enroll a project, all of it to be exchanged; return whether it was new."""
     sql = """
     insert or ignore into cloud_projects (server, project, resend_upto)
     values (:server, :project, :upto)
@@ -216,7 +223,7 @@ def merged_away(store: Store, server: str) -> dict[str, str]:
 
 
 def last_seq(store: Store) -> int:
-    """The place of the newest change; the cost does not depend on how many there are."""
+    """Return the position of the newest change, in constant time."""
     return int(store.value(LAST_SEQ))
 
 
@@ -225,25 +232,25 @@ def seq_of(store: Store, entity: str, entity_key: str) -> int | None:
     return found
 
 
-def waiting(store: Store, project: str, *, after: int, resend: int, target: str) -> int:
+def pending(store: Store, project: str, *, after: int, resend: int, target: str) -> int:
     return int(store.value(WAITING, project=project, after=after, resend=resend, target=target))
 
 
-def waiting_of_here(store: Store, project: str, *, after: int) -> int:
-    """As ``waiting``, of what was changed on this machine; not what came from a server or a folder."""
+def pending_local(store: Store, project: str, *, after: int) -> int:
+    """Count the pending changes that were made on this machine."""
     return int(store.value(WAITING_OF_HERE, project=project, after=after))
 
 
 # --- what was not taken -----------------------------------------------------------------------------------
 
 
-def lay_aside(store: Store, rows: Iterable[Mapping[str, Any]], *, now: str) -> None:
+def add_set_aside(store: Store, rows: Iterable[Mapping[str, Any]], *, now: str) -> None:
     for row in rows:
         store.execute(LAY_ASIDE, **row, now=now)
 
 
-def take_back(store: Store, server: str, direction: str, keys: Sequence[tuple[str, str]]) -> None:
-    """These rows were taken after all."""
+def clear_set_aside(store: Store, server: str, direction: str, keys: Sequence[tuple[str, str]]) -> None:
+    """Remove rows from set-aside that were accepted after all."""
     if not count_set_aside(store, server, direction):
         return
     for entity, entity_key in keys:
@@ -255,7 +262,7 @@ def set_aside(store: Store, server: str, *, limit: int) -> list[Row]:
 
 
 def set_aside_for(store: Store, server: str, code: str, *, limit: int) -> list[Row]:
-    """What the server did not take for one reason."""
+    """Return the rows that the server refused for one reason."""
     return store.rows(SET_ASIDE_FOR, server=server, code=code, limit=limit)
 
 

@@ -1,4 +1,4 @@
-"""Where the token is kept: the keychain of the system, or a file that its owner alone can read."""
+"""Store the token in the system's keychain, or in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import contextlib
 import hashlib
 import json
 import logging
-import os
 from pathlib import Path
 from typing import Literal
+
+from engram_py.files import write_atomically
 
 logger = logging.getLogger(__name__)
 
@@ -20,16 +21,16 @@ Kept = Literal["keychain", "file"]
 
 
 def keep(data_dir: Path, server: str, token: str) -> Kept:
-    """Keep ``token`` for ``server``, and forget where it was before. Raises OSError when it cannot be written."""
+    """Store ``token`` for ``server`` in place of an earlier one. Raises OSError when it cannot be written."""
     if _keep_in_keychain(server, token):
         _forget_file(data_dir)
         return "keychain"
-    _write_private(data_dir / FILE, json.dumps({"server": server, "token": token}))
+    write_atomically(data_dir / FILE, json.dumps({"server": server, "token": token}).encode())
     return "file"
 
 
 def kept(data_dir: Path, server: str, place: str) -> str:
-    """The token of that server and no other; empty when it is not there, or cannot be had now."""
+    """Return the token of that server, '' when it is missing or the keychain is locked."""
     if place == "keychain":
         return _from_keychain(server)
     try:
@@ -44,7 +45,7 @@ def kept(data_dir: Path, server: str, place: str) -> str:
 
 
 def forget(data_dir: Path, server: str, place: str) -> bool:
-    """Whether the token is gone for certain."""
+    """Delete the token; return whether it is certainly gone."""
     _forget_file(data_dir)
     if place != "keychain":
         return not (data_dir / FILE).exists()
@@ -60,7 +61,7 @@ def forget(data_dir: Path, server: str, place: str) -> bool:
 
 
 def mark(token: str) -> str:
-    """What tells one token from another and says nothing of it."""
+    """Return a short fingerprint of a token, which reveals nothing of it."""
     return hashlib.sha256(b"engram token " + token.encode("utf-8", "replace")).hexdigest()[:12]
 
 
@@ -88,20 +89,6 @@ def _from_keychain(server: str) -> str:
     except Exception as exc:  # not installed any more, locked, or the platform's own failure
         logger.info("the keychain does not answer: %s", type(exc).__name__)
         return ""
-
-
-def _write_private(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
-    try:
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            partial.unlink()
-        raise
 
 
 def _forget_file(data_dir: Path) -> None:

@@ -1,4 +1,4 @@
-"""What keeps a memory in step with a server: what was set, how far it is, what was not taken and why."""
+"""Values of server sync: results of commands, status, rows that were set aside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNKNOWN_SEQ = -1
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A project as the server shows it to this token."""
+    """A project as the server lists it for this token."""
 
     name: str
     access: Literal["read", "write"]
@@ -24,7 +24,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class LoggedIn:
-    """Where this machine is logged in now. ``kept_in``, the place of the token, is ``keychain`` or ``file``."""
+    """The result of a login. ``kept_in`` says where the token is: ``keychain`` or ``file``."""
 
     server: str
     principal: str
@@ -37,7 +37,7 @@ class LoggedIn:
 
 @dataclass(frozen=True, slots=True)
 class LoggedOut:
-    """``server`` is where this machine was logged in; empty when it was nowhere."""
+    """The result of a logout; ``server`` is '' when nobody was logged in."""
 
     server: str
     warnings: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class LoggedOut:
 
 @dataclass(frozen=True, slots=True)
 class Enrolled:
-    """Which projects go to the server from now on (``added``), or no longer (``removed``); ``projects`` are all now."""
+    """The projects that were enrolled or unenrolled now; ``projects`` are all that are enrolled."""
 
     server: str
     added: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Enrolled:
 
 @dataclass(frozen=True, slots=True)
 class CloudProject:
-    """An enrolled project: what the server lets this token do, how many changes wait, and what is in the way.
+    """An enrolled project: its access, the number of pending changes, and what blocks it.
 
     Of one that may only be read, ``pending`` are the changes made on this machine, which stay here.
     """
@@ -70,7 +70,7 @@ class CloudProject:
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """A row that was not taken: ``push`` by the server, ``pull`` by this program."""
+    """A row that was refused: by the server (``push``) or by this program (``pull``)."""
 
     direction: Direction
     entity: str
@@ -86,20 +86,20 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class CloudStatus:
-    """How sync with a server is. ``enabled``: this process's kind of program would sync in the background."""
+    """The status of sync with a server. ``enabled`` says whether server processes sync in the background."""
 
     enabled: bool
-    server: str
-    principal: str
-    kept_in: str
-    phase: Phase
-    reason_code: str
-    reason_message: str
-    next_step: str
-    consecutive_failures: int
-    backoff_until: str | None
-    last_attempt_at: str | None
-    last_success_at: str | None
+    server: str = ""
+    principal: str = ""
+    kept_in: str = ""
+    phase: Phase = "disabled"
+    reason_code: str = ""
+    reason_message: str = ""
+    next_step: str = ""
+    consecutive_failures: int = 0
+    backoff_until: str | None = None
+    last_attempt_at: str | None = None
+    last_success_at: str | None = None
     projects: tuple[CloudProject, ...] = ()
     set_aside_total: int = 0
     set_aside: tuple[SetAside, ...] = ()
@@ -109,13 +109,13 @@ class CloudStatus:
 
     @property
     def pending(self) -> int:
-        """The changes that are going to be sent."""
+        """The number of changes that will be sent."""
         return sum(one.pending for one in self.projects if one.access != "read")
 
 
 @dataclass(frozen=True, slots=True)
 class CloudSynced:
-    """What one exchange with the server did. ``outcome`` is ``busy`` when another process was at it."""
+    """The result of one exchange. ``outcome`` is ``busy`` while another process syncs."""
 
     outcome: Literal["done", "failed", "busy"]
     server: str

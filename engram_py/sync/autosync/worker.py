@@ -1,4 +1,4 @@
-"""The thread of a server process that syncs: soon after a write, and every half minute for what others wrote."""
+"""The background thread of a server process: it syncs soon after a write, and every 30 seconds for remote changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import StoreError
 from engram_py.sync.autosync import table
-from engram_py.sync.autosync.backoff import MOST_SECONDS, passed, remaining
+from engram_py.sync.autosync.schedule import MOST_SECONDS, passed, remaining
 from engram_py.sync.autosync.settings import TARGET, CloudSettings
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ logger = logging.getLogger(__name__)
 
 DEBOUNCE_SECONDS = 0.5
 POLL_SECONDS = 30.0
-# Writes of other processes of this machine, hooks and commands, are noticed this often.
+# Interval of the check for writes of other processes on this machine (hooks, commands).
 LOOK_SECONDS = 5.0
 _BUSY_SECONDS = 1.0
 _LEAST_SECONDS = 0.05
 
 
 class Worker:
-    """Waits for something to do. Until somebody logs in that is a query every half minute, and no import."""
+    """The thread. Until somebody logs in it costs one query every 30 seconds."""
 
     def __init__(
         self, store: Store, journal: Journal, settings: CloudSettings, make: Callable[[threading.Event], Exchange]
@@ -50,13 +50,13 @@ class Worker:
         self._thread.start()
 
     def wake(self) -> None:
-        """Something was written. Costs nothing and never fails: it is called after every commit."""
-        # What we write ourselves is no news, and without a login nothing is.
+        """Tell the thread that something was written; called after every commit, so it is cheap and never fails."""
+        # The thread's own writes do not wake it, and nothing does without a login.
         if self._on and threading.get_ident() != self._thread.ident:
             self._wake.set()
 
     def stop(self, *, seconds: float) -> None:
-        """Ask the thread to end, and wait for it for a moment: it may be in the middle of a request."""
+        """Ask the thread to end, and wait for it for at most ``seconds``."""
         self._stopped.set()
         self._wake.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
@@ -66,11 +66,11 @@ class Worker:
                 self._exchange.release()
 
     def look(self) -> float:
-        """Sync if it is time to; the seconds until the next look."""
+        """Sync if it is due; return the seconds until the next look."""
         row = table.state(self._store, TARGET)
         newest = table.last_seq(self._store)
         if newest == self._seen and not self._due(row):
-            return self._rest(row, LOOK_SECONDS)
+            return self._seconds_to_next(row, LOOK_SECONDS)
         exchange = self._exchange = self._exchange or self._make(self._stopped)
         done = exchange.once()
         if done is not None and done.outcome == "busy":
@@ -78,29 +78,29 @@ class Worker:
         self._seen = newest
         if exchange.more:
             return 0.0
-        return self._rest(table.state(self._store, TARGET), POLL_SECONDS if done is None else LOOK_SECONDS)
+        return self._seconds_to_next(table.state(self._store, TARGET), POLL_SECONDS if done is None else LOOK_SECONDS)
 
     @property
     def is_on(self) -> bool:
-        """Whether somebody logged in, and wants this. Asked every time: a login is noticed within half a minute."""
+        """Return whether somebody is logged in and background sync is on. A login takes effect within 30 seconds."""
         if not self._settings.autosync:
             return False
         return bool(self._settings.server and self._settings.token) or table.login(self._store) is not None
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            if self._wake.wait(self._looked()):
+            if self._wake.wait(self._look_safely()):
                 self._stopped.wait(DEBOUNCE_SECONDS)  # writes come in bursts
                 self._wake.clear()
         try:
-            self._last_words()
+            self._send_rest()
         except Exception:  # the file was closed meanwhile: what is left is sent by the next process
             logger.info("the last changes wait for the next process")
         finally:
             if self._exchange is not None:
                 self._exchange.close()
 
-    def _looked(self) -> float:
+    def _look_safely(self) -> float:
         try:
             self._on = self.is_on
             return self.look() if self._on else POLL_SECONDS
@@ -111,8 +111,8 @@ class Worker:
                 logger.exception("sync failed")
         return POLL_SECONDS
 
-    def _last_words(self) -> None:
-        """What was written in the last half second is sent before the process ends, if the server took it just now."""
+    def _send_rest(self) -> None:
+        """Push what was written in the last half second, if the server answered the push before."""
         if not self.is_on or table.last_seq(self._store) == self._seen:
             return
         row = table.state(self._store, TARGET)
@@ -129,7 +129,7 @@ class Worker:
             return True
         return passed(row["last_attempt_at"], now, seconds=POLL_SECONDS)
 
-    def _rest(self, row: Row | None, most: float) -> float:
+    def _seconds_to_next(self, row: Row | None, most: float) -> float:
         if row is None:
             return most
         now = self._journal.moment()

@@ -1,6 +1,6 @@
-"""The folder ``.engram`` of a repository: its chunks, their signatures, the manifest. Anybody may have prepared it.
+"""The folder ``.engram``: chunks, signatures, manifest, and what git has of them. Its content is untrusted.
 
-Nothing in it is followed out of it, everything read is bounded, and what is written appears whole or not at all.
+No link in it is followed, reads are bounded, and files are replaced in one step.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engram_py.errors import SyncFolderError
-from engram_py.files import reason
+from engram_py.files import reason, write_atomically
+from engram_py.git.program import Deadline, ask_git
 from engram_py.sync import manifest
 from engram_py.sync.chunk import About
+from engram_py.sync.git.values import Uncommitted
 from engram_py.sync.packing import ID, MOST_PACKED_BYTES, ChunkRefusedError
 from engram_py.sync.sealing import Parameters
 from engram_py.sync.signing import MOST_SIGNATURE_BYTES
@@ -42,7 +44,7 @@ chunks/*.sig text eol=lf
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ChunkFile:
     """A chunk's file as the folder lists it. ``problem``: it is no file that can be read."""
 
     name: str
@@ -57,7 +59,7 @@ class Listed:
 
 
 class ChunkFolder:
-    """The chunks of the repository whose top folder is ``root``."""
+    """The chunk files of the repository with the top folder ``root``."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -82,9 +84,9 @@ class ChunkFolder:
             if not stat.S_ISDIR(mode):
                 raise SyncFolderError(str(path), "it is not a folder")
 
-    def list(self) -> dict[str, Listed]:
-        """The chunks by name; what has the ending of one and is none is listed with its problem."""
-        found: dict[str, Listed] = {}
+    def list(self) -> dict[str, ChunkFile]:
+        """Return the chunks by name; what has the ending of one and is none is listed with its problem."""
+        found: dict[str, ChunkFile] = {}
         signatures: dict[str, int] = {}
         try:
             with os.scandir(self.chunks) as entries:
@@ -95,11 +97,11 @@ class ChunkFolder:
         except OSError as exc:
             raise SyncFolderError(str(self.chunks), f"it cannot be read ({reason(exc)})") from exc
         return {
-            name: Listed(one.name, one.sealed, one.size, signatures.get(name, 0), one.problem)
+            name: ChunkFile(one.name, one.sealed, one.size, signatures.get(name, 0), one.problem)
             for name, one in sorted(found.items())
         }
 
-    def _place(self, entry: os.DirEntry[str], found: dict[str, Listed], signatures: dict[str, int]) -> None:
+    def _place(self, entry: os.DirEntry[str], found: dict[str, ChunkFile], signatures: dict[str, int]) -> None:
         for ending in (PLAIN, SEALED, SIGNATURE):
             if entry.name.endswith(ending):
                 break
@@ -117,16 +119,16 @@ class ChunkFolder:
             problem = "there is a plain and a sealed chunk of this name"
         elif not problem and about.st_size > MOST_PACKED_BYTES:
             problem = f"it has {about.st_size:,} bytes; {MOST_PACKED_BYTES // 2**20} MiB are read"
-        found[name] = Listed(name, ending == SEALED, about.st_size, problem=problem)
+        found[name] = ChunkFile(name, ending == SEALED, about.st_size, problem=problem)
 
-    def read(self, chunk: Listed) -> bytes:
-        """The bytes of a chunk's file. Raises ChunkRefusedError."""
+    def read(self, chunk: ChunkFile) -> bytes:
+        """Return the bytes of a chunk's file. Raises ChunkRefusedError."""
         if chunk.problem:
             raise ChunkRefusedError(chunk.problem)
         return _read(self.chunks / chunk.file, MOST_PACKED_BYTES)
 
     def read_signature(self, name: str) -> bytes | None:
-        """What is beside a chunk; None when there is nothing. Raises ChunkRefusedError."""
+        """Return the signature file of a chunk, None without one. Raises ChunkRefusedError."""
         path = self.chunks / f"{name}{SIGNATURE}"
         if not os.path.lexists(path):
             return None
@@ -136,7 +138,7 @@ class ChunkFolder:
             raise ChunkRefusedError(f"its signature cannot be read: {exc}") from None
 
     def signature_size(self, name: str) -> int:
-        """How many bytes are beside a chunk."""
+        """Return the size of a chunk's signature file in bytes."""
         try:
             return (self.chunks / f"{name}{SIGNATURE}").lstat().st_size
         except OSError:
@@ -152,7 +154,7 @@ class ChunkFolder:
     # --- what describes the chunks ----------------------------------------------------------------------
 
     def manifest(self) -> tuple[dict[str, About], bool]:
-        """What the manifest says, as far as it can be read, and whether it is whole."""
+        """Return the readable entries of the manifest, and whether all of it is readable."""
         text = self._manifest_text()
         return manifest.recover(text), manifest.is_whole(text)
 
@@ -171,7 +173,7 @@ class ChunkFolder:
             return ""
 
     def parameters(self) -> Parameters | None:
-        """How the folder is encrypted; None when it is not.
+        """Return the encryption parameters of the folder, None when it is not encrypted.
 
         Raises SyncFolderError: it says so, and not in a way that can be used.
         """
@@ -190,20 +192,9 @@ class ChunkFolder:
 
     def _put(self, path: Path, data: bytes) -> None:
         self.check()
-        part = path.with_name(f"{_PART}{os.urandom(6).hex()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o644)
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                part.replace(path)
-            except OSError:
-                with contextlib.suppress(OSError):
-                    part.unlink()
-                raise
+            write_atomically(path, data, mode=0o644, prefix=_PART)
             _sync_folder(path.parent)
         except OSError as exc:
             full = exc.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None))
@@ -220,7 +211,7 @@ class ChunkFolder:
 
 
 def _read(path: Path, limit: int) -> bytes:
-    """The bytes of a regular file. Raises ChunkRefusedError with what it is instead."""
+    """Return the bytes of a regular file. Raises ChunkRefusedError with what it is instead."""
     try:
         mode = path.lstat().st_mode
         if problem := _problem(mode):
@@ -257,3 +248,47 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+_SECONDS = 10.0
+_MOST_BRANCHES = 200
+
+
+def on_other_branches(root: Path) -> set[str]:
+    """Return the names of chunks that other branches have, local or fetched, and this one has not.
+
+    A chunk that this branch has, and its folder has not, was removed here. Empty when git does not answer.
+    """
+    patience = Deadline(_SECONDS)
+    own = _chunks(root, "HEAD", patience)
+    newest = ("--sort=-committerdate", f"--count={_MOST_BRANCHES}", "--format=%(objectname)")
+    asked = ask_git(root, "for-each-ref", *newest, "refs/heads", "refs/remotes", patience=patience)
+    tips = dict.fromkeys(asked[0].decode("ascii", "replace").split()) if asked else {}
+    others: set[str] = set()
+    for tip in tips:
+        others |= _chunks(root, tip, patience)
+    return others - own
+
+
+def uncommitted(root: Path) -> Uncommitted:
+    """Count the chunks that git has not committed, and those of them that it ignores.
+
+    Those that git ignores are asked for by name: ``git add`` passes over them in silence.
+    """
+    wanted = ("--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=traditional")
+    asked = ask_git(root, "status", *wanted, "--", f"{NAME}/chunks", patience=Deadline(_SECONDS))
+    found: dict[str, bool] = {}
+    for line in asked[0].decode("utf-8", "replace").split("\0") if asked else ():
+        state, file = line[:2], line[3:].rpartition("/")[2]
+        for ending in (PLAIN, SEALED, SIGNATURE):
+            if file.endswith(ending) and "D" not in state:
+                name = file.removesuffix(ending)
+                found[name] = found.get(name, False) or state == "!!"
+    return Uncommitted(len(found), sum(found.values()))
+
+
+def _chunks(root: Path, commit: str, patience: Deadline) -> set[str]:
+    asked = ask_git(root, "ls-tree", "-z", "--name-only", commit, f"{NAME}/chunks/", patience=patience)
+    names = asked[0].decode("utf-8", "replace").split("\0") if asked else []
+    files = (name.rpartition("/")[2] for name in names)
+    return {file.removesuffix(ending) for file in files for ending in (PLAIN, SEALED) if file.endswith(ending)}

@@ -1,4 +1,4 @@
-"""Git hooks that sync: our lines in each, between two marks, and taken out again to the byte."""
+"""Git hooks that sync: a marked block in each hook, removed again byte for byte."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engram_py.errors import HookRefusedError
-from engram_py.files import read_bounded, real_path, reason
+from engram_py.files import read_bounded, real_path, reason, write_atomically
 from engram_py.git.program import Deadline, ask_git
 from engram_py.git.repository import Repository
 
@@ -31,7 +31,7 @@ _TESTS = {
 
 
 def install(repository: Repository, command: Sequence[str]) -> list[Path]:
-    """Put our lines into the hooks; the files that changed. ``command`` starts engram.
+    """Add our block to the hooks and return the files that changed. ``command`` starts engram.
 
     They come first in a hook: after its last line they would decide its exit code, and an ``exit`` would hide them.
 
@@ -48,7 +48,7 @@ def install(repository: Repository, command: Sequence[str]) -> list[Path]:
 
 
 def uninstall(repository: Repository) -> list[Path]:
-    """Take our lines out; the files that changed. A file that we made is removed."""
+    """Remove our block and return the files that changed. A hook that we made is deleted."""
     changed: list[Path] = []
     for path in _installed(repository):
         text = _read(path)
@@ -63,7 +63,7 @@ def uninstall(repository: Repository) -> list[Path]:
 
 
 def installed(repository: Repository) -> list[str]:
-    """The hooks that sync."""
+    """Return the hooks that sync."""
     return [path.name for path in _installed(repository)]
 
 
@@ -81,7 +81,7 @@ def _installed(repository: Repository) -> list[Path]:
 
 
 def _folder(repository: Repository, command: Sequence[str]) -> Path:
-    """Where this repository's hooks are, ``core.hooksPath`` respected.
+    """Return the directory of this repository's hooks; ``core.hooksPath`` counts.
 
     Raises HookRefusedError: other repositories have the same hooks.
     """
@@ -101,7 +101,7 @@ def _hooks_path(repository: Repository) -> Path:
 
 
 def _with_block(path: Path, hook: str, command: Sequence[str]) -> str | None:
-    """The hook with our lines, None when it has them."""
+    """Return the hook's text with our block, None when it has it."""
     block = _block(hook, command)
     if not os.path.lexists(path):
         return f"{_SHEBANG}{block.replace(END, f'{_MADE}{chr(10)}{END}')}"
@@ -146,7 +146,7 @@ def _block(hook: str, command: Sequence[str]) -> str:
 
 
 def _span(text: str) -> tuple[int, int]:
-    """Where our lines are: from the first mark to the end of the last one's line."""
+    """Return where our block begins and ends."""
     start = text.index(BEGIN)
     end = text.find(END, start)
     if end < 0:
@@ -171,13 +171,10 @@ def _read(path: Path) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    part = path.with_name(f"{path.name}.engram-part-{os.urandom(4).hex()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o755
-        part.write_bytes(text.encode("utf-8", "surrogateescape"))
-        part.chmod(mode)
-        part.replace(path)
+        data = text.encode("utf-8", "surrogateescape")
+        write_atomically(path, data, mode=mode, prefix=f"{path.name}.engram-part-", exact=True)
     except OSError as exc:
-        part.unlink(missing_ok=True)
         raise HookRefusedError(str(path), f"it cannot be written ({reason(exc)})", lines="") from exc

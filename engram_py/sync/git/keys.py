@@ -1,15 +1,13 @@
-"""Secrets of this machine: the device's own key, and the keys of encrypted folders. In the data directory, 0600."""
+"""Secrets of this machine, in the data directory with mode 0600: the device's key and the keys of folders."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 from pathlib import Path
 
 from engram_py.errors import DataDirError, SyncKeyError
-from engram_py.files import read_bounded, reason
+from engram_py.files import read_bounded, reason, write_atomically
 from engram_py.sync.sealing import Parameters, SealingKey, WrongSecretError, kept_key
 from engram_py.sync.signing import DeviceKey
 
@@ -20,13 +18,13 @@ _UNSAFE = re.compile(r"[^a-z0-9]+")
 
 
 class Keys:
-    """What is kept beside the database, and never in it, in a repository or in an export."""
+    """The keys that stay on this machine: never in the database, a repository or an export."""
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / _FOLDER
 
     def device(self, device: str) -> DeviceKey:
-        """The key of this device, made when it is first asked for. ``device`` is what it calls itself."""
+        """Return the key of this device, made when it is first asked for. ``device`` is its name."""
         path = self._path / _DEVICE_FILE
         try:
             return DeviceKey.from_bytes(bytes.fromhex(read_bounded(path, _MOST_BYTES).decode("ascii").strip()), device)
@@ -35,11 +33,11 @@ class Keys:
         except (OSError, ValueError) as exc:
             raise SyncKeyError(str(path), "it is not a device key") from exc
         made = DeviceKey.new(device)
-        self._create(path, f"{made.to_bytes().hex()}\n")
+        self._write(path, f"{made.to_bytes().hex()}\n", overwrite=False)
         return self.device(device)  # another process may have been first
 
     def folder(self, target: str) -> SealingKey | None:
-        """The key of an encrypted folder; None when this machine was never told its secret."""
+        """Return the key of an encrypted folder, None without one on this machine."""
         path = self._file(target)
         try:
             kept = json.loads(read_bounded(path, _MOST_BYTES))
@@ -50,29 +48,16 @@ class Keys:
             raise SyncKeyError(str(path), "it is not a folder's key") from exc
 
     def keep_folder(self, target: str, key: SealingKey) -> None:
-        """Remember the key of a folder, in place of another."""
-        path = self._file(target)
-        part = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
-        self._create(part, json.dumps({"key": key.master.hex(), "parameters": key.parameters.to_json()}) + "\n")
-        part.replace(path)
+        """Store the key of a folder in place of an earlier one."""
+        text = json.dumps({"key": key.master.hex(), "parameters": key.parameters.to_json()})
+        self._write(self._file(target), f"{text}\n")
 
     def _file(self, target: str) -> Path:
         return self._path / f"{_UNSAFE.sub('-', target)}.json"
 
-    def _create(self, path: Path, text: str) -> None:
-        """Write a file that only its owner can read, whole, unless there is one."""
-        part = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
+    def _write(self, path: Path, text: str, *, overwrite: bool = True) -> None:
         try:
             self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            if not path.exists():
-                part.replace(path)
+            write_atomically(path, text.encode("ascii"), overwrite=overwrite)
         except OSError as exc:
             raise DataDirError(str(self._path), reason(exc)) from exc
-        finally:
-            with contextlib.suppress(OSError):
-                part.unlink(missing_ok=True)

@@ -1,8 +1,12 @@
-"""Which folder a sync is about, and whether the project that the repository names may go through it."""
+"""Find the repository and the folder of a sync, and check that its project may go through it."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,10 +20,13 @@ from engram_py.projects import table as project_table
 from engram_py.projects.merge import Merging
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import NO_PROJECT, Projects
+from engram_py.sync.chunk import FORMAT
 from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFolder
 from engram_py.sync.git.values import Adoption
-from engram_py.sync.replica import project_access_table as walls
+from engram_py.sync.replica import project_access
+from engram_py.sync.sealing import SealingKey
+from engram_py.sync.signing import DeviceKey
 
 _IDENTITY = "engram-sync-id"
 _ID_CHARS = 16
@@ -27,7 +34,7 @@ _ID_CHARS = 16
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A repository, its folder and the project whose memory goes through it."""
+    """A repository, its folder, and the project that syncs through it."""
 
     repository: Repository
     folder: ChunkFolder
@@ -37,7 +44,7 @@ class Place:
 
 
 class Places:
-    """Finds the folder of the directory this process stands in."""
+    """Finds the sync folder of the current directory."""
 
     def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
         self._store = store
@@ -45,7 +52,7 @@ class Places:
         self._projects = projects
 
     def here(self) -> Repository:
-        """The repository. Raises NoRepositoryError."""
+        """Return the repository. Raises NoRepositoryError."""
         location = self._projects.settings_here()
         repository = location.repository
         if repository is None:
@@ -55,7 +62,7 @@ class Places:
         return repository
 
     def place(self, project: str | None = None, *, all_projects: bool = False) -> Place:
-        """The folder, and the project: the one that was named, else the repository's own.
+        """Return the folder and the project: the given one, else the repository's own.
 
         Raises:
             NoRepositoryError: there is no checkout here.
@@ -66,7 +73,7 @@ class Places:
         repository = self.here()
         folder = ChunkFolder(repository.root)
         folder.check()
-        # What a whole process was told to use (ENGRAM_PROJECT) is not what this repository may be given.
+        # ENGRAM_PROJECT applies to the process, not to this repository.
         found = self._projects.without_override().for_read(project)
         if not found.project:
             raise AmbiguousProjectError(found.path, found.reads or (), *(found.warnings or (NO_PROJECT,)))
@@ -78,11 +85,11 @@ class Places:
         return place
 
     def current(self, project: str) -> str:
-        """What a project is called now."""
+        """Return the present name of a project."""
         return self._projects.for_read(project).project
 
     def adoption(self, place: Place, project: str) -> Adoption | None:
-        """What it would mean that this repository is the project of its chunks; None where it cannot be."""
+        """Return what adopting the chunks' project as the repository's would mean, None where it cannot be done."""
         if self._projects.settings_here().settings.project is not None:
             return None  # somebody wrote down what it is called
         try:
@@ -95,33 +102,33 @@ class Places:
             place.project,
             name,
             own=project_table.count_observations(self._store, place.project),
-            known=walls.is_taken(self._store, name) and not table.is_allowed(self._store, place.target, name),
+            known=project_access.is_taken(self._store, name) and not table.is_allowed(self._store, place.target, name),
         )
 
     def adopt(self, adoption: Adoption) -> None:
-        """Make the repository the project of its chunks, with what was kept of it here under another name."""
+        """Make the repository the project of its chunks, and merge what was kept of it under another name."""
         with self._store.transaction():
             self._projects.adopt(adoption.project)
             if adoption.own:
                 Merging(self._store, self._journal).merge([adoption.name], into=adoption.project)
 
     def confirm(self, place: Place) -> None:
-        """Note that the project goes through this folder."""
+        """Record that the project syncs through this folder."""
         if not table.is_allowed(self._store, place.target, place.project):
             with self._store.transaction():
                 table.allow(self._store, place.target, place.project, self._journal.now())
 
     def _is_used_here(self, place: Place) -> bool:
-        """A clone brings its ``.engram.json`` along: that must not be enough to be given another project's memory."""
+        """Return whether the project may sync here: a clone's ``.engram.json`` alone must not open another's memory."""
         return (
             table.is_allowed(self._store, place.target, place.project)
-            or not walls.has_memory(self._store, place.project)
+            or not project_access.has_memory(self._store, place.project)
             or table.used_below(self._store, place.project, str(place.repository.root))
         )
 
 
 def _target(repository: Repository) -> str:
-    """``git:`` and what identifies this repository on this machine, for all its worktrees, wherever it is moved."""
+    """Return ``git:`` and this repository's id on this machine: the same in all worktrees, and after a move."""
     path = repository.common_dir / _IDENTITY
     try:
         return f"git:{_identity(path) or _made(path)}"
@@ -143,3 +150,49 @@ def _made(path: Path) -> str:
     part.write_text(f"{identity}\n", encoding="ascii")
     part.replace(path)
     return _identity(path)
+
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The work of one sync: the folder, the project and its names, the keys and the limits.
+
+    With ``names`` None, rows of every project are imported and exported.
+    """
+
+    folder: ChunkFolder
+    target: str
+    project: str
+    names: frozenset[str] | None
+    key: SealingKey | None
+    device: DeviceKey
+    trusted: frozenset[str]
+    allow_plain: bool = False
+    progress: Progress | None = None
+    until: float | None = None  # ``time.monotonic``: after that reading stops, and goes on the next time
+
+    @property
+    def is_late(self) -> bool:
+        return self.until is not None and time.monotonic() >= self.until
+
+    @property
+    def projects(self) -> tuple[str, ...] | None:
+        return None if self.names is None else (self.project,)
+
+    @property
+    def selection(self) -> str:
+        return "" if self.names is None else self.project
+
+    def plain_chunks(self) -> list[str]:
+        """Return the chunks of an encrypted folder that are not encrypted."""
+        if self.key is None:
+            return []
+        return [name for name, chunk in self.folder.list().items() if not chunk.sealed and not chunk.problem]
+
+    def policy(self, names: frozenset[str] | None) -> str:
+        """Return a digest of what refusals depend on: with the same digest they would be decided the same."""
+        key = self.key.parameters.key_id if self.key else ""
+        terms = [FORMAT, self.allow_plain, sorted(self.trusted), key, None if names is None else sorted(names)]
+        return hashlib.sha256(json.dumps(terms).encode()).hexdigest()[:16]

@@ -1,10 +1,11 @@
-"""Sync of a repository's memory with its folder of chunks: what ``engram sync`` does."""
+"""Sync a repository's memory with its folder of chunks: ``engram sync``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
@@ -18,31 +19,31 @@ from engram_py.errors import (
 from engram_py.projects.projects import Projects
 from engram_py.sync.chunk import About
 from engram_py.sync.git import hooks, table
-from engram_py.sync.git.choosing import all_names
-from engram_py.sync.git.elsewhere import uncommitted
-from engram_py.sync.git.exporting import Exporting
-from engram_py.sync.git.folder import NAME
-from engram_py.sync.git.importing import Importing
-from engram_py.sync.git.job import Exchange, Job, Progress
+from engram_py.sync.git.exporter import Exporter
+from engram_py.sync.git.folder import NAME, uncommitted
+from engram_py.sync.git.importer import Importer, all_names
 from engram_py.sync.git.keys import Keys
-from engram_py.sync.git.places import Place, Places
+from engram_py.sync.git.places import Job, Place, Places, Progress
 from engram_py.sync.git.values import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
 from engram_py.sync.mutation import Digest
 from engram_py.sync.sealing import SealingKey, WrongSecretError, derived_key, new_key, secret_of, secret_of_file
 from engram_py.sync.signing import is_key
 
+if TYPE_CHECKING:
+    from engram_py.sync.replica.replica import Replica
+
 
 class GitSync:
-    """Shares memory through the ``.engram`` folder of the repository this process stands in."""
+    """Syncs memory through the ``.engram`` folder of the current repository."""
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects, replica: Exchange) -> None:
+    def __init__(self, store: Store, journal: Journal, projects: Projects, replica: Replica) -> None:
         self._store = store
         self._journal = journal
         self._places = Places(store, journal, projects)
         self._keys = Keys(store.path.parent)
         self._replica = replica
-        self._importing = Importing(store, replica)
-        self._exporting = Exporting(store, replica)
+        self._importer = Importer(store, replica)
+        self._exporter = Exporter(store, replica)
 
     def sync(
         self,
@@ -58,7 +59,7 @@ class GitSync:
         progress: Progress | None = None,
         adopt: Callable[[Adoption], bool] | None = None,
     ) -> GitSynced:
-        """Read the chunks that are new, then write what is not in a chunk yet.
+        """Import the new chunks, then export what is in no chunk yet.
 
         ``again`` writes all there is. ``secret`` opens an encrypted folder, and is remembered as a key on this
         machine; with ``encrypt`` a folder that is not encrypted will be. Under a new key everything is written again.
@@ -86,13 +87,13 @@ class GitSync:
             job = self._job(place, key, all_projects=all_projects, progress=progress)
         sent = self._write(job, again=again) if write else None
         try:
-            self._describe(job, written=bool(sent and sent.chunks))
+            self._update_manifest(job, written=bool(sent and sent.chunks))
         except SyncFolderError as exc:
             if write:
                 raise
             warnings.append(f"the manifest could not be corrected: {exc.reason}")
-        if plain := self._plain_chunks(job):
-            warnings.append(_still_plain(plain))
+        if plain := job.plain_chunks():
+            warnings.append(_plain_warning(plain))
         return GitSynced(
             place.project,
             str(place.folder.path),
@@ -105,7 +106,7 @@ class GitSync:
         )
 
     def arrive(self, *, until: float) -> GitSynced | None:
-        """Read what others committed since, for a session that begins; None where nothing is new.
+        """Import what others committed since, for a session that begins; None where nothing is new.
 
         ``until`` (``time.monotonic``) is when to stop; the rest waits for the next time. Nothing is written to the
         repository's files.
@@ -113,7 +114,7 @@ class GitSync:
         Raises SyncError, AmbiguousProjectError.
         """
         place = self._places.place()
-        if not self._importing.has_news(place.target, place.folder):
+        if not self._importer.has_news(place.target, place.folder):
             return None
         key = self._key(place, None, encrypt=False)
         job = self._job(place, key, all_projects=False, until=until)
@@ -125,7 +126,7 @@ class GitSync:
         )
 
     def is_encrypted(self) -> bool:
-        """Whether the folder here has a secret already, so that a passphrase opens it and does not set it up.
+        """Return whether the folder has a secret already, so that a passphrase opens it and does not set it.
 
         Raises SyncError: there is no folder to say, or it does not say so in a way that can be used.
         """
@@ -134,22 +135,24 @@ class GitSync:
 
     @staticmethod
     def secret(passphrase: str) -> bytes:
-        """A passphrase as ``sync`` takes it."""
+        """Return a passphrase as ``sync`` takes it."""
         return secret_of(passphrase)
 
     @staticmethod
     def file_secret(data: bytes) -> bytes:
-        """What a key file holds, as ``sync`` takes it."""
+        """Return the contents of a key file as ``sync`` takes it."""
         return secret_of_file(data)
 
     def status(self, *, project: str | None = None, all_projects: bool = False) -> GitStatus:
-        """Where the folder stands; nothing is read into the memory, nothing is written."""
+        """Return the state of the folder; nothing is imported or written."""
         place = self._places.place(project, all_projects=all_projects)
         job = self._job(place, self._keys.folder(place.target), all_projects=all_projects)
         listing = job.folder.list()
         known = table.known(self._store, job.target)
         refused = [
-            ChunkRefusal(name, row["reason"]) for name, row in known.items() if name in listing and _refused(row)
+            ChunkRefusal(name, row["reason"])
+            for name, row in known.items()
+            if name in listing and table.is_refused(row)
         ]
         rows = table.waiting_rows(self._store)
         return GitStatus(
@@ -158,10 +161,10 @@ class GitSync:
             exists=place.folder.exists,
             encrypted=job.key is not None or (place.folder.path / "encryption.json").exists(),
             chunks=len(listing),
-            waiting=self._importing.waiting(job),
-            unsent=self._exporting.unsent(job),
+            waiting=self._importer.waiting(job),
+            unsent=self._exporter.unsent(job),
             refused=tuple(refused),
-            elsewhere=self._exporting.elsewhere(job),
+            elsewhere=self._exporter.elsewhere(job),
             hooks=tuple(hooks.installed(place.repository)),
             devices=self._devices(job),
             deferred=rows.get("deferred", 0),
@@ -170,7 +173,7 @@ class GitSync:
         )
 
     def digest(self, *, project: str | None = None, all_projects: bool = False) -> Digest:
-        """What two machines compare: equal when their shared rows are."""
+        """Return the value that two machines compare: equal when their shared rows are."""
         if all_projects:
             return self._replica.digest(projects=None)
         return self._replica.digest(projects=[self._places.place(project, all_projects=True).project])
@@ -178,19 +181,19 @@ class GitSync:
     # --- whom to believe --------------------------------------------------------------------------------
 
     def devices(self) -> tuple[Device, ...]:
-        """The devices whose chunks were seen here, this one first."""
+        """Return the devices whose chunks were seen here, this one first."""
         place = self._places.place(all_projects=True)
         return self._devices(self._job(place, None, all_projects=True))
 
     def trust(self, key: str) -> Device:
-        """Believe what the device with this public key signed; from then on, in this repository, no other.
+        """Trust the device with this public key; from then on only trusted devices are read in this repository.
 
         Raises InvalidArgumentError: it is no key, or this device's own, which would shut out everybody else.
         """
         return self._trust(key, self._journal.now())
 
     def untrust(self, key: str) -> Device:
-        """Believe it no longer. Once no device is trusted, all are read again."""
+        """Trust a device no longer. Once no device is trusted, all are read again."""
         return self._trust(key, None)
 
     def _trust(self, key: str, now: str | None) -> Device:
@@ -247,7 +250,7 @@ class GitSync:
         )
 
     def _key(self, place: Place, secret: bytes | None, *, encrypt: bool) -> SealingKey | None:
-        """The key of the folder, None when it is not encrypted.
+        """Return the key of the folder, None when it is not encrypted.
 
         A folder that was encrypted stays so: taking encryption.json away, or exchanging it, makes nobody write plainly.
         """
@@ -270,8 +273,8 @@ class GitSync:
     def _read(
         self, job: Job, place: Place, adopt: Callable[[Adoption], bool] | None
     ) -> tuple[ChunksRead, Adoption | None]:
-        """Read what is new; where all of it is of one other project, as that project if ``adopt`` says so."""
-        got = self._importing.run(job)
+        """Import what is new; where all of it is of one other project, as that project if ``adopt`` allows it."""
+        got = self._importer.run(job)
         done = got.applied
         strange = () if adopt is None or got.more or done.applied + done.unchanged + done.deferred else got.left_out
         found = self._places.adoption(place, *strange) if len(strange) == 1 else None
@@ -279,36 +282,30 @@ class GitSync:
             return got, None
         self._places.adopt(found)
         job = replace(job, project=found.project, names=all_names(self._store, found.project))
-        return self._importing.run(job), found
+        return self._importer.run(job), found
 
     def _write(self, job: Job, *, again: bool) -> ChunksWritten:
         job.folder.sweep()
         if job.key is not None and job.folder.parameters() is None:
             job.folder.write_parameters(job.key.parameters)
-        return self._exporting.run(job, again=again)
+        return self._exporter.run(job, again=again)
 
-    def _describe(self, job: Job, *, written: bool) -> None:
-        """Make the manifest say what there is, if it does not."""
+    def _update_manifest(self, job: Job, *, written: bool) -> None:
+        """Rewrite the manifest if it does not match the chunks."""
         listing = job.folder.list()
         known = table.known(self._store, job.target)
         said, whole = job.folder.manifest()
         there = {
-            name: _about(known.get(name), said.get(name, About()), sealed=one.sealed)
+            name: _manifest_entry(known.get(name), said.get(name, About()), sealed=one.sealed)
             for name, one in listing.items()
             if not one.problem and (name not in known or known[name]["state"] != "broken")
         }
         if written or (there and not whole) or set(there) != set(said):
             job.folder.write_manifest(there)
 
-    def _plain_chunks(self, job: Job) -> list[str]:
-        """The chunks that an encrypted folder still has in plain."""
-        if job.key is None:
-            return []
-        return [name for name, one in job.folder.list().items() if not one.sealed and not one.problem]
 
-
-def _about(row: Row | None, said: About, *, sealed: bool) -> About:
-    """What the manifest says of a chunk: nothing of one that is sealed."""
+def _manifest_entry(row: Row | None, said: About, *, sealed: bool) -> About:
+    """Return the manifest entry of a chunk; it is empty for a sealed one."""
     if sealed:
         return About()
     if row is None:
@@ -317,8 +314,8 @@ def _about(row: Row | None, said: About, *, sealed: bool) -> About:
     return About(**{name: row[name] for name in names})
 
 
-def _still_plain(chunks: Sequence[str]) -> str:
-    """What to do about them: ``:/`` is the top of the repository, and ``.*`` takes a chunk's signature with it."""
+def _plain_warning(chunks: Sequence[str]) -> str:
+    """Return the warning about plain chunks. ``:/`` is the top of the repository, ``.*`` includes signatures."""
     files = " ".join(f"':/{NAME}/chunks/{name}.*'" for name in chunks)
     them = "1 chunk is" if len(chunks) == 1 else f"{len(chunks)} chunks are"
     return (
@@ -329,7 +326,3 @@ def _still_plain(chunks: Sequence[str]) -> str:
 
 def _is_free(adoption: Adoption) -> bool:
     return adoption.is_free
-
-
-def _refused(row: Row) -> bool:
-    return row["state"] in ("refused", "broken")

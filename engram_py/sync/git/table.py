@@ -1,4 +1,4 @@
-"""SQL over the chunks of git folders: which were seen, what of the queue each holds, which devices are trusted."""
+"""SQL of git folders: the chunks that were seen, the queue ranges they hold, the devices that are trusted."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ limit 1
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """A part of the queue, and the chunk it was written to: '' where there was nothing in it."""
+class QueueRange:
+    """A range of the queue and the chunk that holds it, '' where the range had nothing to export."""
 
     after: int
     upto: int
@@ -59,6 +59,10 @@ class Stretch:
 
 def known(store: Store, target: str) -> dict[str, Row]:
     return {row["chunk"]: row for row in store.rows(KNOWN, target=target)}
+
+
+def is_refused(row: Row) -> bool:
+    return row["state"] in ("refused", "broken")
 
 
 def remember(store: Store, values: Mapping[str, Any]) -> None:
@@ -78,26 +82,26 @@ def forget(store: Store, target: str, chunks: Iterable[str], *, seen: bool = Fal
 
 
 def newest(store: Store) -> int:
-    """The last place in the queue of changes."""
+    """Return the last place in the queue of changes."""
     return int(store.value("select coalesce(max(seq), 0) from sync_mutations"))
 
 
-def stretches(store: Store, target: str, selection: str) -> list[Stretch]:
-    """What of the queue was exported, in order."""
+def exported_ranges(store: Store, target: str, selection: str) -> list[QueueRange]:
+    """Return the exported ranges of the queue, in order."""
     rows = store.rows(EXPORTS, target=target, selection=selection)
-    return [Stretch(row["after_seq"], row["upto_seq"], row["chunk"]) for row in rows]
+    return [QueueRange(row["after_seq"], row["upto_seq"], row["chunk"]) for row in rows]
 
 
-def add_stretch(store: Store, target: str, selection: str, stretch: Stretch) -> None:
+def add_range(store: Store, target: str, selection: str, part: QueueRange) -> None:
     """Note that a part of the queue was exported. Call inside a transaction."""
-    values = {"target": target, "selection": selection, "after": stretch.after, "upto": stretch.upto}
-    if not stretch.chunk and store.execute(GROW, **values).rowcount:
+    values = {"target": target, "selection": selection, "after": part.after, "upto": part.upto}
+    if not part.chunk and store.execute(GROW, **values).rowcount:
         return
-    row = {"target": target, "selection": selection, "after_seq": stretch.after, "upto_seq": stretch.upto}
-    store.insert("sync_exports", {**row, "chunk": stretch.chunk}, replace=True)
+    row = {"target": target, "selection": selection, "after_seq": part.after, "upto_seq": part.upto}
+    store.insert("sync_exports", {**row, "chunk": part.chunk}, replace=True)
 
 
-def keep_stretches(store: Store, target: str, selection: str, chunks: Iterable[str]) -> None:
+def keep_ranges(store: Store, target: str, selection: str, chunks: Iterable[str]) -> None:
     """Forget what went into other chunks than these. Call inside a transaction."""
     store.execute(
         """
@@ -117,7 +121,7 @@ def note_present(store: Store, target: str, rows: Sequence[tuple[str, str, str]]
 
 
 def present(store: Store, target: str, seqs: Sequence[int]) -> set[int]:
-    """Which of the changes the folder has, though they came here by another way."""
+    """Return which of these changes the folder has, although they came here another way."""
     sql = "select seq from sync_present where target = :target and seq in (select value from json_each(:seqs))"
     return {row[0] for row in store.rows(sql, target=target, seqs=json.dumps(seqs))}
 
@@ -146,18 +150,18 @@ def allow(store: Store, target: str, project: str, now: str) -> None:
 
 
 def used_below(store: Store, project: str, root: str) -> bool:
-    """Whether a session of the project ran in this folder."""
+    """Return whether a session of the project ran in this folder."""
     return store.row(USED_BELOW, project=project, root=root) is not None
 
 
 def aliases_of(store: Store, project: str) -> list[str]:
-    """The other names of a project."""
+    """Return the other names of a project."""
     sql = "select alias from project_aliases where project = :project order by alias"
     return [row[0] for row in store.rows(sql, project=project)]
 
 
 def waiting_rows(store: Store) -> dict[str, int]:
-    """How many rows wait for what they depend on (``deferred``), or were set aside (``dead``)."""
+    """Count the rows that are deferred or dead, by state."""
     sql = "select apply_status, count(*) from sync_apply_deferred group by apply_status"
     return {row[0]: row[1] for row in store.rows(sql)}
 
@@ -188,7 +192,7 @@ def see_device(store: Store, target: str, *, key: str, device: str) -> None:
 
 
 def trust(store: Store, target: str, *, key: str, now: str | None) -> None:
-    """Believe a device, or (``now`` None) no longer. Call inside a transaction."""
+    """Trust a device, or (``now`` None) stop trusting it. Call inside a transaction."""
     store.execute(
         """
         insert into sync_devices (target, key, device, trusted_at) values (:target, :key, '', :now)

@@ -1,4 +1,4 @@
-"""Sync through a git repository: what was read, written and refused, as values."""
+"""Values of sync through git: results, status, devices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engram_py.sync.mutation import Applied
 
 @dataclass(frozen=True, slots=True)
 class ChunkRefusal:
-    """A chunk that was not read, or not all of it, and why."""
+    """A chunk that was refused, or a part of it, and the reason."""
 
     chunk: str
     reason: str
@@ -17,7 +17,7 @@ class ChunkRefusal:
 
 @dataclass(frozen=True, slots=True)
 class ChunksRead:
-    """What an import did.
+    """The result of an import.
 
     ``rows`` counts what the chunks hold: applied, known already, deferred, unreadable and left out add up to it.
     ``left_out`` counts rows of projects that are not this repository's, by project. ``refused`` are chunks that were
@@ -38,7 +38,7 @@ class ChunksRead:
 
 @dataclass(frozen=True, slots=True)
 class ChunksWritten:
-    """What an export did.
+    """The result of an export.
 
     ``again``: what this machine had exported before was written once more. ``lost`` counts its chunks that were gone or
     damaged, which is one reason; ``sealed`` says that what was in plain chunks is encrypted now, which is another.
@@ -54,7 +54,7 @@ class ChunksWritten:
 
 @dataclass(frozen=True, slots=True)
 class Uncommitted:
-    """Chunks that are in the folder and not in git's last commit; ``ignored`` of them git was told to ignore."""
+    """The number of chunks that git has not committed; ``ignored`` of them match .gitignore."""
 
     chunks: int = 0
     ignored: int = 0
@@ -62,7 +62,7 @@ class Uncommitted:
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """A repository that is called ``name`` here, with chunks that are all of ``project``.
+    """A repository called ``name`` here whose chunks are all of ``project``.
 
     ``own`` counts the observations that ``name`` has here; ``known`` says that ``project`` has memory here, made
     somewhere else.
@@ -75,14 +75,14 @@ class Adoption:
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody has to be asked: no memory is joined with another."""
+        """Whether nobody has to be asked, because no memory is merged with another."""
         return not self.own and not self.known
 
 
 @dataclass(frozen=True, slots=True)
 class GitSynced:
-    """A sync of a repository's folder; a half that was not asked for is None. ``adopted``: the repository goes by the
-    project of its chunks from now on."""
+    """The result of a sync; a half that was not asked for is None. ``adopted``: the repository now has the project of
+    its chunks."""
 
     project: str
     folder: str
@@ -96,7 +96,7 @@ class GitSynced:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device that signed chunks here, or is trusted to. ``own``: this one."""
+    """A device that signed chunks here, or is trusted. ``own`` is this one."""
 
     device: str
     key: str
@@ -106,7 +106,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class GitStatus:
-    """Where a repository's folder stands. ``waiting`` chunks are not imported, ``unsent`` says whether rows are."""
+    """The state of a repository's folder. ``waiting`` chunks are not imported; ``unsent``: there are rows to export."""
 
     project: str
     folder: str

@@ -1,4 +1,4 @@
-"""What one batch of arriving mutations knows while it is applied, inside its transaction."""
+"""The state of one batch of mutations while it is applied, inside its transaction."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engram_py.clock import is_ahead
-from engram_py.database import journal_table
+from engram_py.database import journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.interchange.import_ledger import EPOCH, RECOVERED_SESSION, LocalIds
 from engram_py.projects import table as project_table
-from engram_py.sync.merge import Names
+from engram_py.sync.merge import Names, version_digest, version_key
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.replica import table
 
 
 @dataclass
 class Batch:
-    """Shared by the parts that apply a batch. ``arrived`` are observations that others may have waited for, ``linked``
-    those that may be replaced now, or no more."""
+    """The state shared by the parts that apply a batch. ``arrived`` are observations that deferred rows may wait for,
+    ``linked`` those whose relations have to be settled."""
 
     store: Store
     journal: Journal
@@ -51,15 +51,15 @@ class Batch:
     # --- what is here ------------------------------------------------------------------------------------
 
     def row(self, entity: str, key: str) -> Row | None:
-        """The row as it is here, with the project it was given."""
+        """Return the local row, with the project it was given."""
         return table.outgoing(self.store, entity, [key]).get(key)
 
-    def stone(self, entity: str, key: str) -> Row | None:
+    def tombstone(self, entity: str, key: str) -> Row | None:
         sql = "select * from tombstones where entity = :entity and entity_key = :key"
         return self.store.row(sql, entity=entity, key=key)
 
     def project(self, given: str) -> str:
-        """The project a row of ``given`` belongs to now, made when it is new."""
+        """Return the present project of ``given``, made when it is new."""
         name = self.names.canonical(given)
         if name not in self._projects:
             values = {"name": name, "display_name": name, "created_at": self.now, "updated_at": self.now}
@@ -69,7 +69,7 @@ class Batch:
         return name
 
     def session(self, session_id: str, project: str) -> None:
-        """A stand-in for a session nobody sent: the same on every machine that needs one, and never sent itself."""
+        """Make a stand-in for a session that no machine sent: equal on all machines, never sent itself."""
         if self._sessions.get(session_id, "~") <= project:
             return
         known = self.store.row("select project, clock from sessions where id = :id", id=session_id)
@@ -81,8 +81,8 @@ class Batch:
             self.store.update("sessions", {"id": session_id}, {"project": project})
         self._sessions[session_id] = project
 
-    def numbered(self, name: str, number: object) -> dict[str, int]:
-        """The id of a new row of a table, where any row of the batch has a number; else the table gives it."""
+    def new_id(self, name: str, number: object) -> dict[str, int]:
+        """Return the id for a new row, where rows of the batch bring numbers; else the table chooses."""
         if name not in self.offered:
             return {}
         if name not in self._ids:
@@ -91,8 +91,8 @@ class Batch:
 
     # --- what became of it -------------------------------------------------------------------------------
 
-    def took(self, mutation: Mutation, *, project: str, given: str = "") -> None:
-        """Note a state that was taken over: for other targets, and for the clock."""
+    def record(self, mutation: Mutation, *, project: str, given: str = "") -> None:
+        """Record a state that was applied: for the other targets, and for the clock."""
         entity, key, clock = mutation.entity, mutation.entity_key, mutation.clock
         self.queue(entity, key, mutation.op, project=project, clock=clock, at=mutation.occurred_at, source=self.source)
         if given and given != project:
@@ -100,10 +100,10 @@ class Batch:
         if mutation.op == "upsert":
             sql = "delete from tombstones where entity = :entity and entity_key = :key"
             self.store.execute(sql, entity=entity, key=key)
-        self.saw(entity, key, clock)
+        self.advance_clock(entity, key, clock)
 
-    def saw(self, entity: str, key: str, clock: str) -> None:
-        """Set our clock by the clock of a row; where it lies too far ahead, only what becomes of that row will."""
+    def advance_clock(self, entity: str, key: str, clock: str) -> None:
+        """Advance our clock to a row's; one that is too far ahead affects only later changes of that row."""
         if is_ahead(clock, now_milliseconds=self.now_milliseconds):
             self.ahead += 1
             row = {"entity": entity, "entity_key": key, "clock": clock}
@@ -121,12 +121,24 @@ class Batch:
         row = {"entity": entity, "entity_key": key, "project": given, "clock": clock}
         self.store.insert("sync_renamed", row, replace=True)
 
-    def bury(self, mutation: Mutation, *, deleted_at: str, final: bool) -> None:
-        old = self.stone(mutation.entity, mutation.entity_key)
+    def add_version(self, row_id: int, sync_id: str, text: tuple[str, str, str], *, clock: str) -> bool:
+        """Return whether the older text ``(updated_at, title, content)`` is new here; it is queued for the other
+        machines."""
+        at, title, content = text
+        digest = version_digest(at, title, content)
+        if not table.add_version(self.store, row_id, digest=digest, title=title, content=content, at=at, clock=clock):
+            return False
+        self.renumbered.add(row_id)
+        project = self.store.value("select project from observations where id = :id", id=row_id)
+        self.queue("version", version_key(sync_id, digest), "upsert", project=project, clock=clock)
+        return True
+
+    def add_tombstone(self, mutation: Mutation, *, deleted_at: str, final: bool) -> None:
+        old = self.tombstone(mutation.entity, mutation.entity_key)
         if old is not None and old["clock"] >= mutation.clock and bool(old["final"]) >= final:
             return
         session_id = mutation.payload.get("session_id")
-        journal_table.bury(
+        journal.add_tombstone(
             self.store,
             entity=mutation.entity,
             entity_key=mutation.entity_key,
@@ -138,17 +150,17 @@ class Batch:
         )
 
     def refused(self, mutation: Mutation) -> bool:
-        """Whether the row itself came and could not be read."""
+        """Return whether the row itself arrived and could not be read."""
         sql = """
         select 1 from sync_apply_deferred
         where entity = :entity and entity_key = :entity_key and op = 'upsert' and apply_status = 'dead'
         """
         return self.store.row(sql, entity=mutation.entity, entity_key=mutation.entity_key) is not None
 
-    def wait(
+    def defer(
         self, mutation: Mutation, *, waits_for: str, reason: str, dead: bool = False, source: str | None = None
     ) -> None:
-        """Set a mutation aside until ``waits_for`` is here, or for good. Its text was redacted by the caller."""
+        """Defer a mutation until ``waits_for`` is here, or for good (``dead``). The caller has redacted its text."""
         key = {
             "target_key": self.source if source is None else source,
             "entity": mutation.entity,

@@ -1,4 +1,4 @@
-"""Rows as they travel: Engram's JSON of each, with our columns in its block."""
+"""Make mutations of rows: Engram's JSON of each, with our columns in its block."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _TIMES = TIMES | {"started_at", "ended_at"}
 
 
 class Outgoing:
-    """Makes mutations of queued keys, with the text the tables have now. What must not leave is left out."""
+    """Makes mutations of queued keys with their present text, without what must stay on this machine."""
 
     def __init__(self, store: Store, *, prompts: bool) -> None:
         self._store = store
         self._prompts = prompts
 
     def mutations(self, queued: Sequence[Row | dict[str, Any]]) -> list[Mutation]:
-        """One for each queued row that may leave and is still there, in their order."""
+        """Return a mutation for each queued row that may be sent and still exists, in order."""
         keys: dict[str, list[str]] = {}
         for row in queued:
             keys.setdefault(row["entity"], []).append(row["entity_key"])
@@ -46,11 +46,11 @@ class Outgoing:
         for row in queued:
             mutation = found.get((row["entity"], row["entity_key"]))
             if mutation is not None:
-                made.append(_placed(mutation, row))
+                made.append(_as_queued(mutation, row))
         return made
 
     def rows(self, entity: str, keys: Sequence[str]) -> Iterable[Mutation]:
-        """The rows of one kind as they are now; where a row is gone, its tombstone."""
+        """Return the present rows of one kind as mutations; a deleted row is its tombstone."""
         match entity:
             case "observation":
                 live = self._observations(keys)
@@ -63,7 +63,7 @@ class Outgoing:
             case _:
                 live = self._carried(entity, keys)
         for key in table.private(self._store, entity, keys):
-            live[key] = _NOTHING
+            live[key] = _WITHHELD
         gone = [(entity, key) for key in keys if key not in live]
         stones = table.tombstones(self._store, gone) if gone and entity != "version" else {}
         return [*(one for one in live.values() if one.entity), *(_deletion(row) for row in stones.values())]
@@ -86,7 +86,7 @@ class Outgoing:
             elif key in taken_back:
                 found[key] = _withdrawal(key, taken_back[key])
             else:
-                found[key] = _NOTHING
+                found[key] = _WITHHELD
         return found
 
     def _versions(self, keys: Sequence[str]) -> dict[str, Mutation]:
@@ -106,9 +106,11 @@ class Outgoing:
         for key, row in rows.items():
             if row["clock"] == table.MADE_UP:
                 continue  # a stand-in; where the session was deleted, that is what there is to say
+            # A relation without a verdict is this machine's own question.
+            is_question = entity == "relation" and row["judgment_status"] == "pending"
             # The end of a prompt is told in any case: it may have left before.
-            if key in hidden or _is_question(entity, row) or (entity == "prompt" and not self._prompts):
-                found[key] = _NOTHING
+            if key in hidden or is_question or (entity == "prompt" and not self._prompts):
+                found[key] = _WITHHELD
                 continue
             names, own = {
                 "session": (_SESSION, _OWN_SESSION),
@@ -117,7 +119,7 @@ class Outgoing:
             }[entity]
             payload = _payload(row, names, own)
             if entity == "session":
-                payload["directory"] = travelling(row["directory"])
+                payload["directory"] = portable_directory(row["directory"])
             found[key] = _upsert(entity, key, row, payload)
         return found
 
@@ -139,8 +141,8 @@ class Outgoing:
         }
 
 
-def travelling(directory: str) -> str:
-    """A directory as others may read it: below ``~``, without the name of whose home that is."""
+def portable_directory(directory: str) -> str:
+    """Return a directory as others may read it: below ``~``, without the user's name."""
     home = os.path.expanduser("~").rstrip("/\\")  # noqa: PTH111 (Path.home may raise)
     rest = directory.removeprefix(home)
     inside = len(home) > 1 and rest != directory and rest[:1] in ("", "/", "\\")
@@ -148,12 +150,7 @@ def travelling(directory: str) -> str:
 
 
 _PROJECT = ("name", "display_name", "origin", "created_at", "updated_at")
-_NOTHING = Mutation("", "", "upsert", "", {}, "")
-
-
-def _is_question(entity: str, row: Row) -> bool:
-    """A relation nobody judged yet is this machine's own question."""
-    return entity == "relation" and row["judgment_status"] == "pending"
+_WITHHELD = Mutation("", "", "upsert", "", {}, "")
 
 
 def _payload(row: Row, names: tuple[str, ...], own: tuple[str, ...]) -> dict[str, Any]:
@@ -173,7 +170,7 @@ def _withdrawal(key: str, row: Row) -> Mutation:
 
 
 def _deletion(row: Row) -> Mutation:
-    """A tombstone, with the fields Engram asks of a deletion."""
+    """Return a tombstone as a mutation, with the fields Engram needs."""
     entity, key = row["entity"], row["entity_key"]
     name = "id" if entity == "session" else "sync_id"
     payload: dict[str, Any] = {
@@ -189,7 +186,7 @@ def _deletion(row: Row) -> Mutation:
     return Mutation(entity, key, "delete", row["project"], payload, row["clock"])
 
 
-def _placed(mutation: Mutation, row: Row | dict[str, Any]) -> Mutation:
+def _as_queued(mutation: Mutation, row: Row | dict[str, Any]) -> Mutation:
     return Mutation(
         mutation.entity,
         mutation.entity_key,

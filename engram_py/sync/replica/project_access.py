@@ -1,11 +1,12 @@
-"""The walls between projects: whose a row that arrived is here, and which names may become another name of a project.
+"""Decide which project an arrived row belongs to here, so that no project reaches into another.
 
-What arrives says itself which project it is of. Whoever may write to one project must not reach, by saying so, into
-the others that are kept on the same machine.
+A row says itself which project it is of. Whoever may write to one project must not reach the others on the same machine
+by saying so.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
 from engram_py.database.store import Store
@@ -14,62 +15,61 @@ from engram_py.projects import table as project_table
 from engram_py.projects.names import normalize_project
 from engram_py.sync.merge import version_owner
 from engram_py.sync.mutation import Mutation
-from engram_py.sync.replica import project_access_table as table
+from engram_py.sync.replica.table import MADE_UP
 
 
 class ProjectAccess:
-    """What is here as a batch arrives; what is taken of the batch is told to it (``took``)."""
+    """The owners of rows and names here, updated with each row that is accepted (``record``)."""
 
     def __init__(self, store: Store, mutations: Sequence[Mutation]) -> None:
         self._store = store
-        self._owners = table.owners(store, {_identity(one) for one in mutations})
+        self._owners = owners(store, {_identity(one) for one in mutations})
         self._became = {row["alias"]: row["project"] for row in project_table.aliases(store)}
-        self._ended = {normal(one.entity_key): one.clock for one in mutations if _ends_itself(one)}
+        self._ended = {normalized(one.entity_key): one.clock for one in mutations if _ends_itself(one)}
 
     def canonical(self, name: str) -> str:
-        """What a project is called now."""
-        name, seen = normal(name), set[str]()
+        """Return the present name of a project."""
+        name, seen = normalized(name), set[str]()
         while name in self._became and name not in seen:
             seen.add(name)
             name = self._became[name]
         return name
 
     def owners(self, mutation: Mutation) -> Iterable[str]:
-        """The projects that the row is of here: none when it is new. A project is its own."""
+        """Return the projects that a row belongs to here; none when it is new."""
         if mutation.entity == "project":
-            return (normal(mutation.entity_key),)
+            return (normalized(mutation.entity_key),)
         return sorted(self._owners.get(_identity(mutation), ()))
 
     def is_taken(self, name: str) -> bool:
-        """Whether a name is somebody's here, so that it cannot become another name of a project from outside."""
-        return table.is_taken(self._store, normal(name))
+        """Return whether a name is in use here, so that an alias from elsewhere must not take it over."""
+        return is_taken(self._store, normalized(name))
 
     def is_known(self, name: str) -> bool:
-        """Whether there is a project of this name, be it an empty one, or a name that is taken."""
-        name = normal(name)
-        return project_table.exists(self._store, name) or table.is_taken(self._store, name)
+        """Return whether there is a project of this name, even an empty one, or the name is in use."""
+        name = normalized(name)
+        return project_table.exists(self._store, name) or is_taken(self._store, name)
 
     def is_given_up(self, name: str) -> bool:
-        """Whether those who write to a project ended it, as they do when they merge it into another, and nobody here
-        made it part of another one."""
-        name = normal(name)
+        """Return whether the project's own writers ended it, as a merge does, and nobody here merged it elsewhere."""
+        name = normalized(name)
         if name in self._became:
             return False
-        return table.is_given_up(self._store, name, self._ended.get(name, ""))
+        return is_given_up(self._store, name, self._ended.get(name, ""))
 
-    def took(self, mutation: Mutation) -> None:
-        """What is taken belongs to its project, for the rest of the batch too."""
+    def record(self, mutation: Mutation) -> None:
+        """Record an accepted row: it belongs to its project for the rest of the batch."""
         if mutation.op != "upsert" or mutation.entity == "version":
             return
         if mutation.entity == "alias":
-            name, project = normal(mutation.entity_key), self.canonical(mutation.project)
+            name, project = normalized(mutation.entity_key), self.canonical(mutation.project)
             if name != project:
                 self._became[name] = project
-        self._owners.setdefault(_identity(mutation), {normal(mutation.project)})
+        self._owners.setdefault(_identity(mutation), {normalized(mutation.project)})
 
 
-def normal(name: str) -> str:
-    """The one spelling of a project's name; what is no name stays as it is, to be refused where it is read."""
+def normalized(name: str) -> str:
+    """Return the canonical spelling of a project's name; an invalid name is returned as it is."""
     try:
         return normalize_project(name)
     except InvalidProjectError:
@@ -77,13 +77,93 @@ def normal(name: str) -> str:
 
 
 def _identity(mutation: Mutation) -> tuple[str, str]:
-    """The row whose project decides: of an older text, its observation."""
+    """Return the row whose project decides: of an older text, its observation."""
     if mutation.entity == "version":
         return "observation", version_owner(mutation.entity_key)[0]
     named = mutation.entity in ("alias", "project")
-    return mutation.entity, normal(mutation.entity_key) if named else mutation.entity_key
+    return mutation.entity, normalized(mutation.entity_key) if named else mutation.entity_key
 
 
 def _ends_itself(mutation: Mutation) -> bool:
     ends = (mutation.entity, mutation.op) == ("project", "delete")
-    return ends and normal(mutation.entity_key) == normal(mutation.project)
+    return ends and normalized(mutation.entity_key) == normalized(mutation.project)
+
+
+# The projects that a row of the same identity has here.
+_OWNERS = "select {key} as key, project from {table} where {key} in (select value from json_each(:keys))"
+OWNERS = {
+    # But for a stand-in that a row of another project left for a session nobody sent yet.
+    "session": _OWNERS.format(key="id", table="sessions") + f" and clock <> '{MADE_UP}'",
+    "observation": _OWNERS.format(key="sync_id", table="observations"),
+    "prompt": _OWNERS.format(key="sync_id", table="user_prompts"),
+    "relation": _OWNERS.format(key="sync_id", table="memory_relations"),
+    "alias": _OWNERS.format(key="alias", table="project_aliases")
+    + " union "
+    + _OWNERS.format(key="alias", table="sync_aliases"),
+}
+
+CARRIED_OWNERS = """
+select entity, entity_key as key, project
+from sync_carried
+where (entity, entity_key) in (select value ->> 0, value ->> 1 from json_each(:keys))
+"""
+
+# What makes a name somebody's. A row of `projects` alone does not: an empty project has nothing to lose. One that
+# goes to a server or through a folder has: its rows may be on their way.
+_MEMORY = " union all ".join(
+    f"select 1 from {table} where project = :name" for table in ("observations", "sessions", "user_prompts")
+)
+HAS_MEMORY = f"{_MEMORY} limit 1"
+IS_TAKEN = f"""
+{_MEMORY}
+union all select 1 from memory_relations where project = :name
+union all select 1 from project_aliases where :name in (alias, project)
+union all select 1 from sync_aliases where :name in (alias, project)
+union all select 1 from sync_renamed where project = :name
+union all select 1 from sync_carried where project = :name
+union all select 1 from project_identities where project = :name
+union all select 1 from sync_folders where project = :name
+union all select 1 from cloud_projects where project = :name
+limit 1
+"""
+
+# A project that its own people ended, by what is here or by what arrives (:ended, its clock), and that was not begun
+# again since.
+IS_GIVEN_UP = """
+select 1
+from (
+    select clock as ended from tombstones where entity = 'project' and entity_key = :name and project = :name
+    union all select :ended
+)
+where ended > coalesce((select clock from projects where name = :name), '')
+limit 1
+"""
+
+
+def owners(store: Store, rows: Iterable[tuple[str, str]]) -> dict[tuple[str, str], set[str]]:
+    """Return the projects that a row belongs to here; none when it is new."""
+    wanted = list(rows)
+    found: dict[tuple[str, str], set[str]] = {}
+    for kind, sql in OWNERS.items():
+        keys = [key for entity, key in wanted if entity == kind]
+        for row in store.rows(sql, keys=json.dumps(keys)) if keys else ():
+            if row["project"]:
+                found.setdefault((kind, row["key"]), set()).add(row["project"])
+    for row in store.rows(CARRIED_OWNERS, keys=json.dumps(wanted)):
+        found.setdefault((row["entity"], row["key"]), set()).add(row["project"])
+    return found
+
+
+def has_memory(store: Store, project: str) -> bool:
+    """Return whether anything was remembered of the project: an observation, a session or a prompt."""
+    return store.row(HAS_MEMORY, name=project) is not None
+
+
+def is_taken(store: Store, name: str) -> bool:
+    """Return whether a name is in use here, so that an alias from elsewhere must not take it over."""
+    return store.row(IS_TAKEN, name=name) is not None
+
+
+def is_given_up(store: Store, name: str, ended: str) -> bool:
+    """Return whether the project's own writers ended it, as a merge does, and nobody here merged it elsewhere."""
+    return store.row(IS_GIVEN_UP, name=name, ended=ended) is not None

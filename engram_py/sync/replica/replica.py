@@ -1,4 +1,4 @@
-"""One replica among others: what changed here, taking over what changed elsewhere, and whether they are equal."""
+"""One replica: report what changed here, apply what changed elsewhere, compare the whole."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import hashlib
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC
 from typing import Any
 
-from engram_py.database import journal_table
+from engram_py.database import journal
 from engram_py.database.erasing import erase
-from engram_py.database.journal import Journal
-from engram_py.database.journal_table import TABLES
+from engram_py.database.journal import TABLES, Journal
 from engram_py.database.store import Store
 from engram_py.sync.merge import version_key
 from engram_py.sync.mutation import Applied, Changes, Digest, Mutation, Refused
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
 from engram_py.sync.replica.outgoing import Outgoing
+from engram_py.sync.replica.settle import all_deferred, collect_aliases, deferred_for, load_names, settle
 from engram_py.sync.wire import entry_of, fingerprint
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ _UNKEEPABLE = (ValueError, OverflowError, RecursionError, sqlite3.IntegrityError
 
 
 class Replica:
-    """What transports speak to: they move mutations, this one knows what they mean.
+    """The service that transports ask: they move mutations, it knows what they mean.
 
     Without ``prompts`` no text of a user prompt leaves this machine; prompts of other machines are taken over.
     """
@@ -49,7 +49,7 @@ class Replica:
         max_rows: int = 500,
         max_bytes: int = 4 * 2**20,
     ) -> Changes:
-        """What changed here after the cursor ``after``, in the order of the queue.
+        """Return what changed here after the cursor ``after``, in the order of the queue.
 
         Rows of the personal scope and raw messages are never in it, prompts only where they may leave; what came from
         the target ``towards`` is left out. At most ``max_rows``, and ``max_bytes`` of JSON but at least one row. The
@@ -58,7 +58,7 @@ class Replica:
         """
         with self._store.transaction():
             self._prepare()
-            # The last place of all, read first: what is queued meanwhile is of the next call.
+            # Read the end first: what is queued meanwhile belongs to the next call.
             end = table.newest_seq(self._store)
             queued = table.queued(self._store, after=after, towards=towards, projects=projects, limit=max_rows)
             made = self._outgoing.mutations(queued)
@@ -73,27 +73,27 @@ class Replica:
         return Changes(tuple(kept), queued[-1]["seq"] if more else max(end, after), more)
 
     def apply(self, mutations: Sequence[Mutation], *, source: str = "") -> Applied:
-        """Take over mutations of other machines, in one transaction; what cannot be read is refused by its index.
+        """Apply mutations of other machines in one transaction; an unreadable one is refused by its index.
 
         The order of the batch, of batches, and how often one arrives make no difference to what is here in the end.
         ``source`` is the target they came from, which is not told of them again.
         """
         # Imported here: reading what others sent needs pydantic, telling them does not.
-        from engram_py.sync.replica.incoming import order_of
+        from engram_py.sync.replica.apply import apply_order
 
         if not mutations:
             return Applied()
-        numbered = sorted(enumerate(mutations), key=lambda one: order_of(one[1]))
-        said = [_said(mutation) for mutation in mutations]  # before anybody has to wait for the lock
+        new_id = sorted(enumerate(mutations), key=lambda one: apply_order(one[1]))
+        parsed = [_parse(mutation) for mutation in mutations]  # before anybody has to wait for the lock
         with self._store.transaction():
             self._journal.device()  # made by now, or nothing here could be told from what others wrote
             batch = self._prepare(source)
-            for mutation, read in zip(mutations, said, strict=True):
+            for mutation, read in zip(mutations, parsed, strict=True):
                 if (number := getattr(read, "number", None)) is not None:
                     batch.offered.setdefault(TABLES[mutation.entity][0], []).append(number)
             total = Applied()
-            for index, mutation in numbered:
-                total += self._take(batch, index, mutation, said[index])
+            for index, mutation in new_id:
+                total += self._take(batch, index, mutation, parsed[index])
             self._finish(batch)
         self._erase(batch)
         return Applied(
@@ -105,18 +105,16 @@ class Replica:
         )
 
     def retry_deferred(self) -> Applied:
-        """Try once more what waits, whatever it waits for."""
-        from engram_py.sync.replica.settling import all_waiting
-
+        """Retry everything that is deferred."""
         with self._store.transaction():
             batch = self._prepare()
-            total = self._retry(batch, all_waiting(self._store))
+            total = self._retry(batch, all_deferred(self._store))
             self._finish(batch)
         self._erase(batch)
         return total
 
     def digest(self, *, projects: Sequence[str] | None = None) -> Digest:
-        """A value that two replicas share exactly when their shared rows, texts and verdicts are equal.
+        """Return a value that two replicas share exactly when their shared rows, texts and verdicts are equal.
 
         Reads every shared row; true of a moment only while nobody writes. What is of one machine alone has no part in
         it: personal rows, unanswered questions, how often something was read, numbers of rows, projects without rows.
@@ -125,7 +123,7 @@ class Replica:
             self._prepare()
         # Outside of it: reading a large memory takes seconds, for which nobody should have to wait.
         total, counts = 0, dict.fromkeys((*table.PAGES, "version", "alias", "deleted"), 0)
-        for mutation in self._everything(projects):
+        for mutation in self._all_rows(projects):
             total += _number(mutation)
             kind = "deleted" if mutation.op == "delete" else mutation.entity
             counts[kind] = counts.get(kind, 0) + 1
@@ -134,49 +132,45 @@ class Replica:
     # --- the parts ---------------------------------------------------------------------------------------
 
     def _prepare(self, source: str = "") -> Batch:
-        from engram_py.sync.replica.settling import known_names, note_aliases, settle
-
-        note_aliases(self._store)
+        collect_aliases(self._store)
         moment = self._journal.moment().astimezone(UTC)
-        batch = Batch(self._store, self._journal, source, int(moment.timestamp() * 1000), known_names(self._store))
+        batch = Batch(self._store, self._journal, source, int(moment.timestamp() * 1000), load_names(self._store))
         settle(batch)
         return batch
 
-    def _take(self, batch: Batch, index: int, mutation: Mutation, said: Any) -> Applied:
-        from engram_py.sync.replica.incoming import take
-        from engram_py.sync.replica.reading import UnreadableError
+    def _take(self, batch: Batch, index: int, mutation: Mutation, parsed: Any) -> Applied:
+        from engram_py.sync.replica.apply import apply_mutation
+        from engram_py.sync.replica.parse import UnreadableError
 
         try:
-            if isinstance(said, UnreadableError):
-                raise said
+            if isinstance(parsed, UnreadableError):
+                raise parsed
             with self._store.transaction():  # a savepoint: one bad row undoes nothing but itself
-                taken = take(batch, mutation, said)
+                taken = apply_mutation(batch, mutation, parsed)
         except _UNKEEPABLE as exc:
-            batch.wait(mutation, waits_for="", reason=str(exc), dead=True)
+            batch.defer(mutation, waits_for="", reason=str(exc), dead=True)
             return Applied(refused=(Refused(index, mutation.entity, mutation.entity_key, str(exc)[:300]),))
         if taken is None:
             return Applied(deferred=1)
         return Applied(applied=1) if taken else Applied(unchanged=1)
 
     def _finish(self, batch: Batch) -> None:
-        from engram_py.sync.replica.settling import settle, waiting_for
-
         while batch.arrived:
-            ready = waiting_for(self._store, batch.arrived)
+            ready = deferred_for(self._store, batch.arrived)
             batch.arrived = set()
             self._retry(batch, ready)
         settle(batch)
-        if batch.newest > (journal_table.get_meta(self._store, "clock") or ""):
-            journal_table.set_meta(self._store, "clock", batch.newest)
+        if batch.newest > (journal.get_meta(self._store, "clock") or ""):
+            journal.set_meta(self._store, "clock", batch.newest)
 
     def _retry(self, batch: Batch, waiting: Sequence[tuple[int, str, Mutation]]) -> Applied:
         total = Applied()
         own = batch.source
         for row_id, source, mutation in waiting:
-            # Set aside again, with what it waits for now, if it has to wait on.
+            # It is deferred again if something else is still missing.
             self._store.execute("delete from sync_apply_deferred where id = :id", id=row_id)
             batch.source = source
-            total += self._take(batch, 0, mutation, _said(mutation))
+            total += self._take(batch, 0, mutation, _parse(mutation))
         batch.source = own
         return total
 
@@ -184,10 +178,12 @@ class Replica:
         if batch.destroyed:
             erase(self._store, "observations_fts")
 
-    def _everything(self, projects: Sequence[str] | None) -> Iterator[Mutation]:
+    def _all_rows(self, projects: Sequence[str] | None) -> Iterator[Mutation]:
         for entity in table.PAGES:
-            for keys in _pages(lambda after, kind=entity: self._page(kind, after, projects)):  # type: ignore[misc]
+            after = ""
+            while keys := table.page(self._store, entity, after=after, projects=projects, limit=_PAGE_ROWS):
                 yield from self._outgoing.rows(entity, keys)
+                after = keys[-1]
         versions = table.version_names(self._store, projects)
         for start in range(0, len(versions), _PAGE_ROWS):
             keys = [version_key(*pair) for pair in versions[start : start + _PAGE_ROWS]]
@@ -198,14 +194,11 @@ class Replica:
             for entity in ("observation", "prompt", "relation"):
                 yield from self._outgoing.rows(entity, [row[0] for row in self._store.rows(gone, entity=entity)])
 
-    def _page(self, entity: str, after: str, projects: Sequence[str] | None) -> list[str]:
-        return table.page(self._store, entity, after=after, projects=projects, limit=_PAGE_ROWS)
 
-
-def _said(mutation: Mutation) -> Any:
-    """What a mutation says, or the error that it says nothing."""
-    from engram_py.sync.replica.incoming import read
-    from engram_py.sync.replica.reading import UnreadableError
+def _parse(mutation: Mutation) -> Any:
+    """Return the parsed mutation, or the error that it cannot be parsed."""
+    from engram_py.sync.replica.apply import read
+    from engram_py.sync.replica.parse import UnreadableError
 
     try:
         return read(mutation)
@@ -214,17 +207,10 @@ def _said(mutation: Mutation) -> Any:
 
 
 def _number(mutation: Mutation) -> int:
-    """A row as a number of 256 bits; their sum does not depend on the order."""
+    """Return a row as a number of 256 bits; the sum of rows does not depend on their order."""
     parts = [mutation.entity, mutation.entity_key]
     if mutation.entity != "version":  # the clock of a version says who kept it, not what it is
         # The project it belongs to, by whatever name it was given.
         content = fingerprint({**mutation.payload, "project": mutation.project})
         parts += [mutation.clock, content if mutation.op == "upsert" else "deleted"]
     return int.from_bytes(hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest(), "big")
-
-
-def _pages(read: Callable[[str], list[str]]) -> Iterator[list[str]]:
-    after = ""
-    while keys := read(after):
-        yield keys
-        after = keys[-1]

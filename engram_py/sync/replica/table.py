@@ -1,4 +1,4 @@
-"""SQL of replication: rows as they travel, the queue read by targets, and what waits."""
+"""SQL of replication: rows as they are sent, the queue, deferred rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from engram_py.database.journal_table import TABLES
+from engram_py.database.journal import TABLES
 from engram_py.database.store import Row, Store
 
 # The kinds that belong to a project, and move with its name.
@@ -107,30 +107,28 @@ def outgoing(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:
 
 
 def named(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:
-    """Rows of projects and aliases as they were given."""
+    """Return projects or aliases as they were given."""
     table, key = ("sync_aliases", "alias") if entity == "alias" else TABLES[entity]
     sql = f"select * from {table} where {key} in (select value from json_each(:keys))"
     return {row[key]: row for row in store.rows(sql, keys=json.dumps(list(keys)))}
 
 
 def versions(store: Store, keys: Sequence[tuple[str, str]]) -> list[Row]:
-    """Versions by observation and digest."""
+    """Return versions by observation and digest."""
     return store.rows(VERSIONS, keys=json.dumps(list(keys)))
 
 
 def carried(store: Store, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Row]:
-    sql = """
-    select * from sync_carried
-    where (entity, entity_key) in (select value ->> 0, value ->> 1 from json_each(:keys))
-    """
-    return {(row["entity"], row["entity_key"]): row for row in store.rows(sql, keys=json.dumps(list(keys)))}
+    """Return rows of unknown kinds by (entity, key)."""
+    return _by_name(store, "sync_carried", keys)
 
 
 def tombstones(store: Store, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Row]:
-    sql = """
-    select * from tombstones
-    where (entity, entity_key) in (select value ->> 0, value ->> 1 from json_each(:keys))
-    """
+    return _by_name(store, "tombstones", keys)
+
+
+def _by_name(store: Store, table: str, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Row]:
+    sql = f"select * from {table} where (entity, entity_key) in (select value ->> 0, value ->> 1 from json_each(:keys))"
     return {(row["entity"], row["entity_key"]): row for row in store.rows(sql, keys=json.dumps(list(keys)))}
 
 
@@ -140,7 +138,7 @@ def withdrawn(store: Store, sync_ids: Sequence[str]) -> dict[str, Row]:
 
 
 def private(store: Store, entity: str, keys: Sequence[str]) -> list[str]:
-    """Which of these must never leave, although they are gone."""
+    """Return the keys that must never be sent, not even their end."""
     sql = """
     select entity_key from sync_private
     where entity = :entity and entity_key in (select value from json_each(:keys))
@@ -158,7 +156,7 @@ def page(store: Store, entity: str, *, after: str, projects: Sequence[str] | Non
 
 
 def version_names(store: Store, projects: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Observation and digest of every older text that may be shared."""
+    """Return (observation, digest) of every older text that may be shared."""
     names = None if projects is None else json.dumps(list(projects))
     return [(row[0], row[1]) for row in store.rows(VERSION_NAMES, projects=names)]
 
@@ -168,7 +166,7 @@ def enqueue(store: Store, row: dict[str, Any]) -> None:
 
 
 def renumber(store: Store, observation_id: int) -> None:
-    """Number an observation's versions in the order of their texts' moments. Costs one pass over them."""
+    """Number an observation's versions by their times. Costs one pass over them."""
     rows = store.rows(
         "select id, version from observation_versions where observation_id = :id order by created_at, digest",
         id=observation_id,
@@ -185,7 +183,7 @@ def renumber(store: Store, observation_id: int) -> None:
 def add_version(
     store: Store, observation_id: int, *, digest: str, title: str, content: str, at: str, clock: str
 ) -> bool:
-    """Add an older text unless it is there; whether it was added. The caller renumbers."""
+    """Add an older text unless it exists; return whether it was added. The caller renumbers."""
     cursor = store.execute(
         """
         insert into observation_versions (observation_id, version, title, content, created_at, clock, digest)

@@ -39,7 +39,7 @@ def kept(here: Path, data_dir: Path) -> Path:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody sits there: what a test gives as standard input is typed."""
-    monkeypatch.setattr("engram_py.interfaces.cli.clear._is_answered", lambda: True)
+    monkeypatch.setattr("engram_py.interfaces.cli.privacy.can_ask", lambda: True)
 
 
 def rows(path: Path, project: str) -> dict[str, int]:

@@ -185,7 +185,7 @@ def test_nothing_counted_is_said_with_what_will_be(run: Run) -> None:
     told = run("cost")
 
     assert (told.exit_code, told.stderr) == (0, "")
-    assert "Nothing was counted: agents' hooks, MCP tools and HTTP routes are, from their next answer on" in told.stdout
+    assert "Nothing was counted" in told.stdout
     assert "never used" in told.stdout
     assert "`engram setup` adds the hooks" in told.stdout
 

@@ -28,7 +28,7 @@ def repository(here: Path, run: Run) -> Path:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody sits there: what a test gives as standard input is typed."""
-    monkeypatch.setattr("engram_py.interfaces.cli.sync._is_answered", lambda: True)
+    monkeypatch.setattr("engram_py.interfaces.cli.sync.can_ask", lambda: True)
 
 
 def test_it_says_in_two_lines_what_it_did_and_what_to_do_next(repository: Path, run: Run) -> None:
@@ -156,7 +156,7 @@ def test_without_a_terminal_nothing_is_asked_and_the_variable_is_named(repositor
     ended = start("sync", "--encrypt")
 
     assert ended.code == 2
-    assert "there is no terminal to ask for the passphrase: set ENGRAM_SYNC_PASSPHRASE" in ended.stderr
+    assert "set ENGRAM_SYNC_PASSPHRASE" in ended.stderr
     assert not (repository / ".engram").exists()
 
 

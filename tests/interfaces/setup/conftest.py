@@ -10,8 +10,7 @@ import pytest
 
 from engram_py.interfaces.setup.agents import AGENTS, SCOPES, Scope
 from engram_py.interfaces.setup.installing import Setup
-from engram_py.interfaces.setup.launcher import Launcher
-from engram_py.interfaces.setup.machine import Machine, System
+from engram_py.interfaces.setup.machine import Launcher, Machine, System
 
 MachineOf = Callable[..., Machine]
 EVERYWHERE = [

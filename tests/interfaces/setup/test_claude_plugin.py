@@ -15,8 +15,7 @@ from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.setup.agents import AGENTS
 from engram_py.interfaces.setup.claude import MARKETPLACE, PLUGIN, render
 from engram_py.interfaces.setup.installing import Setup
-from engram_py.interfaces.setup.launcher import Launcher
-from engram_py.interfaces.setup.machine import Machine
+from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.wanted import Parts
 
 from .conftest import tree

@@ -9,8 +9,7 @@ import pytest
 
 from engram_py.interfaces.setup.agents import AGENTS
 from engram_py.interfaces.setup.installing import Setup
-from engram_py.interfaces.setup.launcher import Launcher, launcher
-from engram_py.interfaces.setup.machine import Machine, System
+from engram_py.interfaces.setup.machine import Launcher, Machine, System, launcher
 from engram_py.interfaces.setup.wanted import Parts
 
 from .conftest import MachineOf, tree

@@ -10,8 +10,7 @@ import pytest
 
 from engram_py.interfaces.setup.agents import AGENTS
 from engram_py.interfaces.setup.installing import Setup
-from engram_py.interfaces.setup.launcher import Launcher
-from engram_py.interfaces.setup.machine import Machine
+from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.wanted import Parts
 
 from .conftest import furnish, tree

@@ -11,8 +11,7 @@ import pytest
 from engram_py.interfaces.setup.agents import AGENTS, Scope
 from engram_py.interfaces.setup.installing import Setup
 from engram_py.interfaces.setup.jsonc import JsonDocument
-from engram_py.interfaces.setup.launcher import Launcher
-from engram_py.interfaces.setup.machine import Machine
+from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.wanted import Parts, chosen
 
 from .conftest import EVERYWHERE, furnish, tree

@@ -8,7 +8,7 @@ import pytest
 
 from engram_py.errors import NothingEnrolledError, NotLoggedInError
 from engram_py.observations.values import Change
-from engram_py.sync.autosync import line as line_module
+from engram_py.sync.autosync import channel as channel_module
 from engram_py.sync.autosync import push as push_module
 from engram_py.sync.wire import mutation_of
 from tests.memory import draft
@@ -255,8 +255,8 @@ def test_a_reader_is_in_step_with_what_stays_here(lab: Lab) -> None:
     done = lab.synced()
 
     [project] = lab.status.projects
-    said = f"{lab.project} is read only: {project.pending} change(s) of this machine are not sent"
-    assert (done.warnings, lab.team.bodies) == ((said,), [])
+    report = f"{lab.project} is read only: {project.pending} change(s) of this machine are not sent"
+    assert (done.warnings, lab.team.bodies) == ((report,), [])
     assert (lab.status.phase, lab.status.reason_code, lab.status.pending) == ("healthy", "", 0)
     assert project.pending > 0
     lab.team.grants[lab.project] = "write"
@@ -374,7 +374,7 @@ def test_another_database_at_the_same_address_gets_everything_again(join: Joiner
     here.save("three")
     done = here.synced()
 
-    assert any("once more" in said for said in done.warnings)
+    assert any("once more" in report for report in done.warnings)
     assert here.sent() == ["one", "three", "two"]  # what came from the other machine too: it may never come back
     there.synced()
     assert there.titles() == ["one", "three", "two"]
@@ -405,4 +405,4 @@ def test_a_long_turn_leaves_the_other_direction_its_own(lab: Lab, monkeypatch: p
         lab.synced()
 
     assert len(lab.sent()) == 20
-    assert line_module.TURN_SECONDS < 60
+    assert channel_module.TURN_SECONDS < 60

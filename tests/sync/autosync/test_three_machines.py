@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import random
-import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from engram_py import Engram
 from engram_py.config import Settings
-from tests.sync.autosync.team_server import TOKEN, TeamServer, team_server
+from tests.sync.autosync.team_server import TOKEN, team_server
+from tests.sync.machines.proxy import proxy
 
 pytestmark = pytest.mark.soak
 
@@ -27,11 +27,11 @@ WRITER = """
 import random, sys, threading
 from pathlib import Path
 from engram_py import Draft, Engram
-from engram_py.sync.autosync import backoff
-from engram_py.sync.autosync import lease
+from engram_py.sync.autosync import schedule
 from engram_py.sync.autosync import worker
 # Otherwise most of the time would be spent waiting for the lease of who was killed, and after failures.
-worker.DEBOUNCE_SECONDS, lease.SECONDS, backoff.FIRST_SECONDS, backoff.LONGEST_SECONDS = 0.02, 0.5, 0.02, 0.2
+worker.DEBOUNCE_SECONDS, schedule.LEASE_SECONDS = 0.02, 0.5
+schedule.FIRST_SECONDS, schedule.LONGEST_SECONDS = 0.02, 0.2
 name, dice = sys.argv[2], random.Random(sys.argv[3])
 app = Engram(Path(sys.argv[1]), project="widgets", session_mode="process")
 app.autosync.start()
@@ -55,70 +55,18 @@ while not pace.wait(0.03):
 """
 
 
-class Proxy:
-    """Passes bytes on, until it drops the connection somewhere in the middle."""
-
-    def __init__(self, target: int, dice: random.Random) -> None:
-        self._target = target
-        self._dice = dice
-        self.dropping = True
-        self.dropped = 0
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self) -> None:
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                threading.Thread(target=self._pass, args=(self._listener.accept()[0],), daemon=True).start()
-
-    def _pass(self, client: socket.socket) -> None:
-        allowed = self._dice.randrange(1_000, 60_000) if self.dropping else 10**12
-        with client, socket.create_connection(("127.0.0.1", self._target)) as server:
-            back = threading.Thread(target=self._pump, args=(server, client, allowed), daemon=True)
-            back.start()
-            self._pump(client, server, allowed)
-            back.join()
-
-    def _pump(self, source: socket.socket, sink: socket.socket, allowed: int) -> None:
-        with suppress(OSError):
-            while part := source.recv(4096):
-                sink.sendall(part[:allowed])
-                allowed -= len(part)
-                if allowed <= 0:
-                    self.dropped += 1
-                    break
-        for one in (source, sink):
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-
-
-@contextmanager
-def network(team: TeamServer, dice: random.Random) -> Iterator[Proxy]:
-    proxy = Proxy(int(team.address.rpartition(":")[2]), dice)
-    try:
-        yield proxy
-    finally:
-        proxy.close()
-
-
 def test_nothing_answered_is_lost_and_all_hold_the_same(tmp_path: Path) -> None:
     dice = random.Random(5)
     names = ("ada", "bob", "eve")
     kept: set[str] = set()
     gone: set[str] = set()
-    with team_server(grants={"widgets": "write"}) as team, network(team, dice) as proxy:
-        proxy.dropping = False
+    with team_server(grants={"widgets": "write"}) as team, proxy(5) as network:
+        network.upstream = ("127.0.0.1", int(team.address.rpartition(":")[2]))
         for name in names:
             with machine(tmp_path / name) as app:
-                app.autosync.login(f"http://127.0.0.1:{proxy.port}", TOKEN)
+                app.autosync.login(network.address, TOKEN)
                 app.autosync.enroll(["widgets"])
-        proxy.dropping = True
+        network.trouble = 0.5
         for turn in range(ROUNDS):
             writers = [start(tmp_path / name, name, str(turn)) for name in names]
             readers = [threading.Thread(target=note_all, args=(one, kept, gone)) for one in writers]
@@ -132,8 +80,8 @@ def test_nothing_answered_is_lost_and_all_hold_the_same(tmp_path: Path) -> None:
                 one.kill()
                 reader.join()
                 one.communicate()
-        assert proxy.dropped > 0
-        proxy.dropping = False
+        assert network.broken > 0
+        network.trouble = 0.0
         digests, titles = settle([tmp_path / name for name in names])
 
     assert len(set(digests)) == 1

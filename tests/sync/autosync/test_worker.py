@@ -223,7 +223,7 @@ def test_logged_out_it_asks_nobody_and_a_login_is_noticed(lab: Lab, monkeypatch:
     thread = worker(lab)
     lab.save("one")
     assert not thread.is_on
-    assert thread._looked() == POLL_SECONDS
+    assert thread._look_safely() == POLL_SECONDS
     thread.wake()
     assert not thread._wake.is_set()
     assert lab.team.asked == []

@@ -445,7 +445,7 @@ def test_a_crash_between_file_and_note_writes_the_same_chunk_again(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(table, "add_stretch", killed)
+    monkeypatch.setattr(table, "add_range", killed)
     with pytest.raises(KeyboardInterrupt):
         ada.exported()
     monkeypatch.undo()

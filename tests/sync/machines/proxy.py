@@ -18,6 +18,7 @@ class Proxy:
     def __init__(self, seed: int) -> None:
         self.upstream: tuple[str, int] | None = None
         self.trouble = 0.0
+        self.broken = 0
         self._dice = random.Random(seed)
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
@@ -66,6 +67,7 @@ class Proxy:
                     piece, left = piece[:left], left - len(piece)
                 other.sendall(piece)
                 if left is not None and left <= 0:
+                    self.broken += 1
                     break
         _end(one)
         _end(other)

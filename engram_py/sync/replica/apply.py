@@ -1,4 +1,4 @@
-"""Takes over one mutation: reads it, compares it with what is here, and writes what wins."""
+"""Apply one mutation: compare it with the local row and write the winner."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from engram_py.database.journal_table import NATURAL, TABLES
+from engram_py.database.journal import NATURAL, TABLES
 from engram_py.database.store import Row
 from engram_py.sync.merge import version_key, wins
 from engram_py.sync.mutation import KINDS, Mutation
 from engram_py.sync.replica import table
+from engram_py.sync.replica.apply_observations import apply_observation, apply_version, remove_observation
 from engram_py.sync.replica.batch import Batch
-from engram_py.sync.replica.observing import remove_observation, take_observation, take_version
-from engram_py.sync.replica.outgoing import travelling
-from engram_py.sync.replica.reading import (
+from engram_py.sync.replica.outgoing import portable_directory
+from engram_py.sync.replica.parse import (
     SAID,
     Read,
     UnreadableError,
@@ -37,18 +37,18 @@ _READERS: dict[str, Callable[[Mutation], Any]] = {
 }
 _CARRIED_LIMIT_BYTES = 1_000_000
 
-# Dependencies first, and deletions last.
+# Dependencies first, deletions last.
 _ORDER = {kind: place for place, kind in enumerate(KINDS)}
 
 
-def order_of(mutation: Mutation) -> int:
-    """What to apply first, so that little has to wait: what others need, then them; deletions the other way round."""
+def apply_order(mutation: Mutation) -> int:
+    """Return the position of a mutation in a batch: dependencies first, deletions in reverse order."""
     place = _ORDER.get(mutation.entity, len(KINDS))
     return place if mutation.op == "upsert" else 100 - place
 
 
 def read(mutation: Mutation) -> Any:
-    """What a mutation says: redacted and checked, which takes longer than writing it, and needs no lock.
+    """Parse and redact a mutation. This takes longer than writing it, and needs no lock.
 
     Raises UnreadableError: it is no row of its kind.
     """
@@ -56,9 +56,8 @@ def read(mutation: Mutation) -> Any:
     return None if reader is None else reader(mutation)
 
 
-def take(batch: Batch, mutation: Mutation, said: Any) -> bool | None:
-    """Take a mutation over, with what ``read`` made of it: True when it changed something, False when not, None when
-    it has to wait.
+def apply_mutation(batch: Batch, mutation: Mutation, parsed: Any) -> bool | None:
+    """Apply a mutation that ``read`` parsed: True when it changed something, False when not, None when it is deferred.
 
     Raises UnreadableError: it is no row of its kind.
     """
@@ -66,44 +65,44 @@ def take(batch: Batch, mutation: Mutation, said: Any) -> bool | None:
         return remove_observation(batch, mutation) if mutation.entity == "observation" else _remove(batch, mutation)
     match mutation.entity:
         case "observation":
-            return take_observation(batch, mutation, said)
+            return apply_observation(batch, mutation, parsed)
         case "version":
-            taken = take_version(batch, mutation, said)
+            taken = apply_version(batch, mutation, parsed)
             if taken is None:
-                _wait_for_observation(batch, mutation, said)
+                _wait_for_observation(batch, mutation, parsed)
             return taken
         case "session" | "prompt" | "relation":
-            return _take_row(batch, mutation, said)
+            return _apply_row(batch, mutation, parsed)
         case "project":
-            return _take_project(batch, mutation)
+            return _apply_project(batch, mutation)
         case "alias":
-            return _take_alias(batch, mutation)
-    return _carry(batch, mutation)
+            return _apply_alias(batch, mutation)
+    return _store_unknown(batch, mutation)
 
 
-def _wait_for_observation(batch: Batch, mutation: Mutation, said: tuple[str, str, dict[str, str]]) -> None:
-    """An older text waits as it will be kept: redacted, and then by another name, which its source has to hear of."""
-    owner, digest, text = said
+def _wait_for_observation(batch: Batch, mutation: Mutation, parsed: tuple[str, str, dict[str, str]]) -> None:
+    """Defer an older text as it will be kept: redacted, under the name of the redacted text."""
+    owner, digest, text = parsed
     key, source = version_key(owner, digest), None
     if key != mutation.entity_key:
         kept = {"title": text["title"], "content": text["content"], "created_at": text["at"]}
         mutation, source = replace(mutation, entity_key=key, payload=kept), ""
-    batch.wait(mutation, waits_for=owner, reason="its observation is not here", source=source)
+    batch.defer(mutation, waits_for=owner, reason="its observation is not here", source=source)
 
 
-def _take_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
+def _apply_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
     entity, key = mutation.entity, mutation.entity_key
-    stone = batch.stone(entity, key)
-    if stone is not None and (entity not in NATURAL or stone["clock"] >= mutation.clock):
+    tombstone = batch.tombstone(entity, key)
+    if tombstone is not None and (entity not in NATURAL or tombstone["clock"] >= mutation.clock):
         return False
     if entity == "relation" and (missing := _missing_end(batch, read)):
         # As it will be kept: redacted.
-        said = {name: read.columns[name] for name in SAID if name in mutation.payload}
-        mutation = replace(mutation, payload=mutation.payload | said)
-        batch.wait(mutation, waits_for=missing, reason="one of its ends is not here")
+        parsed = {name: read.columns[name] for name in SAID if name in mutation.payload}
+        mutation = replace(mutation, payload=mutation.payload | parsed)
+        batch.defer(mutation, waits_for=missing, reason="one of its ends is not here")
         return None
     here = batch.row(entity, key)
-    if here is not None and not _later(mutation, read, here):
+    if here is not None and not _replaces(mutation, read, here):
         return False
     project = batch.project(read.project)
     if entity == "prompt":
@@ -111,39 +110,41 @@ def _take_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
     name, column = TABLES[entity]
     values = {**read.columns, **read.derived, "project": project, "clock": mutation.clock}
     if here is None:
-        batch.store.insert(name, {column: key, **values, **batch.numbered(name, read.number)})
+        batch.store.insert(name, {column: key, **values, **batch.new_id(name, read.number)})
     else:
         batch.store.update(name, {column: key}, values)
-    batch.took(mutation, project=project, given=read.project)
+    batch.record(mutation, project=project, given=read.project)
     if entity == "relation":
         batch.linked |= {row[end] for row in (values, here) if row for end in ("source_id", "target_id")}
     return True
 
 
-def _later(mutation: Mutation, read: Read, here: Row) -> bool:
-    """Whether what arrived replaces what is here. A verdict replaces a question, whenever either was."""
+def _replaces(mutation: Mutation, read: Read, here: Row) -> bool:
+    """Return whether the arrived row replaces the local one. A verdict always replaces a question."""
     if mutation.entity == "relation":
         asked, answered = here["judgment_status"] == "pending", read.columns["judgment_status"] != "pending"
         if asked == answered:
             return bool(asked)
     mine = {**{name: here[name] for name in read.columns}, "given": here["given_project"]}
     if mutation.entity == "session":
-        mine["directory"] = travelling(mine["directory"])
+        mine["directory"] = portable_directory(mine["directory"])
     return wins(mutation.clock, {**read.columns, "given": read.project}, here["clock"], mine)
 
 
 def _missing_end(batch: Batch, read: Read) -> str | None:
     for end in (read.columns["source_id"], read.columns["target_id"]):
         known = end.startswith("entity:") or batch.store.row("select 1 from observations where sync_id = :k", k=end)
-        if not known and batch.stone("observation", end) is None:
+        if not known and batch.tombstone("observation", end) is None:
             return str(end)
     return None
 
 
-def _take_project(batch: Batch, mutation: Mutation) -> bool:
+def _apply_project(batch: Batch, mutation: Mutation) -> bool:
     columns = read_name(mutation)
-    stone = batch.stone("project", columns["name"])
-    if batch.names.canonical(columns["name"]) != columns["name"] or (stone and stone["clock"] >= mutation.clock):
+    tombstone = batch.tombstone("project", columns["name"])
+    if batch.names.canonical(columns["name"]) != columns["name"] or (
+        tombstone and tombstone["clock"] >= mutation.clock
+    ):
         return False
     here = batch.store.row("select * from projects where name = :name", name=columns["name"])
     if here is not None and not wins(mutation.clock, columns, here["clock"], {name: here[name] for name in columns}):
@@ -159,11 +160,11 @@ def _take_project(batch: Batch, mutation: Mutation) -> bool:
         **columns,
         clock=mutation.clock,
     )
-    batch.took(mutation, project=columns["name"])
+    batch.record(mutation, project=columns["name"])
     return True
 
 
-def _take_alias(batch: Batch, mutation: Mutation) -> bool:
+def _apply_alias(batch: Batch, mutation: Mutation) -> bool:
     columns = read_name(mutation)
     if columns["alias"] == columns["project"]:
         raise UnreadableError("payload.project: an alias of itself")
@@ -171,19 +172,19 @@ def _take_alias(batch: Batch, mutation: Mutation) -> bool:
     if here is not None and not wins(mutation.clock, columns, here["clock"], {name: here[name] for name in columns}):
         return False
     batch.store.insert("sync_aliases", columns | {"clock": mutation.clock}, replace=True)
-    batch.took(mutation, project=columns["project"])
+    batch.record(mutation, project=columns["project"])
     batch.aliased = True
     return True
 
 
-def _carry(batch: Batch, mutation: Mutation) -> bool:
-    """Keep a row of a kind from a newer program, to pass it on."""
+def _store_unknown(batch: Batch, mutation: Mutation) -> bool:
+    """Keep a row of a kind that only newer programs know, to pass it on."""
     text = json.dumps(mutation.payload)
     if len(text) > _CARRIED_LIMIT_BYTES:
         raise UnreadableError(f"payload: longer than {_CARRIED_LIMIT_BYTES:,} bytes")
     key: dict[str, Any] = {"entity": mutation.entity, "entity_key": mutation.entity_key}
-    stone = batch.stone(mutation.entity, mutation.entity_key)
-    if stone is not None and stone["clock"] >= mutation.clock:
+    tombstone = batch.tombstone(mutation.entity, mutation.entity_key)
+    if tombstone is not None and tombstone["clock"] >= mutation.clock:
         return False
     here = batch.store.row("select * from sync_carried where entity = :entity and entity_key = :entity_key", **key)
     if here is not None:
@@ -193,14 +194,14 @@ def _carry(batch: Batch, mutation: Mutation) -> bool:
     values = {"project": mutation.project, "payload": text, "clock": mutation.clock}
     row = {**key, **values, "occurred_at": mutation.occurred_at}
     batch.store.insert("sync_carried", row, replace=True)
-    batch.took(mutation, project=mutation.project)
+    batch.record(mutation, project=mutation.project)
     return True
 
 
 def _remove(batch: Batch, mutation: Mutation) -> bool:
-    """End a row of another kind than an observation."""
+    """Delete a row that is not an observation."""
     entity, key = mutation.entity, mutation.entity_key
-    old = batch.stone(entity, key)
+    old = batch.tombstone(entity, key)
     if old is not None and old["clock"] >= mutation.clock:
         return False
     if entity in NATURAL or entity not in TABLES:
@@ -209,8 +210,8 @@ def _remove(batch: Batch, mutation: Mutation) -> bool:
         if here is not None and here["clock"] >= mutation.clock and here["clock"] != table.MADE_UP:
             return False
     _drop(batch, entity, key)
-    batch.bury(mutation, deleted_at=deletion_time(mutation), final=True)
-    batch.took(mutation, project=batch.names.canonical(mutation.project))
+    batch.add_tombstone(mutation, deleted_at=deletion_time(mutation), final=True)
+    batch.record(mutation, project=batch.names.canonical(mutation.project))
     return True
 
 
@@ -231,7 +232,7 @@ def _drop(batch: Batch, entity: str, key: str) -> None:
 
 
 def _drop_session(batch: Batch, key: str) -> None:
-    """A session that rows here belong to lives on as the stand-in that every replica makes for it."""
+    """Delete a session; while rows here belong to it, a stand-in takes its place."""
     sql = """
     select min(project) from (
         select project from observations where session_id = :key
@@ -247,7 +248,7 @@ def _drop_session(batch: Batch, key: str) -> None:
 
 
 def _drop_project(batch: Batch, key: str) -> None:
-    """A project that rows here still have is kept under its name, until its alias says where they belong."""
+    """Delete a project; while rows here have it, its name stays until an alias says where they belong."""
     used = " union all ".join(
         f"select 1 from {name} where project = :key"
         for name in ("observations", "sessions", "user_prompts", "project_identities", "project_aliases")

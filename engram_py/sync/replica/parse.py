@@ -1,6 +1,6 @@
-"""Reads the payload of a row that arrived: redacted, checked, and in our columns.
+"""Parse the payload of an arrived row: redacted, checked, in our columns.
 
-What comes out depends on the mutation alone, never on the time or the machine: every replica must read the same.
+The result depends on the mutation alone, never on the time or the machine: every replica must parse the same.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.capture.redact import redact
 from engram_py.clock import parse_stamp
 from engram_py.errors import EngramError
-from engram_py.interchange.import_anchors import anchor_values
 from engram_py.interchange.import_file import moment_of
 from engram_py.interchange.import_ledger import EPOCH, session_key, without_nul
+from engram_py.interchange.import_observations import anchor_values
 from engram_py.interchange.values import (
     ObservationIn,
     OwnAnchor,
@@ -45,14 +45,13 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class UnreadableError(ValueError):
-    """A payload that is no row of its kind; the text says why."""
+    """A payload that is no row of its kind; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A row that arrived. ``columns`` are those replicas agree on, ``project`` the one it was given; ``own`` is False
-    for a row of Engram itself, which knows fewer columns. ``derived`` follows from the columns. ``number`` is the id it
-    has where it comes from, which only Engram tells."""
+    """A parsed row. ``columns`` are compared between replicas, ``derived`` follows from them. ``own`` is False for a
+    row of Engram itself, which has fewer columns; ``number`` is its id there."""
 
     project: str
     columns: dict[str, Any]
@@ -68,7 +67,7 @@ def read_observation(mutation: Mutation) -> Read:
     own = _model(OwnObservation, block or {})
     if not row.session_id or not row.content:
         raise UnreadableError("payload.session_id or payload.content: missing")
-    new = _cleaned(lambda: _prepared(row, own))
+    new = _checked(lambda: _prepared(row, own))
     at = _clock_time(mutation)
     updated = _moment(own.updated_at, row.updated_at, own.created_at, row.created_at) or at
     text = new.columns
@@ -145,20 +144,20 @@ def read_relation(mutation: Mutation) -> Read:
 
 
 def read_version(mutation: Mutation) -> tuple[str, str, dict[str, str]]:
-    """The observation, the digest, and the text of an older version, as they are kept."""
+    """Return the observation, the digest and the text of an older version, redacted."""
     owner, digest = version_owner(mutation.entity_key)
     title, content, at = (_string(mutation.payload, name) for name in ("title", "content", "created_at"))
     if not owner or version_digest(at, title, content) != digest:
         raise UnreadableError("entity_key: not the name of this text")
-    clean = _cleaned(lambda: clean_line("title", without_nul(title), limit=TITLE_LIMIT_CHARS)[0])
-    text = _cleaned(lambda: clean_content(without_nul(content))[0])
+    clean = _checked(lambda: clean_line("title", without_nul(title), limit=TITLE_LIMIT_CHARS)[0])
+    text = _checked(lambda: clean_content(without_nul(content))[0])
     moment = moment_of(at) or _clock_time(mutation)
     # What redaction changed has the name of what is kept, or nobody could be told of it.
     return owner, version_digest(moment, clean, text), {"title": clean, "content": text, "at": moment}
 
 
 def read_name(mutation: Mutation) -> dict[str, str]:
-    """The columns of a project or an alias."""
+    """Return the columns of a project or an alias."""
     at = _clock_time(mutation)
     created = _moment(mutation.payload.get("created_at")) or at
     if mutation.entity == "alias":
@@ -215,7 +214,7 @@ def _model(kind: type[_Model], value: object) -> _Model:
         raise UnreadableError(f"payload.{where}: {first['msg']}") from None
 
 
-def _cleaned(action: Callable[[], Any]) -> Any:
+def _checked(action: Callable[[], Any]) -> Any:
     try:
         return action()
     except EngramError as exc:
@@ -227,7 +226,7 @@ def _project(mutation: Mutation, named: str | None) -> str:
 
 
 def _known_name(name: str) -> str:
-    return str(_cleaned(lambda: normalize_project(name)))
+    return str(_checked(lambda: normalize_project(name)))
 
 
 def _string(payload: dict[str, Any], name: str) -> str:
@@ -238,14 +237,14 @@ def _string(payload: dict[str, Any], name: str) -> str:
 
 
 def _text(text: Any) -> str | None:
-    """A text without its secrets, None for an empty one."""
+    """Return a text without its secrets, None for an empty one."""
     if not isinstance(text, str) or not without_nul(text).strip():
         return None
-    return str(_cleaned(lambda: clean_content(without_nul(text))[0]))
+    return str(_checked(lambda: clean_content(without_nul(text))[0]))
 
 
 def _moment(*texts: Any) -> str | None:
-    """The first of the texts that names a time."""
+    """Return the first of the texts that is a time."""
     for text in texts:
         moment = moment_of(text) if isinstance(text, str) else None
         if moment is not None:

@@ -1,4 +1,4 @@
-"""What one exchange works with: the memory, the server, and the ways to be told to stop."""
+"""The context of one exchange: the memory, the server, progress and cancellation."""
 
 from __future__ import annotations
 
@@ -6,51 +6,34 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.settings import TARGET
-from engram_py.sync.mutation import Applied, Changes, Mutation
+from engram_py.sync.mutation import Mutation
 
 if TYPE_CHECKING:
     from engram_py.sync.autosync.client import CloudClient
+    from engram_py.sync.replica.replica import Replica
 
 # (what is done, how much of it, of how much)
 Progress = Callable[[str, int, int], None]
 
-# In the background neither direction keeps the other from its turn for longer than this.
+# The longest turn of one direction before the other gets its own.
 TURN_SECONDS = 30.0
 _RENEW_SECONDS = 15.0
 _BREATH_SECONDS = 0.002
 
 
-class Replica(Protocol):
-    """What of the memory is exchanged: ``services.replica``."""
-
-    def changes(
-        self,
-        *,
-        after: int = 0,
-        projects: Sequence[str] | None = None,
-        towards: str = "",
-        max_rows: int = 500,
-        max_bytes: int = 4 * 2**20,
-    ) -> Changes: ...
-
-    def apply(self, mutations: Sequence[Mutation], *, source: str = "") -> Applied: ...
-
-    def retry_deferred(self) -> Applied: ...
-
-
 class Stopped(Exception):
-    """The process ends; what was not acknowledged is exchanged another time."""
+    """The process ends; unacknowledged changes are exchanged by the next one."""
 
 
 @dataclass(slots=True)
-class Line:
-    """An exchange with one server, under the lease."""
+class Channel:
+    """The context of an exchange with one server, under the lease."""
 
     store: Store
     journal: Journal
@@ -63,8 +46,8 @@ class Line:
     notices: list[str] = field(default_factory=list)
     _renewed: float = field(default_factory=time.monotonic)
 
-    def go_on(self) -> None:
-        """Called before every request. Raises Stopped, LeaseLost."""
+    def checkpoint(self) -> None:
+        """Renew the lease when it is due; called before every request. Raises Stopped, LeaseLost."""
         if self.stopped.is_set():
             raise Stopped
         if time.monotonic() - self._renewed > _RENEW_SECONDS:
@@ -73,20 +56,20 @@ class Line:
 
     @property
     def device(self) -> str:
-        """What this machine calls itself; a memory that only ever fetched has no name until it is asked for one."""
+        """The name of this device, made when it is first asked for."""
         with self.store.transaction():
             return self.journal.device()
 
-    def breathe(self) -> None:
-        """Between two writes of ours whoever else wants to write comes first: the lock goes to the quickest."""
+    def yield_lock(self) -> None:
+        """Pause between two writes, so that other writers get the lock."""
         self.stopped.wait(_BREATH_SECONDS)
 
-    def said(self, what: str, done: int, total: int) -> None:
+    def report(self, what: str, done: int, total: int) -> None:
         if self.progress is not None:
             self.progress(what, done, total)
 
-    def is_other_database(self, instance: str) -> bool:
-        """Whether the server has another database than when we last looked; from now on this is the known one."""
+    def is_new_database(self, instance: str) -> bool:
+        """Return whether the server has another database than at the last exchange, and remember the present one."""
         row = table.state(self.store, TARGET)
         known = row["instance"] if row is not None else ""
         if known != instance:
@@ -95,7 +78,7 @@ class Line:
         return bool(known) and known != instance
 
     def aside(self, direction: str, mutation: Mutation, *, code: str, reason: str, repairable: bool) -> dict[str, Any]:
-        """A row of what was set aside."""
+        """Return a row for ``sync_set_aside``."""
         return {
             "server": self.server,
             "direction": direction,
@@ -117,8 +100,8 @@ class Line:
         aside: Sequence[Mapping[str, Any]] = (),
         taken: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """Note how far these projects are, in the transaction that keeps what was not taken on the way."""
+        """Store the cursors of ``projects`` in one transaction with the rows that were set aside or accepted."""
         with self.store.transaction():
             table.set_projects(self.store, self.server, projects, **cursors)
-            table.take_back(self.store, self.server, direction, taken)
-            table.lay_aside(self.store, aside, now=self.journal.now())
+            table.clear_set_aside(self.store, self.server, direction, taken)
+            table.add_set_aside(self.store, aside, now=self.journal.now())

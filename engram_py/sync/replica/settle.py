@@ -1,4 +1,4 @@
-"""What follows from a batch: rows whose project has another name now, topics held twice, rows that waited.
+"""Derive what follows from a batch: renamed projects, topics held twice, rows that were deferred.
 
 None of it gives a row a clock of this machine's: it follows from the rows alone, so every replica comes to the same.
 """
@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 
 from engram_py.clock import consequence
-from engram_py.database.journal_table import TABLES
+from engram_py.database.journal import TABLES
 from engram_py.database.store import Row, Store
 from engram_py.observations import relations_table as relations
 from engram_py.sync.merge import Contender, Names, topic_holder, version_digest, version_key
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
-from engram_py.sync.replica.older_texts import add_version
 
 # But for those that were replaced while it was personal.
 _OLDER_TEXTS = """
@@ -23,13 +22,13 @@ select created_at, title, content from observation_versions where observation_id
 """
 
 
-def known_names(store: Store) -> Names:
+def load_names(store: Store) -> Names:
     rows = store.rows("select alias, project, clock from sync_aliases")
     return Names((row["alias"], row["project"], row["clock"]) for row in rows)
 
 
-def note_aliases(store: Store) -> None:
-    """Note the aliases that were given here since, as they were given."""
+def collect_aliases(store: Store) -> None:
+    """Copy new local aliases to ``sync_aliases``, as they were given."""
     store.execute(
         """
         insert or replace into sync_aliases (alias, project, created_at, clock)
@@ -41,7 +40,7 @@ def note_aliases(store: Store) -> None:
 
 
 def _name_versions(batch: Batch) -> None:
-    """Give the versions that have none their digest, and tell the others of them."""
+    """Give new versions their digest, and queue them."""
     store = batch.store
     rows = store.rows(
         """
@@ -64,7 +63,7 @@ def _name_versions(batch: Batch) -> None:
 
 
 def settle(batch: Batch) -> None:
-    """Bring the memory to what follows from its rows."""
+    """Settle names, versions, topics and relations after a batch."""
     if batch.aliased:
         _settle_names(batch)
     _name_versions(batch)  # before topics are settled: older texts move by their names
@@ -82,7 +81,7 @@ def settle(batch: Batch) -> None:
 
 
 def _settle_topic(batch: Batch, holders: list[Row]) -> None:
-    """The text written last stays live; the others are its versions, their rows soft-deleted."""
+    """Keep the text written last; make the others its versions, and delete their rows softly."""
     contenders = {row["id"]: Contender(row["id"], row["sync_id"], row["updated_at"], row["clock"]) for row in holders}
     winner = topic_holder(contenders.values())
     for row in holders:
@@ -93,7 +92,7 @@ def _settle_topic(batch: Batch, holders: list[Row]) -> None:
         texts = [(row["updated_at"], row["title"], row["content"])]
         texts += [(one[0], one[1], one[2]) for one in batch.store.rows(_OLDER_TEXTS, id=row["id"])]
         for text in texts:
-            add_version(batch, winner.id, winner.sync_id, text, clock=clock)
+            batch.add_version(winner.id, winner.sync_id, text, clock=clock)
         values = {"deleted_at": winner.updated_at, "clock": clock}
         batch.store.update("observations", {"id": row["id"]}, values)
         batch.queue("observation", row["sync_id"], "upsert", project=row["project"], clock=clock)
@@ -101,7 +100,7 @@ def _settle_topic(batch: Batch, holders: list[Row]) -> None:
 
 
 def _settle_names(batch: Batch) -> None:
-    names = batch.names = known_names(batch.store)
+    names = batch.names = load_names(batch.store)
     for entity in table.OWNED:
         _rename_rows(batch, entity)
     _rename_aliases(batch)
@@ -147,7 +146,7 @@ def _rename(batch: Batch, entity: str, row: Row, given: str) -> None:
 
 
 def _rename_aliases(batch: Batch) -> None:
-    """``project_aliases`` again, from all that were given: each leads to its project in one step."""
+    """Rebuild ``project_aliases`` from all given aliases: each leads to its project in one step."""
     batch.store.execute("delete from project_aliases")
     for row in batch.store.rows("select * from sync_aliases"):
         project = batch.names.canonical(row["alias"])
@@ -156,22 +155,22 @@ def _rename_aliases(batch: Batch) -> None:
             batch.store.insert("project_aliases", values | {"created_at": row["created_at"], "clock": row["clock"]})
 
 
-def waiting_for(store: Store, sync_ids: set[str]) -> list[tuple[int, str, Mutation]]:
-    """Mutations set aside until one of these observations was here: their row, their source, and themselves."""
+def deferred_for(store: Store, sync_ids: set[str]) -> list[tuple[int, str, Mutation]]:
+    """Return the mutations that wait for one of these observations, each with its row and source."""
     sql = """
     select * from sync_apply_deferred
     where waits_for <> '' and waits_for in (select value from json_each(:ids)) and apply_status = 'deferred'
     order by id
     """
-    return [_waiting(row) for row in store.rows(sql, ids=json.dumps(sorted(sync_ids)))]
+    return [_deferred(row) for row in store.rows(sql, ids=json.dumps(sorted(sync_ids)))]
 
 
-def all_waiting(store: Store) -> list[tuple[int, str, Mutation]]:
+def all_deferred(store: Store) -> list[tuple[int, str, Mutation]]:
     sql = "select * from sync_apply_deferred where apply_status = 'deferred' order by id"
-    return [_waiting(row) for row in store.rows(sql)]
+    return [_deferred(row) for row in store.rows(sql)]
 
 
-def _waiting(row: Row) -> tuple[int, str, Mutation]:
+def _deferred(row: Row) -> tuple[int, str, Mutation]:
     mutation = Mutation(
         row["entity"],
         row["entity_key"],

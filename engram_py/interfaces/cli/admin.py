@@ -1,4 +1,4 @@
-"""The commands that look after the file: statistics, doctor, backup, export and import."""
+"""Commands for the file: stats, doctor, backup, restore, export, import, reindex; version and completion."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def version_command(as_json: bool) -> None:
 @json_option
 @refusing
 def instance_id_command(as_json: bool) -> None:
-    """Print the name of this database, which a server of it gives as instance_id at /health."""
+    """Print the id of this database, which its server shows as instance_id at /health."""
     with memory() as app:
         name = app.browsing.instance()
     click.echo(f'{{"instance_id": "{name}"}}' if as_json else name)
@@ -58,7 +58,7 @@ def stats_command(project: str | None, as_json: bool) -> None:
 
 @click.command("doctor")
 @click.option("--check", metavar="NAME", help="Only this check, named as the report names it.")
-@click.option("--fix", is_flag=True, help="Back up, then repair what is derived: index, permissions, orphans.")
+@click.option("--fix", is_flag=True, help="Back up, then repair index, permissions and orphans.")
 @json_option
 @refusing
 def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
@@ -68,7 +68,7 @@ def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
         with memory() as app:
             report = app.doctor.examine(check=check, fix=fix, engram=as_json)
     except StoreError as exc:
-        from engram_py.upkeep.unopened import report_unopened
+        from engram_py.upkeep.doctor import report_unopened
 
         report = report_unopened(loaded.data_dir, exc)
     show(report, None, as_json=as_json)
@@ -77,7 +77,7 @@ def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
 
 
 @click.command("backup")
-@click.argument("file", required=False, type=click.Path(path_type=Path), help="The copy; it must not exist yet.")
+@click.argument("file", required=False, type=click.Path(path_type=Path), help="The new file; it must not exist.")
 @json_option
 @refusing
 def backup_command(file: Path | None, as_json: bool) -> None:
@@ -88,7 +88,7 @@ def backup_command(file: Path | None, as_json: bool) -> None:
 
 
 @click.command("restore")
-@click.argument("file", type=click.Path(path_type=Path), help="What `engram backup` made.")
+@click.argument("file", type=click.Path(path_type=Path), help="A file made by `engram backup`.")
 @json_option
 @refusing
 def restore_command(file: Path, as_json: bool) -> None:
@@ -119,7 +119,7 @@ def export_command(file: Path | None, version: str, project: str | None, as_json
 
 @click.command("import")
 @click.argument("file", required=False, type=click.Path(path_type=Path), help="The export; - reads standard input.")
-@click.option("--from", "kind", type=click.Choice(SOURCES), help="What other programs kept; FILE is its path.")
+@click.option("--from", "kind", type=click.Choice(SOURCES), help="Import from another program; FILE is its path.")
 @click.option("--dry-run", is_flag=True, help="With --from: count, and write nothing.")
 @click.option("--project", help="With --from: file all of it under this project.")
 @json_option
@@ -132,9 +132,7 @@ def import_command(file: Path | None, kind: str | None, dry_run: bool, project: 
     engram (~/.engram/engram.db), instructions (a CLAUDE.md or AGENTS.md, or a folder), server-memory (its file).
     """
     if kind is not None:
-        from engram_py.interfaces.cli.adopt import adopt
-
-        adopt(kind, file, project=project, dry_run=dry_run, as_json=as_json)
+        _import_from(kind, file, project=project, dry_run=dry_run, as_json=as_json)
         return
     if file is None or dry_run or project is not None:
         raise click.UsageError("name the export to read; --dry-run and --project go with --from")
@@ -145,3 +143,51 @@ def import_command(file: Path | None, kind: str | None, dry_run: bool, project: 
 
 def _standard_input() -> BinaryIO:
     return sys.stdin.buffer if sys.stdin is not None else BytesIO()
+
+
+def _import_from(kind: str, path: Path | None, *, project: str | None, dry_run: bool, as_json: bool) -> None:
+    """Import from ``path``, or from where the program of that kind keeps its memory."""
+    from engram_py.interchange.importers import KINDS
+
+    usual = KINDS[kind][0]
+    if path is None and not usual:
+        raise click.UsageError(f"--from {kind} needs the path of the source")
+    chosen = here() / path if path is not None else Path.home() / usual
+    with memory() as app, progress("Importing") as report:
+        done = app.adopting.adopt(kind, chosen, project=project, dry_run=dry_run, progress=report)
+    show(done, app, as_json=as_json)
+
+
+@click.command("reindex")
+@json_option
+@refusing
+def reindex_command(as_json: bool) -> None:
+    """Rebuild the search index: derived terms and full-text indexes. Others may search and save meanwhile; after an
+    interruption the next run continues."""
+    with memory() as app, progress("Indexing") as report:
+        rebuilt = app.reindexing.run(progress=report)
+    show(rebuilt, app, as_json=as_json)
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), help="The shell to complete in.")
+@json_option
+def completion_command(shell: str, as_json: bool) -> None:
+    """Print the script that completes commands and options with the Tab key.
+
+    bash: engram completion bash > ~/.local/share/bash-completion/completions/engram
+    zsh: engram completion zsh > a folder of $fpath, as _engram
+    fish: engram completion fish > ~/.config/fish/completions/engram.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from engram_py.interfaces.cli.main import cli
+
+    completes = get_completion_class(shell)
+    assert completes is not None
+    script = completes(cli, {}, "engram", "_ENGRAM_COMPLETE").source()
+    if as_json:
+        import json
+
+        script = json.dumps({"shell": shell, "script": script})
+    click.echo(script)

@@ -1,34 +1,39 @@
-"""Chunks into the memory: each is looked at once, refused by name where it must be, and never in the others' way."""
+"""Import chunks: each is read once, and one that is refused does not stop the others."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engram_py.database.store import Row, Store
 from engram_py.sync import packing
 from engram_py.sync.chunk import About, Contents, decompose
 from engram_py.sync.git import table
-from engram_py.sync.git.choosing import choose
-from engram_py.sync.git.folder import ChunkFolder, Listed
-from engram_py.sync.git.job import Exchange, Job
+from engram_py.sync.git.folder import ChunkFile, ChunkFolder
+from engram_py.sync.git.places import Job
 from engram_py.sync.git.values import ChunkRefusal, ChunksRead
 from engram_py.sync.mutation import Applied, Mutation
 from engram_py.sync.packing import ChunkRefusedError
+from engram_py.sync.replica.project_access import ProjectAccess, normalized
 from engram_py.sync.signing import Signer, signer_of
+
+if TYPE_CHECKING:
+    from engram_py.sync.replica.replica import Replica
+
 
 _BATCH = 500  # rows in one transaction, for which other writers wait
 
 
 class _UntrustedError(ChunkRefusedError):
-    """A chunk that is whole, and not to be believed as things are."""
+    """A chunk that is whole, but not trusted with the present keys and settings."""
 
 
 @dataclass(slots=True)
 class _Tally:
-    """What became of each chunk; one that is read twice counts as it was read last."""
+    """The results for each chunk; a chunk that is read twice counts once."""
 
     names: frozenset[str] | None
     applied: Applied = field(default_factory=Applied)
@@ -39,10 +44,10 @@ class _Tally:
     left_out: dict[str, Counter[str]] = field(default_factory=dict)
 
 
-class Importing:
-    """Reads the chunks of a folder that were not read before."""
+class Importer:
+    """Imports the chunks of a folder that were not imported before."""
 
-    def __init__(self, store: Store, replica: Exchange) -> None:
+    def __init__(self, store: Store, replica: Replica) -> None:
         self._store = store
         self._replica = replica
 
@@ -73,7 +78,7 @@ class Importing:
                 table.tidy(self._store, job.target)
         rows = table.known(self._store, job.target)
         looked = tally.read.union(tally.refused)
-        still = [name for name in listing if name not in looked and name in rows and _is_refused(rows[name])]
+        still = [name for name in listing if name not in looked and name in rows and table.is_refused(rows[name])]
         return ChunksRead(
             chunks=len(tally.read),
             rows=sum(tally.rows.values()),
@@ -87,30 +92,30 @@ class Importing:
         )
 
     def has_news(self, target: str, folder: ChunkFolder) -> bool:
-        """Whether the folder has a chunk that was never looked at; what was refused or left out is not asked again."""
+        """Return whether the folder has a chunk that was never looked at."""
         known = table.known(self._store, target)
         return any(_is_changed(chunk, known.get(name)) for name, chunk in folder.list().items())
 
-    def _all_left_out(self, job: Job, listing: dict[str, Listed]) -> list[Listed]:
-        """The chunks, if some were read and none of their rows was this project's, as far as is known."""
+    def _all_left_out(self, job: Job, listing: dict[str, ChunkFile]) -> list[ChunkFile]:
+        """Return the chunks to read again: so far none of their rows belonged to this project."""
         if job.names is None or job.until is not None:
             return []
         known = table.known(self._store, job.target)
-        read = [known[name] for name in listing if name in known and not _is_refused(known[name])]
+        read = [known[name] for name in listing if name in known and not table.is_refused(known[name])]
         if not read or not all(row["left_out"] for row in read):
             return []
-        return [chunk for name, chunk in listing.items() if name not in known or not _is_refused(known[name])]
+        return [chunk for name, chunk in listing.items() if name not in known or not table.is_refused(known[name])]
 
     def waiting(self, job: Job) -> int:
-        """How many chunks an import would look at."""
+        """Count the chunks that an import would read."""
         return len(self._new(job, job.folder.list(), job.names))
 
-    def _new(self, job: Job, listing: dict[str, Listed], names: frozenset[str] | None) -> list[Listed]:
+    def _new(self, job: Job, listing: dict[str, ChunkFile], names: frozenset[str] | None) -> list[ChunkFile]:
         known = table.known(self._store, job.target)
         policy = job.policy(names)
         return [chunk for name, chunk in listing.items() if _is_new(chunk, known.get(name), policy)]
 
-    def _read(self, job: Job, chunk: Listed, listed: About, tally: _Tally) -> None:
+    def _read(self, job: Job, chunk: ChunkFile, listed: About, tally: _Tally) -> None:
         note = {"target": job.target, "chunk": chunk.name, "size": chunk.size, "signature_size": chunk.signature_size}
         file, signer = b"", None
         try:
@@ -120,9 +125,9 @@ class Importing:
         except ChunkRefusedError as exc:
             tally.refused[chunk.name] = str(exc)
             state = "refused" if isinstance(exc, _UntrustedError) else "broken"
-            # What could not even be read may be readable the next time.
+            # An unreadable file may be readable the next time.
             policy = job.policy(tally.names) if file else ""
-            self._note(note | _about(listed), state=state, file=file, reason=str(exc), policy=policy)
+            self._note(note | _manifest_entry(listed), state=state, file=file, reason=str(exc), policy=policy)
             return
         choice = choose(self._store, contents.mutations, tally.names)
         applied, refusals, whole = self._apply(job, choice.taken)
@@ -136,9 +141,9 @@ class Importing:
         tally.applied += applied
         tally.problems[chunk.name] = problems
         tally.left_out[chunk.name] = choice.left_out
-        about = About() if chunk.sealed else _joined(contents.about, listed)
+        about = About() if chunk.sealed else _with_manifest_facts(contents.about, listed)
         self._note(
-            note | _about(about) | {"device": signer.device if signer else contents.device},
+            note | _manifest_entry(about) | {"device": signer.device if signer else contents.device},
             state="imported",
             file=file,
             reason="; ".join(problems)[:500],
@@ -151,8 +156,8 @@ class Importing:
         with self._store.transaction():
             table.remember(self._store, values | row | more)
 
-    def _signer(self, job: Job, chunk: Listed, file: bytes) -> Signer | None:
-        """Who signed a chunk. Raises ChunkRefusedError: the signature is wrong, or whose it is is not trusted."""
+    def _signer(self, job: Job, chunk: ChunkFile, file: bytes) -> Signer | None:
+        """Return the signer of a chunk, None without one. Raises ChunkRefusedError."""
         signature = job.folder.read_signature(chunk.name)
         if signature is None:
             if job.trusted:
@@ -169,7 +174,7 @@ class Importing:
             )
         return signer
 
-    def _contents(self, job: Job, chunk: Listed, file: bytes) -> Contents:
+    def _contents(self, job: Job, chunk: ChunkFile, file: bytes) -> Contents:
         if chunk.sealed:
             if job.key is None:
                 raise _UntrustedError("it is encrypted, and encryption.json is missing")
@@ -185,7 +190,7 @@ class Importing:
         return decompose(packing.parse(data), project=job.project)
 
     def _apply(self, job: Job, mutations: list[Mutation]) -> tuple[Applied, list[str], bool]:
-        """What was taken over, what was refused, and whether there was time for all of it."""
+        """Apply the rows; return the counts, the refusals, and whether there was time for all of them."""
         applied, refusals = Applied(), list[str]()
         for start in range(0, len(mutations), _BATCH):
             if start and job.is_late:
@@ -200,31 +205,91 @@ class Importing:
         return applied, refusals, True
 
 
-def _is_changed(chunk: Listed, row: Row | None) -> bool:
+def _is_changed(chunk: ChunkFile, row: Row | None) -> bool:
     return row is None or (chunk.size, chunk.signature_size) != (row["size"], row["signature_size"])
 
 
-def _is_new(chunk: Listed, row: Row | None, policy: str) -> bool:
+def _is_new(chunk: ChunkFile, row: Row | None, policy: str) -> bool:
     if row is None or _is_changed(chunk, row):
         return True
-    return bool(_is_refused(row) or row["left_out"]) and row["policy"] != policy
+    return bool(table.is_refused(row) or row["left_out"]) and row["policy"] != policy
 
 
-def _is_refused(row: Row) -> bool:
-    return row["state"] in ("refused", "broken")
-
-
-def _age(chunk: Listed, manifest: dict[str, About]) -> tuple[str, str]:
+def _age(chunk: ChunkFile, manifest: dict[str, About]) -> tuple[str, str]:
     return manifest.get(chunk.name, About()).created_at, chunk.name
 
 
-def _about(about: About) -> dict[str, Any]:
+def _manifest_entry(about: About) -> dict[str, Any]:
     names = ("created_by", "created_at", "sessions", "memories", "prompts", "version")
     return {name: getattr(about, name) for name in names}
 
 
-def _joined(said: About, listed: About) -> About:
-    """What a chunk says of itself; who made it and when, Engram writes into the manifest only."""
+def _with_manifest_facts(said: About, listed: About) -> About:
+    """Return a chunk's own entry; Engram writes creator and time into the manifest only."""
     if said.created_by:
         return said
     return replace(said, created_by=listed.created_by, created_at=listed.created_at or said.created_at)
+
+
+@dataclass(slots=True)
+class Choice:
+    """The rows to import of a chunk. ``names`` are the project's names, with those the rows added; None is any."""
+
+    names: frozenset[str] | None
+    taken: list[Mutation] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+
+def choose(store: Store, mutations: Sequence[Mutation], names: frozenset[str] | None) -> Choice:
+    """Choose the rows that belong to this project and to no other one here. Aliases come first in ``mutations``."""
+    choice = Choice(names)
+    if names is None:
+        choice.taken = list(mutations)
+        return choice
+    access = ProjectAccess(store, mutations)
+    for mutation in mutations:
+        _choose(access, mutation, choice)
+    return choice
+
+
+def _choose(access: ProjectAccess, mutation: Mutation, choice: Choice) -> None:
+    assert choice.names is not None
+    alias = mutation.entity == "alias" and mutation.op == "upsert"
+    if alias and _renames(access, mutation, choice.names):
+        choice.names |= {normalized(mutation.project)}
+    key = normalized(mutation.entity_key)
+    # Whose the name of an alias is, is told in words.
+    said = [*_projects(mutation), *(() if alias else access.owners(mutation))]
+    strange = next((name for name in said if normalized(name) not in choice.names), None)
+    if strange is not None:
+        choice.left_out[strange] += 1
+    elif alias and key not in choice.names and access.is_taken(key):
+        choice.problems.append(
+            f"it makes {key} another name of {mutation.project}, and {key} is a project of its own here; if they are "
+            f"one, `engram projects merge {key} --into {mutation.project}` joins them, `engram sync --all` believes it"
+        )
+    else:
+        choice.names |= {key} if alias else set()
+        choice.taken.append(mutation)
+
+
+def all_names(store: Store, project: str) -> frozenset[str]:
+    """Return every name of a project."""
+    return frozenset({project, *table.aliases_of(store, project)})
+
+
+def _projects(mutation: Mutation) -> Iterable[str]:
+    """Yield every project that a row names."""
+    yield mutation.project
+    named = mutation.payload.get("project")
+    if isinstance(named, str) and named.strip():
+        yield named
+    if mutation.entity == "alias" and mutation.op == "delete":
+        yield mutation.entity_key
+
+
+def _renames(access: ProjectAccess, alias: Mutation, names: frozenset[str]) -> bool:
+    """Return whether an alias gives this project a new name that nothing has here."""
+    new = normalized(alias.project)
+    return normalized(alias.entity_key) in names and new not in names and not access.is_known(new)

@@ -1,4 +1,4 @@
-"""``engram serve``."""
+"""``engram mcp`` and ``engram serve``."""
 
 from __future__ import annotations
 
@@ -8,17 +8,38 @@ from pathlib import Path
 
 import click
 
+from engram_py.config import Settings
+from engram_py.errors import EngramError
 from engram_py.interfaces.cli.support import here, refusing, settings
+
+
+@click.command("mcp")
+@click.option("--tools", help="core (default), agent, admin, all, or tool names, comma-separated.")
+@click.option("--project", help="The project of every call that names none.")
+@refusing
+def mcp_command(tools: str | None, project: str | None) -> None:
+    """Run the MCP server on stdin and stdout, as an agent starts it. It ends when stdin closes."""
+    failure: EngramError | None = None
+    try:
+        chosen = settings()
+    except EngramError as exc:
+        # A server that ends at once shows its user no reason; one that answers its first call with it does.
+        chosen, failure = Settings(Path()), exc
+    if sys.stdin is not None and sys.stdin.isatty():
+        click.echo("This is an MCP server for an agent to start; README.md says how. Ctrl-C ends it.", err=True)
+    from engram_py.interfaces.mcp.stdio import serve_stdio
+
+    serve_stdio(chosen, tools=tools, project=project, failure=failure)
 
 
 @click.command("serve")
 @click.argument("port", required=False, type=click.IntRange(0, 65_535), help="Default: ENGRAM_PORT, else 7437.")
 @click.option("--port", "port_option", type=click.IntRange(0, 65_535), help="The same as the argument PORT.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Elsewhere than on loopback it needs a token.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Another address than loopback needs a token.")
 @click.option("--socket", "path", type=click.Path(path_type=Path), help="A unix socket instead of a port.")
 @click.option("--project", help="The project of every request that names none.")
 @click.option("--tools", help="What /mcp offers: core (default), agent, admin, all, or tool names.")
-@click.option("--unit", type=click.Choice(["systemd", "launchd"]), help="Print a unit file that starts it, and end.")
+@click.option("--unit", type=click.Choice(["systemd", "launchd"]), help="Print a unit file that starts the server.")
 @refusing
 def serve_command(
     port: int | None,

@@ -1,4 +1,4 @@
-"""Of the processes of a machine one exchanges at a time, and none can keep the others waiting for long."""
+"""When it is synced: backoff, the lease among processes, and what a hook starts."""
 
 from __future__ import annotations
 
@@ -6,25 +6,131 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from engram_py import Engram
 from engram_py.config import Settings
-from engram_py.sync.autosync.lease import Lease, LeaseLost
+from engram_py.sync.autosync.schedule import QUIET_SECONDS, Lease, LeaseLost, begin, delay, is_due, passed, remaining
+from engram_py.times import to_text
 from tests.memory import FakeClock
-from tests.sync.autosync.conftest import Lab
+from tests.sync.autosync.conftest import Lab, from_elsewhere
 from tests.sync.autosync.team_server import Request
 
-PUSH = "/sync/mutations/push"
+NOW = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
+
+
+def text(**away: float) -> str:
+    return to_text(NOW + timedelta(**away))
+
+
+def test_the_wait_doubles_up_to_five_minutes_a_quarter_more_or_less() -> None:
+    assert [delay(failures, chance=0.5) for failures in (1, 2, 3, 4)] == [1, 2, 4, 8]
+    assert [delay(3, chance=chance) for chance in (0.0, 0.5, 1.0)] == [3, 4, 5]
+    assert delay(10_000, chance=1.0) == 300
+    assert delay(10_000, chance=0.0) == 180
+
+
+def test_what_the_server_asked_for_is_the_least_but_not_a_day() -> None:
+    assert delay(1, chance=0.5, retry_after=77) == 77
+    assert delay(9, chance=0.5, retry_after=1) > 100
+    assert delay(1, chance=0.5, retry_after=86_400) == 3_600
+
+
+@pytest.mark.parametrize(
+    ("until", "left"),
+    [
+        pytest.param(text(seconds=10), 10, id="ahead"),
+        pytest.param(text(seconds=-10), 0, id="over"),
+        pytest.param(text(days=400), 0, id="from-a-clock-that-was-wrong"),
+        pytest.param(None, 0, id="none"),
+        pytest.param("nonsense", 0, id="no-time"),
+    ],
+)
+def test_a_moment_that_nobody_would_have_set_is_not_waited_for(until: str | None, left: float) -> None:
+    assert remaining(until, NOW, most=60) == left
+
+
+def test_a_moment_of_the_future_was_long_ago() -> None:
+    assert passed(text(days=3), NOW, seconds=30)
+    assert passed(text(seconds=-30), NOW, seconds=30)
+    assert not passed(text(seconds=-29), NOW, seconds=30)
+    assert passed(None, NOW, seconds=30)
+
+
+PUSH, LIST = "/sync/mutations/push", "/sync/projects"
+
+
+def due(lab: Lab, *, last: bool = False) -> bool:
+    return is_due(lab.app.store, lab.app.cloud, lab.app.journal.moment(), last=last)
+
+
+def test_it_is_due_when_nobody_has_synced_for_a_while(lab: Lab) -> None:
+    assert due(lab)
+    lab.synced()
+    assert not due(lab)
+
+    lab.clock.advance(seconds=QUIET_SECONDS)
+    assert due(lab)
+    begin(lab.app.store, lab.app.journal.moment())
+    assert not due(lab)
+
+
+def test_at_the_end_of_a_session_it_is_due_only_with_something_to_send(lab: Lab) -> None:
+    lab.save("one")
+    lab.synced()
+    lab.team.add(from_elsewhere(lab, f"obs-{lab.project}", "theirs"))
+    lab.synced()  # what came from there does not go back
+    assert not due(lab, last=True)
+    lab.save("other", project="not-enrolled")
+    assert not due(lab, last=True)
+
+    lab.save("two")
+    assert due(lab, last=True)
+    assert not due(lab)
+
+
+def test_at_the_end_of_a_session_it_is_not_due_for_what_may_not_be_sent(lab: Lab) -> None:
+    lab.synced()
+    lab.team.grants[lab.project] = "read"
+    lab.synced()
+    lab.save("one")
+    assert not due(lab, last=True)
+
+    with lab.app.store.transaction():
+        lab.app.store.execute("update cloud_projects set access = 'write', server = 'https://elsewhere.example'")
+    assert not due(lab, last=True)
+
+
+def test_it_is_not_due_before_the_backoff_has_passed(lab: Lab) -> None:
+    lab.save("one")
+    lab.team.always[LIST] = lambda request: request.raw(b"", 503, Retry_After="600")
+    lab.team.always[PUSH] = lambda request: request.raw(b"", 503, Retry_After="600")
+    lab.failed()
+
+    lab.clock.advance(seconds=599)
+    assert not due(lab, last=True)
+    lab.clock.advance(seconds=2)
+    assert due(lab, last=True)
+
+
+def test_catching_up_goes_on_until_both_are_at_their_ends(lab: Lab) -> None:
+    lab.save(*[f"note {number}" for number in range(30)])
+    lab.team.most_bytes = 4_000  # a dozen pages
+
+    lab.app.autosync.catch_up(seconds=60)
+
+    assert len(lab.sent()) == 30
+
 
 # Takes part for the lease when its standard input is told to, and says how often it got it and who had it meanwhile.
 COMPETITOR = """
 import sys
 from pathlib import Path
 from engram_py import Engram
-from engram_py.sync.autosync.lease import Lease
+from engram_py.sync.autosync.schedule import Lease
 app = Engram(Path(sys.argv[1]), project="widgets")
 lease, mine = Lease(app.store, app.journal, "cloud"), 0
 marker = Path(sys.argv[2])

@@ -1,4 +1,4 @@
-"""``engram conflicts``: relations between observations, listed, counted and looked for."""
+"""``engram conflicts`` lists relations and looks for new ones; ``engram judge`` gives a verdict."""
 
 from __future__ import annotations
 
@@ -18,19 +18,56 @@ from engram_py.interfaces.cli.support import (
     show,
 )
 from engram_py.observations.conflicts import DEFAULT, SCANNED, STATUSES
+from engram_py.observations.relation_values import VERBS
+
+
+@click.command("judge")
+@click.argument("judgment_id", required=False, help="The id that `engram save` printed, as in rel-0123456789abcdef.")
+@click.argument("relation", required=False, help=", ".join(VERBS) + ".")
+@click.option("--reason", help="Why.")
+@click.option("--evidence", help="The evidence.")
+@click.option("--confidence", type=float, help="0 to 1.")
+@project_option
+@all_option
+@limit_option(20)
+@json_option
+@refusing
+def judge_command(
+    judgment_id: str | None,
+    relation: str | None,
+    reason: str | None,
+    evidence: str | None,
+    confidence: float | None,
+    project: str | None,
+    all_projects: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """List relations without a verdict, or give one."""
+    from engram_py.observations.listing import Listing
+
+    if judgment_id is not None and relation is None:
+        raise click.UsageError("RELATION is missing: engram judge JUDGMENT_ID RELATION")
+    with memory() as app:
+        if judgment_id is not None and relation is not None:
+            judged = app.relations.judge(judgment_id, relation, reason=reason, evidence=evidence, confidence=confidence)
+            show(judged, app, as_json=as_json)
+            return
+        rows = app.relations.pending(project, all_projects=all_projects, limit=limit)
+        show(Listing("pending", rows), app, as_json=as_json)
 
 
 @click.group("conflicts", invoke_without_command=True)
 @json_option
 @click.pass_context
 def conflicts_command(ctx: click.Context, as_json: bool) -> None:
-    """List relations, count them, and look for pairs nobody compared; alone it lists them. `engram judge` judges."""
+    """List relations, count them, and look for new pairs; alone it lists them. `engram judge` gives a verdict."""
     if not pass_json_on(ctx, as_json=as_json):
         ctx.invoke(list_command, as_json=as_json)
 
 
 @conflicts_command.command("list")
-@click.option("--status", type=click.Choice(STATUSES), help="Only those in this state.")
+@click.option("--status", type=click.Choice(STATUSES), help="Only this state.")
 @click.option("--since", help="Only those found since this time (RFC 3339).")
 @click.option("--offset", type=int, default=0, show_default=True, help="How many to skip.")
 @limit_option(DEFAULT)
@@ -47,7 +84,7 @@ def list_command(
     all_projects: bool = False,
     as_json: bool = False,
 ) -> None:
-    """List relations, newest first, but for those found to be no conflict."""
+    """List relations, newest first, without those judged to be no conflict."""
     with memory() as app:
         page = app.conflicts.page(
             project, all_projects=all_projects, status=status, since=since, limit=limit, offset=offset
@@ -83,9 +120,9 @@ def stats_command(project: str | None, all_projects: bool, as_json: bool) -> Non
 
 
 @conflicts_command.command("scan")
-@click.option("--apply", is_flag=True, help="Keep each new pair, to be judged.")
+@click.option("--apply", is_flag=True, help="Store each new pair for a verdict.")
 @click.option("--since", help="Only observations changed since this time (RFC 3339).")
-@click.option("--cursor", type=int, default=0, show_default=True, help="Go on after an earlier page.")
+@click.option("--cursor", type=int, default=0, show_default=True, help="Continue after this place of an earlier page.")
 @click.option("--limit", type=int, default=SCANNED, show_default=True, help="Most observations to compare.")
 @project_option
 @all_option
@@ -103,13 +140,13 @@ def scan_command(
 
 
 @conflicts_command.command("deferred")
-@click.option("--status", type=click.Choice(["deferred", "dead"]), help="Only those in this state.")
-@click.option("--replay", is_flag=True, help="Try once more to apply them.")
+@click.option("--status", type=click.Choice(["deferred", "dead"]), help="Only this state.")
+@click.option("--replay", is_flag=True, help="Try to apply them again.")
 @limit_option(DEFAULT)
 @json_option
 @refusing
 def deferred_command(status: str | None, replay: bool, limit: int, as_json: bool) -> None:
-    """List what sync brought and could not be applied: it waits for something else, or cannot be read."""
+    """List synced rows that could not be applied, with the reason."""
     with memory() as app:
         if replay:
             done = app.autosync.replay()

@@ -1,11 +1,10 @@
-"""The commands about sessions, prompts, reviews and verdicts."""
+"""Commands for sessions, prompts and turns."""
 
 from __future__ import annotations
 
 import click
 
 from engram_py.interfaces.cli.support import (
-    OBSERVATION_ID,
     all_option,
     json_option,
     limit_option,
@@ -14,7 +13,6 @@ from engram_py.interfaces.cli.support import (
     refusing,
     show,
 )
-from engram_py.observations.relation_values import VERBS
 
 
 @click.command("sessions")
@@ -64,7 +62,7 @@ def prompts_command(
 def turns_command(session_id: str | None, project: str | None, all_projects: bool, limit: int, as_json: bool) -> None:
     """List the raw messages that hooks kept of conversations, newest first.
 
-    `engram off --record` keeps no more of them, `engram clear turns` destroys them.
+    `engram off --record` stops keeping them, `engram clear turns` destroys them.
     """
     from engram_py.observations.listing import Listing
 
@@ -72,59 +70,3 @@ def turns_command(session_id: str | None, project: str | None, all_projects: boo
         reads = None if session_id else app.projects.for_read(project, all_projects=all_projects).reads
         rows = app.transcripts.latest(session_id=session_id, projects=reads, limit=limit)
         show(Listing("turns", tuple(rows)), app, as_json=as_json)
-
-
-@click.command("review")
-@click.argument("observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="What still holds.")
-@project_option
-@all_option
-@limit_option(10)
-@json_option
-@refusing
-def review_command(
-    observation_id: int | None, project: str | None, all_projects: bool, limit: int, as_json: bool
-) -> None:
-    """List what is due for review, or confirm that ID still holds."""
-
-    with memory() as app:
-        if observation_id is not None:
-            show(app.observations.mark_reviewed(observation_id), app, as_json=as_json)
-            return
-        due = app.observations.due_for_review(project, all_projects=all_projects, limit=limit)
-        show(due, app, as_json=as_json)
-
-
-@click.command("judge")
-@click.argument("judgment_id", required=False, help="What `engram save` answered, as in rel-0123456789abcdef.")
-@click.argument("relation", required=False, help=", ".join(VERBS) + ".")
-@click.option("--reason", help="Why.")
-@click.option("--evidence", help="What shows it.")
-@click.option("--confidence", type=float, help="0 to 1.")
-@project_option
-@all_option
-@limit_option(20)
-@json_option
-@refusing
-def judge_command(
-    judgment_id: str | None,
-    relation: str | None,
-    reason: str | None,
-    evidence: str | None,
-    confidence: float | None,
-    project: str | None,
-    all_projects: bool,
-    limit: int,
-    as_json: bool,
-) -> None:
-    """List relations without a verdict, or give one."""
-    from engram_py.observations.listing import Listing
-
-    if judgment_id is not None and relation is None:
-        raise click.UsageError("RELATION is missing: engram judge JUDGMENT_ID RELATION")
-    with memory() as app:
-        if judgment_id is not None and relation is not None:
-            judged = app.relations.judge(judgment_id, relation, reason=reason, evidence=evidence, confidence=confidence)
-            show(judged, app, as_json=as_json)
-            return
-        rows = app.relations.pending(project, all_projects=all_projects, limit=limit)
-        show(Listing("pending", rows), app, as_json=as_json)

@@ -1,4 +1,4 @@
-"""Takes over observations and their older texts."""
+"""Apply observations and their older texts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from engram_py.sync.merge import version_key, wins
 from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
-from engram_py.sync.replica.older_texts import add_version
-from engram_py.sync.replica.reading import Read, UnreadableError, deletion_time
+from engram_py.sync.replica.parse import Read, UnreadableError, deletion_time
 from engram_py.sync.wire import fingerprint, is_final
 
 # What a row of Engram itself does not say: the row here keeps its own.
 _OURS = ("pinned", "aliases", "origin", "lifecycle", "salience", "expires_at", "git_branch", "git_commit")
 
 
-def take_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
-    """Take over an observation that is new or later; whether anything changed. The text that loses is kept.
+def apply_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
+    """Apply an observation that is new or later; return whether anything changed. The text that loses is kept.
 
     Engram writes personal rows into its folder. They are kept as personal: never sent on, never shown unasked.
 
@@ -31,22 +30,25 @@ def take_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
     key, personal = mutation.entity_key, read.columns["scope"] == "personal"
     if personal and (read.own or not batch.source.startswith("git:")):
         raise UnreadableError("payload.scope: a personal row of another machine does not belong here")
-    stone = batch.stone("observation", key)
-    if stone is not None and (stone["final"] or stone["clock"] >= mutation.clock):
+    tombstone = batch.tombstone("observation", key)
+    if tombstone is not None and (tombstone["final"] or tombstone["clock"] >= mutation.clock):
         return False
     here = batch.row("observation", key)
     if here is not None and here["scope"] == "personal" and not personal:
-        _keep_text(batch, here["id"], key, read.columns, mutation.clock, live=here)
-        return _stay_personal(batch, mutation, here)
+        _keep_version(batch, here["id"], key, read.columns, mutation.clock, live=here)
+        return _withdraw_again(batch, mutation, here)
     project = batch.project(read.project)
     if here is None:
         _insert(batch, mutation, read, project)
         return True
-    columns = _kept(batch, read, here)
+    # A row of Engram keeps our columns, which Engram does not have.
+    columns = read.columns if read.own else read.columns | {name: _column(here, name) for name in _OURS}
     mine = _columns_here(batch, here, columns)
-    if not wins(mutation.clock, {**columns, "given": read.project, "files": _files(read.anchors)}, here["clock"], mine):
-        return _keep_text(batch, here["id"], key, read.columns, mutation.clock, live=here)
-    _keep_text(batch, here["id"], key, mine, here["clock"], live=columns)
+    if not wins(
+        mutation.clock, {**columns, "given": read.project, "files": _anchor_key(read.anchors)}, here["clock"], mine
+    ):
+        return _keep_version(batch, here["id"], key, read.columns, mutation.clock, live=here)
+    _keep_version(batch, here["id"], key, mine, here["clock"], live=columns)
     if not read.own:
         # Joined with what Engram does not know, it is a state of its own, which others have to hear of.
         outcome = fingerprint({**columns, "given": read.project, "files": mine["files"]})
@@ -60,7 +62,7 @@ def take_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
 def _insert(batch: Batch, mutation: Mutation, read: Read, project: str) -> None:
     batch.session(read.columns["session_id"], project)
     values = {"sync_id": mutation.entity_key, "project": project, "clock": mutation.clock}
-    number = batch.numbered("observations", read.number)
+    number = batch.new_id("observations", read.number)
     row_id = batch.store.insert("observations", {**read.columns, **read.derived, **values, **number})
     if read.anchors:
         anchor_table.replace(batch.store, row_id, read.anchors)
@@ -80,46 +82,41 @@ def _overwrite(batch: Batch, mutation: Mutation, read: Read, columns: dict[str, 
 
 
 def _settled(batch: Batch, mutation: Mutation, read: Read, project: str) -> None:
-    batch.took(mutation, project=project, given=read.project)
+    batch.record(mutation, project=project, given=read.project)
     batch.arrived.add(mutation.entity_key)
     batch.linked.add(mutation.entity_key)
     if read.columns["topic_key"] and not read.columns["deleted_at"]:
         batch.topics.add((project, read.columns["scope"], read.columns["topic_key"]))
 
 
-def _kept(batch: Batch, read: Read, here: Row) -> dict[str, Any]:
-    """The columns that arrived; where Engram has none, those that are here."""
-    return read.columns if read.own else read.columns | {name: _shared(here, name) for name in _OURS}
-
-
 def _columns_here(batch: Batch, here: Row, columns: dict[str, Any]) -> dict[str, Any]:
     files = anchor_table.exported_of(batch.store, [here["id"]]).get(here["id"], [])
-    mine = {name: _shared(here, name) for name in columns}
-    return {**mine, "given": here["given_project"], "files": _files(files)}
+    mine = {name: _column(here, name) for name in columns}
+    return {**mine, "given": here["given_project"], "files": _anchor_key(files)}
 
 
-def _shared(here: Row, name: str) -> Any:
+def _column(here: Row, name: str) -> Any:
     return chosen_lifecycle(here[name]) if name == "lifecycle" else here[name]
 
 
-def _files(anchors: Any) -> str:
+def _anchor_key(anchors: Any) -> str:
     names = ("path", "start_line", "end_line", "digest", "recorded_at")
     return json.dumps([[one[name] for name in names] for one in anchors])
 
 
-def _keep_text(batch: Batch, row_id: int, sync_id: str, lost: Any, clock: str, *, live: Any) -> bool:
-    """Keep the text of the state that lost as an older version, where it is another one."""
+def _keep_version(batch: Batch, row_id: int, sync_id: str, lost: Any, clock: str, *, live: Any) -> bool:
+    """Keep the text that lost as an older version, if it differs."""
     if (lost["title"], lost["content"]) == (live["title"], live["content"]):
         return False
-    return add_version(batch, row_id, sync_id, (lost["updated_at"], lost["title"], lost["content"]), clock=clock)
+    return batch.add_version(row_id, sync_id, (lost["updated_at"], lost["title"], lost["content"]), clock=clock)
 
 
-def take_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[str, str]]) -> bool | None:
+def apply_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[str, str]]) -> bool | None:
     """Add an older text; None when its observation is not here yet."""
     owner, digest, text = read
     row = batch.store.row("select id, scope, project from observations where sync_id = :key", key=owner)
     if row is None:
-        return None if batch.stone("observation", owner) is None else False
+        return None if batch.tombstone("observation", owner) is None else False
     if row["scope"] == "personal":
         return False
     added = table.add_version(batch.store, row["id"], digest=digest, clock=mutation.clock, **text)
@@ -129,17 +126,16 @@ def take_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[st
         source = batch.source if version_key(owner, digest) == mutation.entity_key else ""
         key = version_key(owner, digest)
         batch.queue("version", key, "upsert", project=row["project"], clock=mutation.clock, source=source)
-        batch.saw("version", key, mutation.clock)
+        batch.advance_clock("version", key, mutation.clock)
     return added
 
 
 def remove_observation(batch: Batch, mutation: Mutation) -> bool | None:
-    """End an observation: for good, because it was made personal elsewhere, or (Engram's soft delete) hidden; None when
-    there is nothing yet to hide."""
+    """Delete an observation for good, withdraw it, or hide it; None when it is not here yet to hide."""
     block = mutation.payload.get(OWN_BLOCK) or {}
     here = batch.row("observation", mutation.entity_key)
     withdrawn = block.get("withdrawn") is True
-    old = batch.stone("observation", mutation.entity_key)
+    old = batch.tombstone("observation", mutation.entity_key)
     if not withdrawn and not is_final(mutation):
         if here is not None:
             return _hide(batch, mutation, here)
@@ -147,7 +143,7 @@ def remove_observation(batch: Batch, mutation: Mutation) -> bool | None:
             return False
         # Nothing else of it is of use, and nobody has read the rest.
         mutation = replace(mutation, payload={"deleted_at": deletion_time(mutation)})
-        batch.wait(mutation, waits_for=mutation.entity_key, reason="its observation is not here")
+        batch.defer(mutation, waits_for=mutation.entity_key, reason="its observation is not here")
         return None
     if old is not None and (old["final"] or withdrawn) and old["clock"] >= mutation.clock:
         return False
@@ -158,8 +154,8 @@ def remove_observation(batch: Batch, mutation: Mutation) -> bool | None:
             return False
     if here is not None:
         _destroy(batch, here)
-    batch.bury(mutation, deleted_at=deletion_time(mutation), final=not withdrawn)
-    batch.took(mutation, project=batch.names.canonical(mutation.project))
+    batch.add_tombstone(mutation, deleted_at=deletion_time(mutation), final=not withdrawn)
+    batch.record(mutation, project=batch.names.canonical(mutation.project))
     batch.arrived.add(mutation.entity_key)
     return True
 
@@ -171,7 +167,7 @@ def _hide(batch: Batch, mutation: Mutation, here: Row) -> bool:
     values = {"deleted_at": deletion_time(mutation), "clock": clock}
     batch.store.update("observations", {"id": here["id"]}, values)
     batch.queue("observation", mutation.entity_key, "upsert", project=here["project"], clock=clock)
-    batch.saw("observation", mutation.entity_key, clock)
+    batch.advance_clock("observation", mutation.entity_key, clock)
     batch.linked.add(mutation.entity_key)
     return True
 
@@ -187,8 +183,8 @@ def _destroy(batch: Batch, here: Row) -> None:
     batch.linked.add(here["sync_id"])
 
 
-def _stay_personal(batch: Batch, mutation: Mutation, here: Row) -> bool:
-    """Somebody changed a row that was made personal here meanwhile: it is taken back once more, later than that."""
+def _withdraw_again(batch: Batch, mutation: Mutation, here: Row) -> bool:
+    """Withdraw a row again that was changed elsewhere after it was made personal here."""
     taken = table.withdrawn(batch.store, [here["sync_id"]]).get(here["sync_id"])
     if taken is not None and taken["clock"] > mutation.clock:
         return False
@@ -196,5 +192,5 @@ def _stay_personal(batch: Batch, mutation: Mutation, here: Row) -> bool:
     row = {"sync_id": here["sync_id"], "project": here["project"], "clock": clock}
     batch.store.insert("sync_withdrawn", row, replace=True)
     batch.queue("observation", here["sync_id"], "upsert", project=here["project"], clock=clock)
-    batch.saw("observation", here["sync_id"], clock)  # sharing it again has to come after that
+    batch.advance_clock("observation", here["sync_id"], clock)  # sharing it again has to come after that
     return True

@@ -1,8 +1,9 @@
-"""``engram eval``: the user's own retrieval tests."""
+"""``engram eval``, the user's own retrieval tests, and ``engram cost``."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import click
 
@@ -20,18 +21,18 @@ from engram_py.interfaces.cli.support import (
 
 
 @click.group("eval", invoke_without_command=True)
-@click.option("--keep", is_flag=True, help="Compare later runs with this one; the first run is kept by itself.")
+@click.option("--keep", is_flag=True, help="Compare later runs with this one; the first run is kept automatically.")
 @click.option(
     "--tolerance", type=float, help="How much hit@5 or MRR may be lower before it counts as a fall; default 0.01."
 )
 @json_option
 @click.pass_context
 def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_json: bool) -> None:
-    """Ask every kept question and compare with the kept run; exit code 1 when hit@5 or MRR fell, or a question that
-    should find nothing newly found something.
+    """Run every question and compare with the kept run. Exit code 1 when hit@5 or MRR fell, or a question that should
+    find nothing now finds something.
 
-    `add`, `list` and `remove` look after the questions. Others are learned from searches whose hit was opened
-    (setting `learn`). All of it stays on this machine.
+    `add`, `list` and `remove` manage the questions. More are learned from searches whose hit was opened (setting
+    `learn`). Everything stays on this machine.
     """
     if not pass_json_on(ctx, as_json=as_json):
         _run(keep=keep, tolerance=tolerance, as_json=as_json)
@@ -90,3 +91,22 @@ def forget_learned_command(as_json: bool) -> None:
     """Remove every question that was learned, and the last searches it would be learned from."""
     with memory() as app:
         show(app.evaluations.forget_learned(), app, as_json=as_json)
+
+
+@click.command("cost")
+@click.option("--session", "session_id", help="Count one session only.")
+@click.option("--project", help="Count one project only; default: all of them.")
+@click.option("--days", type=click.IntRange(min=1), help="Count the last days only, today included (UTC).")
+@json_option
+@refusing
+def cost_command(session_id: str | None, project: str | None, days: int | None, as_json: bool) -> None:
+    """Show what answers and injections took in tokens (bytes / 4), which memories were injected, recalled, cited and
+    never used, and what the tools' schemas and the instructions cost each session.
+
+    Answers through hooks, MCP and HTTP are counted, on this machine only; those of the command line are not.
+    """
+    from engram_py.interfaces.mcp.sizes import profile_costs
+
+    with memory() as app:
+        cost = app.costs.of(session_id=session_id, project=project, days=days)
+        show(replace(cost, profiles=profile_costs()), app, as_json=as_json)

@@ -1,4 +1,4 @@
-"""Builds a full-text index anew beside the one in use, a few rows at a time, and puts it in its place.
+"""Rebuild a full-text index beside the one in use, swap them, and merge segments.
 
 Other processes go on reading the old one. What they change meanwhile is taken out of the new one by triggers of its
 own, and brought in again before it takes its place. A process that dies in the middle leaves the new one as it was;
@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engram_py.database import health, migrations
-from engram_py.database import journal_table as meta
+from engram_py.database import health, journal, migrations
 from engram_py.database.store import Row, Store
 
 # Pages that one step of the removal of an index zeroes: about 10 ms.
@@ -22,7 +21,7 @@ _LAST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A full-text index and the table it is made from. Of a table with ``deleted_at`` it holds the live rows."""
+    """A full-text index and its source table. Of a table with ``deleted_at`` it holds the live rows."""
 
     name: str
     table: str
@@ -38,7 +37,7 @@ class Index:
 
     @property
     def cursor(self) -> str:
-        """The key in ``meta`` of how far a rebuild has come."""
+        """The key in ``meta`` for the progress of a rebuild."""
         return f"reindex:{self.name}"
 
 
@@ -76,13 +75,13 @@ delete from {old}_data where id in (select id from {old}_data where id > 10 orde
 
 
 def definition(store: Store, index: str) -> str | None:
-    """What a full-text table is made of: columns, tokenizer and the rest; None when it is not there."""
+    """Return the columns and options of a full-text table, None when it does not exist."""
     sql = store.value("select sql from sqlite_master where type = 'table' and name = :name", name=index)
     return None if sql is None else re.sub(r"\s+", " ", sql.partition("fts5(")[2]).strip()
 
 
 def unfinished(store: Store) -> list[str]:
-    """The indexes of which a rebuild was begun and not finished."""
+    """Return the indexes whose rebuild was begun and not finished."""
     return [one.name for one in INDEXES if any(definition(store, name) is not None for name in (one.next, one.old))]
 
 
@@ -98,14 +97,14 @@ def begin(store: Store, index: Index, version: str) -> int | None:
     """Start a new index, or find one that was started by the same ``version``; then the id it has come to."""
     with store.transaction():
         made_of = definition(store, index.name)
-        known, _, after = (meta.get_meta(store, index.cursor) or "").rpartition(" ")
+        known, _, after = (journal.get_meta(store, index.cursor) or "").rpartition(" ")
         if definition(store, index.next) == made_of and known == version:
             return int(after)
         _drop_next(store, index)
         store.execute(f"create virtual table {index.next} using fts5({made_of}")
         for statement in migrations.statements(_TRIGGERS.format(**_parts(store, index))):
             store.execute(statement)
-        meta.set_meta(store, index.cursor, f"{version} 0")
+        journal.set_meta(store, index.cursor, f"{version} 0")
     return None
 
 
@@ -133,7 +132,7 @@ def fill_rest(store: Store, index: Index) -> int:
 
 
 def is_building(store: Store, index: Index) -> bool:
-    """False when another process has finished what this one does."""
+    """Return whether the rebuild is still this process's; False when another one has finished it."""
     return definition(store, index.next) is not None
 
 
@@ -156,8 +155,7 @@ def swap(store: Store, index: Index) -> None:
 
 
 def discard(store: Store, index: Index) -> bool:
-    """One step of taking the old index away; whether there is more to do. Each page is zeroed, so all at once would
-    hold the write lock for as long as writing the whole index does."""
+    """Remove a step of the old index; return whether there is more to do."""
     with store.transaction():
         if definition(store, index.old) is None:
             return False
@@ -168,12 +166,12 @@ def discard(store: Store, index: Index) -> bool:
 
 
 def count(store: Store) -> int:
-    """How many rows all indexes are made from."""
+    """Count the rows that all indexes are built from."""
     return sum(int(store.value(f"select count(*) from {index.table}")) for index in INDEXES)
 
 
 def sample(store: Store, index: Index, *, size: int) -> Sequence[Row]:
-    """The oldest and the newest rows, ``size`` of each."""
+    """Return the oldest and the newest rows, ``size`` of each."""
     sql = f"""
     select * from {index.table}
     where id in (select id from {index.table} order by id limit :size)
@@ -202,3 +200,43 @@ def _drop_next(store: Store, index: Index) -> None:
 def _drop_triggers(store: Store, index: Index) -> None:
     for kind in ("delete", "leave"):
         store.execute(f"drop trigger if exists {index.next}_{kind}")
+
+
+# Pages that one step of a merge may write: about 10 ms.
+_MERGED_PAGES = 64
+# FTS5 merges pieces of one level into one of the next, by itself only four at a time, when it is told to ("usermerge")
+# also two: then there is no more than one of a level, and each page is written about once for each doubling.
+_AT_LEAST = 2
+
+COUNT = """
+with recursive piece (id) as (
+    select min(segid) from {index}_idx
+    union all
+    select (select min(segid) from {index}_idx where segid > id) from piece where id is not null
+)
+select count(id) from piece
+"""
+
+
+def segment_count(store: Store, index: str) -> int:
+    """Count the segments of an index."""
+    return int(store.value(COUNT.format(index=index)))
+
+
+def merge_some(store: Store, index: str) -> bool:
+    """Do one step towards few segments; return whether there is more to do. Call inside a transaction."""
+    held = store.value(f"select v from {index}_config where k = 'usermerge'")
+    if held != _AT_LEAST:
+        store.execute(f"insert into {index} ({index}, rank) values ('usermerge', :least)", least=_AT_LEAST)
+    return _merged(store, index, _MERGED_PAGES)
+
+
+def merge_all(store: Store, index: str, *, first: bool) -> bool:
+    """Do one step towards a single segment; return whether there is more to do. Call inside a transaction."""
+    return _merged(store, index, -_MERGED_PAGES if first else _MERGED_PAGES)
+
+
+def _merged(store: Store, index: str, pages: int) -> bool:
+    before = store.value("select total_changes()")
+    store.execute(f"insert into {index} ({index}, rank) values ('merge', :pages)", pages=pages)
+    return int(store.value("select total_changes()")) - int(before) >= 2

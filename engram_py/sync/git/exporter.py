@@ -1,4 +1,4 @@
-"""The memory into chunks: what changed since the last time, and again what the folder has lost."""
+"""Export the memory to chunks: what changed since the last export, and what the folder has lost."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import getpass
 import hashlib
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engram_py.database.store import Row, Store
 from engram_py.git.program import Deadline, ask_git
 from engram_py.sync import packing
 from engram_py.sync.chunk import About, compose
 from engram_py.sync.git import table
-from engram_py.sync.git.elsewhere import on_other_branches
-from engram_py.sync.git.folder import Listed
-from engram_py.sync.git.job import Exchange, Job
-from engram_py.sync.git.table import Stretch
+from engram_py.sync.git.folder import ChunkFile, on_other_branches
+from engram_py.sync.git.places import Job
+from engram_py.sync.git.table import QueueRange
 from engram_py.sync.git.values import ChunksWritten
 from engram_py.sync.manifest import plain_name
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.packing import ChunkRefusedError
+
+if TYPE_CHECKING:
+    from engram_py.sync.replica.replica import Replica
 
 # About what fits into one chunk: rows that did not are made for nothing.
 _MOST_ROWS = 3_000
@@ -27,15 +30,15 @@ _MOST_ROWS = 3_000
 _MOST_BYTES = packing.CHUNK_BYTES * 3 // 4
 
 
-class Exporting:
-    """Writes what a folder does not have yet."""
+class Exporter:
+    """Writes the changes that the folder does not have yet."""
 
-    def __init__(self, store: Store, replica: Exchange) -> None:
+    def __init__(self, store: Store, replica: Replica) -> None:
         self._store = store
         self._replica = replica
 
     def run(self, job: Job, *, again: bool = False) -> ChunksWritten:
-        """Write what changed. ``again`` writes all there is, whoever it came from.
+        """Write the changes since the last export; ``again`` writes everything, whoever it came from.
 
         A chunk is noted after its file is in place: a crash in between writes the same file again.
 
@@ -43,62 +46,62 @@ class Exporting:
         """
         listing = job.folder.list()
         known = table.known(self._store, job.target)
-        stretches = table.stretches(self._store, job.target, job.selection)
-        lost, all_lost = self._lost(job, listing, known, stretches)
-        plain = _plain(listing) if job.key is not None else set()
+        exported_ranges = table.exported_ranges(self._store, job.target, job.selection)
+        lost, all_lost = self._lost_ranges(job, listing, known, exported_ranges)
+        plain = set(job.plain_chunks())
         made: list[tuple[str, int, int]] = []
         if again or all_lost:
-            made += self._write(job, Stretch(0, 0, ""), towards="")
+            made += self._write(job, QueueRange(0, 0, ""), towards="")
             names = {name for name, _, _ in made}
             with self._store.transaction():
                 table.forget(self._store, job.target, {name for name in known if name not in listing} - names)
-                table.keep_stretches(self._store, job.target, job.selection, names)
+                table.keep_ranges(self._store, job.target, job.selection, names)
         else:
-            for stretch in lost:
-                again_made = self._write(job, stretch, towards=job.target)
-                if stretch.chunk not in {name for name, _, _ in again_made}:
+            for part in lost:
+                again_made = self._write(job, part, towards=job.target)
+                if part.chunk not in {name for name, _, _ in again_made}:
                     with self._store.transaction():
-                        table.forget(self._store, job.target, [stretch.chunk], seen=stretch.chunk in listing)
+                        table.forget(self._store, job.target, [part.chunk], seen=part.chunk in listing)
                 made += again_made
-            made += self._write(job, Stretch(_end(stretches), 0, ""), towards=job.target)
+            made += self._write(job, QueueRange(_end(exported_ranges), 0, ""), towards=job.target)
         return ChunksWritten(
             chunks=tuple(dict.fromkeys(name for name, _, _ in made)),
             rows=sum(rows for _, rows, _ in made),
             bytes=sum(size for _, _, size in made),
-            again=bool(lost) or ((again or all_lost) and any(one.chunk for one in stretches)),
+            again=bool(lost) or ((again or all_lost) and any(one.chunk for one in exported_ranges)),
             lost=len({one.chunk for one in lost} - plain),
             sealed=bool(plain) and (again or bool(lost)),
         )
 
     def unsent(self, job: Job) -> bool:
-        """Whether an export would write something that changed since the last one."""
-        cursor = _end(table.stretches(self._store, job.target, job.selection))
+        """Return whether an export would write something that changed since the last one."""
+        cursor = _end(table.exported_ranges(self._store, job.target, job.selection))
         while True:
             changes = self._replica.changes(
                 after=cursor, projects=job.projects, towards=job.target, max_rows=_MOST_ROWS
             )
-            if self._missing(job, changes.mutations, towards=job.target):
+            if self._not_in_folder(job, changes.mutations, towards=job.target):
                 return True
             if not changes.more:
                 return False
             cursor = changes.upto
 
     def elsewhere(self, job: Job) -> int:
-        """How many chunks written here are on other branches only."""
+        """Count the chunks written here that only other branches have."""
         listing = job.folder.list()
-        missing = {one.chunk for one in table.stretches(self._store, job.target, job.selection)} - {"", *listing}
+        missing = {one.chunk for one in table.exported_ranges(self._store, job.target, job.selection)} - {"", *listing}
         return len(missing & on_other_branches(job.folder.root)) if missing else 0
 
-    def _lost(
-        self, job: Job, listing: dict[str, Listed], known: dict[str, Row], stretches: list[Stretch]
-    ) -> tuple[list[Stretch], bool]:
-        """What of the queue was written to chunks that are gone, and whether all that the folder ever had is gone."""
+    def _lost_ranges(
+        self, job: Job, listing: dict[str, ChunkFile], known: dict[str, Row], exported_ranges: list[QueueRange]
+    ) -> tuple[list[QueueRange], bool]:
+        """Return the exported ranges whose chunks are gone, and whether the folder lost all its chunks."""
         there = {
             name for name, one in listing.items()
             if not one.problem and (name not in known or known[name]["state"] != "broken")
             and (one.sealed or job.key is None)  # in an encrypted folder nobody reads a plain one
         }  # fmt: skip
-        lost = [one for one in stretches if one.chunk and one.chunk not in there]
+        lost = [one for one in exported_ranges if one.chunk and one.chunk not in there]
         gone = [name for name in known if name not in listing]
         if not lost and len(gone) < len(known):
             return [], False
@@ -107,39 +110,41 @@ class Exporting:
         all_gone = bool(gone) and len(gone) == len(known) and not elsewhere.intersection(gone)
         return lost, all_gone
 
-    def _write(self, job: Job, stretch: Stretch, *, towards: str) -> list[tuple[str, int, int]]:
-        """Write the changes of a part of the queue, to its end where ``upto`` is 0: (chunk, rows, bytes) of each."""
+    def _write(self, job: Job, part: QueueRange, *, towards: str) -> list[tuple[str, int, int]]:
+        """Write the changes of a range of the queue and return (chunk, rows, bytes) of each chunk."""
         made: list[tuple[str, int, int]] = []
-        cursor, creator = stretch.after, None
+        cursor, creator = part.after, None
         while True:
             changes = self._replica.changes(
                 after=cursor, projects=job.projects, towards=towards, max_rows=_MOST_ROWS, max_bytes=_MOST_BYTES
             )
-            upto = min(changes.upto, stretch.upto) if stretch.upto else changes.upto
-            rows = self._missing(job, [one for one in changes.mutations if one.seq <= upto], towards=towards)
+            upto = min(changes.upto, part.upto) if part.upto else changes.upto
+            rows = self._not_in_folder(job, [one for one in changes.mutations if one.seq <= upto], towards=towards)
             if rows:
                 creator = _creator(job.folder.root) if creator is None else creator
-                made.append(self._write_chunk(job, rows, Stretch(cursor, upto, ""), creator))
+                made.append(self._write_chunk(job, rows, QueueRange(cursor, upto, ""), creator))
             elif upto > cursor:
                 with self._store.transaction():
-                    table.add_stretch(self._store, job.target, job.selection, Stretch(cursor, upto, ""))
+                    table.add_range(self._store, job.target, job.selection, QueueRange(cursor, upto, ""))
             if job.progress is not None:
                 job.progress(upto, max(upto, table.newest(self._store)))
-            if not changes.more or upto <= cursor or upto == stretch.upto:
+            if not changes.more or upto <= cursor or upto == part.upto:
                 return made
             cursor = upto
 
-    def _missing(self, job: Job, mutations: list[Mutation] | tuple[Mutation, ...], *, towards: str) -> list[Mutation]:
-        """The changes that no chunk of the folder holds."""
+    def _not_in_folder(
+        self, job: Job, mutations: list[Mutation] | tuple[Mutation, ...], *, towards: str
+    ) -> list[Mutation]:
+        """Return the changes that no chunk of the folder holds."""
         if not towards:
             return list(mutations)
         present = table.present(self._store, job.target, [one.seq for one in mutations])
         return [one for one in mutations if one.seq not in present]
 
-    def _write_chunk(self, job: Job, mutations: list[Mutation], stretch: Stretch, creator: str) -> tuple[str, int, int]:
+    def _write_chunk(self, job: Job, mutations: list[Mutation], part: QueueRange, creator: str) -> tuple[str, int, int]:
         data, about = compose(mutations, device=job.device.device, created_by=creator)
         name, file, is_new = self._file(job, data)
-        # The signature first: a chunk without one may be refused elsewhere, and is not looked at here again.
+        # Write the signature first: a chunk without one may be refused elsewhere.
         signature = job.device.sign(name, file)
         if is_new or job.folder.signature_size(name) != len(signature):
             job.folder.write_signature(name, signature)
@@ -157,11 +162,11 @@ class Exporting:
         }
         with self._store.transaction():
             table.remember(self._store, values)
-            table.add_stretch(self._store, job.target, job.selection, Stretch(stretch.after, stretch.upto, name))
+            table.add_range(self._store, job.target, job.selection, QueueRange(part.after, part.upto, name))
         return name, len(mutations), len(file) if is_new else 0
 
     def _file(self, job: Job, data: bytes) -> tuple[str, bytes, bool]:
-        """The name and the bytes of a chunk's file, and whether it has to be written."""
+        """Return the name and the bytes of a chunk's file, and whether it has to be written."""
         listing = job.folder.list()
         whole = job.key.name(data) if job.key else packing.digest(data)
         for length in packing.ID_LENGTHS:
@@ -175,13 +180,8 @@ class Exporting:
         raise AssertionError("two chunks of one SHA-256")
 
 
-def _plain(listing: dict[str, Listed]) -> set[str]:
-    """The chunks that the folder has, and not encrypted."""
-    return {name for name, one in listing.items() if not one.sealed and not one.problem}
-
-
-def _same(job: Job, chunk: Listed, data: bytes) -> bytes | None:
-    """The bytes of a chunk's file, if it holds ``data``."""
+def _same(job: Job, chunk: ChunkFile, data: bytes) -> bytes | None:
+    """Return the bytes of a chunk's file, if it holds ``data``."""
     try:
         file = job.folder.read(chunk)
         packed = job.key.open(chunk.name, file) if chunk.sealed and job.key else file
@@ -190,18 +190,18 @@ def _same(job: Job, chunk: Listed, data: bytes) -> bytes | None:
         return None
 
 
-def _end(stretches: list[Stretch]) -> int:
-    """Up to where the queue was exported without a gap."""
+def _end(exported_ranges: list[QueueRange]) -> int:
+    """Return the sequence number up to which the queue was exported without a gap."""
     end = 0
-    for stretch in stretches:
-        if stretch.after > end:
+    for part in exported_ranges:
+        if part.after > end:
             break
-        end = max(end, stretch.upto)
+        end = max(end, part.upto)
     return end
 
 
 def _creator(root: Path) -> str:
-    """Who exports, as a manifest may show it: git's name of the user, else the system's."""
+    """Return who exports, for the manifest: git's user name, else the system's."""
     asked = ask_git(root, "config", "user.name", patience=Deadline())
     name = plain_name(asked[0].decode("utf-8", "replace").strip()) if asked else ""
     if name:

@@ -1,0 +1,160 @@
+"""When to sync: backoff after failures, the lease among processes, and whether a hook should start a sync."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.errors import StoreError
+from engram_py.sync.autosync import table, tokens
+from engram_py.sync.autosync.login import current_login
+from engram_py.sync.autosync.problems import Problem
+from engram_py.sync.autosync.settings import TARGET, CloudSettings
+from engram_py.times import parse_time, to_text
+
+FIRST_SECONDS, LONGEST_SECONDS = 1.0, 300.0
+JITTER = 0.25
+# The longest backoff; a later time was written by a wrong clock.
+MOST_SECONDS = 3_600.0
+
+
+def delay(failures: int, *, chance: float, retry_after: float | None = None) -> float:
+    """Return the seconds until the next try: 1 s doubled with each failure, at most 5 minutes, ± 25 %.
+
+    ``chance`` in [0, 1) spreads machines that failed together. What the server asked for is the least.
+    """
+    base = min(FIRST_SECONDS * 2.0 ** min(failures - 1, 20), LONGEST_SECONDS / (1 + JITTER))
+    spread = base * (1 - JITTER + 2 * JITTER * chance)
+    return min(max(spread, retry_after or 0.0), MOST_SECONDS)
+
+
+def remaining(until: str | None, now: datetime, *, most: float) -> float:
+    """Return the seconds from ``now`` to ``until``; 0 when it is past or more than ``most`` away.
+
+    A clock that was set back would otherwise freeze what waits for it.
+    """
+    moment = parse_time(until)
+    if moment is None:
+        return 0.0
+    left = (moment - now) / timedelta(seconds=1)
+    return left if 0 < left <= most else 0.0
+
+
+def passed(since: str | None, now: datetime, *, seconds: float) -> bool:
+    """Return whether ``seconds`` have passed since then; a time in the future counts as long ago."""
+    moment = parse_time(since)
+    if moment is None:
+        return True
+    return not 0 <= (now - moment) / timedelta(seconds=1) < seconds
+
+
+LEASE_SECONDS = 60.0
+
+
+class LeaseLost(Exception):
+    """Another process took the lease while this one was away for longer than it lasts."""
+
+
+class Lease:
+    """The lease of one target: a process holds it while it syncs. A process that dies blocks others for a minute.
+
+    Two exchanges at once would do no harm, since every row may be sent and applied twice: the lease saves work.
+
+    Two at once would do no harm, since every row may be sent and applied twice: the lease saves work.
+    """
+
+    def __init__(self, store: Store, journal: Journal, target: str) -> None:
+        self._store = store
+        self._journal = journal
+        self._target = target
+        self.owner = f"{os.getpid()}-{os.urandom(4).hex()}"
+
+    @contextmanager
+    def holding(self) -> Iterator[Callable[[], None] | None]:
+        """Yield a function that renews the lease (raises LeaseLost), or None while another process holds it."""
+        if not self._take():
+            yield None
+            return
+        try:
+            yield self._renew
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Release the lease at once, if this process holds it."""
+        with contextlib.suppress(StoreError), self._store.transaction():
+            row = table.state(self._store, self._target)
+            if row is not None and row["lease_owner"] == self.owner:
+                table.set_state(self._store, self._target, lease_owner=None, lease_until=None)
+
+    def _renew(self) -> None:
+        if not self._take():
+            raise LeaseLost
+
+    def _take(self) -> bool:
+        with self._store.transaction():
+            now = self._journal.moment()
+            row = table.state(self._store, self._target)
+            foreign = row is not None and row["lease_owner"] not in (None, self.owner)
+            # A lease that ends later than any can was written by a wrong clock.
+            held = row is not None and foreign and remaining(row["lease_until"], now, most=LEASE_SECONDS + 1)
+            if row is not None and held and _lives(row["lease_owner"]):
+                return False
+            until = to_text(now + timedelta(seconds=LEASE_SECONDS))
+            table.set_state(self._store, self._target, lease_owner=self.owner, lease_until=until)
+        return True
+
+
+def _lives(owner: str) -> bool:
+    """Return whether the process of ``owner`` may still run."""
+    pid = owner.partition("-")[0]
+    if os.name != "posix" or not pid.isdecimal() or len(pid) > 9:
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
+
+
+# A server process asks every 30 to 35 seconds, and notices a hook's writes in between: while it does, nothing is due.
+QUIET_SECONDS = 45.0
+
+
+def is_due(store: Store, settings: CloudSettings, now: datetime, *, last: bool) -> bool:
+    """Return whether a hook should start a process that syncs: nobody else does, and no backoff runs.
+
+    ``last``, the end of a session: the agent's server ends too, so what waits is sent whoever synced just now.
+    """
+    if not settings.autosync:
+        return False
+    try:
+        login = current_login(store, settings)
+    except Problem:  # `engram cloud status` says which
+        return False
+    if login is None or not table.has_projects(store, login.server):
+        return False
+    row = table.state(store, TARGET)
+    if row is None:
+        return True
+    if row["refused_token"] and (not login.given or row["refused_token"] == tokens.mark(login.given)):
+        return False  # until the next login
+    waits = (row["push_backoff_until"], row["pull_backoff_until"])
+    if all(remaining(until, now, most=MOST_SECONDS) for until in waits):
+        return False
+    if passed(row["last_attempt_at"], now, seconds=QUIET_SECONDS):
+        return True
+    return last and table.anything_waits(store, login.server, TARGET)
+
+
+def begin(store: Store, now: datetime) -> None:
+    """Record an attempt, so that other hooks do not start one too. Raises StoreError."""
+    with store.transaction():
+        table.set_state(store, TARGET, last_attempt_at=to_text(now))
