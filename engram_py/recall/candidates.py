@@ -33,7 +33,7 @@ from engram_py.recall.values import LadderStep, WordNote
 from engram_py.recall.visible_rows import VisibleRows
 from engram_py.sessions.summary_steps import unframed
 from engram_py.text.irregular_forms import stand_ins
-from engram_py.text.spelling import slips_allowed
+from engram_py.text.spelling import may_resemble
 
 # The best by their own words, whose neighbours are looked at; of all of these, whose text is read; and how many rows
 # are asked about for the first. Recall at 5 on LoCoMo turns: heads 50 .700, 60 .708, 120 .704; read 20 .699, 40 .709.
@@ -106,7 +106,7 @@ def retrieve(
     _rank(store, query, in_sight, found, totals)
     best = max((scored.covered for scored in found.scored), default=0.0)
     first, why = len(found.scored), _why_any(found.terms)
-    missing = [term for term in found.terms if not term.rows and (slips_allowed(term.text) or stand_ins(term.text))]
+    missing = [term for term in found.terms if not term.rows and (may_resemble(term.text) or stand_ins(term.text))]
     if missing and best < WHOLE and len(missing) <= _MOST_RESEMBLING:
         _resembling(store, query, in_sight, found, missing, totals)
     found.verdict = _judged(store, query, sight, found, floor)

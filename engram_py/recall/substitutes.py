@@ -18,6 +18,7 @@ from engram_py.text.spelling import (
     PREFIX_LONGER_BY,
     STEM_FROM,
     may_be,
+    may_resemble,
     meant,
     nearest_spelling,
     slips_allowed,
@@ -31,7 +32,7 @@ _LOOKED_AT = 8
 
 def misspelt(store: Store, term: Term, total: int) -> None:
     """Let what begins like an unknown word, or is a slip away from it, stand for it."""
-    if not slips_allowed(term.text):
+    if not may_resemble(term.text):
         return
     whole = not term.stems or term.expression.endswith("*")  # no stem of the index, only how the word begins
     stem = term.text if whole else term.stems[0]

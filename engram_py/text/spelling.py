@@ -21,19 +21,31 @@ def slips_allowed(word: str) -> int:
     return 1 if len(word) < TWO_SLIPS_FROM else 2
 
 
+def may_resemble(word: str) -> bool:
+    """Whether another word may be meant: one a slip away, or of a name with a digit one that goes on (`argon2id`)."""
+    return slips_allowed(word) > 0 or (len(word) >= SHORTEST and word[0].isalpha())
+
+
 def meant(word: str, known: Iterable[tuple[str, int]], *, most: int = MOST) -> tuple[str, ...]:
     """At most three of the known terms (each with its number of rows): first those that begin with ``word``, then
     those a slip or two away, the frequent ones first."""
-    allowed = slips_allowed(word)
-    if not allowed:
+    if not may_resemble(word):
         return ()
+    allowed = slips_allowed(word)
     marked = []
     for term, rows in known:
-        if term.startswith(word) or (len(term) >= STEM_FROM and word.startswith(term)):
+        if _goes_on(word, term) or (len(term) >= STEM_FROM and _goes_on(term, word)):
             marked.append((0, -rows, term))
-        elif (slips := distance(word, term, allowed)) <= allowed:
+        elif allowed and (slips := distance(word, term, allowed)) <= allowed:
             marked.append((slips, -rows, term))
     return tuple(term for _, _, term in sorted(marked)[:most])
+
+
+def _goes_on(word: str, longer: str) -> bool:
+    """Whether a word is the beginning of another; a number that goes on in digits is another number."""
+    if not longer.startswith(word):
+        return False
+    return not word[-1].isdigit() or not longer[len(word) : len(word) + 1].isdigit()
 
 
 def may_be(typed: str, stem: str, term: str) -> bool:

@@ -332,3 +332,19 @@ def test_what_others_saved_is_counted_at_once(app: Engram, open_memory: Opener) 
         assert (app.search("pump").memories, other.search("pump").memories) == (number, number)
     app.observations.delete(1)
     assert (app.search("pump").memories, other.search("pump").memories) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [("argon2", "Passwords are hashed with argon2id."), ("why argon2id?", "Passwords are hashed with argon2.")],
+)
+def test_a_name_with_a_digit_finds_the_name_that_goes_on(app: Engram, question: str, text: str) -> None:
+    fill(app)
+    saved = kept(app, text)
+    assert ids(app, question) == [saved]
+
+
+def test_another_number_is_another_thing(app: Engram) -> None:
+    fill(app)
+    kept(app, "The route goes over port8080 and mlx50.")
+    assert ids(app, "port80") == ids(app, "mlx5") == []
