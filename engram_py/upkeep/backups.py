@@ -45,9 +45,6 @@ class Backups:
             raise StoreDamagedError(str(self._store.path), exc.reason) from exc
         return Backup(str(path), path.stat().st_size, observations)
 
-    def list(self) -> tuple[Path, ...]:
-        return tuple(sorted((self._store.path.parent / FOLDER).glob("*.db")))
-
     def _free_name(self, label: str) -> Path:
         stem = f"engram-{self._clock():%Y%m%dT%H%M%S%fZ}" + (f"-{label}" if label else "")
         return filesystem.free_name(self._store.path.parent / FOLDER / f"{stem}.db")

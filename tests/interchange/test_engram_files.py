@@ -178,17 +178,18 @@ def test_a_relation_keeps_every_column(app: Engram, tmp_path: Path) -> None:
     }
 
 
-def test_a_relation_without_one_of_its_ends_is_kept_as_orphaned(app: Engram, tmp_path: Path) -> None:
-    imported(app, tmp_path, export(observations=[observation()], relations=[relation()]))
+@pytest.mark.parametrize(
+    ("target", "status", "checked"),
+    [("obs-00000000000000bb", "orphaned", "warning"), ("entity:redis", "judged", "ok")],
+    ids=["missing-end", "entity"],
+)
+def test_a_relation_without_one_of_its_ends_is_kept_as_orphaned(
+    app: Engram, tmp_path: Path, target: str, status: str, checked: str
+) -> None:
+    imported(app, tmp_path, export(observations=[observation()], relations=[relation(target_id=target)]))
 
-    assert only(app, "judgment_status", "memory_relations") == "orphaned"
-    assert app.doctor.examine(check="orphans").status == "warning"
-
-
-def test_a_relation_to_an_entity_has_both_its_ends(app: Engram, tmp_path: Path) -> None:
-    imported(app, tmp_path, export(observations=[observation()], relations=[relation(target_id="entity:redis")]))
-
-    assert only(app, "judgment_status", "memory_relations") == "judged"
+    assert only(app, "judgment_status", "memory_relations") == status
+    assert app.doctor.examine(check="orphans").status == checked
 
 
 def test_a_relation_with_a_verdict_nobody_knows_is_left_out_and_said(app: Engram, tmp_path: Path) -> None:

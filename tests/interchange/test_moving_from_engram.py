@@ -348,20 +348,18 @@ def test_a_summary_of_another_project_or_of_a_person_is_not_told_as_the_sessions
     assert "Write the migration" in (line.summary or "")
 
 
-def test_a_summary_of_a_row_that_was_deleted_is_told_no_more(here: Engram, root: Path) -> None:
+@pytest.mark.parametrize("own", [None, "Ended well."])
+def test_a_sessions_own_summary_comes_first_and_a_deleted_row_has_none(
+    here: Engram, root: Path, own: str | None
+) -> None:
     from_database(here, root)
-    here.observations.delete(15)
+    if own:
+        here.sessions.end("s-3", summary=own)
+    else:
+        here.observations.delete(15)
 
     [line] = [one for one in session_table.recent(here.store, projects=None, limit=9) if one.id == "s-3"]
-    assert line.summary is None
-
-
-def test_a_sessions_own_summary_stands_before_one_that_was_saved_in_it(here: Engram, root: Path) -> None:
-    from_database(here, root)
-    here.sessions.end("s-3", summary="Ended well.")
-
-    [line] = [one for one in session_table.recent(here.store, projects=None, limit=9) if one.id == "s-3"]
-    assert line.summary == "Ended well."
+    assert line.summary == own
 
 
 @pytest.mark.skipif(is_root(), reason="root may write everywhere")

@@ -17,6 +17,7 @@ from engram_py.interfaces.cli.support import (
     progress,
     refusing,
 )
+from engram_py.sync.sealing import secret_of, secret_of_file
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -139,7 +140,7 @@ def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
     except PassphraseMissingError:
         if not can_ask():
             raise
-    secret = app.git_sync.secret(str(click.prompt("Passphrase of .engram", hide_input=True, err=True)))
+    secret = secret_of(str(click.prompt("Passphrase of .engram", hide_input=True, err=True)))
     with progress("Syncing") as report:
         return app.git_sync.sync(**options, secret=secret, progress=report)
 
@@ -147,7 +148,7 @@ def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
 def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
     """Return the secret from file, variable or prompt; None when none was given."""
     if asked["key_file"] is not None:
-        return _file_secret(app, here() / asked["key_file"])
+        return _file_secret(here() / asked["key_file"])
     given = app.settings.sync_passphrase
     is_new = asked["encrypt"] and not app.git_sync.is_encrypted()
     if not given and asked["encrypt"]:
@@ -156,7 +157,7 @@ def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
         return None
     if is_new and len(given) < _SHORTEST_PASSPHRASE:
         raise InvalidArgumentError("passphrase", "…", expected=f"at least {_SHORTEST_PASSPHRASE} characters")
-    return app.git_sync.secret(given)
+    return secret_of(given)
 
 
 def _asked_for(*, is_new: bool) -> str:
@@ -174,7 +175,7 @@ def _adopts(adoption: Adoption) -> bool:
     return click.confirm(printable(words.adoption(adoption)), default=adoption.is_free, err=True)
 
 
-def _file_secret(app: Engram, path: Path) -> bytes:
+def _file_secret(path: Path) -> bytes:
     from engram_py.files import read_bounded
 
     try:
@@ -182,7 +183,7 @@ def _file_secret(app: Engram, path: Path) -> bytes:
     except OSError as exc:
         expected = f"a key file ({exc.strerror or exc})"
         raise InvalidArgumentError("--encrypt-with", str(path), expected=expected) from exc
-    return app.git_sync.file_secret(data)
+    return secret_of_file(data)
 
 
 def _command(app: Engram) -> list[str]:
@@ -201,9 +202,7 @@ def _run_hook(hook: str) -> None:
     try:
         with memory() as app:
             secret = app.settings.sync_passphrase
-            done = app.git_sync.sync(
-                read=not pushing, write=pushing, secret=app.git_sync.secret(secret) if secret else None
-            )
+            done = app.git_sync.sync(read=not pushing, write=pushing, secret=secret_of(secret) if secret else None)
     except (EngramError, OSError) as exc:
         for line in words.hook_refused(exc):
             click.echo(f"engram: {printable(line)}", err=True)

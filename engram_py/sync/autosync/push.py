@@ -69,13 +69,13 @@ class Push:
         self.sent = self.known = self.set_aside = 0
         self.blocked, self.more, self.local_only = {}, False, []
         try:
-            self._run_direction(channel)
+            self._push_groups(channel)
         except Problem as problem:
             self._broke = self._broke + 1 if problem.kind == "server_error" else 0
             raise
         self._broke = 0
 
-    def _run_direction(self, channel: Channel) -> None:
+    def _push_groups(self, channel: Channel) -> None:
         until = time.monotonic() + TURN_SECONDS
         done: set[str] = set()
         total = self._waiting(channel) if channel.progress is not None else 0

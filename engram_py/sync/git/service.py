@@ -26,7 +26,7 @@ from engram_py.sync.git.keys import Keys
 from engram_py.sync.git.places import Job, Place, Places, Progress
 from engram_py.sync.git.values import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
 from engram_py.sync.mutation import Digest
-from engram_py.sync.sealing import SealingKey, WrongSecretError, derived_key, new_key, secret_of, secret_of_file
+from engram_py.sync.sealing import SealingKey, WrongSecretError, derived_key, new_key
 from engram_py.sync.signing import is_key
 
 if TYPE_CHECKING:
@@ -132,16 +132,6 @@ class GitSync:
         """
         place = self._places.place(all_projects=True)
         return place.folder.parameters() is not None or self._keys.folder(place.target) is not None
-
-    @staticmethod
-    def secret(passphrase: str) -> bytes:
-        """Return a passphrase as ``sync`` takes it."""
-        return secret_of(passphrase)
-
-    @staticmethod
-    def file_secret(data: bytes) -> bytes:
-        """Return the contents of a key file as ``sync`` takes it."""
-        return secret_of_file(data)
 
     def status(self, *, project: str | None = None, all_projects: bool = False) -> GitStatus:
         """Return the state of the folder; nothing is imported or written."""

@@ -15,6 +15,7 @@ from engram_py import Draft, Engram
 from engram_py.app import Engram as App
 from engram_py.config import Settings
 from engram_py.interfaces.mcp.server import build_server
+from engram_py.sync.sealing import secret_of
 from tests.interfaces.hooks.conftest import Hook
 from tests.interfaces.mcp.agent import Agent
 
@@ -159,7 +160,7 @@ def test_an_encrypted_folder_is_named_in_the_log_and_breaks_nothing(
     commit("Tokens live 5 minutes")
     root = tmp_path / "ada" / "widgets"
     with Engram(settings=Settings(tmp_path / "ada" / "data"), directory=root) as app:
-        app.git_sync.sync(encrypt=True, secret=app.git_sync.secret("correct horse battery"))
+        app.git_sync.sync(encrypt=True, secret=secret_of("correct horse battery"))
     cloned("widgets")
     shutil.rmtree(folder / ".engram")
     shutil.copytree(root / ".engram", folder / ".engram")

@@ -170,23 +170,6 @@ def test_what_was_set_aside_is_offered_again_when_somebody_asks(lab: Lab) -> Non
     assert (aside.entity_key, aside.tries) == (keys[1], 2)
 
 
-def test_a_batch_that_the_server_cannot_read_is_searched_for_the_row_that_is_to_blame(lab: Lab) -> None:
-    """Engram's server refuses the whole request for one row."""
-
-    def all_or_nothing(request: Request) -> bool:
-        bad = any(one["payload"].get("title") == "bad" for one in request.json["entries"])
-        if bad:
-            request.answer({"error": "invalid entries"}, 400)
-        return bad
-
-    [bad] = lab.save("one", "bad", "two")[1:2]
-    lab.team.always[PUSH] = all_or_nothing
-
-    lab.synced()
-
-    assert (lab.sent(), lab.aside()) == (["one", "two"], [("push", bad, "refused")])
-
-
 def test_a_server_that_understands_nothing_is_not_the_rows_fault(lab: Lab) -> None:
     lab.save("one", "two", "three")
     lab.team.always[PUSH] = lambda request: request.refuse(400, "invalid_body", "what is this?")
@@ -197,19 +180,22 @@ def test_a_server_that_understands_nothing_is_not_the_rows_fault(lab: Lab) -> No
     assert lab.team.counts()[PUSH] < 10
 
 
-def test_a_row_that_makes_the_server_fail_is_found_after_some_patience(lab: Lab) -> None:
+@pytest.mark.parametrize(("status", "failures"), [(400, 0), (500, 3)], ids=["refused-whole", "server-error"])
+def test_the_row_that_makes_a_server_refuse_or_fail_is_found(lab: Lab, status: int, failures: int) -> None:
+    """Engram's server refuses the whole request for one row; a failing server is given a few turns."""
+
     def chokes(request: Request) -> bool:
         bad = any(one["payload"].get("title") == "bad" for one in request.json["entries"])
         if bad:
-            request.raw(b"", 500)
+            request.raw(b"", status)
         return bad
 
     [bad] = lab.save("one", "bad", "two")[1:2]
     lab.team.always[PUSH] = chokes
 
-    for _ in range(3):
+    for _ in range(failures):
         assert lab.failed().reason_code == "transport_failed"
-    assert lab.sent() == []
+        assert lab.sent() == []
     lab.synced()
 
     assert (lab.sent(), lab.aside()) == (["one", "two"], [("push", bad, "refused")])

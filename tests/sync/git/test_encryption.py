@@ -14,6 +14,7 @@ import pytest
 from engram_py.errors import EncryptionChangedError, PassphraseMissingError, SyncFolderError, WrongPassphraseError
 from engram_py.sync import sealing
 from engram_py.sync.git.folder import ChunkFolder
+from engram_py.sync.sealing import secret_of_file
 from tests.sync.git.conftest import Joining, Member, put_chunk
 
 SRC = Path(__file__).resolve().parents[3]
@@ -256,10 +257,10 @@ def test_processes_that_sync_at_once_write_what_others_can_read(sealed: Member, 
 
 
 def test_a_key_file_is_a_secret_too(ada: Member, bob: Member) -> None:
-    secret = ada.sync.file_secret(b"\x00\x01" * 100)
+    secret = secret_of_file(b"\x00\x01" * 100)
     ada.save("One")
     ada.shared(secret=secret, encrypt=True)
 
-    bob.pulled(secret=bob.sync.file_secret(b"\x00\x01" * 100))
+    bob.pulled(secret=secret_of_file(b"\x00\x01" * 100))
 
     assert bob.titles() == ["One"]
