@@ -8,7 +8,6 @@ from __future__ import annotations
 TABLES = {
     "embedders": "The models that vectors were computed with, and how far each has come.",
     "observation_vectors": "The vectors of each observation's passages, by model. Local and derived.",
-    "vector_trust": "No longer written: earlier versions measured models here.",
     "meta": "Facts about this file: its device id, the last clock it gave out, how far a rebuild has come.",
     "projects": "The projects there are. The name is the key everywhere else.",
     "project_aliases": "Other names of a project: what it was called before a merge, or what somebody chose.",
