@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import statistics
 import sys
 import tempfile
@@ -22,17 +21,14 @@ from unittest import mock
 
 from bench import memories
 from bench.asking import asker
-from bench.datasets import Dataset, Question, data_folder, load
-from bench.keeping import copied
-from bench.scoring import recall
+from bench.datasets import NINE, Dataset, Question, data_folder, load
+from bench.scoring import interval, recall, some
 from bench.workplace import git
 from engram_py import Engram
 from engram_py.recall import candidates
 from engram_py.recall.query.parse import Query, match_any, parse_query
-from engram_py.recall.score import bm25, proximity, rank, relevance
+from engram_py.recall.score import proximity, rank, relevance
 
-NINE = ("adr", "faq", "nl2bash", "curl", "locomo-turns", "locomo-sessions", "cosqa", "dpdk", "xquad")
-RESAMPLES = 1_000
 Part = tuple[tuple[Any, str, Any], ...]
 
 
@@ -42,7 +38,7 @@ def _unweighed(_store: object, terms: list[relevance.Term], *_: object, **__: ob
 
 PARTS: dict[str, Part] = {
     "title weight": ((relevance, "TITLE", 0.0),),
-    "b .55, not .75": ((relevance, "B", 0.75), (bm25, "B", 0.75)),
+    "b .55, not .75": ((relevance, "B", 0.75),),
     "neighbours": ((relevance, "AFTER", 0.0), (relevance, "SECOND", 0.0), (relevance, "BEFORE", 0.0)),
     "session": ((relevance, "SESSION", 0.0),),
     "closeness": ((proximity, "PAIR_SHARE", 0.0),),
@@ -71,12 +67,8 @@ def main() -> int:
 def _measured(name: str, room: Path, folder: Path, arguments: argparse.Namespace) -> dict[str, list[float]]:
     dataset = load(name, data_folder())
     data_dir = room / name
-    if arguments.keep:
-        copied(memories.kept_import(arguments.keep, folder, dataset), data_dir)
-    else:
-        memories.import_into(data_dir, folder, dataset)
-    keys = {memories.sync_id(memory.key): memory.key for memory in dataset.memories}
-    questions = _some(dataset.questions, arguments.limit)
+    keys = memories.imported(data_dir, folder, dataset, keep=arguments.keep)
+    questions = some(dataset.questions, arguments.limit)
     found: dict[str, list[float]] = {}
     with asker(data_dir, folder, keys, in_process=True) as who:
 
@@ -132,25 +124,8 @@ def _cell(part: str, found: dict[str, list[float]]) -> str:
     if part in ("whole", "plain"):
         return f"{statistics.fmean(found[part]):.3f}"
     changes = [one - other for one, other in zip(found[part], found["whole"], strict=True)]
-    low, high = _interval(changes)
+    low, high = interval(changes)
     return f"{statistics.fmean(changes):+.3f}{'*' if low > 0 or high < 0 else ''}"
-
-
-def _interval(values: Sequence[float]) -> tuple[float, float]:
-    """95 % of the means of as many values drawn with replacement."""
-    chance = random.Random(1)
-
-    def draw() -> float:
-        return statistics.fmean(chance.choices(values, k=len(values)))
-
-    means = sorted(draw() for _ in range(RESAMPLES if any(values) else 1))
-    return means[int(0.025 * len(means))], means[min(len(means) - 1, int(0.975 * len(means)))]
-
-
-def _some(questions: Sequence[Question], limit: int | None) -> Sequence[Question]:
-    if limit is None or limit >= len(questions):
-        return questions
-    return [questions[number * len(questions) // limit] for number in range(limit)]
 
 
 def _arguments() -> argparse.Namespace:

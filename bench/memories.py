@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.datasets import Dataset, Memory
-from bench.keeping import fingerprint, kept
+from bench.keeping import copied, fingerprint, kept
 from bench.wire import Server, engram_command, environment, text_of
 
 # What decides about the bytes of an imported memory; a change of any of it fills a kept one anew.
@@ -104,6 +104,15 @@ def kept_import(store: Path, folder: Path, dataset: Dataset) -> Path:
     """The data directory of the imported set below ``store``, filled now unless the same code filled it before."""
     wanted = fingerprint(_DECIDES, repr(dataset.memories))
     return kept(store, dataset.name, wanted, lambda fresh: import_into(fresh, folder, dataset))
+
+
+def imported(data_dir: Path, folder: Path, dataset: Dataset, *, keep: Path | None = None) -> dict[str, str]:
+    """Fill a data directory with the set, from what ``keep`` has of an earlier run; its keys by sync id."""
+    if keep:
+        copied(kept_import(keep, folder, dataset), data_dir)
+    else:
+        import_into(data_dir, folder, dataset)
+    return {sync_id(memory.key): memory.key for memory in dataset.memories}
 
 
 def without_settings() -> None:

@@ -21,8 +21,8 @@ from pathlib import Path
 from bench import memories
 from bench.asking import Asker, asker
 from bench.datasets import LOADERS, Dataset, NoDataError, Question, data_folder, load
-from bench.keeping import ROOT, copied
-from bench.scoring import Answer, answered, by_part, figures
+from bench.keeping import ROOT
+from bench.scoring import Answer, answered, by_part, figures, some
 from bench.verdicts import COMMITTED, judge, lines_of, read_committed
 from bench.workplace import git
 
@@ -110,15 +110,11 @@ def filled(run: Run, dataset: Dataset) -> tuple[Path, dict[str, str]]:
     data_dir = run.room / dataset.name
     if run.by_save:
         return data_dir, memories.save_into(data_dir, run.folder, dataset)
-    if run.keep:
-        copied(memories.kept_import(run.keep, run.folder, dataset), data_dir)
-    else:
-        memories.import_into(data_dir, run.folder, dataset)
-    return data_dir, {memories.sync_id(memory.key): memory.key for memory in dataset.memories}
+    return data_dir, memories.imported(data_dir, run.folder, dataset, keep=run.keep)
 
 
 def _asked(who: Asker, questions: Sequence[Question], limit: int | None) -> list[Answer]:
-    return [who.ask(question, question.project) for question in _some(questions, limit)]
+    return [who.ask(question, question.project) for question in some(questions, limit)]
 
 
 def _asked_elsewhere(who: Asker, dataset: Dataset, limit: int | None) -> list[Answer]:
@@ -126,17 +122,10 @@ def _asked_elsewhere(who: Asker, dataset: Dataset, limit: int | None) -> list[An
     everything = [*dataset.questions, *dataset.apart]
     return [
         who.ask(question, project)
-        for question in _some(everything, limit)
+        for question in some(everything, limit)
         for project in dataset.projects
         if project != question.project
     ]
-
-
-def _some(questions: Sequence[Question], limit: int | None) -> Sequence[Question]:
-    """``limit`` of them, evenly spread, the same ones in every run."""
-    if limit is None or limit >= len(questions):
-        return questions
-    return [questions[number * len(questions) // limit] for number in range(limit)]
 
 
 def _figures(answers: Sequence[Answer], apart: Sequence[Answer]) -> Figures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import statistics
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from bench.datasets import Question
 from bench.report import percentile
 
 DEPTH = 10
+_DRAWS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,20 @@ def by_part(answers: Sequence[Answer]) -> dict[str, float]:
 def answered(answers: Sequence[Answer]) -> float:
     """The share that was answered with anything."""
     return _mean(bool(answer.keys) for answer in answers)
+
+
+def some(questions: Sequence[Question], limit: int | None) -> Sequence[Question]:
+    """``limit`` of them, evenly spread, the same ones in every run."""
+    if limit is None or limit >= len(questions):
+        return questions
+    return [questions[number * len(questions) // limit] for number in range(limit)]
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """Between what 95 % of the means lie of as many values drawn with replacement (bootstrap)."""
+    chance = random.Random(0)
+    means = sorted(statistics.fmean(chance.choices(values, k=len(values))) for _ in range(_DRAWS))
+    return means[_DRAWS // 40], means[-_DRAWS // 40]
 
 
 def _mean(values: Iterable[float]) -> float:

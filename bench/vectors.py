@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench import memories
-from bench.datasets import LOADERS, Dataset, NoDataError, Question, data_folder, load
+from bench.datasets import LOADERS, NINE, Dataset, NoDataError, Question, data_folder, load
 from bench.keeping import copied
 from bench.report import percentile
-from bench.scoring import DEPTH, recall
+from bench.scoring import DEPTH, interval, recall
 from bench.workplace import git
 from engram_py.app import Engram
 from engram_py.config import Settings
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
 Ask = Callable[[Question, str], Sequence[str]]
 CONVERSATIONS = ("locomo-turns", "locomo-sessions")
-SETS = ("adr", "faq", "nl2bash", "curl", "locomo-turns", "locomo-sessions", "cosqa", "dpdk", "xquad")
-_PROGRESS_SECONDS, _DRAWS = 30.0, 1_000
+_PROGRESS_SECONDS = 30.0
 
 
 class Remembering:
@@ -98,15 +97,11 @@ def main() -> int:
 def measure(dataset: Dataset, arguments: argparse.Namespace, room: Path) -> None:
     """Fill a memory, compute its vectors, ask every question three ways, and print the line of the set."""
     data_dir = room / dataset.name
-    if arguments.keep:
-        copied(memories.kept_import(arguments.keep, room / "here", dataset), data_dir)
-    else:
-        memories.import_into(data_dir, room / "here", dataset)
+    names = memories.imported(data_dir, room / "here", dataset, keep=arguments.keep)
     with opened(data_dir, room / "here", arguments) as app:
         _compute(app, dataset.name)
     other = copied(data_dir, room / f"{dataset.name}-words")  # a search counts what it shows, which ranks the next
     with opened(data_dir, room / "here", arguments) as both, opened(other, room / "here") as plain:
-        names = {memories.sync_id(memory.key): memory.key for memory in dataset.memories}
         keys = {row["id"]: names[row["sync_id"]] for row in both.store.rows("select id, sync_id from observations")}
         times: list[float] = []
         ways = (_searching(plain, keys, []), _nearest(both, keys), _searching(both, keys, times))
@@ -126,9 +121,8 @@ def measure(dataset: Dataset, arguments: argparse.Namespace, room: Path) -> None
 def _line(name: str, found: Sequence[Sequence[float]], times: str) -> None:
     words, nearest, both = (sum(one) / len(one) for one in found)
     more = [after - before for before, after in zip(found[0], found[2], strict=True)]
-    draw = random.Random(0)
-    means = sorted(sum(draw.choices(more, k=len(more))) / len(more) for _ in range(_DRAWS))
-    spread = f"[{means[_DRAWS // 40]:+.3f}, {means[-_DRAWS // 40]:+.3f}]"
+    low, high = interval(more)
+    spread = f"[{low:+.3f}, {high:+.3f}]"
     figures = f"{words:>9.3f}{nearest:>9.3f}{both:>9.3f}{both - max(words, nearest):>+9.3f}{both - words:>+9.3f}"
     print(f"{name:18}{figures} {spread:>18}{times:>16}", flush=True)
 
@@ -193,7 +187,7 @@ def _foreign(dataset: Dataset, plain: Ask, both: Ask) -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.vectors", description="Measure what vectors add.")
     parser.add_argument("embedder", help="sentence, static, or as ENGRAM_EMBEDDER")
-    known = [name for name in SETS if name in LOADERS]
+    known = [name for name in NINE if name in LOADERS]
     parser.add_argument("--sets", type=lambda text: text.split(","), default=known, help=", ".join(LOADERS))
     parser.add_argument("--limit", type=int, help="ask so many questions of each set, drawn evenly")
     parser.add_argument("--parts", action="store_true", help="also by category, and what is foreign")

@@ -229,6 +229,8 @@ def keep_setting(folder: Path, key: str, value: str) -> None:
 
     Raises InvalidArgumentError: the file is there and cannot be read or written, so it is left alone.
     """
+    from engram_py.files import write_atomically
+
     path = folder / CONFIG_NAME
     try:
         kept = json.loads(path.read_text(encoding="utf-8-sig")) if path.exists() else {}
@@ -236,9 +238,7 @@ def keep_setting(folder: Path, key: str, value: str) -> None:
             raise ValueError("it is not a JSON object")
         kept = {name: was for name, was in kept.items() if name != key} | ({key: value} if value else {})
         folder.mkdir(parents=True, exist_ok=True)
-        written = path.with_name(f".{CONFIG_NAME}.{os.getpid()}")
-        written.write_text(json.dumps(kept, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-        written.replace(path)
+        write_atomically(path, (json.dumps(kept, ensure_ascii=False, indent=2) + "\n").encode())
     except (OSError, ValueError, RecursionError) as exc:
         raise InvalidArgumentError(str(path), str(exc), expected="a JSON object that can be written") from exc
 

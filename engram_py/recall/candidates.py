@@ -175,7 +175,7 @@ def _rank(store: Store, query: Query, in_sight: VisibleRows, found: Found, total
     heads, asked = _heads(own, in_sight)
     if in_sight.sight.filtered and not heads and own:
         found.filtered_away = len(in_sight.of(list(own), filtered=False))
-    _mark_sight(store, found.terms, heads, [row for row in asked if row not in heads], in_sight)
+    _mark_sight(found.terms, heads, asked, in_sight)
     around = in_sight.beside(heads)
     beside = {row for one in around.values() for row, _ in one.parts()}
     lengths = mentions.lengths(store, {*around, *beside})
@@ -204,18 +204,16 @@ def _heads(own: Mapping[int, float], in_sight: VisibleRows) -> tuple[list[int], 
     return [row for row in pool if row in seen][:HEADS], pool
 
 
-def _mark_sight(
-    store: Store, terms: Sequence[Term], heads: Sequence[int], behind: Sequence[int], in_sight: VisibleRows
-) -> None:
-    """Tell words that stand in a row in sight from those that only other projects know. ``behind`` are the good rows
-    that are no heads."""
+def _mark_sight(terms: Sequence[Term], heads: Sequence[int], good: Sequence[int], in_sight: VisibleRows) -> None:
+    """Tell words that stand in a row in sight from those that only other projects know. ``good`` rows are asked about
+    first."""
     for term in terms:
         if not term.rows or not (term.looked_up or term.mentions):
             continue
         if any(row in term.mentions for row in heads):
             term.in_sight = True
             continue
-        asked = [row for row in behind if row in term.mentions] + sorted(term.mentions, reverse=True)[:_ASKED_ABOUT]
+        asked = [row for row in good if row in term.mentions] + sorted(term.mentions, reverse=True)[:_ASKED_ABOUT]
         term.in_sight = bool(in_sight.of(asked))
         if not term.in_sight and len(term.mentions) > _ASKED_ABOUT:
             term.in_sight = bool(in_sight.of(list(term.mentions)))
@@ -248,7 +246,7 @@ def _look_at(found: Found, kept: Mapping[int, Scored], lengths: Mapping[int, men
     glass = lens(terms)
     whole = sum(term.idf for term in terms) or 1.0
     for one in kept.values():
-        row = found.rows[one.id]
+        row, by = found.rows[one.id], norm(lengths.get(one.id), average)
         held = {number for number, term in enumerate(terms) if one.id in term.mentions}
         if glass is None:  # nothing but days and files
             one.passage = frozenset(held)
@@ -269,8 +267,7 @@ def _look_at(found: Found, kept: Mapping[int, Scored], lengths: Mapping[int, men
             for number in seen - held:
                 if framed or not terms[number].looked_up:
                     often = sum(reading.seen.get(number, 0) for reading in (title, beside, body))
-                    length = lengths.get(one.id)
-                    one.bm25 += terms[number].weight * saturated(often, norm(length, average))
+                    one.bm25 += terms[number].weight * saturated(often, by)
                     one.covered += terms[number].weight / whole
             held |= seen
             # What the index finds by parts of a word stands in no text; a passage has it too.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -12,7 +12,7 @@ from engram_py.recall.index import mentions
 from engram_py.recall.index import table as index
 from engram_py.recall.index.mentions import EVERYWHERE, Span
 from engram_py.recall.query.parse import Query
-from engram_py.recall.score.relevance import Term
+from engram_py.recall.score.relevance import Term, added
 
 # Rows that a search looks up, about a microsecond each. Recall at 5 on nine sets is the same with no budget at all.
 ROW_BUDGET = 4_000
@@ -52,9 +52,9 @@ class ProjectRows:
         """Those of ``found`` that are of these rows."""
         return found if self.rows is None else found & self.rows
 
-    def of(self, found: Mapping[int, float]) -> dict[int, float]:
+    def of(self, found: Mapping[int, float]) -> Mapping[int, float]:
         """The same of what is known by row."""
-        return dict(found) if self.rows is None else {row: found[row] for row in found.keys() & self.rows}
+        return found if self.rows is None else {row: found[row] for row in found.keys() & self.rows}
 
     def expected(self, rows: int) -> float:
         """How many of the rows of a word are likely to be of these."""
@@ -79,53 +79,38 @@ def look_up(store: Store, query: Query, terms: Sequence[Term], *, within: Projec
     When even the rarest is over the budget, its newest rows are candidates, first those where the words meet.
     """
     known = sorted((term for term in terms if term.rows and not term.looked_up), key=lambda term: term.rows)
-    allowed = _allowed(store, query)
     for term in known[: within.affordable(known)]:
         _fill(store, term, within)
         term.looked_up = True
-    for term in terms:
-        if term.looked_up:
-            _keep(term, allowed)
+    _hold_to(store, query, terms)
     others = [term for term in known if not term.looked_up]
     if others and not any(term.mentions for term in terms):
         _newest(store, query, others, within)
 
 
-def _allowed(store: Store, query: Query) -> Callable[[Mapping[int, float]], Mapping[int, float]] | None:
-    """What leaves the rows out that lack a phrase of the query or hold an excluded word; None where it has neither."""
+def _hold_to(store: Store, query: Query, terms: Sequence[Term]) -> None:
+    """Leave the rows out that lack a phrase of the query or hold an excluded word."""
     if not (query.phrases or query.excluded):
-        return None
-    wanted = set(index.newest(store, " AND ".join(query.phrases), limit=ALL_ROWS)) if query.phrases else None
+        return
     unwanted = set(index.newest(store, " OR ".join(query.excluded), limit=ALL_ROWS)) if query.excluded else set()
-
-    def kept(rows: Mapping[int, float]) -> Mapping[int, float]:
-        return {row: often for row, often in rows.items() if row not in unwanted and (wanted is None or row in wanted)}
-
-    return kept
-
-
-def _keep(term: Term, allowed: Callable[[Mapping[int, float]], Mapping[int, float]] | None) -> None:
-    if allowed is not None:
-        term.mentions, term.titled = dict(allowed(term.mentions)), dict(allowed(term.titled))
+    wanted = set(index.newest(store, " AND ".join(query.phrases), limit=ALL_ROWS)) if query.phrases else None
+    for term in terms:
+        kept = term.mentions.keys() - unwanted if wanted is None else (term.mentions.keys() & wanted) - unwanted
+        term.mentions = {row: term.mentions[row] for row in kept}
+        term.titled = {row: term.titled[row] for row in kept & term.titled.keys()}
 
 
 def _fill(store: Store, term: Term, within: ProjectRows) -> None:
     if term.indexed and term.rows <= COUNTED_ROWS:
         read = [mentions.mentions(store, one, at_most=MENTIONS_A_ROW * term.rows) for one in term.indexed]
         if None not in read:
-            for found in read:
-                texts, titles = found or ({}, {})
-                _add(term.mentions, within.of(texts))
-                _add(term.titled, within.of(titles))
+            for texts, titles in filter(None, read):
+                term.mentions = added(term.mentions, within.of(texts))
+                term.titled = added(term.titled, within.of(titles))
             return
     rows, titled = mentions.once(store, term.expression, title=term.expression, span=within.span)
     term.titled = dict.fromkeys(within.these(titled), 1.0)
     term.mentions = dict.fromkeys(within.these(rows), 1.0)
-
-
-def _add(known: dict[int, float], found: Mapping[int, float]) -> None:
-    for row, often in found.items():
-        known[row] = known.get(row, 0.0) + often
 
 
 def _newest(store: Store, query: Query, terms: Sequence[Term], within: ProjectRows) -> None:

