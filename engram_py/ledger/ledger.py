@@ -27,7 +27,7 @@ MOST_ROWS = 20_000
 K = TypeVar("K")
 
 # Says which session and project a caller is in. Asked later, when nobody waits for an answer.
-Standing = Callable[[], tuple[str, str]]
+Caller = Callable[[], tuple[str, str]]
 
 _DAY = len("2026-01-02")
 
@@ -35,7 +35,7 @@ _Key = tuple[str, str, str, str, str]  # session, project, day, door, name
 
 
 # Door, name, bytes, when, the session that was named, who the caller is, and the observations that were shown.
-_Heard = tuple[str, str, int, str, str | None, Standing, tuple[int, ...]]
+_Answer = tuple[str, str, int, str, str | None, Caller, tuple[int, ...]]
 
 
 class _Sum:
@@ -66,7 +66,7 @@ class Ledger:
         self._store = store
         self._journal = journal
         self._later = later
-        self._heard: list[_Heard] = []
+        self._answers: list[_Answer] = []
         self._sums: dict[_Key, _Sum] = {}
         self._recalls: dict[tuple[str, int], _Sum] = {}
         self._alarm: Alarm | None = None
@@ -81,7 +81,7 @@ class Ledger:
         name: str,
         size: int,
         *,
-        standing: Standing,
+        caller: Caller,
         session_id: str | None = None,
         shown: Collection[int] = (),
     ) -> None:
@@ -91,8 +91,8 @@ class Ledger:
         """
         now = to_text(self._journal.moment())
         with self._lock:
-            if len(self._heard) < MOST_KEPT:
-                self._heard.append((door, name, size, now, session_id, standing, tuple(shown)))
+            if len(self._answers) < MOST_KEPT:
+                self._answers.append((door, name, size, now, session_id, caller, tuple(shown)))
             self._set_alarm()
 
     def injected(self, session_id: str, event: str, size: int) -> None:
@@ -109,12 +109,12 @@ class Ledger:
     def settle(self) -> None:
         """Make out whose the noted answers were: before a session ends, and before they are written down."""
         with self._lock:
-            heard, self._heard = self._heard, []
-        callers = {(session_id, standing) for *_, session_id, standing, _ in heard}
+            answers, self._answers = self._answers, []
+        callers = {(session_id, caller) for *_, session_id, caller, _ in answers}
         owners = {caller: _owner(*caller) for caller in callers}
         with self._lock:
-            for door, name, size, at, session_id, standing, shown in heard:
-                owner, project = owners[session_id, standing]
+            for door, name, size, at, session_id, caller, shown in answers:
+                owner, project = owners[session_id, caller]
                 _add(self._sums, (owner, project, at[:_DAY], door, name), _Sum(1, size, at))
                 for row_id in shown:
                     # An answer is shared evenly between what it shows: the parts are never more than the whole.
@@ -155,9 +155,9 @@ class Ledger:
 
     def _set_alarm(self) -> None:
         """See that what waits is written down: at once where there is much of it, else in some seconds."""
-        if self._closed or not (self._heard or self._sums):
+        if self._closed or not (self._answers or self._sums):
             return
-        urgent = len(self._heard) >= MOST_WAITING and not self._refused
+        urgent = len(self._answers) >= MOST_WAITING and not self._refused
         if self._alarm is None or (urgent and not self._urgent):
             self._clear_alarm()
             alarm = self._later(0.0 if urgent else LONGEST_WAIT_SECONDS, self.flush)
@@ -184,10 +184,10 @@ def _row(key: _Key, calls: int, size: int) -> dict[str, Any]:
     return values | {"calls": calls, "bytes": size}
 
 
-def _owner(session_id: str | None, standing: Standing) -> tuple[str, str]:
+def _owner(session_id: str | None, caller: Caller) -> tuple[str, str]:
     """The session and the project of an answer; empty where they cannot be told any more."""
     try:
-        own, project = standing()
+        own, project = caller()
     except (EngramError, OSError, sqlite3.Error):
         own, project = "", ""
     if not session_id or not session_id.strip():

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from engram_py.database.store import Row, Store
+from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError, ObservationNotFoundError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
 from engram_py.observations.values import Observation, RelationNote
-from engram_py.recall.index import table as search
-from engram_py.recall.query.parse import match_all, parse_query
 
 MAX_ID = 2**63 - 1
 
@@ -53,14 +51,6 @@ def live_observation(store: Store, observation_id: int) -> Observation:
     return found
 
 
-def same_title(store: Store, title: str, *, project: str, scope: str) -> list[Row]:
-    """Id, type and topic key of the newest live observations that have exactly this title."""
-    words = parse_query(title).words
-    if not words:
-        return []
-    return search.with_title(store, title=title, match=f"title : ({match_all(words)})", project=project, scope=scope)
-
-
 def relation_notes(store: Store, sync_ids: Sequence[str]) -> dict[str, tuple[RelationNote, ...]]:
     """What to say about each observation's relations, by its sync id. ``not_conflict`` is not worth a word, nor is a
     question that nobody answered: most of these find nothing."""
@@ -69,7 +59,7 @@ def relation_notes(store: Store, sync_ids: Sequence[str]) -> dict[str, tuple[Rel
     for row in relations.touching(store, sync_ids) if wanted else ():
         for here, end in (("source", "target"), ("target", "source")):
             sync_id = row[f"{here}_id"]
-            label = _label(row, from_source=here == "source")
+            label = _LABELS.get(row["relation"], (None, None))[here == "target"]
             if sync_id in wanted and label:
                 title = row[f"{end}_title"] or ""
                 gone = row[f"{end}_observation"] is None or row[f"{end}_deleted_at"] is not None
@@ -81,8 +71,3 @@ def replacement(relations: Sequence[RelationNote]) -> int | None:
     """The newest observation that replaced the one these notes are about."""
     found = [note.id for note in relations if note.label == "superseded_by" and not note.deleted and note.id]
     return max(found, default=None)
-
-
-def _label(row: Row, *, from_source: bool) -> str | None:
-    forward, backward = _LABELS.get(row["relation"], (None, None))
-    return forward if from_source else backward

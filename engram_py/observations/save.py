@@ -37,7 +37,9 @@ from engram_py.times import add_months, to_text
 
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
+    from engram_py.observations.usage import Usage
     from engram_py.recall.related import Candidates
+    from engram_py.recall.search_log import SearchLog
     from engram_py.sessions.sessions import Sessions
 
 _OPERATION_DAYS = 30
@@ -46,13 +48,28 @@ _OPERATION_DAYS = 30
 class Saving:
     """Saves what somebody wants kept, and says what became of it."""
 
-    _store: Store
-    _journal: Journal
-    _projects: Projects
-    _sessions: Sessions
-    _candidates: Candidates
-    _anchors: Anchors
-    _switches: Switches
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        projects: Projects,
+        sessions: Sessions,
+        candidates: Candidates,
+        *,
+        anchors: Anchors,
+        search_log: SearchLog,
+        usage: Usage,
+        switches: Switches,
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+        self._sessions = sessions
+        self._candidates = candidates
+        self._anchors = anchors
+        self._search_log = search_log
+        self._usage = usage
+        self._switches = switches
 
     def save(self, draft: Draft, *, project: str | None = None, session_id: str | None = None) -> Saved:
         """Store ``draft``, or fold it into the observation that already says it.
@@ -247,9 +264,9 @@ class Saving:
 def _of_type(kind: str) -> tuple[str, ...]:
     if kind in TYPES:
         return ()
-    from engram_py.observations.types import misspelt
+    from engram_py.observations.topic_keys import misspelled_type_note
 
-    return misspelt(kind)
+    return misspelled_type_note(kind)
 
 
 def _operation_id(draft: Draft) -> str | None:

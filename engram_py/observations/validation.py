@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from engram_py.capture.paths import absolute_paths
 from engram_py.capture.redact import Redacted, redact, redact_head
 from engram_py.errors import EmptyFieldError, TextTooLongError
 from engram_py.observations.arguments import clean_scope
@@ -178,3 +178,20 @@ def _warnings(content: str, redacted: int, truncation: Truncated | None) -> tupl
         return found
     said = f"content names a path of this machine ({paths[0]}); a path inside the repository travels better"
     return (*found, said)
+
+
+_END = r"\s\"'`<>|:;,()\[\]{}*"
+_POSIX = rf"/(?:home|Users)/(?!Shared\b)[^/${_END}]+(?:/[^{_END}]*)?|/root/[^{_END}]+"
+_WINDOWS = rf"[A-Za-z]:(?:\\{{1,2}}|/)Users(?:\\{{1,2}}|/)[^%${_END}]+"
+_ABSOLUTE = re.compile(rf"(?:(?<![\w./~:}}-])|(?<=file://))(?:{_POSIX})|(?<!\w){_WINDOWS}")
+
+
+def absolute_paths(text: str) -> list[str]:
+    """The paths below somebody's home directory that ``text`` names, each once, in order.
+
+    They mean nothing to whoever reads the memory on another machine; a path from the repository's root does.
+    """
+    if "/home/" not in text and "/root/" not in text and "Users" not in text:
+        return []
+    found = (match[0].rstrip(".!?\\/") for match in _ABSOLUTE.finditer(text))
+    return list(dict.fromkeys(found))

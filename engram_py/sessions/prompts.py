@@ -6,8 +6,7 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engram_py.capture.memory_blocks import without_memory_blocks
-from engram_py.capture.passive import learning_title, parse_learnings
+from engram_py.capture.passive import learning_title, parse_learnings, without_memory_blocks
 from engram_py.database.erasing import erase
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
@@ -102,7 +101,7 @@ class Prompts:
 
 
 def summary_topic(session_id: str) -> str:
-    """The topic key of a session's summary: ``session/<id>``, with a digest where another id would be spelt alike."""
+    """The topic key of a session's summary: ``session/<id>``, with a digest where another id would be spelled alike."""
     plain = f"session/{session_id}"
     digest = hashlib.sha256(session_id.encode()).hexdigest()[:12]
     topic = normalize_topic_key(plain)

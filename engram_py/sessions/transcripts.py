@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from engram_py.capture.memory_blocks import without_memory_blocks
+from engram_py.capture.passive import without_memory_blocks
 from engram_py.capture.redact import CUT_MARGIN_CHARS, redact_head
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
@@ -24,8 +24,8 @@ from engram_py.privacy.retention import oldest_kept, prune_turns
 from engram_py.privacy.values import TURN_DAYS
 from engram_py.sessions import turns_table as table
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, cited_ids, spoken, turn_of, turns_of_document
-from engram_py.sessions.turn_values import KeptTurn, TranscriptRead, Turn
 from engram_py.sessions.turns_table import Cursor
+from engram_py.sessions.values import KeptTurn, TranscriptRead, Turn
 from engram_py.times import parse_time, to_text
 
 # A file seen for the first time is read from this far before its end: a hook has no time for last month.
@@ -150,7 +150,7 @@ class Transcripts:
                 table.keep_cursor(self._store, path, reached, session_id=session_id, now=now, most=MOST_TRANSCRIPTS)
         return added, found
 
-    def heard(self, message: str, *, session_id: str, project: str, agent: str = "") -> None:
+    def add_message(self, message: str, *, session_id: str, project: str, agent: str = "") -> None:
         """What an agent without a transcript said last. The session must exist."""
         turn = spoken("assistant", message, agent=agent)
         if turn is not None:
