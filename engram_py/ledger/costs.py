@@ -1,4 +1,4 @@
-"""What the memory cost so far, and what of it was of use."""
+"""Add up what the memory cost, and what of it was used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SESSIONS_SHOWN = 5
 
 
 class Costs:
-    """Adds up what was counted."""
+    """Reports what the ledger counted."""
 
     def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
         self._store = store

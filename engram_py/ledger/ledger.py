@@ -1,4 +1,4 @@
-"""What answers cost: counted in memory where they are given, written down now and then, never in anybody's way."""
+"""Count what answers cost: in memory first, written later, never blocking another writer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_ROWS = 20_000
 
 K = TypeVar("K")
 
-# Says which session and project a caller is in. Asked later, when nobody waits for an answer.
+# Returns the session and the project of a caller. Called later, after the answer was sent.
 Caller = Callable[[], tuple[str, str]]
 
 _DAY = len("2026-01-02")
@@ -55,9 +55,9 @@ class _Sum:
 class Ledger:
     """Counts the bytes that sessions are given, by day and by tool, event of a hook or route.
 
-    An answer is noted and that is all: whose it was and the sum are made out on a thread of their own, some seconds or
-    200 answers later, in a transaction that waits for nobody. What a killed process did not write is not counted. The
-    counters stay on this machine, and hold ids and numbers only.
+    Answers are only noted at first; a thread adds them up and writes them seconds or 200 answers later, in a
+    transaction that does not wait. A killed process loses what it did not write. The counters stay on this machine and
+    hold ids and numbers only.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Ledger:
         session_id: str | None = None,
         shown: Collection[int] = (),
     ) -> None:
-        """Note an answer of ``size`` bytes that showed some observations. Never fails, and waits for nothing.
+        """Note an answer of ``size`` bytes that showed some observations. Never fails or waits.
 
         ``session_id`` is the session that the caller named, if it did.
         """
@@ -98,7 +98,7 @@ class Ledger:
     def injected(self, session_id: str, event: str, size: int) -> None:
         """Count what a hook shows its agent unasked. Call inside a transaction, after the session's row is there.
 
-        Raises InvalidInputError: that is no name of a session.
+        Raises InvalidInputError: ``session_id`` is not valid.
         """
         from engram_py.observations.validation import clean_session_id
 
@@ -107,7 +107,7 @@ class Ledger:
         table.count_one(self._store, _row(key, 1, size), most=MOST_ROWS)
 
     def settle(self) -> None:
-        """Make out whose the noted answers were: before a session ends, and before they are written down."""
+        """Resolve the session and project of the noted answers: before a session ends, and before writing."""
         with self._lock:
             answers, self._answers = self._answers, []
         callers = {(session_id, caller) for *_, session_id, caller, _ in answers}
@@ -121,7 +121,7 @@ class Ledger:
                     _add(self._recalls, (owner, row_id), _Sum(1, size // len(shown), at))
 
     def flush(self) -> bool:
-        """Write down what was counted; False when it has to wait, because somebody else writes or cannot."""
+        """Write the counts; False when the file is busy or cannot be written, and they wait."""
         self.settle()
         with self._lock:
             sums, self._sums = self._sums, {}
@@ -149,7 +149,7 @@ class Ledger:
         return counted
 
     def close(self) -> None:
-        """Write down what is left, if nobody is in the way; the rest is forgotten."""
+        """Write what is left unless the file is busy; the rest is dropped."""
         self._closed = True
         self.flush()
 
@@ -161,7 +161,7 @@ class Ledger:
         if self._alarm is None or (urgent and not self._urgent):
             self._clear_alarm()
             alarm = self._later(0.0 if urgent else LONGEST_WAIT_SECONDS, self.flush)
-            with contextlib.suppress(RuntimeError):  # no thread to be had; the next answer tries again
+            with contextlib.suppress(RuntimeError):  # no thread available; the next answer tries again
                 alarm.start()
                 self._alarm, self._urgent = alarm, urgent
 

@@ -1,4 +1,4 @@
-"""Looking through what is kept, row by row: the newest, the whole rows of a list, who owns what."""
+"""List whole rows for a program, count what is kept, and suggest a topic key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST = 500
 
 
 class Browsing:
-    """Reads rows for a program that lists them; nothing here counts as having been shown to a model."""
+    """Reads rows for a program that lists them; none of them counts as shown to a model."""
 
     def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
         self._store = store
@@ -58,7 +58,7 @@ class Browsing:
         return tuple(found[one] for one in ids if one in found)
 
     def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
-        """By id, what replaced each of the rows that something replaced."""
+        """The id of the replacement of each replaced row, by its id."""
         notes = relation_notes(self._store, [row.sync_id for row in rows])
         found = {row.id: replacement(notes.get(row.sync_id, ())) for row in rows}
         return {row_id: by for row_id, by in found.items() if by is not None}
@@ -113,7 +113,7 @@ class Browsing:
 
 
 class MemoryStats:
-    """Answers about the whole memory rather than about what is in it."""
+    """Counts the whole memory and suggests topic keys."""
 
     _store: Store
     _projects: Projects

@@ -1,4 +1,4 @@
-"""List and change many observations at once: those that filters let through, of a session, or of a project."""
+"""List and change many observations at once: those that match filters, of a session, or of a project."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ALL = -1  # SQLite's word for no limit
 
 
 class Bulk(Deleting):
-    """Lists observations, and deletes or changes those of a selection that somebody has seen the size of."""
+    """Lists observations, and deletes or changes a selection whose size the caller has seen."""
 
     def listed(
         self,
@@ -38,7 +38,7 @@ class Bulk(Deleting):
         deleted: bool = False,
         limit: int = 20,
     ) -> Listing:
-        """The observations that the filters let through, latest change first; ``deleted``: those that are hidden.
+        """The observations that match the filters, latest change first; ``deleted`` lists the hidden ones.
 
         Raises BulkFilterError for words.
         """
@@ -60,7 +60,7 @@ class Bulk(Deleting):
         type: str | None = None,
         scope: str | None = None,
     ) -> Selection:
-        """What of the project the filters let through; unlike a search nothing that other projects share with it.
+        """The observations of the project that match the filters; unlike a search, none that other projects share.
 
         Raises:
             BulkFilterError: words, a filter that is not understood, or none.

@@ -43,7 +43,7 @@ class Deleting(Editing):
 
         Raises:
             ObservationNotFoundError: it was never there, or it was destroyed.
-            TopicTakenError: its topic is another observation now.
+            TopicTakenError: another observation has its topic now.
         """
         with self._store.transaction():
             found = table.by_id(self._store, check_id(observation_id))
@@ -109,7 +109,7 @@ class Deleting(Editing):
         return Deleted(found.id, found.sync_id, found.title, hard=True, relations_orphaned=len(related))
 
     def _join_line(self, related: Sequence[Relation], found: Observation, clock: str) -> None:
-        """What replaced an observation that is destroyed replaces what this had replaced."""
+        """Link each replacement of the destroyed observation with what the observation itself had replaced."""
         said = [one for one in related if one.relation == "supersedes" and one.judgment_status == "judged"]
         for later in (one for one in said if one.target_id == found.sync_id and not one.superseded_at):
             for earlier in (one for one in said if one.source_id == found.sync_id and not one.superseded_at):

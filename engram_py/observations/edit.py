@@ -20,7 +20,6 @@ from engram_py.observations.save import Saving
 from engram_py.observations.validation import TYPE_LIMIT_CHARS, clean_content, clean_line, clean_topic_key
 from engram_py.observations.values import (
     CONTENT_LIMIT_BYTES,
-    REVIEW_MONTHS,
     TITLE_LIMIT_CHARS,
     Change,
     Observation,
@@ -31,13 +30,12 @@ from engram_py.observations.values import (
 )
 from engram_py.text.derived_terms import derived_terms
 from engram_py.text.normalize import check_text, content_hash
-from engram_py.times import add_months, to_text
 
 if TYPE_CHECKING:
     from engram_py.anchors.record import Observed
 
 _CHANGEABLE = "title, content, find and replace, type, scope, topic_key, archived, salience, expires_at"
-# How an observation counts, not what it says: changing these makes no revision.
+# Changing these columns makes no revision: the text stays.
 _NOT_REVISED = frozenset({"lifecycle", "salience", "expires_at"})
 _EDITED = ("title", "content", "type", "scope", "topic_key")
 
@@ -58,10 +56,10 @@ class Editing(Saving):
         """Change the given fields of an observation; the text it had becomes a version.
 
         ``find``/``replace`` replaces every literal occurrence in the content. The project never changes.
-        ``base`` is the observation as the caller read it: the change is refused where it is not like that any more.
+        ``base`` is the observation as the caller read it; the change is refused when it differs now.
 
         Raises:
-            ChangedMeanwhileError: it is not what ``base`` says.
+            ChangedMeanwhileError: it differs from ``base``.
             ObservationNotFoundError: there is no such live observation.
             InvalidArgumentError: nothing to change, or ``find`` and ``replace`` do not come as a pair.
             NothingReplacedError: ``find`` does not occur.
@@ -98,7 +96,7 @@ class Editing(Saving):
         )
 
     def _observed(self, observation_id: int, change: Change) -> Observed | None:
-        """The files the new content names, read before any other process has to wait for it."""
+        """The files that the new content names, read before the transaction begins."""
         if change.content is None and change.find is None:
             return None
         text = self._new_content(live_observation(self._store, observation_id), change)
@@ -202,8 +200,7 @@ class Editing(Saving):
         with self._store.transaction():
             old = live_observation(self._store, observation_id)
             self._anchors.rewrite(old.id, anchors)
-            months = REVIEW_MONTHS.get(old.type)
-            due = None if months is None else to_text(add_months(self._journal.moment(), months))
+            due = self._review_date(old.type)
             clock = self._journal.stamp()
             self._write(old, {"review_after": due, "clock": clock}, clock)
         return Reviewed(old.id, old.title, due)

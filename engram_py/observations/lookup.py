@@ -1,4 +1,4 @@
-"""Finding one observation by id, and what is related to several."""
+"""Find an observation by id, and the relations of several."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engram_py.observations.values import Observation, RelationNote
 
 MAX_ID = 2**63 - 1
 
-# Observations as answers name them, and nothing else: `[#1] [#2]`, `#1, #2`.
+# A text of nothing but handles: `[#1] [#2]`, `#1, #2`.
 _HANDLES = re.compile(r"\s*(?:\[?#[0-9]{1,18}\]?[\s,;]*)+\Z")
 _NUMBER = re.compile(r"#([0-9]+)")
 
@@ -34,7 +34,7 @@ def check_id(observation_id: int, name: str = "id") -> int:
 
 
 def handles(text: str) -> tuple[int, ...]:
-    """The ids that a text of nothing but handles names, each once; none for any other text."""
+    """The ids in a text of nothing but handles, each once; none for any other text."""
     return tuple(dict.fromkeys(int(one) for one in _NUMBER.findall(text))) if _HANDLES.match(text) else ()
 
 
@@ -52,8 +52,7 @@ def live_observation(store: Store, observation_id: int) -> Observation:
 
 
 def relation_notes(store: Store, sync_ids: Sequence[str]) -> dict[str, tuple[RelationNote, ...]]:
-    """What to say about each observation's relations, by its sync id. ``not_conflict`` is not worth a word, nor is a
-    question that nobody answered: most of these find nothing."""
+    """The judged relations of each observation, by its sync id, without ``not_conflict``."""
     wanted = set(sync_ids)
     notes: dict[str, list[RelationNote]] = {}
     for row in relations.touching(store, sync_ids) if wanted else ():

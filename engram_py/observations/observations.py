@@ -52,8 +52,8 @@ class Observations(Bulk):
         session = session_table.by_id(self._store, focus.session_id)
         return Timeline(
             focus=focus,
-            before=tuple(table.as_neighbour(row) for row in earlier),
-            after=tuple(table.as_neighbour(row) for row in later),
+            before=tuple(earlier),
+            after=tuple(later),
             session_id=focus.session_id,
             session_started_at=session.started_at if session else "",
             total_in_session=table.count_in_session(self._store, focus.session_id),

@@ -1,4 +1,4 @@
-"""Topic keys: suggest one for a text, and find the topic that a key is near, so that one answer does not get two."""
+"""Suggest a topic key for a text, find a near topic that exists, and suggest the usual name of a type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engram_py.observations.values import TYPES
 from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS, folded
 from engram_py.text.stopwords import STOP_WORDS
 
-# The keys of a project that are read for one text: those that may be near stand first.
+# The most keys of a project that are read for one text.
 _MOST_READ = 60
 
 
@@ -247,7 +247,7 @@ def _slug(text: str) -> str:
 
 # --- types ------------------------------------------------------------------------------------------------
 
-# What is longer is no word, and comparing a megabyte letter by letter takes seconds.
+# Longer types are not compared: that would take seconds for a megabyte.
 _TYPE_CHARS = 40
 _MOST_SLIPS = 2
 _LEAST_TYPE_LETTERS = 6  # `feat` is no `fact`

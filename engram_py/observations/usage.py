@@ -1,4 +1,4 @@
-"""How often an observation was shown: counted in memory, written down now and then, never in anybody's way."""
+"""Count how often observations are shown: in memory first, written later, never blocking another writer."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Usage:
         store.after_write.append(self._after_write)
 
     def surfaced(self, ids: Iterable[int]) -> None:
-        """Count each id once more. Never fails, and waits for nothing."""
+        """Add one to the count of each id. Never fails or waits."""
         if getattr(self._thread, "is_paused", False):
             return
         ids = tuple(ids)
@@ -82,7 +82,7 @@ class Usage:
             self._set_alarm()
 
     def flush(self) -> bool:
-        """Write down what was counted; False when it has to wait, because somebody else writes or cannot."""
+        """Write the counts; False when the file is busy or cannot be written, and they wait."""
         with self._lock:
             waiting, self._waiting = self._waiting, {}
             self._clear_alarm()
@@ -100,13 +100,13 @@ class Usage:
         return counted
 
     def close(self) -> None:
-        """Write down what is left, if nobody is in the way; the rest is forgotten."""
+        """Write what is left unless the file is busy; the rest is dropped."""
         self._closed = True
         self.flush()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """What is looked up meanwhile on this thread is not shown to anybody as it is, and not counted."""
+        """Do not count what this thread surfaces meanwhile."""
         before = getattr(self._thread, "is_paused", False)
         self._thread.is_paused = True
         try:
@@ -116,7 +116,7 @@ class Usage:
 
     @contextmanager
     def collected(self) -> Iterator[set[int]]:
-        """The ids that are surfaced meanwhile on this thread: what one answer shows."""
+        """Collect the ids that this thread surfaces meanwhile: those one answer shows."""
         before = getattr(self._thread, "collecting", None)
         shown: set[int] = set()
         self._thread.collecting = shown

@@ -1,4 +1,4 @@
-"""What happens to a draft before the store sees it: redacted, checked, cut to size. Pure."""
+"""Redact, check and cut the fields of a draft before it is stored. Pure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Prepared:
 
     @property
     def columns(self) -> dict[str, str | None]:
-        """What of an observation's row is its text."""
+        """The columns of the row that come from the text."""
         names = ("type", "title", "content", "topic_key", "aliases", "terms", "tool_name", "content_hash")
         return {name: getattr(self, name) for name in names}
 
@@ -115,7 +115,7 @@ def clean_content(text: str, *, field: str = "content") -> tuple[str, Truncated 
 
 
 def redact_readable(text: str, limit: int = READ_LIMIT_CHARS) -> Redacted:
-    """As much of a text as redaction reads, redacted, without what stands at the cut."""
+    """The first ``limit`` characters of a text, redacted, without a half secret at the cut."""
     return redact_head(text, limit)
 
 
@@ -159,7 +159,7 @@ def clean_session_id(session_id: str) -> str:
 
 
 def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[str, ...]:
-    """What to tell whoever sent a text of which not everything was kept."""
+    """Notes on what of a text was redacted or cut."""
     found: list[str] = []
     if redacted:
         found.append(f"redacted {redacted} secret or private part(s); they were not stored")

@@ -1,4 +1,4 @@
-"""What hooks may do: the user's switches, for everything, for a project and for one session."""
+"""What hooks may do: the user's switches for everything, a project or one session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ where scope = 'all'
 
 
 class Switches:
-    """Says what is allowed, and keeps what the user chose.
+    """Answers what is allowed and stores the user's choices.
 
     The most specific choice decides: a variable of the environment, the session, the project, then everything. A
     project's ``.engram.json``, which may come with a clone, can switch off what nobody switched on for that project.
@@ -42,12 +42,12 @@ class Switches:
             raise RecordingOffError(project)
 
     def note(self, project: str, session_id: str) -> tuple[str, ...]:
-        """What to tell whoever saved on purpose where recording is off."""
+        """The warning of an explicit save where recording is off."""
         allowed = self.allowed(project, session_id)
         if allowed.records:
             return ()
         what, step = ("engram", "engram on") if not allowed.enabled else ("recording", "engram on --record")
-        return (f"{what} is off in {project} (`{step}`); this was kept because it was asked for",)
+        return (f"{what} is off in {project} (`{step}`); this save was explicit, so it was kept",)
 
     def turn(
         self, switches: Sequence[str], *, on: bool, project: str | None = None, session_id: str | None = None

@@ -1,4 +1,4 @@
-"""From a directory to the project it belongs to: settings file, git, a child repository, the folder's name."""
+"""Find the project of a directory: by settings file, git, child repositories, or folder name."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Locator:
         return location
 
     def forget(self) -> None:
-        """Look anew at the next call: a repository was given another project."""
+        """Drop the cache: a repository was given another project."""
         self._kept.clear()
 
 
