@@ -19,7 +19,7 @@ from engram_py.interfaces.hooks import events as hook_events
 from engram_py.interfaces.hooks import handlers as hook_handlers
 from engram_py.interfaces.hooks import request as hook_request
 from engram_py.ledger import citations, costs, ledger
-from engram_py.observations import read as reading
+from engram_py.observations import observations as reading
 from engram_py.observations import relations
 from engram_py.observations import validation as intake
 from engram_py.observations.values import (

@@ -163,7 +163,7 @@ class Engram:
             self.sessions,
             candidates,
             anchors=self.anchors,
-            trail=self.trail,
+            search_log=self.trail,
             usage=self.usage,
             switches=self.switches,
         )

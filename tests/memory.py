@@ -126,7 +126,7 @@ def draft(content: str, title: str = "Token lifetime", **fields: Any) -> Draft:
 
 def whole(app: Engram, observation_id: int) -> Observation:
     """What an observation says; looking at it leaves no trace, and those of other looks are left out."""
-    with app.usage.hushed():
+    with app.usage.paused():
         found = app.get(observation_id).observation
     return replace(found, access_count=0, last_accessed_at=None)
 

@@ -1,5 +1,6 @@
-"""Capture: from text to drafts worth keeping. Pure functions.
+"""Capture: from text to what is worth keeping. Pure functions.
 
-``redact`` takes credentials out before anything else sees a text; ``passive`` reads learnings from an agent's
-message.
+``redact`` removes credentials and private passages; ``plain`` tells cheaply that a text has none. ``passive`` parses
+learnings from a message and removes injected memory blocks; ``orders`` finds instructions to the model;
+``trivial_prompts`` recognises prompts that need no memory.
 """

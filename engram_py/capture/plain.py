@@ -1,4 +1,4 @@
-"""Tells cheaply that a short text holds nothing to redact: loading the redaction costs more than a search."""
+"""Tell cheaply that a text holds nothing to redact: loading the redaction costs more than a search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes private passages and credentials out of a text before anything else sees it."""
+"""Remove private passages and credentials from a text before anything else reads it."""
 
 from __future__ import annotations
 

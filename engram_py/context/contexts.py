@@ -17,9 +17,9 @@ from engram_py.context.values import MODES, Context, Item, Mode, Section
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError
-from engram_py.observations import usage_table
+from engram_py.observations import usage
 from engram_py.observations.arguments import clamp, clean_scope
-from engram_py.observations.stats import MemoryStats
+from engram_py.observations.browse import MemoryStats
 from engram_py.observations.usage import Usage
 from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
@@ -186,7 +186,7 @@ class Contexts(MemoryStats):
         match ask.mode:
             case "session":
                 sections = session_sections(self._store, self._providers, draw)
-                memories = usage_table.count_visible(self._store, ask.reads)
+                memories = usage.count_visible(self._store, ask.reads)
             case "query":
                 names = {} if self._gate == "off" else self._known_names(draw)
                 sections, section, cue = self._query.sections(draw, mode=self._gate, names=names)
@@ -234,7 +234,7 @@ class Contexts(MemoryStats):
 
     def _state(self) -> Hashable:
         """What every write changes, of this process or another; counting what was shown does not."""
-        return usage_table.written(self._store)
+        return usage.written(self._store)
 
 
 def _mode(mode: str | None, query: str) -> Mode:

@@ -224,7 +224,7 @@ class Providers:
     def _searched(self, draw: Draw, plain: str, floor: float | None, type: str | None, lasting: bool) -> list[Found]:
         ask = draw.ask
         try:
-            with self._usage.hushed(), self._trail.paused():
+            with self._usage.paused(), self._trail.paused():
                 results = self._searches.search(
                     plain,
                     project=ask.project,

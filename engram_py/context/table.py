@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from engram_py.database.store import Row, Store
 from engram_py.observations.table import COLUMNS, VISIBLE, projects_json
-from engram_py.observations.usage_table import SMALL, ids_visible
+from engram_py.observations.usage import SMALL, ids_visible
 from engram_py.observations.values import Observation
 from engram_py.recall.index.mentions import Span
 from engram_py.recall.index.table import newest

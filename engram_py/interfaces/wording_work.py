@@ -23,8 +23,7 @@ from engram_py.observations.listing import (
 from engram_py.observations.relation_values import Judged
 from engram_py.observations.values import ReviewLine
 from engram_py.projects.values import Alike, CurrentProject, Merged, ProjectLine, Pruned, Renamed
-from engram_py.sessions.turn_values import KeptTurn
-from engram_py.sessions.values import Captured, Prompt, PromptSaved, SessionLine, SessionState
+from engram_py.sessions.values import Captured, KeptTurn, Prompt, PromptSaved, SessionLine, SessionState
 
 _EMPTY = {
     "due": "Nothing is due for review",

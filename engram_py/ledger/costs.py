@@ -1,4 +1,4 @@
-"""What the memory cost so far, and what of it was of use."""
+"""Add up what the memory cost, and what of it was used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SESSIONS_SHOWN = 5
 
 
 class Costs:
-    """Adds up what was counted."""
+    """Reports what the ledger counted."""
 
     def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
         self._store = store
@@ -48,7 +48,7 @@ class Costs:
             name: Share(row["observations"], row["bytes"], tokens_of(row["bytes"]))
             for name, row in table.shares(self._store, scope).items()
         }
-        heard = table.heard(self._store, scope)
+        was_read = table.was_read(self._store, scope)
         return Cost(
             session_id=session_id,
             project=project,
@@ -64,8 +64,8 @@ class Costs:
             session_count=sessions[0]["total"] if sessions else 0,
             injected=shares["injected"],
             recalled=shares["recalled"],
-            cited=shares["cited"] if heard else None,
-            never_used=shares["never_used"] if heard else None,
+            cited=shares["cited"] if was_read else None,
+            never_used=shares["never_used"] if was_read else None,
             warnings=warnings,
         )
 

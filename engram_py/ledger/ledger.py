@@ -1,4 +1,4 @@
-"""What answers cost: counted in memory where they are given, written down now and then, never in anybody's way."""
+"""Count what answers cost: in memory first, written later, never blocking another writer."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MOST_ROWS = 20_000
 
 K = TypeVar("K")
 
-# Says which session and project a caller is in. Asked later, when nobody waits for an answer.
-Standing = Callable[[], tuple[str, str]]
+# Returns the session and the project of a caller. Called later, after the answer was sent.
+Caller = Callable[[], tuple[str, str]]
 
 _DAY = len("2026-01-02")
 
@@ -35,7 +35,7 @@ _Key = tuple[str, str, str, str, str]  # session, project, day, door, name
 
 
 # Door, name, bytes, when, the session that was named, who the caller is, and the observations that were shown.
-_Heard = tuple[str, str, int, str, str | None, Standing, tuple[int, ...]]
+_Answer = tuple[str, str, int, str, str | None, Caller, tuple[int, ...]]
 
 
 class _Sum:
@@ -55,9 +55,9 @@ class _Sum:
 class Ledger:
     """Counts the bytes that sessions are given, by day and by tool, event of a hook or route.
 
-    An answer is noted and that is all: whose it was and the sum are made out on a thread of their own, some seconds or
-    200 answers later, in a transaction that waits for nobody. What a killed process did not write is not counted. The
-    counters stay on this machine, and hold ids and numbers only.
+    Answers are only noted at first; a thread adds them up and writes them seconds or 200 answers later, in a
+    transaction that does not wait. A killed process loses what it did not write. The counters stay on this machine and
+    hold ids and numbers only.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Ledger:
         self._store = store
         self._journal = journal
         self._later = later
-        self._heard: list[_Heard] = []
+        self._answers: list[_Answer] = []
         self._sums: dict[_Key, _Sum] = {}
         self._recalls: dict[tuple[str, int], _Sum] = {}
         self._alarm: Alarm | None = None
@@ -81,24 +81,24 @@ class Ledger:
         name: str,
         size: int,
         *,
-        standing: Standing,
+        caller: Caller,
         session_id: str | None = None,
         shown: Collection[int] = (),
     ) -> None:
-        """Note an answer of ``size`` bytes that showed some observations. Never fails, and waits for nothing.
+        """Note an answer of ``size`` bytes that showed some observations. Never fails or waits.
 
         ``session_id`` is the session that the caller named, if it did.
         """
         now = to_text(self._journal.moment())
         with self._lock:
-            if len(self._heard) < MOST_KEPT:
-                self._heard.append((door, name, size, now, session_id, standing, tuple(shown)))
+            if len(self._answers) < MOST_KEPT:
+                self._answers.append((door, name, size, now, session_id, caller, tuple(shown)))
             self._set_alarm()
 
     def injected(self, session_id: str, event: str, size: int) -> None:
         """Count what a hook shows its agent unasked. Call inside a transaction, after the session's row is there.
 
-        Raises InvalidInputError: that is no name of a session.
+        Raises InvalidInputError: ``session_id`` is not valid.
         """
         from engram_py.observations.validation import clean_session_id
 
@@ -107,21 +107,21 @@ class Ledger:
         table.count_one(self._store, _row(key, 1, size), most=MOST_ROWS)
 
     def settle(self) -> None:
-        """Make out whose the noted answers were: before a session ends, and before they are written down."""
+        """Resolve the session and project of the noted answers: before a session ends, and before writing."""
         with self._lock:
-            heard, self._heard = self._heard, []
-        callers = {(session_id, standing) for *_, session_id, standing, _ in heard}
+            answers, self._answers = self._answers, []
+        callers = {(session_id, caller) for *_, session_id, caller, _ in answers}
         owners = {caller: _owner(*caller) for caller in callers}
         with self._lock:
-            for door, name, size, at, session_id, standing, shown in heard:
-                owner, project = owners[session_id, standing]
+            for door, name, size, at, session_id, caller, shown in answers:
+                owner, project = owners[session_id, caller]
                 _add(self._sums, (owner, project, at[:_DAY], door, name), _Sum(1, size, at))
                 for row_id in shown:
                     # An answer is shared evenly between what it shows: the parts are never more than the whole.
                     _add(self._recalls, (owner, row_id), _Sum(1, size // len(shown), at))
 
     def flush(self) -> bool:
-        """Write down what was counted; False when it has to wait, because somebody else writes or cannot."""
+        """Write the counts; False when the file is busy or cannot be written, and they wait."""
         self.settle()
         with self._lock:
             sums, self._sums = self._sums, {}
@@ -149,19 +149,19 @@ class Ledger:
         return counted
 
     def close(self) -> None:
-        """Write down what is left, if nobody is in the way; the rest is forgotten."""
+        """Write what is left unless the file is busy; the rest is dropped."""
         self._closed = True
         self.flush()
 
     def _set_alarm(self) -> None:
         """See that what waits is written down: at once where there is much of it, else in some seconds."""
-        if self._closed or not (self._heard or self._sums):
+        if self._closed or not (self._answers or self._sums):
             return
-        urgent = len(self._heard) >= MOST_WAITING and not self._refused
+        urgent = len(self._answers) >= MOST_WAITING and not self._refused
         if self._alarm is None or (urgent and not self._urgent):
             self._clear_alarm()
             alarm = self._later(0.0 if urgent else LONGEST_WAIT_SECONDS, self.flush)
-            with contextlib.suppress(RuntimeError):  # no thread to be had; the next answer tries again
+            with contextlib.suppress(RuntimeError):  # no thread available; the next answer tries again
                 alarm.start()
                 self._alarm, self._urgent = alarm, urgent
 
@@ -184,10 +184,10 @@ def _row(key: _Key, calls: int, size: int) -> dict[str, Any]:
     return values | {"calls": calls, "bytes": size}
 
 
-def _owner(session_id: str | None, standing: Standing) -> tuple[str, str]:
+def _owner(session_id: str | None, caller: Caller) -> tuple[str, str]:
     """The session and the project of an answer; empty where they cannot be told any more."""
     try:
-        own, project = standing()
+        own, project = caller()
     except (EngramError, OSError, sqlite3.Error):
         own, project = "", ""
     if not session_id or not session_id.strip():

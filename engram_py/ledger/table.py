@@ -40,7 +40,7 @@ with scope as (
     where project = :project and not exists (select 1 from sessions where id = ledger.session_id)
 )
 """
-_WITHIN = """(:session_id is null or session_id = :session_id)
+_IN_SCOPE = """(:session_id is null or session_id = :session_id)
   and (:project is null or session_id in (select id from scope))
 """
 
@@ -48,7 +48,7 @@ DOORS = f"""
 {_SCOPE}
 select door, name, sum(calls) as calls, sum(bytes) as bytes
 from ledger
-where {_WITHIN} and day >= :since
+where {_IN_SCOPE} and day >= :since
 group by door, name
 order by door, bytes desc, name
 """
@@ -63,7 +63,7 @@ select
     sum(bytes) as bytes,
     count(*) over () as total
 from ledger
-where {_WITHIN} and day >= :since
+where {_IN_SCOPE} and day >= :since
 group by session_id
 order by bytes desc, session_id
 limit :limit
@@ -74,16 +74,16 @@ SHARES = f"""
 injected as (
     select observation_id, sum(bytes) as bytes
     from injections
-    where {_WITHIN} and injected_at >= :since
+    where {_IN_SCOPE} and injected_at >= :since
     group by observation_id
 ),
 recalled as (
     select observation_id, sum(bytes) as bytes
     from recalls
-    where {_WITHIN} and recalled_at >= :since
+    where {_IN_SCOPE} and recalled_at >= :since
     group by observation_id
 ),
-cited as (select distinct observation_id from citations where {_WITHIN} and last_at >= :since),
+cited as (select distinct observation_id from citations where {_IN_SCOPE} and last_at >= :since),
 shown as (
     select observation_id, sum(bytes) as bytes
     from (select * from injected union all select * from recalled)
@@ -98,12 +98,12 @@ union all
 select 'never_used', count(*), coalesce(sum(bytes), 0) from shown where observation_id not in cited
 """
 
-HEARD = f"""
+READ = f"""
 {_SCOPE}
 select
-    exists (select 1 from transcripts where {_WITHIN})
-    or exists (select 1 from turns where {_WITHIN})
-    or exists (select 1 from citations where {_WITHIN})
+    exists (select 1 from transcripts where {_IN_SCOPE})
+    or exists (select 1 from turns where {_IN_SCOPE})
+    or exists (select 1 from citations where {_IN_SCOPE})
 """
 
 KNOWN = """
@@ -152,9 +152,9 @@ def shares(store: Store, scope: Mapping[str, Any]) -> dict[str, Row]:
     return {row["share"]: row for row in store.rows(SHARES, **scope)}
 
 
-def heard(store: Store, scope: Mapping[str, Any]) -> bool:
-    """Whether anything that was said there was read, so that citations are known."""
-    return bool(store.value(HEARD, session_id=scope["session_id"], project=scope["project"]))
+def was_read(store: Store, scope: Mapping[str, Any]) -> bool:
+    """Whether any message in scope was read, so that its citations are known."""
+    return bool(store.value(READ, session_id=scope["session_id"], project=scope["project"]))
 
 
 def known(store: Store, session_id: str) -> bool:

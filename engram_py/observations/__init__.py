@@ -1,6 +1,8 @@
 """Observations: what a session learned, kept under an id.
 
-``observations.Observations`` saves (``save``), reads (``read``) and changes (``edit``) them; ``relations``
-and ``conflicts`` hold verdicts on pairs, ``topic_keys`` names evolving answers, ``usage`` counts how often a
-row was shown. ``values`` are what goes in and out, ``table`` is the SQL.
+``Observations`` saves (``save``), changes (``edit``), deletes and restores (``delete``), works on many at once
+(``bulk``) and reads by id (``observations``). ``Relations`` judges pairs and ``Conflicts`` lists and scans for them;
+``Browsing`` lists whole rows and counts; ``topic_keys`` suggests the key of an evolving answer; ``Usage`` counts how
+often a row was shown. ``values``, ``listing`` and ``relation_values`` are what goes in and out, ``validation`` checks
+and redacts a draft, and the SQL is in ``*table``.
 """

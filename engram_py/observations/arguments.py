@@ -1,4 +1,4 @@
-"""Small arguments, checked: numbers held within what makes sense and said so, scopes by name."""
+"""Check numbers, scopes and dates that callers pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engram_py.times import to_text
 
 
 def clamp(name: str, value: int, low: int, high: int) -> tuple[int, tuple[str, ...]]:
-    """``value`` held between ``low`` and ``high``, and the sentence that says it was moved."""
+    """``value`` limited to ``low``..``high``, and a warning when it was changed."""
     held = max(low, min(high, value))
     return held, () if held == value else (f"{name} {value} is outside {low}..{high}; used {held}",)
 
@@ -29,7 +29,7 @@ def end_of(name: str, text: str, now: datetime, *, never: bool = True) -> str | 
     """The first moment after a day or a month that was given, or a time as it is; None for ``never``."""
     if never and text.strip().lower() == "never":
         return None
-    # "7d" is a week ago, which is no end of anything.
+    # "7d" means a week ago, so it cannot be an expiry date.
     span = None if never and "-" not in text else span_of(text, now)
     if span is None:
         other = "or never" if never else "or 7d, a week ago"

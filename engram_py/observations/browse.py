@@ -1,27 +1,33 @@
-"""Looking through what is kept, row by row: the newest, the whole rows of a list, who owns what."""
+"""List whole rows for a program, count what is kept, and suggest a topic key."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from engram_py.database import journal
 from engram_py.database.journal import Journal
-from engram_py.database.store import Store
+from engram_py.database.store import Row, Store
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.observations import browse_table as table
 from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import clamp, clean_scope
-from engram_py.observations.listing import Blocked
+from engram_py.observations.listing import Blocked, Stats, Suggestion
 from engram_py.observations.lookup import MAX_ID, relation_notes, replacement
+from engram_py.observations.topic_keys import near_topic, suggest_topic_key
 from engram_py.observations.values import Observation
+from engram_py.projects import table as project_table
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Projects
+from engram_py.recall.index import table as search
+from engram_py.recall.query.parse import match_all, parse_query
+from engram_py.sync.autosync import table as sync_state
 
 MOST = 500
 
 
 class Browsing:
-    """Reads rows for a program that lists them; nothing here counts as having been shown to a model."""
+    """Reads rows for a program that lists them; none of them counts as shown to a model."""
 
     def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
         self._store = store
@@ -52,7 +58,7 @@ class Browsing:
         return tuple(found[one] for one in ids if one in found)
 
     def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
-        """By id, what replaced each of the rows that something replaced."""
+        """The id of the replacement of each replaced row, by its id."""
         notes = relation_notes(self._store, [row.sync_id for row in rows])
         found = {row.id: replacement(notes.get(row.sync_id, ())) for row in rows}
         return {row_id: by for row_id, by in found.items() if by is not None}
@@ -104,3 +110,64 @@ class Browsing:
             elif owner != target:
                 found.append(Blocked(kind, str(one), "owned_by_other_project", owner))
         return found
+
+
+class MemoryStats:
+    """Counts the whole memory and suggests topic keys."""
+
+    _store: Store
+    _projects: Projects
+
+    def suggest_topic(self, *, type: str = "", title: str = "", content: str = "") -> Suggestion:
+        """A topic key for a text to come, and what holds that key, or a near one, in the current project."""
+        place = self._projects.for_read()
+        made = Suggestion(suggest_topic_key(type=type, title=title, content=content), None, None)
+        for project in place.reads or ():
+            for row in _same_title(self._store, title, project=project, scope=place.default_scope):
+                if row["topic_key"]:
+                    return Suggestion(row["topic_key"], row["id"], row["title"])
+            found = near_topic(self._store, made.topic_key, project=project, scope=place.default_scope)
+            if found is not None:
+                return found
+        return made
+
+    def stats(self, project: str | None = None) -> Stats:
+        """Counts of everything kept, or of one project."""
+        reads = self._projects.for_read(project).reads if project else None
+        named = None if reads is None else json.dumps(list(reads))
+
+        def count(table_name: str, where: str = "true") -> int:
+            in_project = "(:projects is null or project in (select value from json_each(:projects)))"
+            sql = f"select count(*) from {table_name} where {where} and {in_project}"
+            return int(self._store.value(sql, projects=named))
+
+        types = self._store.rows(
+            """
+            select type, count(*) as n from observations
+            where deleted_at is null and (:projects is null or project in (select value from json_each(:projects)))
+            group by type order by n desc, type
+            """,
+            projects=named,
+        )
+        return Stats(
+            total_sessions=count("sessions"),
+            total_observations=count("observations", "deleted_at is null"),
+            total_prompts=count("user_prompts"),
+            total_relations=count("memory_relations"),
+            deleted_observations=count("observations", "deleted_at is not null"),
+            versions=int(self._store.value("select count(*) from observation_versions")),
+            queued_mutations=journal.queue_size(self._store),
+            database_bytes=self._store.path.stat().st_size,
+            database_path=str(self._store.path),
+            types={row["type"]: row["n"] for row in types},
+            projects=tuple(line.name for line in project_table.lines(self._store)),
+            syncs=sync_state.is_used(self._store),
+        )
+
+
+def _same_title(store: Store, title: str, *, project: str, scope: str) -> list[Row]:
+    """Id, type and topic key of the newest live observations that have exactly this title."""
+    words = parse_query(title).words
+    if not words:
+        return []
+    return search.with_title(store, title=title, match=f"title : ({match_all(words)})", project=project, scope=scope)

@@ -1,4 +1,4 @@
-"""List and change many observations at once: those that filters let through, of a session, or of a project."""
+"""List and change many observations at once: those that match filters, of a session, or of a project."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from engram_py.database.erasing import erase
 from engram_py.errors import AmbiguousProjectError, BulkFilterError
 from engram_py.observations import browse_table as table
 from engram_py.observations.arguments import clamp, clean_scope
-from engram_py.observations.edit import Editing
+from engram_py.observations.delete import Deleting
 from engram_py.observations.listing import MOST_TITLES, BulkDone, Listing, ObservationLine, Selection
 from engram_py.observations.values import Change
-from engram_py.projects.projects import Projects
 from engram_py.projects.values import Place
 from engram_py.recall.file_observations import NamedFiles
 from engram_py.recall.index import table as index
@@ -25,10 +24,8 @@ MOST_LISTED = 500
 _ALL = -1  # SQLite's word for no limit
 
 
-class Bulk(Editing):
-    """Lists observations, and deletes or changes those of a selection that somebody has seen the size of."""
-
-    _projects: Projects
+class Bulk(Deleting):
+    """Lists observations, and deletes or changes a selection whose size the caller has seen."""
 
     def listed(
         self,
@@ -41,18 +38,18 @@ class Bulk(Editing):
         deleted: bool = False,
         limit: int = 20,
     ) -> Listing:
-        """The observations that the filters let through, latest change first; ``deleted``: those that are hidden.
+        """The observations that match the filters, latest change first; ``deleted`` lists the hidden ones.
 
         Raises BulkFilterError for words.
         """
         limit, said = clamp("limit", limit, 1, MOST_LISTED)
-        place, sight = self._sight(filters, project, all_projects, type, scope)
+        place, visible = self._scope_filter(filters, project, all_projects, type, scope)
         if deleted:
-            ids = index.latest_deleted(self._store, sight.values, limit=limit)
+            ids = index.latest_deleted(self._store, visible.values, limit=limit)
         else:
-            ids = index.latest(self._store, sight.values, limit=limit)
+            ids = index.latest(self._store, visible.values, limit=limit)
         lines = table.lines(self._store, ids)
-        return Listing("observations", tuple(lines), (*said, *sight.notes, *place.warnings))
+        return Listing("observations", tuple(lines), (*said, *visible.notes, *place.warnings))
 
     def select(
         self,
@@ -63,21 +60,21 @@ class Bulk(Editing):
         type: str | None = None,
         scope: str | None = None,
     ) -> Selection:
-        """What of the project the filters let through; unlike a search nothing that other projects share with it.
+        """The observations of the project that match the filters; unlike a search, none that other projects share.
 
         Raises:
             BulkFilterError: words, a filter that is not understood, or none.
             AmbiguousProjectError: nothing names one project, nor all of them.
         """
-        place, sight = self._sight(filters, project, all_projects, type, scope)
+        place, visible = self._scope_filter(filters, project, all_projects, type, scope)
         if not (place.project or all_projects):  # a read covers every candidate; a change must be told which
             raise AmbiguousProjectError(place.path, place.reads or (), *(place.warnings or ("no project here",)))
-        if sight.notes or not sight.said:  # what is left out of a search must not widen a deletion
-            raise BulkFilterError(filters, *sight.notes)
-        rows = table.lines(self._store, index.latest(self._store, sight.values, limit=_ALL))
+        if visible.notes or not visible.said:  # what is left out of a search must not widen a deletion
+            raise BulkFilterError(filters, *visible.notes)
+        rows = table.lines(self._store, index.latest(self._store, visible.values, limit=_ALL))
         own = [row for row in rows if place.reads is None or row.project in place.reads]
         where = "all projects" if place.reads is None else ", ".join(place.reads)
-        return _selection(f"{' '.join(sight.said)} in {where}", own, warnings=place.warnings)
+        return _selection(f"{' '.join(visible.said)} in {where}", own, warnings=place.warnings)
 
     def select_ids(self, ids: Sequence[int]) -> Selection:
         """The live observations of these ids. Raises ObservationNotFoundError."""
@@ -142,7 +139,7 @@ class Bulk(Editing):
     def _live(self, ids: Sequence[int]) -> tuple[int, ...]:
         return tuple(row.id for row in table.lines(self._store, ids) if row.deleted_at is None)
 
-    def _sight(
+    def _scope_filter(
         self, filters: str, project: str | None, all_projects: bool, type: str | None, scope: str | None
     ) -> tuple[Place, ScopeFilter]:
         parsed = parse_query(filters, filters=True)
@@ -152,10 +149,10 @@ class Bulk(Editing):
         place = self._projects.for_read(named, all_projects=all_projects)
         files = NamedFiles(self._store, self._anchors)
         clean = clean_scope(scope)
-        sight = scope_filter_of(
+        visible = scope_filter_of(
             parsed.filters, projects=place.reads, type=type, scope=clean, files=files, journal=self._journal
         )
-        return place, sight
+        return place, visible
 
 
 def _selection(what: str, rows: Sequence[ObservationLine], *, warnings: tuple[str, ...] = ()) -> Selection:

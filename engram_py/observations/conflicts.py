@@ -1,4 +1,4 @@
-"""Relations as a list: filtered, counted, and a scan for pairs that nobody compared yet."""
+"""List and count relations, and scan for pairs that were not compared yet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATUSES = ("pending", "judged", "orphaned", "ignored")
 
 
 class Conflicts(Candidates):
-    """What the relations of a memory are, and where more may be."""
+    """Lists relations and finds pairs that may need one."""
 
     def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
         super().__init__(store, journal)

@@ -1,53 +1,42 @@
-"""Changing what is kept: corrections, pins, reviews, and the two ways to delete."""
+"""Change an observation: corrections, pins, reviews."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from engram_py.database.erasing import erase
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store
 from engram_py.errors import (
     ChangedMeanwhileError,
     InvalidArgumentError,
     NothingReplacedError,
-    ObservationNotFoundError,
     TextTooLongError,
     TopicTakenError,
 )
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
 from engram_py.observations.arguments import clean_scope, end_of
-from engram_py.observations.lookup import check_id, live_observation
-from engram_py.observations.relation_values import Relation, pair_id
+from engram_py.observations.lookup import live_observation
+from engram_py.observations.save import Saving
 from engram_py.observations.validation import TYPE_LIMIT_CHARS, clean_content, clean_line, clean_topic_key
 from engram_py.observations.values import (
     CONTENT_LIMIT_BYTES,
-    REVIEW_MONTHS,
     TITLE_LIMIT_CHARS,
     Change,
-    Deleted,
     Observation,
     Pinned,
     Reviewed,
     Truncated,
-    Undeleted,
     Updated,
 )
 from engram_py.text.derived_terms import derived_terms
 from engram_py.text.normalize import check_text, content_hash
-from engram_py.times import add_months, to_text
 
 if TYPE_CHECKING:
-    from engram_py.anchors.anchors import Anchors
     from engram_py.anchors.record import Observed
-    from engram_py.sessions.sessions import Sessions
 
 _CHANGEABLE = "title, content, find and replace, type, scope, topic_key, archived, salience, expires_at"
-# How an observation counts, not what it says: changing these makes no revision.
-_STANDING = frozenset({"lifecycle", "salience", "expires_at"})
+# Changing these columns makes no revision: the text stays.
+_NOT_REVISED = frozenset({"lifecycle", "salience", "expires_at"})
 _EDITED = ("title", "content", "type", "scope", "topic_key")
 
 
@@ -60,22 +49,17 @@ class _Edit:
     truncation: Truncated | None
 
 
-class Editing:
-    """Corrects, pins, reviews and deletes observations by id."""
-
-    _store: Store
-    _journal: Journal
-    _sessions: Sessions
-    _anchors: Anchors
+class Editing(Saving):
+    """Corrects, pins and reviews observations by id."""
 
     def update(self, observation_id: int, change: Change, *, base: Observation | None = None) -> Updated:
         """Change the given fields of an observation; the text it had becomes a version.
 
         ``find``/``replace`` replaces every literal occurrence in the content. The project never changes.
-        ``base`` is the observation as the caller read it: the change is refused where it is not like that any more.
+        ``base`` is the observation as the caller read it; the change is refused when it differs now.
 
         Raises:
-            ChangedMeanwhileError: it is not what ``base`` says.
+            ChangedMeanwhileError: it differs from ``base``.
             ObservationNotFoundError: there is no such live observation.
             InvalidArgumentError: nothing to change, or ``find`` and ``replace`` do not come as a pair.
             NothingReplacedError: ``find`` does not occur.
@@ -90,7 +74,7 @@ class Editing:
             changed = {name: value for name, value in edit.columns.items() if getattr(old, name) != value}
             if changed:
                 self._check_topic(old, changed)
-                self._rewrite(old, changed) if changed.keys() - _STANDING else self._stand(old, changed)
+                self._rewrite(old, changed) if changed.keys() - _NOT_REVISED else self._write_status(old, changed)
             notes: tuple[str, ...] = ()
             if "content" in changed:
                 notes = self._anchors.record(old.id, old.project, observed, "updated")
@@ -112,7 +96,7 @@ class Editing:
         )
 
     def _observed(self, observation_id: int, change: Change) -> Observed | None:
-        """The files the new content names, read before any other process has to wait for it."""
+        """The files that the new content names, read before the transaction begins."""
         if change.content is None and change.find is None:
             return None
         text = self._new_content(live_observation(self._store, observation_id), change)
@@ -139,12 +123,12 @@ class Editing:
         if text is not None:
             columns["content"], truncation, hidden = clean_content(text)
             redacted += hidden
-        columns |= self._standing(old, change)
+        columns |= self._status_columns(old, change)
         if not columns:
             raise InvalidArgumentError("update", "nothing", expected=f"at least one of {_CHANGEABLE}")
         return _Edit(columns, redacted, truncation)
 
-    def _standing(self, old: Observation, change: Change) -> dict[str, Any]:
+    def _status_columns(self, old: Observation, change: Change) -> dict[str, Any]:
         columns: dict[str, Any] = {}
         if change.archived is not None:
             columns["lifecycle"] = "archived" if change.archived else old.lifecycle.replace("archived", "active")
@@ -156,7 +140,7 @@ class Editing:
             columns["expires_at"] = end_of("expires_at", change.expires_at, self._journal.moment())
         return columns
 
-    def _stand(self, old: Observation, changed: dict[str, Any]) -> None:
+    def _write_status(self, old: Observation, changed: dict[str, Any]) -> None:
         clock = self._journal.stamp()
         self._write(old, changed | {"clock": clock}, clock)
 
@@ -216,85 +200,10 @@ class Editing:
         with self._store.transaction():
             old = live_observation(self._store, observation_id)
             self._anchors.rewrite(old.id, anchors)
-            months = REVIEW_MONTHS.get(old.type)
-            due = None if months is None else to_text(add_months(self._journal.moment(), months))
+            due = self._review_date(old.type)
             clock = self._journal.stamp()
             self._write(old, {"review_after": due, "clock": clock}, clock)
         return Reviewed(old.id, old.title, due)
-
-    def delete(self, observation_id: int, *, hard: bool = False) -> Deleted:
-        """Hide an observation, or with ``hard`` destroy it and its versions, leaving a tombstone without text.
-
-        A soft-deleted one leaves search and lists, and can still be hard-deleted.
-        """
-        with self._store.transaction():
-            found = self.deletable(observation_id, hard=hard)
-            deleted = self._destroy(found) if hard else self._hide(found)
-        if hard:
-            erase(self._store, "observations_fts")
-        return deleted
-
-    def deletable(self, observation_id: int, *, hard: bool) -> Observation:
-        """The observation, unless there is none to delete. Raises ObservationNotFoundError, InvalidArgumentError."""
-        found = table.by_id(self._store, check_id(observation_id))
-        if found is None or (found.deleted_at and not hard):
-            raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at if found else None)
-        return found
-
-    def undelete(self, observation_id: int) -> Undeleted:
-        """Bring back an observation that was deleted, but not destroyed; one that is live stays as it is.
-
-        Raises:
-            ObservationNotFoundError: it was never there, or it was destroyed.
-            TopicTakenError: its topic is another observation now.
-        """
-        with self._store.transaction():
-            found = table.by_id(self._store, check_id(observation_id))
-            if found is None:
-                raise ObservationNotFoundError(observation_id)
-            if found.deleted_at:
-                self._check_topic(found, {"topic_key": found.topic_key})
-                clock = self._journal.stamp()
-                self._write(found, {"deleted_at": None, "updated_at": self._journal.now(), "clock": clock}, clock)
-                if found.type == "session_summary":
-                    self._sessions.resume_summary(found.session_id, found.content)
-        return Undeleted(found.id, found.title, found.project)
-
-    def _hide(self, found: Observation) -> Deleted:
-        now, clock = self._journal.now(), self._journal.stamp()
-        self._write(found, {"deleted_at": now, "updated_at": now, "clock": clock}, clock)
-        self._carry_summary(found, None)
-        return Deleted(found.id, found.sync_id, found.title, hard=False)
-
-    def _destroy(self, found: Observation) -> Deleted:
-        clock = self._journal.stamp()
-        related = relations.of_observation(self._store, found.sync_id)
-        self._join_line(related, found, clock)
-        for relation in related:
-            values = {"judgment_status": "orphaned", "updated_at": self._journal.now(), "clock": clock}
-            self._store.update("memory_relations", {"id": relation.id}, values)
-            self._journal.changed("relation", relation.sync_id, project=relation.project, clock=clock)
-        # The answers of repeated saves hold the title: their own, and as a candidate of later saves.
-        self._store.execute("delete from save_operations where instr(answer, :sync_id)", sync_id=found.sync_id)
-        self._carry_summary(found, None)
-        self._store.execute("delete from observations where id = :id", id=found.id)
-        relations.settle(self._store, [end for one in related for end in (one.source_id, one.target_id)])
-        session_id = None if found.scope == "personal" else found.session_id
-        self._journal.removed("observation", found.sync_id, project=found.project, clock=clock, session_id=session_id)
-        return Deleted(found.id, found.sync_id, found.title, hard=True, relations_orphaned=len(related))
-
-    def _join_line(self, related: Sequence[Relation], found: Observation, clock: str) -> None:
-        """What replaced an observation that is destroyed replaces what this had replaced."""
-        said = [one for one in related if one.relation == "supersedes" and one.judgment_status == "judged"]
-        for later in (one for one in said if one.target_id == found.sync_id and not one.superseded_at):
-            for earlier in (one for one in said if one.source_id == found.sync_id and not one.superseded_at):
-                ends = later.source_id, earlier.target_id
-                if ends[0] != ends[1] and relations.between(self._store, *ends) is None:
-                    sync_id, now = pair_id(*ends), self._journal.now()
-                    values = asdict(later) | {"sync_id": sync_id, "target_id": ends[1], "clock": clock}
-                    del values["id"]
-                    self._store.insert("memory_relations", values | {"created_at": now, "updated_at": now})
-                    self._journal.changed("relation", sync_id, project=later.project, clock=clock)
 
     def _carry_summary(self, old: Observation, new: str | None) -> None:
         if old.type == "session_summary":

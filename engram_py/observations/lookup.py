@@ -1,21 +1,19 @@
-"""Finding one observation by id, and what is related to several."""
+"""Find an observation by id, and the relations of several."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from engram_py.database.store import Row, Store
+from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError, ObservationNotFoundError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
 from engram_py.observations.values import Observation, RelationNote
-from engram_py.recall.index import table as search
-from engram_py.recall.query.parse import match_all, parse_query
 
 MAX_ID = 2**63 - 1
 
-# Observations as answers name them, and nothing else: `[#1] [#2]`, `#1, #2`.
+# A text of nothing but handles: `[#1] [#2]`, `#1, #2`.
 _HANDLES = re.compile(r"\s*(?:\[?#[0-9]{1,18}\]?[\s,;]*)+\Z")
 _NUMBER = re.compile(r"#([0-9]+)")
 
@@ -36,7 +34,7 @@ def check_id(observation_id: int, name: str = "id") -> int:
 
 
 def handles(text: str) -> tuple[int, ...]:
-    """The ids that a text of nothing but handles names, each once; none for any other text."""
+    """The ids in a text of nothing but handles, each once; none for any other text."""
     return tuple(dict.fromkeys(int(one) for one in _NUMBER.findall(text))) if _HANDLES.match(text) else ()
 
 
@@ -53,23 +51,14 @@ def live_observation(store: Store, observation_id: int) -> Observation:
     return found
 
 
-def same_title(store: Store, title: str, *, project: str, scope: str) -> list[Row]:
-    """Id, type and topic key of the newest live observations that have exactly this title."""
-    words = parse_query(title).words
-    if not words:
-        return []
-    return search.with_title(store, title=title, match=f"title : ({match_all(words)})", project=project, scope=scope)
-
-
 def relation_notes(store: Store, sync_ids: Sequence[str]) -> dict[str, tuple[RelationNote, ...]]:
-    """What to say about each observation's relations, by its sync id. ``not_conflict`` is not worth a word, nor is a
-    question that nobody answered: most of these find nothing."""
+    """The judged relations of each observation, by its sync id, without ``not_conflict``."""
     wanted = set(sync_ids)
     notes: dict[str, list[RelationNote]] = {}
     for row in relations.touching(store, sync_ids) if wanted else ():
         for here, end in (("source", "target"), ("target", "source")):
             sync_id = row[f"{here}_id"]
-            label = _label(row, from_source=here == "source")
+            label = _LABELS.get(row["relation"], (None, None))[here == "target"]
             if sync_id in wanted and label:
                 title = row[f"{end}_title"] or ""
                 gone = row[f"{end}_observation"] is None or row[f"{end}_deleted_at"] is not None
@@ -81,8 +70,3 @@ def replacement(relations: Sequence[RelationNote]) -> int | None:
     """The newest observation that replaced the one these notes are about."""
     found = [note.id for note in relations if note.label == "superseded_by" and not note.deleted and note.id]
     return max(found, default=None)
-
-
-def _label(row: Row, *, from_source: bool) -> str | None:
-    forward, backward = _LABELS.get(row["relation"], (None, None))
-    return forward if from_source else backward

@@ -1,48 +1,73 @@
-"""Everything one can do with observations, behind one name."""
+"""Everything one can do with observations: the operations of save, edit, delete and bulk, and reading by id."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store
+from engram_py.observations import relations_table as relations
+from engram_py.observations import table
+from engram_py.observations import versions_table as history_table
+from engram_py.observations.arguments import clamp
 from engram_py.observations.bulk import Bulk
-from engram_py.observations.read import Reading
-from engram_py.observations.save import Saving
-from engram_py.observations.undo import Undoing
-from engram_py.observations.usage import Usage
-from engram_py.privacy.switches import Switches
-from engram_py.projects.projects import Projects
+from engram_py.observations.listing import Listing
+from engram_py.observations.lookup import MAX_ID, live_observation, relation_notes
+from engram_py.observations.values import Detail, ReviewLine, Timeline
+from engram_py.sessions import table as session_table
 
-if TYPE_CHECKING:
-    from engram_py.anchors.anchors import Anchors
-    from engram_py.recall.related import Candidates
-    from engram_py.recall.search_log import SearchLog
-    from engram_py.sessions.sessions import Sessions
+HISTORY_PAGE = 50
+TIMELINE_MOST = 50
+REVIEW_MOST = 100
 
 
-class Observations(Saving, Reading, Bulk, Undoing):
-    """Save, read, correct and delete observations."""
+class Observations(Bulk):
+    """Save (``save.py``), edit, delete and read observations, one or many."""
 
-    def __init__(
-        self,
-        store: Store,
-        journal: Journal,
-        projects: Projects,
-        sessions: Sessions,
-        candidates: Candidates,
-        *,
-        anchors: Anchors,
-        trail: SearchLog,
-        usage: Usage,
-        switches: Switches,
-    ) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
-        self._sessions = sessions
-        self._candidates = candidates
-        self._anchors = anchors
-        self._trail = trail
-        self._usage = usage
-        self._switches = switches
+    def get(self, observation_id: int, *, history: bool = False, cursor: int | None = None) -> Detail:
+        """One observation whole; with ``history`` its older texts, newest first, 50 to a page.
+
+        ``next_cursor`` of the answer fetches the next page. Raises ObservationNotFoundError.
+        """
+        found = live_observation(self._store, observation_id)
+        self._search_log.opened(found)
+        self._usage.surfaced([found.id])
+        cursor = None if cursor is None else max(0, min(cursor, MAX_ID))
+        page = history_table.versions(self._store, found.id, cursor=cursor, limit=HISTORY_PAGE + 1) if history else []
+        more = len(page) > HISTORY_PAGE
+        page = page[:HISTORY_PAGE]
+        return Detail(
+            observation=found,
+            state=found.state(self._journal.moment()),
+            relations=relation_notes(self._store, [found.sync_id]).get(found.sync_id, ()),
+            versions=tuple(page),
+            line=relations.line(self._store, found.sync_id) if history and cursor is None else (),
+            version_total=history_table.count_versions(self._store, found.id),
+            next_cursor=page[-1].version if more else None,
+            anchors=self._anchors.states([found]).get(found.id, ()),
+        )
+
+    def timeline(self, observation_id: int, *, before: int = 5, after: int = 5) -> Timeline:
+        """What was saved around an observation in its session, oldest first."""
+        before, said_before = clamp("before", before, 0, TIMELINE_MOST)
+        after, said_after = clamp("after", after, 0, TIMELINE_MOST)
+        focus = live_observation(self._store, observation_id)
+        earlier, later = table.neighbours(self._store, focus, before=before, after=after)
+        session = session_table.by_id(self._store, focus.session_id)
+        return Timeline(
+            focus=focus,
+            before=tuple(earlier),
+            after=tuple(later),
+            session_id=focus.session_id,
+            session_started_at=session.started_at if session else "",
+            total_in_session=table.count_in_session(self._store, focus.session_id),
+            warnings=said_before + said_after,
+        )
+
+    def due_for_review(self, project: str | None = None, *, all_projects: bool = False, limit: int = 10) -> Listing:
+        """Observations whose review date has come, the longest overdue first; then those of the project here whose
+        files changed under them, the newest first."""
+        limit, said = clamp("limit", limit, 1, REVIEW_MOST)
+        place = self._projects.for_read(project, all_projects=all_projects)
+        rows = table.due(self._store, now=self._journal.now(), projects=place.reads, limit=limit)
+        lines = tuple(
+            ReviewLine(row.id, row.title, row.type, row.project, row.review_after or "", row.updated_at) for row in rows
+        )
+        stale = self._anchors.stale(place.reads, without=[row.id for row in rows], limit=limit - len(lines))
+        return Listing("due", (*lines, *stale), (*said, *place.warnings))

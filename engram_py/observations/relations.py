@@ -1,4 +1,4 @@
-"""Verdicts on pairs of observations, said wherever either is shown. What one replaces gives its place up."""
+"""Judge pairs of observations; a verdict is shown with either of them, and a replaced one leaves search."""
 
 from __future__ import annotations
 

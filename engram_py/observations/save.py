@@ -1,4 +1,4 @@
-"""The one write path: every door that stores an observation ends in ``Saving.save``."""
+"""The write path of every interface: ``Saving.save`` checks a draft, decides what it is, and writes the row."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from engram_py.errors import OperationConflictError, TextTooLongError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
 from engram_py.observations.listing import Suggestion
-from engram_py.observations.topic_keys import near_topic, suggest_topic_key
+from engram_py.observations.topic_keys import misspelled_type_note, near_topic, suggest_topic_key
 from engram_py.observations.validation import NAME_LIMIT_CHARS, Prepared, prepare
 from engram_py.observations.values import (
     DEDUPE_WINDOW_MINUTES,
     REVIEW_MONTHS,
-    TYPES,
     Candidate,
     Draft,
     Observation,
@@ -37,22 +36,39 @@ from engram_py.times import add_months, to_text
 
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
+    from engram_py.observations.usage import Usage
     from engram_py.recall.related import Candidates
+    from engram_py.recall.search_log import SearchLog
     from engram_py.sessions.sessions import Sessions
 
 _OPERATION_DAYS = 30
 
 
 class Saving:
-    """Saves what somebody wants kept, and says what became of it."""
+    """Saves a draft as a new observation, a revision or a duplicate."""
 
-    _store: Store
-    _journal: Journal
-    _projects: Projects
-    _sessions: Sessions
-    _candidates: Candidates
-    _anchors: Anchors
-    _switches: Switches
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        projects: Projects,
+        sessions: Sessions,
+        candidates: Candidates,
+        *,
+        anchors: Anchors,
+        search_log: SearchLog,
+        usage: Usage,
+        switches: Switches,
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+        self._sessions = sessions
+        self._candidates = candidates
+        self._anchors = anchors
+        self._search_log = search_log
+        self._usage = usage
+        self._switches = switches
 
     def save(self, draft: Draft, *, project: str | None = None, session_id: str | None = None) -> Saved:
         """Store ``draft``, or fold it into the observation that already says it.
@@ -86,11 +102,15 @@ class Saving:
     def _decide(self, draft: Draft, new: Prepared, place: Place, session_id: str) -> Saved:
         scope = new.scope or place.default_scope
         key = {"project": place.project, "scope": scope}
-        if new.topic_key and (old := self._holder(new, **key)):
-            if self._says_the_same(old, new):
+        if new.topic_key:
+            topic = {"topic_key": new.topic_key, **key}
+            # Without a row of this key, the keyless row takes it whose save suggested it.
+            old = table.live_topic(self._store, **topic) or table.suggested(self._store, **topic)
+            if old is not None and not _says_the_same(old, new):
+                return self._revise(old, new, place, session_id)
+            if old is not None:
                 return self._repeat(old, new, place)
-            return self._revise(old, new, place, session_id)
-        if not new.topic_key:
+        else:
             since = to_text(self._journal.moment() - timedelta(minutes=DEDUPE_WINDOW_MINUTES))
             same = table.equal_text(
                 self._store, content_hash=new.content_hash, type=new.type, title=new.title, since=since, **key
@@ -98,16 +118,6 @@ class Saving:
             if same:
                 return self._repeat(same, new, place)
         return self._add(draft, new, place, session_id, scope)
-
-    def _holder(self, new: Prepared, *, project: str, scope: str) -> Observation | None:
-        """The row that has the topic key; while none has it, the keyless row of the save whose answer suggested it."""
-        assert new.topic_key is not None
-        key = {"topic_key": new.topic_key, "project": project, "scope": scope}
-        return table.live_topic(self._store, **key) or table.suggested(self._store, **key)
-
-    def _says_the_same(self, old: Observation, new: Prepared) -> bool:
-        old_facts = (old.title, old.type, old.topic_key, old.content)
-        return old_facts == (new.title, new.type, new.topic_key, new.content) and new.aliases in ("", old.aliases)
 
     def _add(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str) -> Saved:
         now, clock, sync_id = self._journal.now(), self._journal.stamp(), new_sync_id("obs")
@@ -139,7 +149,7 @@ class Saving:
         return replace(saved, suggested_topic_key=suggestion.topic_key, topic_holder=suggestion.existing_id)
 
     def _suggestion(self, new: Prepared, project: str, scope: str) -> Suggestion | None:
-        """The topic key to revise a new keyless row by: that of a near topic, else one made from the row."""
+        """A topic key for a new row without one: that of a near topic, else one made from the row."""
         if new.topic_key or new.type in ("session_summary", "passive"):
             return None
         key = suggest_topic_key(type=new.type, title=new.title, content=new.content)
@@ -170,14 +180,14 @@ class Saving:
         return replace(answer, warnings=(*answer.warnings, *notes))
 
     def _end_verdicts(self, old: Observation, clock: str) -> tuple[str, ...]:
-        """Whoever saves to a topic says what its answer is: what had replaced it was said of an older text."""
+        """Withdraw the verdicts that replaced an older text of this topic; the notes name what had replaced it."""
         said = []
         for verdict in relations.replacing(self._store, old.sync_id):
             values = {"superseded_at": self._journal.now(), "clock": clock}
             self._store.update("memory_relations", {"id": verdict.id}, values)
             self._journal.changed("relation", verdict.sync_id, project=verdict.project, clock=clock)
             newer = table.by_sync_id(self._store, verdict.source_id)
-            said += [f'this had been replaced by [#{newer.id}] "{newer.title}"; it is current again'] if newer else []
+            said += [f'it is current again; [#{newer.id}] "{newer.title}" had replaced it'] if newer else []
         relations.settle(self._store, [old.sync_id])
         return tuple(said)
 
@@ -186,7 +196,7 @@ class Saving:
         values = {"duplicate_count": old.duplicate_count + 1, "last_seen_at": now, "clock": clock}
         known = [alias for alias in old.aliases.split("; ") if alias]
         aliases = "; ".join(dict.fromkeys([*known, *(alias for alias in new.aliases.split("; ") if alias)]))
-        if aliases != old.aliases:  # new words to be found by, for a text that is known
+        if aliases != old.aliases:
             terms = derived_terms(old.title, old.topic_key or "", aliases, old.content)
             values |= {"aliases": aliases, "terms": terms}
         self._store.update("observations", {"id": old.id}, values)
@@ -194,7 +204,7 @@ class Saving:
         return self._answer("duplicate", old.id, new, place)
 
     def _answer(self, outcome: Outcome, row_id: int, new: Prepared, place: Place, changed: str = "") -> Saved:
-        """``changed``: the clock of a text that is new, which older ones may contradict."""
+        """The answer of a save; ``changed`` is the clock of a new text, which is compared with older ones."""
         kept = table.by_id(self._store, row_id)
         assert kept is not None
         return Saved(
@@ -216,7 +226,7 @@ class Saving:
             truncation=new.truncation,
             redacted=new.redacted,
             candidates=self._candidates.find(kept, clock=changed) if changed else (),
-            warnings=(*new.warnings, *_of_type(new.type), *place.warnings),
+            warnings=(*new.warnings, *misspelled_type_note(new.type), *place.warnings),
         )
 
     def _review_date(self, kind: str) -> str | None:
@@ -244,12 +254,9 @@ class Saving:
         )
 
 
-def _of_type(kind: str) -> tuple[str, ...]:
-    if kind in TYPES:
-        return ()
-    from engram_py.observations.types import misspelt
-
-    return misspelt(kind)
+def _says_the_same(old: Observation, new: Prepared) -> bool:
+    old_facts = (old.title, old.type, old.topic_key, old.content)
+    return old_facts == (new.title, new.type, new.topic_key, new.content) and new.aliases in ("", old.aliases)
 
 
 def _operation_id(draft: Draft) -> str | None:
@@ -258,7 +265,7 @@ def _operation_id(draft: Draft) -> str | None:
     check_text("operation_id", draft.operation_id)
     if len(draft.operation_id) > NAME_LIMIT_CHARS:
         raise TextTooLongError("operation_id", len(draft.operation_id), NAME_LIMIT_CHARS)
-    # Only ever compared, so a digest serves, and no secret passed by mistake is kept.
+    # A digest suffices for comparing, and keeps no secret that was passed by mistake.
     return hashlib.sha256(draft.operation_id.encode()).hexdigest()
 
 

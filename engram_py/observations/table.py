@@ -150,14 +150,17 @@ def projects_json(projects: Sequence[str] | None) -> str | None:
     return None if projects is None else json.dumps(list(projects))
 
 
-def by_id(store: Store, observation_id: int) -> Observation | None:
-    row = store.row(BY_ID, id=observation_id)
+def _one(store: Store, sql: str, **values: Any) -> Observation | None:
+    row = store.row(sql, **values)
     return None if row is None else Observation.from_row(row)
+
+
+def by_id(store: Store, observation_id: int) -> Observation | None:
+    return _one(store, BY_ID, id=observation_id)
 
 
 def by_sync_id(store: Store, sync_id: str) -> Observation | None:
-    row = store.row(BY_SYNC_ID, sync_id=sync_id)
-    return None if row is None else Observation.from_row(row)
+    return _one(store, BY_SYNC_ID, sync_id=sync_id)
 
 
 def topics_beginning(store: Store, beginnings: Sequence[str], *, project: str, scope: str, limit: int) -> list[str]:
@@ -167,39 +170,27 @@ def topics_beginning(store: Store, beginnings: Sequence[str], *, project: str, s
 
 
 def live_topic(store: Store, *, topic_key: str, project: str, scope: str) -> Observation | None:
-    row = store.row(LIVE_TOPIC, topic_key=topic_key, project=project, scope=scope)
-    return None if row is None else Observation.from_row(row)
+    return _one(store, LIVE_TOPIC, topic_key=topic_key, project=project, scope=scope)
 
 
 def suggested(store: Store, *, topic_key: str, project: str, scope: str) -> Observation | None:
-    row = store.row(SUGGESTED, topic_key=topic_key, project=project, scope=scope)
-    return None if row is None else Observation.from_row(row)
+    return _one(store, SUGGESTED, topic_key=topic_key, project=project, scope=scope)
 
 
 def equal_text(store: Store, **key: Any) -> Observation | None:
-    row = store.row(EQUAL_TEXT, **key)
-    return None if row is None else Observation.from_row(row)
+    return _one(store, EQUAL_TEXT, **key)
 
 
 def hash_was_deleted(store: Store, *, content_hash: str, project: str) -> bool:
     """Whether an observation of ``project`` with this text was deleted. Reads the whole table: no index holds these."""
-    return bool(
-        store.value(
-            "select exists (select 1 from observations where content_hash = :hash and project = :project "
-            "and deleted_at is not null)",
-            hash=content_hash,
-            project=project,
-        )
-    )
+    sql = "select 1 from observations where content_hash = :hash and project = :project and deleted_at is not null"
+    return store.row(sql, hash=content_hash, project=project) is not None
 
 
 def hash_exists(store: Store, *, content_hash: str, project: str) -> int | None:
     """The id of a live observation of ``project`` with this text, whatever its title or age."""
-    found: int | None = store.value(
-        "select id from observations where content_hash = :hash and project = :project and deleted_at is null limit 1",
-        hash=content_hash,
-        project=project,
-    )
+    sql = "select id from observations where content_hash = :hash and project = :project and deleted_at is null limit 1"
+    found: int | None = store.value(sql, hash=content_hash, project=project)
     return found
 
 
@@ -211,8 +202,7 @@ def by_ids(store: Store, ids: Sequence[int]) -> dict[int, Observation]:
 
 def made_elsewhere(store: Store, ids: Sequence[int]) -> set[int]:
     """Which of the observations another machine changed last."""
-    rows = store.rows(MADE_ELSEWHERE, ids=json.dumps(list(ids)))
-    return {row[0] for row in rows}
+    return {row[0] for row in store.rows(MADE_ELSEWHERE, ids=json.dumps(list(ids)))}
 
 
 def recent(
@@ -248,24 +238,19 @@ def due(store: Store, *, now: str, projects: Sequence[str] | None, limit: int) -
     return [Observation.from_row(row) for row in rows]
 
 
-def neighbours(store: Store, observation: Observation, *, before: int, after: int) -> tuple[list[Row], list[Row]]:
-    """Rows of ``BEFORE`` and ``AFTER``, both oldest first."""
+def neighbours(store: Store, observation: Observation, *, before: int, after: int) -> tuple[list[Neighbour], ...]:
+    """The rows of its session before and after an observation, both oldest first."""
     key = {"session_id": observation.session_id, "id": observation.id}
-    earlier = store.rows(BEFORE, **key, limit=before)
-    return earlier[::-1], store.rows(AFTER, **key, limit=after)
-
-
-def as_neighbour(row: Row) -> Neighbour:
-    return Neighbour(id=row["id"], type=row["type"], title=row["title"], created_at=row["created_at"])
+    earlier, later = store.rows(BEFORE, **key, limit=before)[::-1], store.rows(AFTER, **key, limit=after)
+    return tuple(
+        [Neighbour(row["id"], row["type"], row["title"], row["created_at"]) for row in rows]
+        for rows in (earlier, later)
+    )
 
 
 def count_in_session(store: Store, session_id: str) -> int:
-    return int(
-        store.value(
-            "select count(*) from observations where session_id = :session_id and deleted_at is null",
-            session_id=session_id,
-        )
-    )
+    sql = "select count(*) from observations where session_id = :session_id and deleted_at is null"
+    return int(store.value(sql, session_id=session_id))
 
 
 def count_live(store: Store, projects: Sequence[str] | None, *, cap: int = -1) -> int:

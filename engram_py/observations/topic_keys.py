@@ -1,4 +1,4 @@
-"""Topic keys: suggest one for a text, and find the topic that a key is near, so that one answer does not get two."""
+"""Suggest a topic key for a text, find a near topic that exists, and suggest the usual name of a type."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from engram_py.database.store import Store
 from engram_py.errors import EmptyFieldError
 from engram_py.observations import table
 from engram_py.observations.listing import Suggestion
+from engram_py.observations.values import TYPES
 from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS, folded
 from engram_py.text.stopwords import STOP_WORDS
 
-# The keys of a project that are read for one text: those that may be near stand first.
+# The most keys of a project that are read for one text.
 _MOST_READ = 60
 
 
@@ -242,3 +243,46 @@ def _slug(text: str) -> str:
         elif kept and kept[-1] != "-":
             kept.append("-")
     return unicodedata.normalize("NFC", "".join(kept)).strip("-")
+
+
+# --- types ------------------------------------------------------------------------------------------------
+
+# Longer types are not compared: that would take seconds for a megabyte.
+_TYPE_CHARS = 40
+_MOST_SLIPS = 2
+_LEAST_TYPE_LETTERS = 6  # `feat` is no `fact`
+# Other names of one type, and words of their own that are spelled nearly as one of them.
+_ALSO_CALLED = {"bug": "bugfix", "fix": "bugfix", "bugfix": "bugfix"}
+_OF_THEIR_OWN = frozenset({"reference", "references", "police", "leaning", "massive"})
+
+
+def type_notes(types: Iterable[str]) -> tuple[str, ...]:
+    """A sentence for each type that is none of the usual ones and resembles one."""
+    notes = []
+    for asked in dict.fromkeys(one for one in types if len(one) <= _TYPE_CHARS):
+        family = FAMILY_OF_TYPE.get(asked)
+        near = [one for one in TYPES if family and FAMILY_OF_TYPE.get(one) == family]
+        near = near or _nearly(asked)
+        if asked not in TYPES and near:
+            notes.append(f"type:{asked} is not one of the usual types; did you mean type:{near[0]}?")
+    return tuple(notes)
+
+
+def misspelled_type_note(kind: str) -> tuple[str, ...]:
+    """A sentence where ``kind`` is nearly one of the usual types: a search for that would not find it."""
+    near = _nearly(kind) if kind not in TYPES and len(kind) <= _TYPE_CHARS else []
+    return (f"kept as type {kind}; {near[0]} is the usual one, if that was meant",) if near else ()
+
+
+def _nearly(kind: str) -> list[str]:
+    """The usual type that is meant by another name of it, or by a word that is a slip or two away."""
+    plain = kind.replace("-", "").replace("_", "").replace(" ", "")
+    if plain in _ALSO_CALLED:
+        return [_ALSO_CALLED[plain]]
+    if len(plain) < _LEAST_TYPE_LETTERS or kind in _OF_THEIR_OWN:
+        return []
+    from engram_py.text.spelling import distance  # only an unusual type needs it
+
+    slips = {name: distance(kind, name, _MOST_SLIPS) for name in TYPES}
+    nearest = min(TYPES, key=slips.__getitem__)
+    return [nearest] if slips[nearest] <= _MOST_SLIPS else []

@@ -1,17 +1,18 @@
-"""How often an observation was shown: counted in memory, written down now and then, never in anybody's way."""
+"""Count how often observations are shown: in memory first, written later, never blocking another writer."""
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
-from engram_py.observations import usage_table as table
+from engram_py.observations.table import count_live, live_ids, projects_json
+from engram_py.observations.values import MOST_COUNTED
 from engram_py.times import to_text
 
 MOST_WAITING = 50
@@ -61,17 +62,17 @@ class Usage:
         self._refused = False
         self._closed = False
         self._lock = threading.Lock()
-        self._hushed = threading.local()
+        self._thread = threading.local()
         store.after_write.append(self._after_write)
 
     def surfaced(self, ids: Iterable[int]) -> None:
-        """Count each id once more. Never fails, and waits for nothing."""
-        if getattr(self._hushed, "on", False):
+        """Add one to the count of each id. Never fails or waits."""
+        if getattr(self._thread, "is_paused", False):
             return
         ids = tuple(ids)
-        heard: set[int] | None = getattr(self._hushed, "heard", None)
-        if heard is not None:
-            heard.update(ids)
+        collecting: set[int] | None = getattr(self._thread, "collecting", None)
+        if collecting is not None:
+            collecting.update(ids)
         now = to_text(self._journal.moment())
         with self._lock:
             for row_id in ids:
@@ -81,14 +82,14 @@ class Usage:
             self._set_alarm()
 
     def flush(self) -> bool:
-        """Write down what was counted; False when it has to wait, because somebody else writes or cannot."""
+        """Write the counts; False when the file is busy or cannot be written, and they wait."""
         with self._lock:
             waiting, self._waiting = self._waiting, {}
             self._clear_alarm()
         if not waiting:
             return True
         try:
-            counted = table.count_shown(self._store, waiting)
+            counted = _count_shown(self._store, waiting)
         except (sqlite3.Error, StoreError):
             counted = False
         with self._lock:
@@ -99,30 +100,30 @@ class Usage:
         return counted
 
     def close(self) -> None:
-        """Write down what is left, if nobody is in the way; the rest is forgotten."""
+        """Write what is left unless the file is busy; the rest is dropped."""
         self._closed = True
         self.flush()
 
     @contextmanager
-    def hushed(self) -> Iterator[None]:
-        """What is looked up meanwhile on this thread is not shown to anybody as it is, and not counted."""
-        before = getattr(self._hushed, "on", False)
-        self._hushed.on = True
+    def paused(self) -> Iterator[None]:
+        """Do not count what this thread surfaces meanwhile."""
+        before = getattr(self._thread, "is_paused", False)
+        self._thread.is_paused = True
         try:
             yield
         finally:
-            self._hushed.on = before
+            self._thread.is_paused = before
 
     @contextmanager
-    def heard(self) -> Iterator[set[int]]:
-        """The ids that are surfaced meanwhile on this thread: what one answer shows."""
-        before = getattr(self._hushed, "heard", None)
+    def collected(self) -> Iterator[set[int]]:
+        """Collect the ids that this thread surfaces meanwhile: those one answer shows."""
+        before = getattr(self._thread, "collecting", None)
         shown: set[int] = set()
-        self._hushed.heard = shown
+        self._thread.collecting = shown
         try:
             yield shown
         finally:
-            self._hushed.heard = before
+            self._thread.collecting = before
 
     def _after_write(self) -> None:
         if self._waiting:
@@ -163,3 +164,70 @@ class Usage:
         for row_id, (times, at) in self._waiting.items():
             waiting[row_id] = (waiting.get(row_id, (0, at))[0] + times, at)
         self._waiting = waiting
+
+
+T = TypeVar("T")
+_MOST_CACHED = 8  # of 10,000 ids each a megabyte
+SMALL = 10_000  # a project with fewer rows is small: what it has can be known by heart
+
+# Counters alone: no trigger of the search index fires for them, and what other machines hear about stays as it was.
+COUNT = """
+update observations
+set access_count = access_count + :times, last_accessed_at = max(coalesce(last_accessed_at, ''), :at)
+where id = :id
+"""
+
+
+def _count_shown(store: Store, shown: Mapping[int, tuple[int, str]]) -> bool:
+    """Add ``(times, last)`` to the counters of each id, in one transaction that waits for nobody.
+
+    False when this process is in the middle of another write. Raises sqlite3.Error (busy, full, read-only): nothing
+    is counted then. It is no write that ``written`` sees: what was read before is still true.
+    """
+    values = [{"id": row_id, "times": times, "at": at} for row_id, (times, at) in shown.items()]
+    with store.in_passing() as connection:
+        if connection is None:
+            return False
+        connection.execute("begin immediate")
+        connection.executemany(COUNT, values)
+        connection.execute("commit")
+        return True
+
+
+def written(store: Store) -> tuple[int, int, int]:
+    """What changes with every write, of this process (which may have opened the file again) and of any other."""
+    with store.connection() as connection:
+        [others] = connection.execute("pragma data_version").fetchone()
+        return store.opened, store.writes, others
+
+
+def count_visible(store: Store, projects: Sequence[str] | None) -> int:
+    """How many observations the projects see, counted no further than about ``MOST_COUNTED``: to count 10,000 takes
+    .2 ms."""
+    asked = projects_json(projects)
+    return _until_written(store, asked, lambda: count_live(store, projects, cap=MOST_COUNTED + 1))
+
+
+def ids_visible(store: Store, projects: Sequence[str], *, most: int) -> frozenset[int] | None:
+    """The ids of what the projects see; None of ``most`` or more: to read 5,000 takes 2 ms."""
+
+    def look() -> frozenset[int] | None:
+        return live_ids(store, projects, cap=most) if count_live(store, projects, cap=most) < most else None
+
+    return _until_written(store, (projects_json(projects), most), look)
+
+
+def _until_written(store: Store, key: Hashable, look: Callable[[], T]) -> T:
+    """What ``look`` gives, which looks again only after somebody wrote."""
+    if store.in_transaction:  # what it writes may be rolled back
+        return look()
+    now = written(store)
+    since, seen = store.visible
+    if since != now:
+        store.visible = (now, seen := {})
+    if key not in seen:
+        if len(seen) >= _MOST_CACHED:
+            seen.clear()
+        seen[key] = look()
+    found: T = seen[key]
+    return found

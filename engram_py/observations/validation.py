@@ -1,10 +1,10 @@
-"""What happens to a draft before the store sees it: redacted, checked, cut to size. Pure."""
+"""Redact, check and cut the fields of a draft before it is stored. Pure."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from engram_py.capture.paths import absolute_paths
 from engram_py.capture.redact import Redacted, redact, redact_head
 from engram_py.errors import EmptyFieldError, TextTooLongError
 from engram_py.observations.arguments import clean_scope
@@ -50,7 +50,7 @@ class Prepared:
 
     @property
     def columns(self) -> dict[str, str | None]:
-        """What of an observation's row is its text."""
+        """The columns of the row that come from the text."""
         names = ("type", "title", "content", "topic_key", "aliases", "terms", "tool_name", "content_hash")
         return {name: getattr(self, name) for name in names}
 
@@ -115,7 +115,7 @@ def clean_content(text: str, *, field: str = "content") -> tuple[str, Truncated 
 
 
 def redact_readable(text: str, limit: int = READ_LIMIT_CHARS) -> Redacted:
-    """As much of a text as redaction reads, redacted, without what stands at the cut."""
+    """The first ``limit`` characters of a text, redacted, without a half secret at the cut."""
     return redact_head(text, limit)
 
 
@@ -159,7 +159,7 @@ def clean_session_id(session_id: str) -> str:
 
 
 def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[str, ...]:
-    """What to tell whoever sent a text of which not everything was kept."""
+    """Notes on what of a text was redacted or cut."""
     found: list[str] = []
     if redacted:
         found.append(f"redacted {redacted} secret or private part(s); they were not stored")
@@ -178,3 +178,20 @@ def _warnings(content: str, redacted: int, truncation: Truncated | None) -> tupl
         return found
     said = f"content names a path of this machine ({paths[0]}); a path inside the repository travels better"
     return (*found, said)
+
+
+_END = r"\s\"'`<>|:;,()\[\]{}*"
+_POSIX = rf"/(?:home|Users)/(?!Shared\b)[^/${_END}]+(?:/[^{_END}]*)?|/root/[^{_END}]+"
+_WINDOWS = rf"[A-Za-z]:(?:\\{{1,2}}|/)Users(?:\\{{1,2}}|/)[^%${_END}]+"
+_ABSOLUTE = re.compile(rf"(?:(?<![\w./~:}}-])|(?<=file://))(?:{_POSIX})|(?<!\w){_WINDOWS}")
+
+
+def absolute_paths(text: str) -> list[str]:
+    """The paths below somebody's home directory that ``text`` names, each once, in order.
+
+    They mean nothing to whoever reads the memory on another machine; a path from the repository's root does.
+    """
+    if "/home/" not in text and "/root/" not in text and "Users" not in text:
+        return []
+    found = (match[0].rstrip(".!?\\/") for match in _ABSOLUTE.finditer(text))
+    return list(dict.fromkeys(found))

@@ -1,8 +1,9 @@
-"""Destroys what is kept as a whole: raw messages, a project, everything."""
+"""Destroy all turns, a project or everything."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 
 from engram_py.database.erasing import erase
 from engram_py.database.journal import Journal
@@ -17,7 +18,7 @@ _BACKUPS = "backups"
 
 
 class Clearing:
-    """Counts and destroys. There is no way back but a backup.
+    """Counts and destroys; only a backup brings it back.
 
     What is destroyed leaves tombstones without text, so that no sync brings it back. Other machines, and a team's
     server, keep theirs, unless ``everywhere`` tells them.
@@ -31,10 +32,11 @@ class Clearing:
     def look(
         self, what: str, *, project: str | None = None, session_id: str | None = None, everywhere: bool = False
     ) -> Cleared:
-        """What ``turns``, ``project`` or ``everything`` would destroy. Raises UnknownProjectError."""
+        """Count what clearing ``turns``, ``project`` or ``everything`` would destroy. Raises UnknownProjectError."""
         name = self._projects.existing(project) if project else None
         if what == "turns":
-            counts = {"turns": table.count_turns(self._store, project=name, session_id=session_id)}
+            sql = f"select count(*) {table.TURNS}"
+            counts = {"turns": int(self._store.value(sql, project=name, session_id=session_id))}
         else:
             counts = table.counts(self._store, name)
         backups = self._store.path.parent / _BACKUPS
@@ -44,14 +46,14 @@ class Clearing:
     def clear(
         self, what: str, *, project: str | None = None, session_id: str | None = None, everywhere: bool = False
     ) -> Cleared:
-        """Destroy it, some rows at a time: one that is stopped in the middle goes on when it is asked for again.
+        """Destroy it in batches; a run that was interrupted continues when called again.
 
         Raises UnknownProjectError, StoreError.
         """
         found = self.look(what, project=project, session_id=session_id, everywhere=everywhere)
         if what == "turns":
             with self._store.transaction():
-                table.delete_turns(self._store, project=found.project, session_id=session_id)
+                self._store.execute(f"delete {table.TURNS}", project=found.project, session_id=session_id)
         elif what == "project":
             assert found.project is not None
             self._clear_project(found.project, everywhere=everywhere)
@@ -82,7 +84,8 @@ class Clearing:
     def _some_observations(self, project: str, *, everywhere: bool) -> bool:
         with self._store.transaction():
             rows = self._store.rows(table.OBSERVATIONS, project=project, limit=_BATCH)
-            relations = table.relations_of(self._store, [row["sync_id"] for row in rows])
+            ends = json.dumps([row["sync_id"] for row in rows])
+            relations = self._store.rows(table.RELATIONS, ends=ends)
             table.delete(self._store, "observations", "id", [row["id"] for row in rows])
             table.delete(self._store, "memory_relations", "sync_id", [row["sync_id"] for row in relations])
             for row in rows:
@@ -111,7 +114,7 @@ class Clearing:
         table.delete(self._store, "sessions", "id", [row["id"] for row in rows if not row["is_held"]])
 
     def _end(self, entity: str, key: str, project: str, session_id: str | None = None, *, everywhere: bool) -> None:
-        """Leave a tombstone, which stays on this machine unless it is for everybody."""
+        """Leave a tombstone, which stays on this machine unless ``everywhere``."""
         self._journal.removed(entity, key, project=project, clock=self._journal.stamp(), session_id=session_id)
         if not everywhere:
             self._store.execute(table.KEEP_PRIVATE, entity=entity, key=key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from engram_py.database.store import Row, Store
+from engram_py.database.store import Store
 
 # What is counted before it is destroyed, each with the column of its project.
 COUNTED = {
@@ -17,8 +17,10 @@ COUNTED = {
     "relations": "select count(*) from memory_relations where {where}",
     "turns": "select count(*) from turns where {where}",
 }
-_WITHIN = "(:project is null or project = :project)"
-TURNS = "(:project is null or project = :project) and (:session_id is null or session_id = :session_id)"
+_IN_PROJECT = "(:project is null or project = :project)"
+TURNS = (
+    "from turns where (:project is null or project = :project) and (:session_id is null or session_id = :session_id)"
+)
 
 OBSERVATIONS = "select id, sync_id, scope, session_id from observations where project = :project limit :limit"
 PROMPTS = "select id, sync_id, session_id from user_prompts where project = :project limit :limit"
@@ -47,16 +49,7 @@ _OF_NO_PROJECT = (
 
 
 def counts(store: Store, project: str | None) -> dict[str, int]:
-    return {name: int(store.value(sql.format(where=_WITHIN), project=project)) for name, sql in COUNTED.items()}
-
-
-def count_turns(store: Store, *, project: str | None, session_id: str | None) -> int:
-    return int(store.value(f"select count(*) from turns where {TURNS}", project=project, session_id=session_id))
-
-
-def delete_turns(store: Store, *, project: str | None, session_id: str | None) -> int:
-    """Call inside a transaction."""
-    return store.execute(f"delete from turns where {TURNS}", project=project, session_id=session_id).rowcount
+    return {name: int(store.value(sql.format(where=_IN_PROJECT), project=project)) for name, sql in COUNTED.items()}
 
 
 def projects(store: Store) -> list[str]:
@@ -66,10 +59,6 @@ def projects(store: Store) -> list[str]:
     union select project from user_prompts union select project from memory_relations order by 1
     """
     return [row[0] for row in store.rows(sql)]
-
-
-def relations_of(store: Store, sync_ids: Sequence[str]) -> list[Row]:
-    return store.rows(RELATIONS, ends=json.dumps(list(sync_ids)))
 
 
 def delete(store: Store, table: str, column: str, keys: Sequence[object]) -> None:

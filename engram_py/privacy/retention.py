@@ -1,4 +1,4 @@
-"""Deletes raw messages that are older than the user lets them be."""
+"""Delete turns that are older than the retention setting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def oldest_kept(clock: Clock, days: int) -> str:
 
 
 def prune_turns(store: Store, before: str) -> int:
-    """Delete what was read before; how many turns it was. Looking for them writes nothing."""
+    """Delete the turns read before a moment and return their number. Writes nothing if there are none."""
     if not table.any_before(store, before):
         return 0
     with store.transaction():
@@ -28,7 +28,7 @@ def prune_turns(store: Store, before: str) -> int:
 
 
 def prune_after_first_write(store: Store, before: Callable[[], str]) -> None:
-    """Do it once, after a write of this process, and wait for nobody: for a server whose agents have no hooks."""
+    """Prune once, after the first write of this process, without waiting: for servers whose agents have no hooks."""
     done = False
 
     def look() -> None:
@@ -39,7 +39,7 @@ def prune_after_first_write(store: Store, before: Callable[[], str]) -> None:
         try:
             with waiting(store, 0.0):
                 prune_turns(store, before())
-        except StoreError:  # somebody else writes; there is a next time
+        except StoreError:  # the file is busy; try after the next write
             done = False
 
     store.after_write.append(look)

@@ -1,4 +1,4 @@
-"""What hooks may do: the user's switches, for everything, for a project and for one session."""
+"""What hooks may do: the user's switches for everything, a project or one session."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ from collections.abc import Sequence
 
 from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError, RecordingOffError
-from engram_py.privacy import switches_table as table
 from engram_py.privacy.values import SWITCHES, Allowed, Choice, PrivacySettings, SwitchState
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Projects
 
+_CHOICES = """
+select scope, switch, is_on from switches
+where scope = 'all'
+   or (scope = 'project' and name = :project)
+   or (scope = 'session' and name = :session)
+"""
+
 
 class Switches:
-    """Says what is allowed, and keeps what the user chose.
+    """Answers what is allowed and stores the user's choices.
 
     The most specific choice decides: a variable of the environment, the session, the project, then everything. A
     project's ``.engram.json``, which may come with a clone, can switch off what nobody switched on for that project.
@@ -26,8 +32,9 @@ class Switches:
 
     def allowed(self, project: str, session_id: str = "") -> Allowed:
         """What hooks may do in a session of a project."""
-        said = table.of(self._store, project, session_id)
-        return Allowed(**{switch: self._is_on(switch, said) for switch in SWITCHES})
+        rows = self._store.rows(_CHOICES, project=project, session=session_id)
+        chosen = {(row["scope"], row["switch"]): bool(row["is_on"]) for row in rows}
+        return Allowed(**{switch: self._is_on(switch, chosen) for switch in SWITCHES})
 
     def check_recording(self, project: str, session_id: str) -> None:
         """Raise RecordingOffError where nothing of a conversation is to be kept."""
@@ -35,12 +42,12 @@ class Switches:
             raise RecordingOffError(project)
 
     def note(self, project: str, session_id: str) -> tuple[str, ...]:
-        """What to tell whoever saved on purpose where recording is off."""
+        """The warning of an explicit save where recording is off."""
         allowed = self.allowed(project, session_id)
         if allowed.records:
             return ()
         what, step = ("engram", "engram on") if not allowed.enabled else ("recording", "engram on --record")
-        return (f"{what} is off in {project} (`{step}`); this was kept because it was asked for",)
+        return (f"{what} is off in {project} (`{step}`); this save was explicit, so it was kept",)
 
     def turn(
         self, switches: Sequence[str], *, on: bool, project: str | None = None, session_id: str | None = None
@@ -60,20 +67,25 @@ class Switches:
             scope, name = "session", clean_session_id(session_id)
         with self._store.transaction():
             for switch in switches:
-                table.put(self._store, scope=scope, name=name, switch=switch, on=on)
+                values = {"scope": scope, "name": name, "switch": switch, "is_on": int(on)}
+                self._store.insert("switches", values, replace=True)
         return self.state(session_id)
 
     def state(self, session_id: str | None = None) -> SwitchState:
         """What is allowed here, and every choice that was made."""
         project = self._projects.for_read(session_id=session_id, head=False).project
-        rows = table.all_rows(self._store)
+        rows = self._store.rows("select scope, name, switch, is_on from switches order by scope, name, switch")
         choices = tuple(Choice(row["scope"], row["name"], row["switch"], bool(row["is_on"])) for row in rows)
         return SwitchState(project, self.allowed(project, session_id or ""), choices, dict(self._settings.environment))
 
-    def _is_on(self, switch: str, said: dict[tuple[str, str], bool]) -> bool:
-        narrow = (self._settings.environment.get(switch), said.get(("session", switch)), said.get(("project", switch)))
+    def _is_on(self, switch: str, chosen: dict[tuple[str, str], bool]) -> bool:
+        narrow = (
+            self._settings.environment.get(switch),
+            chosen.get(("session", switch)),
+            chosen.get(("project", switch)),
+        )
         for choice in narrow:
             if choice is not None:
                 return choice
-        everywhere = said.get(("all", switch), self._settings.config.get(switch, True))
+        everywhere = chosen.get(("all", switch), self._settings.config.get(switch, True))
         return everywhere and bool(getattr(self._projects.preferences(), switch))

@@ -1,5 +1,6 @@
-"""Projects: from a directory to the project it belongs to, and what can be done with projects.
+"""Projects: from a directory to the project it belongs to.
 
-``locate`` finds the project of a directory, ``projects.Projects`` the project of a call, ``identities`` the
-repository behind a name, ``merge`` joins two. ``settings_file`` reads ``.engram.json``.
+``Projects`` resolves the project of a call and lists projects; ``locate`` finds the project of a directory;
+``Identities`` maps repositories, names and aliases to projects; ``Merging`` merges and renames them. ``binding`` is the
+file in a git directory that keeps a name, ``settings_file`` reads and writes ``.engram.json``.
 """

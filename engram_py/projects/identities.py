@@ -1,4 +1,4 @@
-"""Which repository is which project: names, aliases, and what was learned about clones and moves."""
+"""Map repositories, names and aliases to projects, also after clones and moves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Identities:
         return table.target_of_alias(self._store, name) or name
 
     def meant(self, name: str) -> str:
-        """The project that a person or a folder means by ``name``: the one an earlier version spelled its way, too."""
+        """The project of ``name``, also one that an earlier version spelled differently."""
         project, former = self.canonical(name), former_spelling(name)
         if former == name or table.exists(self._store, project):
             return project

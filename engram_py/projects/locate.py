@@ -1,4 +1,4 @@
-"""From a directory to the project it belongs to: settings file, git, a child repository, the folder's name."""
+"""Find the project of a directory: by settings file, git, child repositories, or folder name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -14,7 +15,6 @@ from engram_py.files import exists, is_folder, real_path
 from engram_py.git.remotes import remote_names
 from engram_py.git.repository import Repository, find_repository, read_head
 from engram_py.projects.binding import load_binding
-from engram_py.projects.children import Children, scan_children
 from engram_py.projects.names import slug_project
 from engram_py.projects.settings_file import DEFAULTS, ProjectSettings, find_project_settings
 
@@ -51,6 +51,22 @@ class _Named:
     fallback_names: tuple[str, ...] = ()
 
 
+_SKIPPED = frozenset(
+    "node_modules vendor .venv venv __pycache__ target dist build .idea .vscode".split()  # noqa: SIM905
+)
+
+_Naming = Callable[[Path], tuple[str, tuple[str, ...], str] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """The projects of the child repositories, sorted; ``only`` is the folder where there is exactly one."""
+
+    names: tuple[str, ...] = ()
+    only: Path | None = None
+    warnings: tuple[str, ...] = ()
+
+
 def locate(directory: Path, *, home: Path | None = None, clock: Clock = time.monotonic) -> Location:
     """The project that ``directory`` belongs to, by the first rule that answers; never raises.
 
@@ -72,7 +88,7 @@ def locate(directory: Path, *, home: Path | None = None, clock: Clock = time.mon
         if named is not None:
             return _named(found, named, warnings)
         found = replace(found, repository=None)
-    children = scan_children(here, settings.ignore, _child_names(nameless), clock() + CHILD_BUDGET_SECONDS, clock)
+    children = _scan_children(here, settings.ignore, _child_names(nameless), clock() + CHILD_BUDGET_SECONDS, clock)
     return _from_children(found, children, warnings, nameless)
 
 
@@ -97,7 +113,7 @@ class Locator:
         return location
 
     def forget(self) -> None:
-        """Look anew at the next call: a repository was given another project."""
+        """Drop the cache: a repository was given another project."""
         self._kept.clear()
 
 
@@ -153,7 +169,7 @@ def _repository_name(repository: Repository, nameless: frozenset[Path]) -> tuple
     return _Named("git_root", name), warnings
 
 
-def _child_names(nameless: frozenset[Path]) -> Callable[[Path], tuple[str, tuple[str, ...], str] | None]:
+def _child_names(nameless: frozenset[Path]) -> _Naming:
     """How a child repository is called: its name, what else it may be called, and its identity."""
 
     def names(folder: Path) -> tuple[str, tuple[str, ...], str] | None:
@@ -189,3 +205,55 @@ def _from_children(
     if own is not None:
         return replace(found, source="dir_basename", name=own, warnings=warnings)
     return replace(found, warnings=warnings)
+
+
+def _scan_children(
+    directory: Path, ignore: tuple[str, ...], naming: _Naming, deadline: float, clock: Clock
+) -> Children:
+    """The child repositories of ``directory``; past the ``deadline`` the answer is cut short and says so.
+
+    Several checkouts of one repository are one project. Where two repositories share a name, the second is
+    offered by its longer one. A scan that was cut short never claims to have found the only one.
+    """
+    folders, complete = _repositories(directory, ignore, deadline, clock)
+    owners: dict[str, str] = {}
+    for folder in folders:
+        # Past the deadline a folder's name stands in for what its repository would say.
+        complete = complete and clock() < deadline
+        named = naming(folder) if complete else None
+        if named is None:
+            slug = slug_project(folder.name)
+            named = (slug, (), str(folder)) if slug else None
+        if named is not None:
+            name, longer, identity = named
+            free = next((each for each in (name, *longer) if owners.get(each, identity) == identity), name)
+            owners.setdefault(free, identity)
+    only = folders[0] if complete and len(owners) == 1 else None
+    slow = f"{directory} has too many children to look at all of them in time"
+    warnings = () if complete else (slow,)
+    return Children(tuple(sorted(owners)), only, warnings)
+
+
+def _repositories(directory: Path, ignore: tuple[str, ...], deadline: float, clock: Clock) -> tuple[list[Path], bool]:
+    found: list[Path] = []
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if clock() > deadline:
+                    return sorted(found), False
+                if _looks_like_repository(entry, ignore):
+                    found.append(Path(entry.path))
+    except OSError:
+        return sorted(found), True
+    return sorted(found), True
+
+
+def _looks_like_repository(entry: os.DirEntry[str], ignore: tuple[str, ...]) -> bool:
+    if entry.name.startswith(".") or entry.name in _SKIPPED:
+        return False
+    if any(fnmatchcase(entry.name, pattern.rstrip("/")) for pattern in ignore):
+        return False
+    try:
+        return entry.is_dir(follow_symlinks=False) and os.path.lexists(os.path.join(entry.path, ".git"))  # noqa: PTH118
+    except OSError:
+        return False

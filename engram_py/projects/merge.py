@@ -1,4 +1,4 @@
-"""Joining projects that are one, and topics that two places opened: both texts are kept."""
+"""Merge and rename projects; where both hold a topic, both texts are kept."""
 
 from __future__ import annotations
 

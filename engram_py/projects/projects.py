@@ -1,4 +1,4 @@
-"""Which project a call belongs to, and what can be done with projects."""
+"""Resolve the project of a call, and list projects."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Projects:
         self._session_project: str | None = None
 
     def enter(self, project: str | None) -> None:
-        """Calls that name no project and no session belong to this one: the session the process was started into."""
+        """Use ``project`` for calls that name neither project nor session."""
         self._session_project = project
 
     def without_override(self) -> Projects:
-        """The same for what another process left: what this one was told to use says nothing about that."""
+        """The same without this process's override: for records of other processes."""
         return Projects(self._store, self._journal, self._locator, directory=self._directory)
 
     # --- resolving -------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class Projects:
         return name
 
     def current(self) -> CurrentProject:
-        """Where this process stands. Never raises."""
+        """The project of this process. Never raises."""
         location = self._locator.locate(self._directory)
         place = self._named(None, None) or self._at(location)
         repository = location.repository
@@ -132,11 +132,11 @@ class Projects:
         self._locator.forget()
 
     def preferences(self) -> ProjectSettings:
-        """The ``.engram.json`` of this directory; asked with every search, so git is not."""
+        """The ``.engram.json`` settings of this directory; does not ask git."""
         return self._locator.locate(self._directory, head=False).settings
 
     def settings_here(self) -> Location:
-        """What the directory of this process says, its ``.engram.json`` included."""
+        """The location of this process's directory, with its ``.engram.json``."""
         return self._locator.locate(self._directory)
 
     def _named(
@@ -241,7 +241,7 @@ def _checked_name(project: str) -> str:
 
 
 def _engram_source(location: Location) -> str:
-    """How a project was found, in Engram's words: it calls a bound repository by what is there now."""
+    """The source of a project as Engram names it: a bound repository counts as its remote or root."""
     if location.source != "git_binding":
         return location.source
     remote = location.repository is not None and location.repository.remote

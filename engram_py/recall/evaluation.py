@@ -200,7 +200,7 @@ class Evaluations:
     def _ask_all(self, progress: Progress | None) -> Iterable[Asked]:
         questions = self.questions()
         standing = _standing(table.standing(self._store, (one.sync_id for q in questions for one in q.answers)))
-        with self._trail.paused(), self._usage.hushed():
+        with self._trail.paused(), self._usage.paused():
             for number, question in enumerate(questions, 1):
                 yield self._ask(question, standing)
                 if progress is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from engram_py.anchors.anchors import Anchors
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.ledger import citations_table as citations
+from engram_py.ledger import citations
 from engram_py.observations import table
 from engram_py.observations.lookup import relation_notes
 from engram_py.observations.values import Observation, RelationNote

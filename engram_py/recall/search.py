@@ -10,7 +10,7 @@ from engram_py.anchors.anchors import Anchors
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProjectError, InvalidTopicKeyError
-from engram_py.observations import table, usage_table
+from engram_py.observations import table, usage
 from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.lookup import handles
 from engram_py.observations.usage import Usage
@@ -116,7 +116,7 @@ class Search:
             results=hits,
             rung=_rung(found) if hits else "none",
             projects=sight.projects,
-            memories=usage_table.count_visible(self._store, sight.projects),
+            memories=usage.count_visible(self._store, sight.projects),
             warnings=tuple(notes),
             explain=self._explain(found, [one for one in placed if one.row.id in ids], floor, sight, started)
             if explain
@@ -253,7 +253,7 @@ class Search:
         """For a search without an answer: what to call a type that no memory has."""
         if not types:
             return ()
-        from engram_py.observations.types import type_notes
+        from engram_py.observations.topic_keys import type_notes
 
         notes = type_notes(types)
         return () if notes and table.has_type(self._store, sight.projects, types, cap=TYPES_READ) else notes

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from engram_py.database.store import Store
 from engram_py.observations import relations_table as relations
-from engram_py.observations import usage_table as usage
-from engram_py.observations.usage_table import SMALL
+from engram_py.observations import usage
+from engram_py.observations.usage import SMALL
 from engram_py.observations.values import Observation
 from engram_py.recall.index import table as index
 from engram_py.recall.postings import ANYWHERE, ProjectRows

@@ -1,5 +1,6 @@
 """Sessions: one run of an agent in a project, and what was said in it.
 
-``sessions.Sessions`` starts, ends and lists them, ``prompts`` keeps what the person typed and what the
-session left behind, ``transcripts`` buffers turns, ``spool`` stores what a hook could not store in time.
+``Sessions`` starts, ends, lists and deletes them. ``Prompts`` keeps what the person typed, ``Episodes`` the summary and
+the learnings a session leaves. ``Transcripts`` buffers turns, which ``transcript_formats`` parses. ``spool_files``
+holds what a hook could not store in time and ``Spool`` stores it later. ``hosts`` matches a server to its session.
 """

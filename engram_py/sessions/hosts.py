@@ -33,11 +33,6 @@ def ancestors() -> tuple[str, ...]:
     return tuple(found)
 
 
-def keep(store: Store, session_id: str, hosts: Sequence[str], now: str) -> None:
-    """Remember which processes a session's hook runs below. Call inside a transaction."""
-    table.keep_hosts(store, session_id, json.dumps(hosts), now)
-
-
 def hosted(store: Store, project: str, hosts: Sequence[str]) -> str | None:
     """The live session of ``project`` whose hook ran below the same agent as a process below ``hosts``."""
     best: tuple[int, str] | None = None

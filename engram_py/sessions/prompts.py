@@ -1,4 +1,4 @@
-"""What the person typed, and what a session left behind: prompts, summaries, learnings."""
+"""Keep prompts, and the summaries and learnings that sessions leave."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engram_py.capture.memory_blocks import without_memory_blocks
-from engram_py.capture.passive import learning_title, parse_learnings
+from engram_py.capture.passive import learning_title, parse_learnings, without_memory_blocks
 from engram_py.database.erasing import erase
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
@@ -102,7 +101,7 @@ class Prompts:
 
 
 def summary_topic(session_id: str) -> str:
-    """The topic key of a session's summary: ``session/<id>``, with a digest where another id would be spelt alike."""
+    """The topic key of a session's summary: ``session/<id>``, with a digest where another id would be spelled alike."""
     plain = f"session/{session_id}"
     digest = hashlib.sha256(session_id.encode()).hexdigest()[:12]
     topic = normalize_topic_key(plain)
@@ -110,7 +109,7 @@ def summary_topic(session_id: str) -> str:
 
 
 class Episodes:
-    """What a session leaves: its summary, and the learnings its last message lists."""
+    """Keeps the summary of a session and the learnings its messages list."""
 
     def __init__(
         self, store: Store, observations: Observations, sessions: Sessions, projects: Projects, switches: Switches
@@ -134,7 +133,7 @@ class Episodes:
             )
             saved = self._observations.save(draft, project=place.project, session_id=session.id)
             self._sessions.summarize(session.id, live_observation(self._store, saved.id).content)
-        # How the project was found is what this call was given, not the name it passed on.
+        # The answer tells how this call found the project, not the save inside it.
         return replace(
             saved,
             project_source=place.source,
@@ -142,20 +141,14 @@ class Episodes:
             warnings=tuple(dict.fromkeys((*saved.warnings, *place.warnings))),
         )
 
-    def _is_known(self, digest: str, project: str) -> bool:
-        live = observation_table.hash_exists(self._store, content_hash=digest, project=project)
-        return live is not None or observation_table.hash_was_deleted(self._store, content_hash=digest, project=project)
-
     def capture(
         self, content: str, *, session_id: str | None = None, source: str | None = None, project: str | None = None
     ) -> Captured:
-        """Keep the items of a text's last "Key Learnings" section; what the project knows already is not kept twice.
-
-        Nor is what was deleted there kept again: a transcript says it for as long as it is read.
+        """Keep the items of a text's last "Key Learnings" section, except those the project has, deleted ones included.
 
         Raises RecordingOffError: the user switched recording off.
         """
-        # Redacted before it is taken apart: a private passage can span several items.
+        # Redact before parsing: a private passage can span several items.
         check_text("content", content)
         hidden = redact_readable(content)
         learnings = parse_learnings(hidden.text)
@@ -165,8 +158,11 @@ class Episodes:
             ids = []
             for learning in learnings:
                 text, _, _ = clean_content(learning)
-                digest = content_hash(text)
-                if not self._is_known(digest, place.project):
+                known = {"content_hash": content_hash(text), "project": place.project}
+                if not (
+                    observation_table.hash_exists(self._store, **known)
+                    or observation_table.hash_was_deleted(self._store, **known)
+                ):
                     draft = Draft(learning_title(text), text, "passive", tool_name=source or "mcp-passive")
                     ids.append(self._observations.save(draft, project=place.project, session_id=session_id).id)
         saved = len(ids)

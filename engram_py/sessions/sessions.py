@@ -1,4 +1,4 @@
-"""Sessions: one run of an agent in a project. Saving never depends on one being alive."""
+"""Start, continue, end, list and delete sessions. A save never needs an open one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engram_py.observations.validation import clean_content, clean_session_id, i
 from engram_py.projects.projects import Projects
 from engram_py.projects.values import Place
 from engram_py.sessions import table
-from engram_py.sessions.hosts import hosted, keep
+from engram_py.sessions.hosts import hosted
 from engram_py.sessions.values import SESSION_COLUMNS, Session, SessionLine, SessionState
 
 SESSIONS_MOST = 200
@@ -86,9 +86,9 @@ class Sessions:
         return replace(state, warnings=place.warnings)
 
     def keep_hosts(self, session_id: str, hosts: Sequence[str]) -> None:
-        """Remember below which processes the hook of a session runs: the agent's server is below one of them."""
+        """Remember the processes above a session's hook; the agent's server runs below one of them."""
         with self._store.transaction():
-            keep(self._store, session_id, hosts, self._journal.now())
+            table.keep_hosts(self._store, session_id, hosts, self._journal.now())
 
     def end(self, session_id: str, *, summary: str | None = None, at: str | None = None) -> SessionState:
         """Close a session, keeping ``summary`` when there is one; ``at`` is when it was over, unless just now.
@@ -117,7 +117,7 @@ class Sessions:
         return self._ensure_row(given or self.current_id(place.project), place, place.path).session
 
     def current_id(self, project: str) -> str:
-        """The session of this process for a project; its id only, nothing is written."""
+        """The id of this process's session for a project; writes nothing."""
         known = self._started.get(project)
         if known is not None and not known.startswith(OWN_PREFIX):
             return known
@@ -143,13 +143,13 @@ class Sessions:
             self._write(replace(session, summary=summary))
 
     def resummarize(self, session_id: str, *, old: str, new: str | None) -> None:
-        """The summary observation was corrected or deleted: the session says what it says. Inside a transaction."""
+        """Follow a correction or deletion of the summary observation. Call inside a transaction."""
         session = table.by_id(self._store, session_id)
         if session is not None and session.summary is not None and old in session.summary:
             self._write(replace(session, summary=session.summary.replace(old, new or "").strip() or None))
 
     def resume_summary(self, session_id: str, text: str) -> None:
-        """The summary observation was brought back: the session says it again. Inside a transaction."""
+        """Add the text of a restored summary observation. Call inside a transaction."""
         session = table.by_id(self._store, session_id)
         if session is not None and text not in (session.summary or ""):
             self._write(replace(session, summary=_both(session.summary, text)))
@@ -171,7 +171,7 @@ class Sessions:
         return tuple(line for line in lines if not self._is_emptied(line))
 
     def _is_emptied(self, line: SessionLine) -> bool:
-        """Whether everything a session holds was deleted, and it is there only because that can be brought back."""
+        """Whether a session holds nothing but deleted observations, which can be restored."""
         nothing = line.ended_at is not None and line.summary is None and not line.observations
         return nothing and table.observations_in(self._store, line.id) > 0
 
@@ -233,7 +233,7 @@ class Sessions:
             self._write(created, new=True)
             return SessionState(created, "created")
         if session.project != place.project and table.made_elsewhere(self._store, session_id):
-            # Its name came with somebody else's memory; what is said in it here belongs where it is said.
+            # The session came from another machine; what is saved here belongs to the project here.
             session = replace(session, project=place.project, ended_at=None, summary=None)
             self._write(session)
             return SessionState(session, "continued")
@@ -255,7 +255,7 @@ class Sessions:
 
 
 def _both(kept: str | None, given: str | None) -> str | None:
-    """The summary a session has, with what its end adds: a closing word does not replace what was written with care."""
+    """Both summaries; the one given at the end does not replace the one that is kept."""
     if not kept or not given or given in kept:
         return kept or given
     return f"{kept}\n\n{given}"

@@ -30,7 +30,7 @@ _UNREADABLE = ".unreadable"
 
 
 class Spool:
-    """Stores what hooks left behind, exactly once: prompts, learnings, the ends of sessions."""
+    """Stores spooled prompts, learnings and ends of sessions, exactly once."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Spool:
         )
 
     def _stored(self, file: Path) -> bool:
-        """Whether a file is done with. One that another process was faster with, or that is set aside, is not."""
+        """Whether this process stored the file. False when another one did, or when it is set aside."""
         try:
             record = json.loads(read_bounded(file, MOST_BYTES))
         except FileNotFoundError:
@@ -180,7 +180,7 @@ class Spool:
             self._end_again(before)
 
     def _end_again(self, before: Session | None) -> None:
-        """A session that was over is over: storing something of it opened it again."""
+        """End a session again that was ended before a late record reopened it."""
         if before is not None and before.ended_at is not None:
             self._sessions.end(before.id, at=before.ended_at)
 

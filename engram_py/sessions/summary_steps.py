@@ -1,4 +1,4 @@
-"""What a session's summary says it was for, and what is still to be done."""
+"""Read the goal and the open steps of a session's summary."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def open_steps(summary: str, *, most: int | None = MOST_STEPS) -> tuple[str, ...
 
 
 def unframed(summary: str) -> tuple[str, str]:
-    """A summary's headings, and the rest: what heads a part of every summary says nothing of this one."""
+    """The headings of a summary, and the rest."""
     parts: tuple[list[str], list[str]] = ([], [])
     for line in summary.splitlines(keepends=True):
         parts[not line.lstrip().startswith("#")].append(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 from engram_py.database.store import Row, Store
@@ -111,8 +112,9 @@ def last_active(store: Store, session_id: str) -> str:
     return str(store.value(LAST_ACTIVE, id=session_id) or "")
 
 
-def keep_hosts(store: Store, session_id: str, hosts_json: str, now: str) -> None:
-    store.execute(KEEP_HOSTS, session_id=session_id, hosts=hosts_json, now=now)
+def keep_hosts(store: Store, session_id: str, hosts: Sequence[str], now: str) -> None:
+    """Remember the processes above the hook of a session. Call inside a transaction."""
+    store.execute(KEEP_HOSTS, session_id=session_id, hosts=json.dumps(hosts), now=now)
 
 
 def hosted(store: Store, project: str) -> list[tuple[str, str]]:

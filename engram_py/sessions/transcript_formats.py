@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from engram_py.capture.synthetic import is_synthetic
-from engram_py.sessions.turn_values import Role, Turn
+from engram_py.capture.trivial_prompts import is_synthetic
+from engram_py.sessions.values import Role, Turn
 
 # A turn waits to be distilled: its beginning says what it is about, and what was pasted into it does not.
 TURN_LIMIT_CHARS = 8_000

@@ -1,4 +1,4 @@
-"""Reads an agent's transcript as it grows: what is new in it becomes turns, and what they cite is counted."""
+"""Read what is new in an agent's transcript as turns, and count what they cite."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from engram_py.capture.memory_blocks import without_memory_blocks
+from engram_py.capture.passive import without_memory_blocks
 from engram_py.capture.redact import CUT_MARGIN_CHARS, redact_head
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
@@ -24,8 +24,8 @@ from engram_py.privacy.retention import oldest_kept, prune_turns
 from engram_py.privacy.values import TURN_DAYS
 from engram_py.sessions import turns_table as table
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, cited_ids, spoken, turn_of, turns_of_document
-from engram_py.sessions.turn_values import KeptTurn, TranscriptRead, Turn
 from engram_py.sessions.turns_table import Cursor
+from engram_py.sessions.values import KeptTurn, TranscriptRead, Turn
 from engram_py.times import parse_time, to_text
 
 # A file seen for the first time is read from this far before its end: a hook has no time for last month.
@@ -133,7 +133,7 @@ class Transcripts:
         clean = [(turn, own, _stored(own)) for turn, own in said if own]
         added, cited = 0, list[int]()
         with self._store.transaction():
-            now, before = self._journal.now(), self._oldest_kept()
+            now, before = self._journal.now(), oldest_kept(self._journal.moment, self._days)
             for turn, own, content in clean:
                 kept = before < (_moment(turn) or now)
                 if not kept or table.add(
@@ -150,29 +150,25 @@ class Transcripts:
                 table.keep_cursor(self._store, path, reached, session_id=session_id, now=now, most=MOST_TRANSCRIPTS)
         return added, found
 
-    def heard(self, message: str, *, session_id: str, project: str, agent: str = "") -> None:
-        """What an agent without a transcript said last. The session must exist."""
+    def add_message(self, message: str, *, session_id: str, project: str, agent: str = "") -> None:
+        """Keep the last message of an agent without a transcript. The session must exist."""
         turn = spoken("assistant", message, agent=agent)
         if turn is not None:
             self.keep([turn], session_id=session_id, project=project)
 
     def prune(self) -> int:
         """Delete what is older than the setting ``turn_retention_days``; how many turns it was."""
-        return prune_turns(self._store, self._oldest_kept())
-
-    def _oldest_kept(self) -> str:
-        return oldest_kept(self._journal.moment, self._days)
+        return prune_turns(self._store, oldest_kept(self._journal.moment, self._days))
 
     def latest(
         self, *, session_id: str | None = None, projects: Sequence[str] | None = None, limit: int = 20
     ) -> list[KeptTurn]:
-        """What was said last, newest first."""
-        return table.latest(
-            self._store, session_id=session_id, projects=projects, limit=clamp("limit", limit, 1, 200)[0]
-        )
+        """The latest turns, newest first."""
+        limit, _ = clamp("limit", limit, 1, 200)
+        return table.latest(self._store, session_id=session_id, projects=projects, limit=limit)
 
     def turns(self, session_id: str, *, limit: int = 1_000) -> list[Turn]:
-        """What is buffered of a session, in the order it was read."""
+        """The buffered turns of a session, in reading order."""
         return table.of_session(self._store, session_id, limit=limit)
 
     def _admitted(self, path: str) -> Path:
@@ -221,7 +217,7 @@ def _stored(content: str) -> str:
 
 
 def _slice_ends(turns: Sequence[Turn]) -> Iterator[int]:
-    """Behind which turns to store what was redacted until then; at last, behind the last."""
+    """The indexes after which a slice is stored; the last is the number of turns."""
     begun = chars = 0
     for number, turn in enumerate(turns):
         size = min(len(turn.content), TURN_LIMIT_CHARS + CUT_MARGIN_CHARS)
@@ -272,7 +268,7 @@ def _lines(file: BinaryIO, start: int, size: int, until: float | None) -> tuple[
         if not line.endswith(b"\n"):
             if len(line) < _LONGEST_LINE:
                 break  # it is being written just now
-            # Nobody says four megabytes: the rest of the line is no JSON either, and passes as silently.
+            # A line of four megabytes is no message; its rest is no JSON either and is skipped.
         elif turn := turn_of(line, end):
             turns.append(turn)
         end += len(line)

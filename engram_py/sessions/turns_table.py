@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from engram_py.database.store import Row, Store
 from engram_py.observations.table import projects_json
-from engram_py.sessions.turn_values import KeptTurn, Turn
+from engram_py.sessions.values import KeptTurn, Turn
 
 CURSOR = "select identity, head, head_bytes, position from transcripts where path = :path"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.capture.small_talk import is_trivial, may_teach
+from engram_py.capture.trivial_prompts import is_trivial, may_teach
 from engram_py.context.hook_gate import surely_nothing
 from engram_py.text.cues import GO_ON
 from tests.memory import draft

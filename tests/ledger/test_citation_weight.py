@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.ledger.citation_weight import citation_factor
+from engram_py.ledger.citations import citation_factor
 
 COUNTS = st.integers(min_value=0, max_value=10**6)
 

@@ -6,7 +6,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.ledger import citations
-from engram_py.sessions.turn_values import Tally
+from engram_py.sessions.values import Tally
 from tests.memory import draft, rows_of
 
 

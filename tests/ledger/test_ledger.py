@@ -66,15 +66,15 @@ def doors(cost: Cost) -> dict[str, tuple[int, int]]:
 
 
 def test_answers_are_added_up_by_session_day_and_door(app: Engram, ledger: Ledger, clock: FakeClock) -> None:
-    ledger.answered("mcp", "mem_search", 100, standing=in_widgets)
-    ledger.answered("mcp", "mem_search", 11, standing=in_widgets)
-    ledger.answered("http", "GET /search", 7, standing=in_widgets)
-    ledger.answered("mcp", "mem_search", 3, standing=in_gadgets)
+    ledger.answered("mcp", "mem_search", 100, caller=in_widgets)
+    ledger.answered("mcp", "mem_search", 11, caller=in_widgets)
+    ledger.answered("http", "GET /search", 7, caller=in_widgets)
+    ledger.answered("mcp", "mem_search", 3, caller=in_gadgets)
     assert ledger.flush()
     clock.advance(days=1)
-    ledger.answered("mcp", "mem_search", 1, standing=in_widgets)
+    ledger.answered("mcp", "mem_search", 1, caller=in_widgets)
     assert ledger.flush()
-    ledger.answered("mcp", "mem_search", 1, standing=in_widgets)
+    ledger.answered("mcp", "mem_search", 1, caller=in_widgets)
     assert ledger.flush()
 
     assert told(app) == [
@@ -94,7 +94,7 @@ def test_an_answer_is_noted_without_asking_whose_it_is_and_without_a_write(
     ran: list[str] = []
     with app.store.connection() as connection:
         connection.set_trace_callback(ran.append)
-        ledger.answered("mcp", "mem_search", 100, standing=nobody_asks)
+        ledger.answered("mcp", "mem_search", 100, caller=nobody_asks)
         connection.set_trace_callback(None)
 
     assert ran == []
@@ -103,26 +103,26 @@ def test_an_answer_is_noted_without_asking_whose_it_is_and_without_a_write(
 
 def test_few_answers_wait_some_seconds_and_many_not_at_all(app: Engram, ledger: Ledger, alarms: Alarms) -> None:
     for _ in range(MOST_WAITING + 5):
-        ledger.answered("mcp", "mem_search", 1, standing=in_widgets)
+        ledger.answered("mcp", "mem_search", 1, caller=in_widgets)
     assert [seconds for seconds, _ in alarms.set] == [LONGEST_WAIT_SECONDS, 0.0]
 
     alarms.set[-1][1]()
     assert told(app, "calls") == [(MOST_WAITING + 5,)]
-    ledger.answered("mcp", "mem_search", 1, standing=in_widgets)
+    ledger.answered("mcp", "mem_search", 1, caller=in_widgets)
     assert [seconds for seconds, _ in alarms.set][2:] == [LONGEST_WAIT_SECONDS]
 
 
 def test_a_session_that_the_caller_names_is_the_one_that_pays(app: Engram, ledger: Ledger) -> None:
     app.sessions.start("s9", project="gadgets")
     for name in ("s9", " ", None, "x" * 10_000, "half \ud800 a pair", "a\0b"):
-        ledger.answered("mcp", "mem_save", 1, standing=in_widgets, session_id=name)
+        ledger.answered("mcp", "mem_save", 1, caller=in_widgets, session_id=name)
     ledger.flush()
 
     assert told(app, "session_id, project, calls") == [("s9", "gadgets", 1), ("s1", "widgets", 5)]
 
 
 def test_a_secret_in_the_name_of_a_session_is_not_written(app: Engram, ledger: Ledger, data_dir: Path) -> None:
-    ledger.answered("mcp", "mem_save", 1, standing=in_widgets, session_id=f"run {SECRET}")
+    ledger.answered("mcp", "mem_save", 1, caller=in_widgets, session_id=f"run {SECRET}")
     ledger.flush()
 
     assert rows_of(app, "ledger") == 1
@@ -133,7 +133,7 @@ def test_who_cannot_be_told_any_more_is_counted_all_the_same(app: Engram, ledger
     def gone() -> tuple[str, str]:
         raise FileNotFoundError
 
-    ledger.answered("mcp", "mem_search", 10, standing=gone)
+    ledger.answered("mcp", "mem_search", 10, caller=gone)
     assert ledger.flush()
     assert told(app, "session_id, project, bytes") == [("", "", 10)]
 
@@ -141,7 +141,7 @@ def test_who_cannot_be_told_any_more_is_counted_all_the_same(app: Engram, ledger
 def test_an_answer_belongs_to_the_session_it_was_given_in_though_that_ends(open_memory: Opener) -> None:
     server = open_memory(mode="process")
     session_id = server.save(draft("One.")).session_id
-    server.ledger.answered("mcp", "mem_save", 10, standing=server.own_session)
+    server.ledger.answered("mcp", "mem_save", 10, caller=server.own_session)
     server.close()
 
     assert told(open_memory(), "session_id, bytes") == [(session_id, 10)]
@@ -154,7 +154,7 @@ def test_what_several_callers_of_one_server_were_answered_goes_into_one_ledger(a
     for caller in (one, two):
         caller.ledger.flush()
         sessions.append(caller.save(draft("One.")).session_id)
-        caller.ledger.answered("mcp", "mem_save", 10, standing=caller.own_session)
+        caller.ledger.answered("mcp", "mem_save", 10, caller=caller.own_session)
         caller.close()
     app.ledger.flush()
 
@@ -163,12 +163,12 @@ def test_what_several_callers_of_one_server_were_answered_goes_into_one_ledger(a
 
 def test_a_busy_database_is_not_waited_for_and_nothing_is_lost(app: Engram, ledger: Ledger, alarms: Alarms) -> None:
     saved = app.save(draft("One."))
-    ledger.answered("mcp", "mem_search", 10, standing=in_widgets, shown=[saved.id])
+    ledger.answered("mcp", "mem_search", 10, caller=in_widgets, shown=[saved.id])
     with closing(sqlite3.connect(app.store.path, isolation_level=None)) as other:
         other.execute("begin immediate")
         assert not ledger.flush()
         for _ in range(2 * MOST_WAITING):
-            ledger.answered("mcp", "mem_search", 10, standing=in_widgets)
+            ledger.answered("mcp", "mem_search", 10, caller=in_widgets)
         assert [seconds for seconds, _ in alarms.set] == [LONGEST_WAIT_SECONDS] * 2, "not tried again at once"
         other.execute("rollback")
 
@@ -179,7 +179,7 @@ def test_a_busy_database_is_not_waited_for_and_nothing_is_lost(app: Engram, ledg
 
 
 def test_in_the_middle_of_a_write_counting_waits(app: Engram, ledger: Ledger) -> None:
-    ledger.answered("mcp", "mem_search", 10, standing=in_widgets)
+    ledger.answered("mcp", "mem_search", 10, caller=in_widgets)
     with app.store.transaction():
         assert not ledger.flush()
     assert ledger.flush()
@@ -191,7 +191,7 @@ def test_what_cannot_be_written_is_kept_within_a_bound(app: Engram, ledger: Ledg
         app.store.execute("create trigger no before insert on ledger begin select raise(abort, 'no'); end")
     for start in range(0, 4 * MOST_KEPT, MOST_KEPT):
         for number in range(start, start + MOST_KEPT):
-            ledger.answered("http", "GET /search", 1, standing=in_widgets, session_id=f"n{number}", shown=(number,))
+            ledger.answered("http", "GET /search", 1, caller=in_widgets, session_id=f"n{number}", shown=(number,))
         assert not ledger.flush()
     with app.store.transaction():
         app.store.execute("drop trigger no")
@@ -202,7 +202,7 @@ def test_what_cannot_be_written_is_kept_within_a_bound(app: Engram, ledger: Ledg
 
 def test_answers_that_are_never_collected_are_kept_within_a_bound(app: Engram, ledger: Ledger) -> None:
     for _ in range(MOST_KEPT + 10):
-        ledger.answered("mcp", "mem_search", 1, standing=in_widgets)
+        ledger.answered("mcp", "mem_search", 1, caller=in_widgets)
     ledger.flush()
     assert told(app, "calls") == [(MOST_KEPT,)]
 
@@ -211,7 +211,7 @@ def test_the_latest_rows_are_kept(app: Engram, ledger: Ledger, monkeypatch: pyte
     ids = [app.save(draft(f"Text {number}.", title=f"Title {number}")).id for number in range(6)]
     monkeypatch.setattr(module, "MOST_ROWS", 4)
     for row_id in ids:
-        ledger.answered("mcp", "mem_search", 8, standing=in_widgets, session_id=f"n{row_id}", shown=[row_id])
+        ledger.answered("mcp", "mem_search", 8, caller=in_widgets, session_id=f"n{row_id}", shown=[row_id])
     ledger.flush()
 
     assert told(app, "session_id") == [(f"n{row_id}",) for row_id in ids[2:]]
@@ -224,23 +224,23 @@ def test_no_thread_to_be_had_is_no_reason_to_fail(app: Engram) -> None:
             raise RuntimeError("can't start new thread")
 
     ledger = Ledger(app.store, app.journal, later=Refusing())
-    ledger.answered("mcp", "mem_search", 1, standing=in_widgets)
+    ledger.answered("mcp", "mem_search", 1, caller=in_widgets)
     ledger.close()
     assert told(app, "calls") == [(1,)]
 
 
 def test_a_closed_memory_counts_nothing_more_and_says_nothing(app: Engram, ledger: Ledger, alarms: Alarms) -> None:
     app.store.close()
-    ledger.answered("mcp", "mem_search", 1, standing=app.own_session)
+    ledger.answered("mcp", "mem_search", 1, caller=app.own_session)
     ledger.close()
-    ledger.answered("mcp", "mem_search", 1, standing=app.own_session)
+    ledger.answered("mcp", "mem_search", 1, caller=app.own_session)
     assert len(alarms.set) == 1
 
 
 def test_two_processes_count_into_the_same_row(open_memory: Opener) -> None:
     one, two = open_memory(), open_memory()
     for memory in (one, two, one):
-        memory.ledger.answered("mcp", "mem_search", 10, standing=in_widgets)
+        memory.ledger.answered("mcp", "mem_search", 10, caller=in_widgets)
         assert memory.ledger.flush()
     assert told(two, "calls, bytes") == [(3, 30)]
 
@@ -276,7 +276,7 @@ def test_counting_is_no_change_that_others_hear_of(app: Engram, ledger: Ledger, 
     before = app.transfer.document()
     queue = [tuple(row) for row in app.store.rows("select * from sync_mutations")]
 
-    ledger.answered("mcp", "mem_search", 4_321, standing=in_widgets, session_id="s7", shown=[saved.id])
+    ledger.answered("mcp", "mem_search", 4_321, caller=in_widgets, session_id="s7", shown=[saved.id])
     ledger.flush()
 
     assert rows_of(app, "recalls") == 1
@@ -286,9 +286,9 @@ def test_counting_is_no_change_that_others_hear_of(app: Engram, ledger: Ledger, 
 
 def test_a_destroyed_observation_was_never_recalled(app: Engram, ledger: Ledger) -> None:
     one, two = (app.save(draft(f"{WORD} {number}", title=f"{WORD} {number}")).id for number in range(2))
-    ledger.answered("mcp", "mem_search", 10, standing=in_widgets, shown=[one, two])
+    ledger.answered("mcp", "mem_search", 10, caller=in_widgets, shown=[one, two])
     ledger.flush()
-    ledger.answered("mcp", "mem_search", 10, standing=in_widgets, shown=[one])
+    ledger.answered("mcp", "mem_search", 10, caller=in_widgets, shown=[one])
     app.observations.delete(one, hard=True)
     ledger.flush()
 
@@ -298,8 +298,8 @@ def test_a_destroyed_observation_was_never_recalled(app: Engram, ledger: Ledger)
 def test_a_destroyed_session_leaves_nothing_that_names_it(app: Engram, ledger: Ledger, data_dir: Path) -> None:
     other = app.save(draft("One.", title="Elsewhere")).id
     app.sessions.start(WORD)
-    ledger.answered("mcp", "mem_search", 10, standing=in_widgets, session_id=WORD, shown=[other])
-    ledger.answered("mcp", "mem_search", 10, standing=in_widgets)
+    ledger.answered("mcp", "mem_search", 10, caller=in_widgets, session_id=WORD, shown=[other])
+    ledger.answered("mcp", "mem_search", 10, caller=in_widgets)
     ledger.flush()
     assert rows_of(app, "recalls") == 1
 
@@ -311,9 +311,9 @@ def test_a_destroyed_session_leaves_nothing_that_names_it(app: Engram, ledger: L
 
 def test_the_tables_hold_no_text_of_a_memory(app: Engram, ledger: Ledger) -> None:
     saved = app.save(draft(f"The {WORD}.", title=f"About {WORD}"))
-    with app.usage.heard() as shown:
+    with app.usage.collected() as shown:
         app.search(WORD)
-    ledger.answered("mcp", "mem_search", 10, standing=in_widgets, shown=shown)
+    ledger.answered("mcp", "mem_search", 10, caller=in_widgets, shown=shown)
     ledger.flush()
 
     assert shown == {saved.id}
@@ -348,8 +348,8 @@ def test_what_was_shown_and_never_cited_was_never_used(app: Engram, ledger: Ledg
     one, two, three, four, _ = ids
     app.citations.inject("s1", {one: 40, two: 60}, "session")
     app.citations.inject("s1", {one: 40}, "prompt")
-    ledger.answered("mcp", "mem_search", 100, standing=in_widgets, shown=[two, three])
-    ledger.answered("mcp", "mem_get_observation", 50, standing=in_widgets, shown=[three])
+    ledger.answered("mcp", "mem_search", 100, caller=in_widgets, shown=[two, three])
+    ledger.answered("mcp", "mem_get_observation", 50, caller=in_widgets, shown=[three])
     ledger.flush()
     app.citations.cite("s1", [one, one, four])
 
@@ -365,7 +365,7 @@ def test_what_was_never_read_is_not_said_to_be_unused(app: Engram, ids: list[int
     app.citations.inject("s1", {ids[0]: 40}, "session")
     assert app.costs.of().never_used is None
 
-    app.transcripts.heard("I did it.", session_id="s1", project="widgets")
+    app.transcripts.add_message("I did it.", session_id="s1", project="widgets")
 
     assert app.costs.of().never_used == Share(1, 40, 10)
     assert app.costs.of(session_id="s1").never_used == Share(1, 40, 10)
@@ -376,9 +376,9 @@ def test_one_session_or_one_project_can_be_looked_at(app: Engram, ledger: Ledger
     def nowhere() -> tuple[str, str]:
         return "mcp-reader", "widgets"
 
-    ledger.answered("mcp", "mem_search", 10, standing=in_widgets, shown=ids[:1])
-    ledger.answered("mcp", "mem_search", 20, standing=in_gadgets, shown=ids[:2])
-    ledger.answered("http", "GET /search", 30, standing=nowhere, shown=ids[:3])
+    ledger.answered("mcp", "mem_search", 10, caller=in_widgets, shown=ids[:1])
+    ledger.answered("mcp", "mem_search", 20, caller=in_gadgets, shown=ids[:2])
+    ledger.answered("http", "GET /search", 30, caller=nowhere, shown=ids[:3])
     ledger.flush()
 
     assert doors(app.costs.of()) == {"http GET /search": (1, 30), "mcp mem_search": (2, 30)}
@@ -392,7 +392,7 @@ def test_one_session_or_one_project_can_be_looked_at(app: Engram, ledger: Ledger
 
 
 def test_a_session_that_began_elsewhere_after_it_was_counted_belongs_there(app: Engram, ledger: Ledger) -> None:
-    ledger.answered("mcp", "mem_search", 10, standing=in_widgets, session_id="s9")
+    ledger.answered("mcp", "mem_search", 10, caller=in_widgets, session_id="s9")
     ledger.flush()
     app.sessions.start("s9", project="gadgets")
     app.sessions.start("s1", project="widgets")
@@ -406,8 +406,8 @@ def test_a_merged_project_takes_its_costs_along(app: Engram, ledger: Ledger, ids
     def reader() -> tuple[str, str]:
         return "mcp-reader", "gadgets"
 
-    ledger.answered("mcp", "mem_search", 10, standing=in_gadgets)
-    ledger.answered("mcp", "mem_search", 20, standing=reader)
+    ledger.answered("mcp", "mem_search", 10, caller=in_gadgets)
+    ledger.answered("mcp", "mem_search", 20, caller=reader)
     ledger.flush()
 
     app.merging.merge(["gadgets"], "widgets")
@@ -420,7 +420,7 @@ def test_the_last_days_are_whole_days_of_utc_and_today_is_one(
     app: Engram, ledger: Ledger, ids: list[int], clock: FakeClock
 ) -> None:
     for row_id in ids[:3]:
-        ledger.answered("mcp", "mem_search", 10, standing=in_widgets, shown=[row_id])
+        ledger.answered("mcp", "mem_search", 10, caller=in_widgets, shown=[row_id])
         app.citations.inject("s1", {row_id: 10}, "session")
         app.citations.cite("s1", [row_id])
         ledger.flush()
@@ -444,16 +444,16 @@ def test_days_beyond_the_calendar_are_held_within_it_and_said(app: Engram) -> No
 
 
 def test_a_clock_that_was_set_back_loses_no_count(app: Engram, ledger: Ledger, clock: FakeClock) -> None:
-    ledger.answered("mcp", "mem_search", 10, standing=in_widgets)
+    ledger.answered("mcp", "mem_search", 10, caller=in_widgets)
     clock.advance(days=-400)
-    ledger.answered("mcp", "mem_search", 10, standing=in_widgets)
+    ledger.answered("mcp", "mem_search", 10, caller=in_widgets)
     ledger.flush()
     assert doors(app.costs.of(days=1)) == {"mcp mem_search": (2, 20)}
 
 
 def test_the_dearest_sessions_are_named_and_all_are_counted(app: Engram, ledger: Ledger) -> None:
     for number in range(9):
-        ledger.answered("mcp", "mem_search", 10 * number, standing=in_widgets, session_id=f"n{number}")
+        ledger.answered("mcp", "mem_search", 10 * number, caller=in_widgets, session_id=f"n{number}")
     ledger.flush()
     cost = app.costs.of()
     assert [one.id for one in cost.sessions] == ["n8", "n7", "n6", "n5", "n4"]
@@ -465,13 +465,13 @@ def test_a_session_and_a_project_that_do_not_exist_are_refused(app: Engram, ledg
         app.costs.of(session_id="s1")
     with pytest.raises(UnknownProjectError):
         app.costs.of(project="nowhere")
-    ledger.answered("mcp", "mem_search", 10, standing=in_widgets)
+    ledger.answered("mcp", "mem_search", 10, caller=in_widgets)
     ledger.flush()
     assert app.costs.of(session_id="s1").session_count == 1
 
 
 def test_a_memory_that_somebody_else_writes_to_says_what_was_counted(app: Engram, ledger: Ledger) -> None:
-    ledger.answered("mcp", "mem_search", 10, standing=in_widgets)
+    ledger.answered("mcp", "mem_search", 10, caller=in_widgets)
     ledger.flush()
     with closing(connect(app.store.path)) as other:
         other.execute("begin immediate")

@@ -214,9 +214,9 @@ def test_a_closed_memory_counts_nothing_more_and_says_nothing(app: Engram, usage
 
 def test_what_is_hushed_is_not_counted(app: Engram, usage: Usage) -> None:
     saved = app.save(draft("One."))
-    with usage.hushed():
+    with usage.paused():
         usage.surfaced([saved.id])
-        with usage.hushed():
+        with usage.paused():
             usage.surfaced([saved.id])
         usage.surfaced([saved.id])
     usage.surfaced([saved.id])

@@ -132,7 +132,7 @@ def test_whatever_is_typed_is_answered_and_the_same_twice(
     sound(found)
     assert found.explain is not None
     assert [one.id for one in found.explain.hits] == [hit.id for hit in found.results]
-    with memory.usage.hushed():
+    with memory.usage.paused():
         again = memory.searches.search(query, **ask)  # type: ignore[arg-type]
     assert [hit.id for hit in again.results] == [hit.id for hit in found.results]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engram_py.ledger.citation_weight import citation_factor
+from engram_py.ledger.citations import citation_factor
 from engram_py.observations.values import Observation
 from engram_py.recall.score.rank import Standing, factors, recency
 from engram_py.times import to_text

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.observations import usage_table as usage
+from engram_py.observations import usage
 from engram_py.recall import plan as planner
 from engram_py.recall import scope_filter as sight
 from engram_py.recall.index import table as index

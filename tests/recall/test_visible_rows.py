@@ -11,7 +11,7 @@ import pytest
 from engram_py import Engram
 from engram_py.database.store import Store
 from engram_py.observations import table as observations
-from engram_py.observations import usage_table as usage
+from engram_py.observations import usage
 from engram_py.recall import candidates as retrieval
 from engram_py.recall import postings
 from engram_py.recall import visible_rows as in_sight

@@ -14,7 +14,7 @@ from engram_py.errors import TranscriptMissingError, TranscriptRefusedError
 from engram_py.sessions import transcripts
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS
 from engram_py.sessions.transcripts import Transcripts
-from engram_py.sessions.turn_values import TranscriptRead
+from engram_py.sessions.values import TranscriptRead
 from tests.memory import Opener, draft, rows_of
 
 

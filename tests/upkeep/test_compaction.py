@@ -65,7 +65,7 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 def test_an_index_in_few_pieces_says_what_it_said_in_many(in_pieces: Engram) -> None:
     held = contents(in_pieces)
-    with in_pieces.usage.hushed():
+    with in_pieces.usage.paused():
         found = in_pieces.search("which pump drips once in 140 seconds", explain=True)
 
     assert compact(in_pieces.store)

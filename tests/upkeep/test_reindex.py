@@ -53,7 +53,7 @@ def lived_in(app: Engram, clock: FakeClock, open_memory: Opener, tmp_path: Path)
 
 def answers(app: Engram) -> bytes:
     """What every query answers, as bytes. Being shown counts, so nobody is shown anything here."""
-    with app.usage.hushed():
+    with app.usage.paused():
         results = [asdict(app.search(query, all_projects=True, limit=20)) for query in QUERIES]
     return json.dumps(results, default=str).encode()
 

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 from engram_py.capture.passive import learning_title, parse_learnings
-from engram_py.capture.small_talk import is_trivial
+from engram_py.capture.trivial_prompts import is_trivial
 from engram_py.files import open_regular, reason
 from engram_py.interchange.sources.draft import Source, moment
 from engram_py.interchange.sources.files import directory_of
 from engram_py.sessions.transcript_formats import turn_of
-from engram_py.sessions.turn_values import Turn
+from engram_py.sessions.values import Turn
 
 MOST_LINE_BYTES = 4 * 1024 * 1024
 _MOST_PROMPT_CHARS = 50_000

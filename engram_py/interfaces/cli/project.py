@@ -28,7 +28,7 @@ def init_command(name: str | None, force: bool, as_json: bool) -> None:
     from engram_py.errors import InvalidProjectError
     from engram_py.projects.locate import locate
     from engram_py.projects.names import normalize_project
-    from engram_py.projects.settings_writer import write_project_settings
+    from engram_py.projects.settings_file import write_project_settings
 
     found = locate(here())
     suggested = name if name is not None else found.name

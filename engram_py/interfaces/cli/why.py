@@ -38,7 +38,7 @@ def why_command(prompt: tuple[str, ...], session_id: str, as_json: bool) -> None
 
     Also show what a search for the same words finds. Nothing is stored or counted.
     """
-    from engram_py.capture.small_talk import is_trivial
+    from engram_py.capture.trivial_prompts import is_trivial
     from engram_py.interfaces.context_text import context_text
 
     text = text_argument(" ".join(prompt))
@@ -47,7 +47,7 @@ def why_command(prompt: tuple[str, ...], session_id: str, as_json: bool) -> None
     with ExitStack() as stack:
         app = stack.enter_context(memory(embedder=""))  # a hook loads no model either
         stack.enter_context(app.trail.paused())
-        stack.enter_context(app.usage.hushed())
+        stack.enter_context(app.usage.paused())
         from engram_py.interfaces.hooks.deserving import deserved
 
         with through("mcp"):  # the words that a model would read

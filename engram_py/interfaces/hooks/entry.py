@@ -138,7 +138,7 @@ class Run:
     def _is_nothing(self, event: Event, request: Request, settings: Settings) -> bool:
         """Whether the memory need not even be opened."""
         if event == "user-prompt":
-            from engram_py.capture.small_talk import is_trivial
+            from engram_py.capture.trivial_prompts import is_trivial
 
             return not request.prompt or is_trivial(request.prompt)
         wanted = (self.arguments.pretool or settings.hook_pretool) == "on"
@@ -234,7 +234,7 @@ class Run:
             self.spool("prompt", self.request.prompt)
             return
         if self.event in _LOOKING_BACK and self.request.last_message:
-            from engram_py.capture.small_talk import may_teach
+            from engram_py.capture.trivial_prompts import may_teach
 
             if may_teach(self.request.last_message):
                 self.spool("learnings", self.request.last_message)

@@ -276,12 +276,12 @@ def _read_transcript(call: Call) -> None:
     except TranscriptRefusedError as exc:
         if path:
             call.note(exc)
-        app.transcripts.heard(request.last_message, session_id=request.session_id, project=project)
+        app.transcripts.add_message(request.last_message, session_id=request.session_id, project=project)
 
 
 def _learn(call: Call, text: str) -> None:
     """Keep the learnings that a message lists. Raises StoreError: what was not kept is not read either."""
-    from engram_py.capture.small_talk import may_teach
+    from engram_py.capture.trivial_prompts import may_teach
 
     try:
         if may_teach(text):

@@ -131,7 +131,7 @@ class Api:
         if found.takes("notes"):
             arguments["notes"] = notes
         with through("http"), standing(self._app, dict(pairs).get("cwd")) as app:
-            with app.usage.heard() as shown:
+            with app.usage.collected() as shown:
                 value = found.function(app, **arguments)
             answer = found.answer.dump_json(value, exclude_none=True)
             notes += app.store.tell()

@@ -31,7 +31,7 @@ def _note(app: Engram, found: Operation, arguments: dict[str, Any], size: int, s
         "http",
         f"{found.method} {found.path}",
         size,
-        standing=app.own_session,
+        caller=app.own_session,
         session_id=next((name for name in named if isinstance(name, str) and name), None),
         shown=shown,
     )

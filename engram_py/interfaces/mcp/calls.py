@@ -120,7 +120,7 @@ def _answered(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str,
         with memory.use(agent) as app:
             if tool.name in OF_SESSIONS:
                 app.ledger.settle()
-            with app.usage.heard() as surfaced:
+            with app.usage.collected() as surfaced:
                 value = tool.function(app, **values)
             now = app.journal.moment()
             notes += app.store.tell()
@@ -156,7 +156,7 @@ def _count(memory: Memory, tool: Tool, arguments: dict[str, Any], result: Json, 
         "mcp",
         tool.name,
         size,
-        standing=app.own_session,
+        caller=app.own_session,
         session_id=session_id if isinstance(session_id, str) else None,
         shown=shown,
     )

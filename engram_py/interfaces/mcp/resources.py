@@ -53,7 +53,7 @@ def list_resources(app: Engram) -> list[Json]:
         {"uri": CONTEXT + quote(name, safe=""), "name": f"context of {name}", "mimeType": MIME}
         for name in place.reads or ()
     ]
-    with app.usage.hushed():  # a list to browse
+    with app.usage.paused():  # a list to browse
         context = app.contexts.assemble()
     for row in (*context.pinned, *context.recent)[:LISTED]:
         uri = f"{OBSERVATION}{row.id}"

@@ -109,7 +109,7 @@ def mem_review(
     app: Engram,
     action: Annotated[str, Field(enum=("list", "mark_reviewed"))],
     project: Project = None,
-    limit: Annotated[int, Field(description="Of list; most 100.")] = 10,  # observations/read.py
+    limit: Annotated[int, Field(description="Of list; most 100.")] = 10,  # observations/observations.py
     observation_id: Annotated[ObservationId | None, Field(description="Of mark_reviewed.")] = None,
 ) -> Listing | Reviewed:
     """List observations that are due for review or whose files changed, or confirm that one still holds."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from engram_py.ledger.citation_weight import citation_factor
+from engram_py.ledger.citations import citation_factor
 from engram_py.observations.values import Observation
 from engram_py.times import parse_time
 
@@ -49,7 +49,7 @@ def factors(row: Observation, now: datetime, standing: Standing) -> Mapping[str,
     """What the relevance of a row is multiplied by, each by name; what changes nothing is left out.
 
     ``recency``: 1 + .06 r; ``pinned``: 1.10; ``salience``: 1 + .06 (2 s - 1), s in 0..1 with .5 in the middle;
-    ``use``: 1 + .04 n / (n + 4) after n times shown; ``cited``: see ledger/citation_weight.py.
+    ``use``: 1 + .04 n / (n + 4) after n times shown; ``cited``: see ledger/citations.py.
     ``expired`` .7, ``overdue`` .9, ``branch`` .8.
     """
     found = {"recency": 1 + RECENCY * recency(row, now)}

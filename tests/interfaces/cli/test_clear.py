@@ -12,7 +12,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.config import Settings
-from engram_py.sessions.turn_values import Turn
+from engram_py.sessions.values import Turn
 from tests.interfaces.cli.conftest import Run, answer
 
 WORDS = ("marmalade", "quokka", "bassoon", "sarsaparilla")

@@ -196,7 +196,7 @@ def test_a_table_says_what_was_shown_cited_and_never_used(run: Run, app: Engram)
     )
     app.sessions.start("s1", project="widgets")
     app.citations.inject("s1", {one: 400, two: 1_000}, "session")
-    app.ledger.answered("mcp", "mem_search", 6_000, standing=lambda: ("s1", "widgets"), shown=[two])
+    app.ledger.answered("mcp", "mem_search", 6_000, caller=lambda: ("s1", "widgets"), shown=[two])
     app.ledger.flush()
     app.citations.cite("s1", [one])
 

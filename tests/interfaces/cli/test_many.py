@@ -220,7 +220,7 @@ def test_what_a_session_was_asked_told_and_summed_up_goes_with_it(four: Run, dat
     with Engram(data_dir, directory=folder) as app:
         app.prompts.save("xylophone please", session_id="s-1")
         app.sessions.end("s-1", summary="Built a xylophone.")
-        app.transcripts.heard("A xylophone it is.", session_id="s-1", project="widgets")
+        app.transcripts.add_message("A xylophone it is.", session_id="s-1", project="widgets")
         prompt = app.prompts.recent()[0].sync_id
     seen = four("delete", "session", "s-1", "--dry-run").stdout
     assert "2 observations, 1 prompt and 1 session" in seen

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.capture.paths import absolute_paths
+from engram_py.observations.validation import absolute_paths
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,8 @@
-"""What a prompt or a message is not worth looking at for: told without opening the memory."""
+"""Recognise prompts that need no memory, without opening it."""
 
 from __future__ import annotations
 
-from engram_py.capture.synthetic import is_synthetic
-
-# What somebody types to keep an agent going. It is no prompt worth keeping, nor one that asks for anything.
+# What a person types to keep an agent going; not kept as a prompt and not searched for.
 _GOING_ON = """
 y yes yep yeah ok okay k sure fine good great perfect thanks thx ty no n nope stop wait continue go next proceed retry
 again done undo lgtm ja nein weiter danke si sí vale oui non merci sim não はい いいえ 续 继续 好 好的 是 да нет
@@ -41,3 +39,14 @@ def may_teach(text: str) -> bool:
     from engram_py.capture.passive import parse_learnings
 
     return bool(parse_learnings(text))
+
+
+_SYNTHETIC = (
+    "<command-", "<local-command-", "<bash-", "<system-reminder>", "<task-notification>", "<user_instructions>",
+    "<environment_context>", "<hook_context>", "Caveat: The messages below were generated",
+)  # fmt: skip
+
+
+def is_synthetic(text: str) -> bool:
+    """Whether a program wrote this as if the user had."""
+    return text.startswith(_SYNTHETIC)
