@@ -21,7 +21,7 @@ from engram_py.config import SETTINGS, Settings
 from engram_py.errors import EngramError
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http import errors as http_errors  # noqa: F401 - defines errors
-from engram_py.interfaces.http import routes
+from engram_py.interfaces.http.api import load_routes
 from engram_py.interfaces.http.operations import OPERATIONS
 from engram_py.interfaces.mcp import resources as offers  # also defines an error
 from engram_py.interfaces.mcp.profiles import PROFILES
@@ -84,7 +84,7 @@ def resources() -> str:
 
 def http_routes() -> str:
     """A table of the routes of `engram serve`."""
-    routes.load()
+    load_routes()
     rows = [(f"`{one.method} {one.path}`", str(one.status), one.summary) for one in OPERATIONS]
     return table(("route", "status", "what it does"), sorted(rows, key=lambda row: row[0].split()[::-1]))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,8 +21,6 @@ from engram_py.app import Engram
 from engram_py.cloud.lingering import lingering
 from engram_py.doors import through
 from engram_py.errors import EngramError
-from engram_py.interfaces.http import routes
-from engram_py.interfaces.http.counting import count
 from engram_py.interfaces.http.errors import (
     BodyTooLargeError,
     InvalidJsonError,
@@ -36,9 +35,12 @@ from engram_py.interfaces.http.errors import (
 )
 from engram_py.interfaces.http.notes import header, unread
 from engram_py.interfaces.http.operations import Operation, given_once, route
-from engram_py.interfaces.http.standing import standing
+from engram_py.interfaces.http.request_project import app_in
 
 logger = logging.getLogger(__name__)
+
+# What no model reads: counted, one export would be most of what a memory costs.
+_FOR_PROGRAMS = frozenset({"/health", "/openapi.json", "/export", "/import", "/sync/status"})
 
 # SQLite takes one writer and this process has one connection: more threads would only wait.
 WORKERS = 8
@@ -59,7 +61,7 @@ class Api:
     """Answers every route over one open memory. ``token`` is what some routes are not served without."""
 
     def __init__(self, app: Engram, *, token: str = "") -> None:
-        routes.load()
+        load_routes()
         self._app = app
         self._token = token
         self._workers = anyio.CapacityLimiter(WORKERS)
@@ -130,7 +132,7 @@ class Api:
         notes = unread(found, dict(pairs), fields)
         if found.takes("notes"):
             arguments["notes"] = notes
-        with through("http"), standing(self._app, dict(pairs).get("cwd")) as app:
+        with through("http"), app_in(self._app, dict(pairs).get("cwd")) as app:
             with app.usage.collected() as shown:
                 value = found.function(app, **arguments)
             answer = found.answer.dump_json(value, exclude_none=True)
@@ -212,3 +214,38 @@ async def _read(request: Request, limit: int) -> bytes:
             raise BodyTooLargeError(limit)
         pieces.append(piece)
     return b"".join(pieces)
+
+
+def count(app: Engram, found: Operation, arguments: dict[str, Any], size: int, shown: Collection[int]) -> None:
+    """Note an answer's bytes for the session that the request names, else for the caller's own. Never fails."""
+    if found.path in _FOR_PROGRAMS:
+        return
+    try:
+        _note(app, found, arguments, size, shown)
+    except Exception:  # what is done is done, counted or not
+        logger.exception("an answer of %s was not counted", found.path)
+
+
+def _note(app: Engram, found: Operation, arguments: dict[str, Any], size: int, shown: Collection[int]) -> None:
+    named = (getattr(arguments.get(part), "session_id", None) for part in ("body", "query"))
+    app.ledger.answered(
+        "http",
+        f"{found.method} {found.path}",
+        size,
+        caller=app.own_session,
+        session_id=next((name for name in named if isinstance(name, str) and name), None),
+        shown=shown,
+    )
+
+
+def load_routes() -> None:
+    """Register every route by importing its family; a second time changes nothing."""
+    from engram_py.interfaces.http import (  # noqa: F401
+        routes_care,
+        routes_conflicts,
+        routes_observations,
+        routes_projects,
+        routes_recall,
+        routes_search,
+        routes_sessions,
+    )

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from engram_py.app import Engram
-from engram_py.interfaces.http.standing import standing
+from engram_py.interfaces.http.request_project import app_in
 from engram_py.interfaces.mcp.calls import CLOSING_SECONDS, Memory
 from engram_py.interfaces.mcp.server import build_server
 from engram_py.sessions.sessions import SessionMode
@@ -101,7 +101,7 @@ class McpEndpoint:
         return connection.memory
 
     def _open(self, cwd: str | None, project: str | None, mode: SessionMode, agent: str) -> Engram:
-        with standing(self._app, cwd) as app:
+        with app_in(self._app, cwd) as app:
             return app.standing_in(None, project=project or None, session_mode=mode, agent=agent)
 
     def _make_room(self) -> None:

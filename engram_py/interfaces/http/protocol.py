@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from http import HTTPStatus
 from typing import Any
@@ -23,7 +24,6 @@ from engram_py.interfaces.http.errors import (
     ServerBusyError,
     payload,
 )
-from engram_py.interfaces.http.head import MOST_PLAIN, Head
 
 # Who is still sending when the refusal goes out reads it only if the rest is taken for a moment.
 LINGER_SECONDS = 2.0
@@ -33,6 +33,12 @@ MOST_CONNECTIONS = 256
 # All heads that are not whole yet and are longer than usual, together.
 MOST_LONG_HEADS = 32 * 1024 * 1024
 _TOO_LARGE = 431
+
+# A query of a megabyte with every byte of it percent-encoded.
+MOST_QUERY_LINE = 4 * 1024 * 1024
+MOST_PLAIN = 64 * 1024  # of a request line up to its question mark, and of all headers
+MOST_HEADERS = 100
+_BLANK_LINE = re.compile(rb"\n\r?\n")
 
 
 class Protocol(H11Protocol):
@@ -147,3 +153,51 @@ class Protocol(H11Protocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+
+class Head:
+    """One head. It looks at each byte once, however they are cut into pieces."""
+
+    def __init__(self) -> None:
+        self.whole = False
+        self._line = self._headers = self._count = 0
+        self._asks = self._named = False
+        self._tail = b"\n"
+
+    @property
+    def size(self) -> int:
+        return self._line + self._headers
+
+    def take(self, data: bytes) -> None:
+        """Count one more piece; what follows a whole head is not looked at. Raises HeadTooLargeError."""
+        if not self._named:
+            data = self._without_line(data)
+        if self._named and not self.whole:
+            self._take_headers(data)
+
+    def _without_line(self, data: bytes) -> bytes:
+        end = data.find(b"\n") + 1
+        piece = data[:end] if end else data
+        if not self._asks:
+            plain = piece.find(b"?")
+            if self._line + (len(piece) if plain < 0 else plain) > MOST_PLAIN:
+                raise HeadTooLargeError("the address up to its question mark", f"{MOST_PLAIN:,} bytes")
+            self._asks = plain >= 0
+        self._line += len(piece)
+        if self._line > MOST_QUERY_LINE:
+            raise HeadTooLargeError("the address", f"{MOST_QUERY_LINE:,} bytes")
+        self._named = bool(end)
+        return data[end:]
+
+    def _take_headers(self, data: bytes) -> None:
+        before = len(self._tail)
+        text = self._tail + data
+        blank = _BLANK_LINE.search(text)
+        end = blank.end() if blank else len(text)
+        self.whole = blank is not None
+        self._tail = text[-2:]
+        self._headers += end - before
+        self._count += text.count(b"\n", before, end)
+        # The blank line is counted too.
+        if self._headers > MOST_PLAIN or self._count - self.whole > MOST_HEADERS:
+            raise HeadTooLargeError("the headers", f"{MOST_PLAIN:,} bytes and be {MOST_HEADERS}")

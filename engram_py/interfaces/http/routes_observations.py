@@ -9,9 +9,9 @@ from engram_py.errors import InvalidArgumentError, InvalidProjectError
 from engram_py.interfaces.http.errors import ProjectMismatchError
 from engram_py.interfaces.http.notes import Notes, held
 from engram_py.interfaces.http.operations import Answer, Body, Id, Path, Query, Switch, operation
+from engram_py.interfaces.http.request_project import CwdQuery, selected
 from engram_py.interfaces.http.routes_sessions import ListQuery, needed
 from engram_py.interfaces.http.shapes import ObservationOut, observation
-from engram_py.interfaces.http.standing import CwdQuery, selected
 from engram_py.observations.browse import MOST
 from engram_py.observations.lookup import replacement
 from engram_py.observations.values import Change, Draft

@@ -18,6 +18,7 @@ from engram_py.errors import (
 from engram_py.interfaces import render
 from engram_py.interfaces.http.notes import Notes
 from engram_py.interfaces.http.operations import Answer, Body, Id, Most, Query, Switch, Whole, operation
+from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
 from engram_py.interfaces.http.routes_sessions import ListQuery, needed
 from engram_py.interfaces.http.shapes import (
     ObservationOut,
@@ -27,7 +28,6 @@ from engram_py.interfaces.http.shapes import (
     observation,
     session,
 )
-from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
 from engram_py.observations.values import Observation
 from engram_py.times import to_engram
 

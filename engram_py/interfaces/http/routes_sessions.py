@@ -11,8 +11,8 @@ from engram_py.errors import EmptyFieldError, EmptyQueryError, SessionNotFoundEr
 from engram_py.interfaces.http.errors import SessionConflictError, SessionScopeError
 from engram_py.interfaces.http.notes import Notes, held
 from engram_py.interfaces.http.operations import Answer, Body, Id, Most, Path, operation
+from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
 from engram_py.interfaces.http.shapes import PromptOut, SessionOut, SessionSummary, prompt, session, session_line
-from engram_py.interfaces.http.standing import CwdQuery, ProjectQuery, selected
 from engram_py.projects.names import normalize_project
 from engram_py.sessions.prompts import PROMPTS_MOST
 from engram_py.sessions.sessions import SESSIONS_MOST

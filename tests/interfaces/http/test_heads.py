@@ -15,8 +15,8 @@ from starlette.types import Receive, Scope, Send
 
 from engram_py.interfaces.http import loop, protocol
 from engram_py.interfaces.http.errors import HeadTooLargeError
-from engram_py.interfaces.http.head import MOST_HEADERS, MOST_PLAIN, Head
 from engram_py.interfaces.http.loop import server_of
+from engram_py.interfaces.http.protocol import MOST_HEADERS, MOST_PLAIN, Head
 
 START = b"GET /here?q=1 HTTP/1.1\r\nHost: widgets\r\n"
 ASKED = START + b"\r\n"

@@ -41,7 +41,7 @@ class Selected:
 
 
 @contextmanager
-def standing(app: Engram, cwd: str | None) -> Iterator[Engram]:
+def app_in(app: Engram, cwd: str | None) -> Iterator[Engram]:
     """The memory as a caller in ``cwd`` sees it. Raises InvalidArgumentError when that is no absolute path."""
     if cwd is None or not cwd.strip():
         yield app.standing_in(None)
