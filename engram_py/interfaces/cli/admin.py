@@ -175,6 +175,7 @@ def reindex_command(as_json: bool) -> None:
 def completion_command(shell: str, as_json: bool) -> None:
     """Print the script that completes commands and options with the Tab key.
 
+    \b
     bash: engram completion bash > ~/.local/share/bash-completion/completions/engram
     zsh: engram completion zsh > a folder of $fpath, as _engram
     fish: engram completion fish > ~/.config/fish/completions/engram.fish
