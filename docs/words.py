@@ -223,19 +223,18 @@ CHECKS = {
     "integrity": ("SQLite's `integrity_check` of all but the search index.", ""),
     "schema": ("Every trigger is there.", "recreates them, rebuilds the index"),
     "search_index": (
-        "The full-text index is there, sound, and holds the rows of its table, with terms of this version; no rebuild "
-        "is unfinished.",
+        "The full-text index is there, sound, of this version, and holds every row; no rebuild is unfinished.",
         "rebuilds the index; the rest is for `engram reindex`",
     ),
     "orphans": (
-        "Every row has the session or observation it depends on, but for relations to what was destroyed here.",
+        "Every row has the session or observation it depends on. A later import may mend relations.",
         "recreates sessions, marks relations",
     ),
     "projects": ("Every project with rows is in the list of projects.", "adds it"),
     "permissions": ("Directory and files are readable by their owner alone.", "tightens them"),
     "free_disk": ("There is room for the next save.", ""),
-    "write_lock": ("The write lock can be had; the write-ahead log is not huge.", ""),
-    "sync_queue": ("How many rows the queue of changes holds.", ""),
+    "write_lock": ("The file can be written; the write-ahead log is not huge.", ""),
+    "sync_queue": ("Counts the changes that wait for sync.", ""),
     "sync": ("The server is in step with the projects that are enrolled, and every row was taken.", ""),
     "hooks": ("Every hook of the last seven days answered in time, and nothing waits in the spool.", ""),
     "vectors": ("The embedder that is set answers, and nobody on the way to it can read what is saved.", ""),
