@@ -185,8 +185,8 @@ def _table(db: sqlite3.Connection, name: str, sql: str) -> Iterator[str]:
     yield from textwrap.wrap(words.TABLES[name], 118, initial_indent="-- ", subsequent_indent="-- ")
     columns = db.execute(f"pragma table_xinfo({name})").fetchall()
     shown = [one for one in columns if not one[6]]
-    if sql.lower().startswith("create virtual"):
-        yield f"create virtual table {name} ({', '.join(one[1] for one in shown)});\n"
+    if virtual := re.match(r"create virtual .* using (\w+)", sql, re.IGNORECASE):
+        yield f"create virtual table {name} using {virtual[1]} ({', '.join(one[1] for one in shown)});\n"
         return
     allowed: dict[str, str] = dict(_ALLOWED.findall(sql))
     points = {row[3]: f" references {row[2]}" for row in db.execute(f"pragma foreign_key_list({name})")}
