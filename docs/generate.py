@@ -136,7 +136,7 @@ def _parameter(one: click.Parameter, ctx: click.Context) -> tuple[str, str]:
     assert isinstance(one, click.Option | click.Argument)
     assert one.help, f"{ctx.command_path} {one.name} has no help"
     if isinstance(one, click.Argument):
-        return f"`{one.make_metavar(ctx).strip('[]')}`", one.help
+        return f"`{re.sub('[][.]', '', one.make_metavar(ctx))}`", one.help
     metavar = re.sub("^(INTEGER|INTEGER RANGE|FLOAT)$", "N", one.make_metavar(ctx))
     value = "" if one.is_flag else f" {metavar}"
     given = one.default not in (None, "") and isinstance(one.default, str | int) and not one.is_flag
