@@ -32,14 +32,15 @@ GUIDE = ROOT / "DOCS.md"
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 EXAMPLE = ROOT / ".engram.example.json"
+OTHERS = ("README.md", "CHANGELOG.md", "deploy/README.md", "docs/architecture.md")
 PAGES = pytest.mark.parametrize(
     "page",
     [
         pytest.param(page, id=page.relative_to(ROOT).as_posix())
-        for page in (ROOT / "README.md", GUIDE, ROOT / "CHANGELOG.md", ROOT / "deploy" / "README.md", *REFERENCE)
+        for page in (*(ROOT / name for name in OTHERS), GUIDE, *REFERENCE)
     ],
 )
-GUIDE_LIMIT_BYTES = 30_000
+GUIDE_LIMIT_BYTES, ALL_LIMIT_BYTES = 30_000, 215_000
 
 # Parameters whose name and type say all there is to say; in a tool list every further word costs tokens.
 _PARAMETERS = """
@@ -135,6 +136,12 @@ def test_the_guide_links_to_every_page_of_the_reference(page: Path) -> None:
 def test_the_guide_stays_short_enough_to_read() -> None:
     size = len(GUIDE.read_bytes())
     assert size <= GUIDE_LIMIT_BYTES, f"DOCS.md has {size:,} bytes; details belong on a page of docs/reference"
+
+
+def test_the_documents_together_stay_short() -> None:
+    pages = (ROOT / "README.md", GUIDE, ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md"))
+    size = sum(len(page.read_bytes()) for page in pages)
+    assert size <= ALL_LIMIT_BYTES, f"the documents have {size:,} bytes; say each thing once and link to it"
 
 
 def test_every_option_and_argument_of_every_command_has_help() -> None:
