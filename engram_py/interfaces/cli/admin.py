@@ -14,8 +14,8 @@ from engram_py.interfaces.cli.support import (
     here,
     json_option,
     memory,
+    one_project_option,
     progress,
-    project_option,
     refusing,
     settings,
     show,
@@ -47,7 +47,7 @@ def instance_id_command(as_json: bool) -> None:
 
 
 @click.command("stats")
-@project_option
+@one_project_option
 @json_option
 @refusing
 def stats_command(project: str | None, as_json: bool) -> None:
@@ -105,7 +105,7 @@ def restore_command(file: Path, as_json: bool) -> None:
 @click.argument("file", required=False, type=click.Path(path_type=Path), help="- or none: standard output.")
 @click.option("--format", "version", type=click.Choice(["0.1.0", "0.2.0"]), default="0.2.0", show_default=True,
               help="Engram's export version.")  # fmt: skip
-@project_option
+@one_project_option
 @json_option
 @refusing
 def export_command(file: Path | None, version: str, project: str | None, as_json: bool) -> None:
@@ -175,6 +175,7 @@ def reindex_command(as_json: bool) -> None:
 def completion_command(shell: str, as_json: bool) -> None:
     """Print the script that completes commands and options with the Tab key.
 
+    \b
     bash: engram completion bash > ~/.local/share/bash-completion/completions/engram
     zsh: engram completion zsh > a folder of $fpath, as _engram
     fish: engram completion fish > ~/.config/fish/completions/engram.fish

@@ -11,9 +11,9 @@ from engram_py.interfaces.cli.support import (
     OBSERVATION_ID,
     json_option,
     memory,
+    one_project_option,
     pass_json_on,
     progress,
-    project_option,
     refusing,
     show,
     text_argument,
@@ -53,7 +53,7 @@ def _run(*, keep: bool, tolerance: float | None, as_json: bool) -> None:
 @click.argument("question", help="What somebody would ask; - reads standard input.")
 @click.argument("ids", metavar="[ID]...", nargs=-1, type=OBSERVATION_ID, help="The observations that answer it.")
 @click.option("--none", "silent", is_flag=True, help="Nothing here answers it: a search should find nothing.")
-@project_option
+@click.option("--project", help="The project it is asked from; default: that of its first answer, else of this folder.")
 @json_option
 @refusing
 def add_command(question: str, ids: tuple[int, ...], silent: bool, project: str | None, as_json: bool) -> None:
@@ -95,7 +95,7 @@ def forget_learned_command(as_json: bool) -> None:
 
 @click.command("cost")
 @click.option("--session", "session_id", help="Count one session only.")
-@click.option("--project", help="Count one project only; default: all of them.")
+@one_project_option
 @click.option("--days", type=click.IntRange(min=1), help="Count the last days only, today included (UTC).")
 @json_option
 @refusing
