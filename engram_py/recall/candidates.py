@@ -42,9 +42,9 @@ _POOL = 400
 # With 40 words to look for, a text takes 60 microseconds: of a pasted log fewer are read.
 READ_OF_PASTED = 24
 # Beside an answer, what holds less than this part of what its passage tells is padding.
-PADDING = 0.15
-# A row that shares no word with the question is shown for its neighbours' sake only this near to the best.
-WITHOUT_A_WORD = 0.7
+PADDING = 0.25
+# A row that neighbours lend its words is shown for their sake this near to the best.
+NEARLY = 0.5
 _ASKED_ABOUT = 100
 _MOST_RESEMBLING = 4
 
@@ -90,10 +90,8 @@ class Found:
 
 
 def _belongs(one: Scored, best: float, told: float) -> bool:
-    """Whether a row stands beside an answer for a reason: words of its own, or a neighbour that says nearly all."""
-    if one.covered > 0:
-        return one.share >= PADDING * told
-    return one.relevance >= best * WITHOUT_A_WORD
+    """Whether a row stands beside an answer for a reason: a good part of what it tells, or nearly its score."""
+    return one.share >= PADDING * told or one.relevance >= best * NEARLY
 
 
 def retrieve(
