@@ -29,7 +29,7 @@ ASKING = ("Why does the retry queue drain on restart?", "Retry queue drains on r
 @pytest.fixture
 def generous(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that have nothing but what was lent are shown however far they are behind."""
-    monkeypatch.setattr(retrieval, "WITHOUT_A_WORD", 0.0)
+    monkeypatch.setattr(retrieval, "NEARLY", 0.0)
 
 
 def asking(app: Engram, project: str = "widgets") -> list[int]:
