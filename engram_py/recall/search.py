@@ -20,7 +20,7 @@ from engram_py.recall.file_observations import NamedFiles
 from engram_py.recall.hits import Hits, Placed
 from engram_py.recall.index import table as index
 from engram_py.recall.no_results import explain_no_results, nameless
-from engram_py.recall.plan import MOST_WORDS_ASKED, day_note, days_meant, days_not_there
+from engram_py.recall.plan import MOST_WORDS_ASKED, day_note, days_meant
 from engram_py.recall.query.days import Days, may_name_days
 from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS, Query, parse_query
 from engram_py.recall.scope_filter import ScopeFilter, scope_filter_of, types_of
@@ -339,6 +339,4 @@ def _notes(query: str, parsed: Query) -> list[str]:
     if parsed.excluded:
         said = dict.fromkeys(expression.strip("()").replace('"', "") for expression in parsed.excluded)
         notes.append(f"left out: what has {', '.join(said)}")
-    if len(parsed.content_words) <= MOST_WORDS_ASKED:
-        notes += [f"there is no {said}; it was searched as words" for said in days_not_there(parsed.asked)]
     return notes

@@ -35,7 +35,7 @@ def week(app: Engram, clock: FakeClock) -> Engram:
     return app
 
 
-@pytest.mark.parametrize("prompt", ["what happened last week?", "was wurde letzte Woche gespeichert?"])
+@pytest.mark.parametrize("prompt", ["what happened last week?", "what was decided last week"])
 def test_days_of_a_summary_say_how_many_more_were_saved_and_what_lists_them(week: Engram, prompt: str) -> None:
     found = MORE.search(told(week, prompt))
 
