@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from engram_py.anchors.file_history import MAX_CONTEXT, Change, Commit, Log
 from engram_py.anchors.values import Mark
+from engram_py.dataclass import dataclass
 
 
 class Verdict(Enum):

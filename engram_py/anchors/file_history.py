@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from engram_py.anchors.spans import Lines, find_span
 from engram_py.anchors.values import Mark
+from engram_py.dataclass import dataclass, field
 from engram_py.git.program import Deadline, ask_git
 
 MAX_CONTEXT = 400  # lines around a change that are compared with a span; a longer span is compared by its file

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from pathlib import PurePosixPath
 
 from engram_py.anchors.departures import Text, Verdict, find_departure, removal
 from engram_py.anchors.file_history import MAX_CONTEXT, Change, Commit, Log, read_log, read_renames
 from engram_py.anchors.values import Anchor
+from engram_py.dataclass import asdict, dataclass, replace
 from engram_py.git.answers import GitMemory
 from engram_py.git.program import Deadline, has_git
 from engram_py.git.repository import Repository

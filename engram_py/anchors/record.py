@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from engram_py.anchors.extract import parse_reference, references
@@ -24,6 +23,7 @@ from engram_py.anchors.values import (
 )
 from engram_py.anchors.worktree import Content, Placed, Unread, is_relative, place_file, read_file, slashed
 from engram_py.capture.redact import redact
+from engram_py.dataclass import dataclass, replace
 from engram_py.git.index_file import GitIndex, load_index
 from engram_py.git.repository import Repository
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from engram_py.anchors.values import AnchorOrigin, AnchorState
+from engram_py.dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

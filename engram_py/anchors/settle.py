@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from engram_py.anchors.file_search import in_file, in_files, same_blob, siblings
 from engram_py.anchors.git_search import Trace, trace
 from engram_py.anchors.values import Anchor, AnchorState
 from engram_py.anchors.worktree import Unread, WorkingTree
+from engram_py.dataclass import replace
 from engram_py.git.answers import GitMemory
 from engram_py.git.program import Deadline
 from engram_py.git.repository import Repository

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Any, Literal, Protocol
+
+from engram_py.dataclass import dataclass
 
 AnchorOrigin = Literal["given", "where"]
 AnchorWord = Literal["fresh", "changed", "moved", "gone", "unknown"]
@@ -71,7 +72,7 @@ class Anchor:
         return None if self.start_line is None or self.end_line is None else self.end_line - self.start_line + 1
 
 
-ANCHOR_COLUMNS = tuple(field.name for field in fields(Anchor))
+ANCHOR_COLUMNS = Anchor.__match_args__
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ import hashlib
 import os
 import re
 import stat
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from engram_py.anchors.spans import Lines, digest_of, normal_lines, raw_digest
 from engram_py.anchors.values import PATH_LIMIT_CHARS
+from engram_py.dataclass import dataclass
 from engram_py.files import exists, read_bounded, reason
 from engram_py.git.config_file import is_set, load_config
 from engram_py.git.index_file import GitIndex, load_index

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from engram_py.capture.compiled import compiled
 from engram_py.capture.secret_values import has_sign, is_code, is_mixed, is_path, is_placeholder, is_wordy, looks_random
+from engram_py.dataclass import dataclass
 
 # Searched in lower-cased text, each with the rest of the name it may begin. A name ends here: `password_file`,
 # `tokens`, `tokenizer` and `secret_name` name something else.

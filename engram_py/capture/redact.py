@@ -6,12 +6,12 @@ import binascii
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 
 from engram_py.capture import secret_patterns as shapes
 from engram_py.capture.assignments import find_assignments
 from engram_py.capture.compiled import compiled
 from engram_py.capture.secret_values import is_placeholder, looks_random
+from engram_py.dataclass import dataclass, field, replace
 
 PRIVATE = "[REDACTED]"
 CUT_MARGIN_CHARS = 8_192  # longer than any secret

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from engram_py.cloud.database import Connection
+from engram_py.dataclass import dataclass
 
 _RECORD = """
 insert into cloud_audit_log (actor, action, project, target, outcome, reason_code, entries)

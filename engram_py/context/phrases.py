@@ -8,10 +8,10 @@ is looked for as it stands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
+from engram_py.dataclass import dataclass
 from engram_py.recall.query.days import Days, days_in, is_deed
 from engram_py.recall.query.parse import parse_query
 from engram_py.text.prompt_text import PromptText, listed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 
 from engram_py.capture.orders import reads_like_an_order
@@ -12,6 +11,7 @@ from engram_py.context import table
 from engram_py.context.phrases import asks_something, plain_words
 from engram_py.context.request import Ask
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass, field
 from engram_py.doors import call
 from engram_py.errors import EmptyQueryError
 from engram_py.observations import table as observation_table

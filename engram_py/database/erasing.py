@@ -6,13 +6,12 @@ full-text index, where a deletion is a note beside the words until their segment
 
 from __future__ import annotations
 
-import logging
-
 from engram_py.database.lock_timeout import waiting
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
+from engram_py.log import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # An index of this many rows is merged in about half a second, and nobody else writes meanwhile. In a larger one the
 # words stay until its segments are merged in the course of time, or by `engram reindex`.

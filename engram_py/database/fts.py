@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from engram_py.database import health, journal, migrations
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass
 
 # Pages that one step of the removal of an index zeroes: about 10 ms.
 _DISCARDED_PAGES = 256

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.git.config_file import Entry
+from engram_py.log import logger_of
 
 if TYPE_CHECKING:
     from git import Git
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _TIMEOUT_SECONDS = 2.0
 

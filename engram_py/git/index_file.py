@@ -7,9 +7,9 @@ bytes of flags (four in an extended entry), the path and a NUL.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from engram_py.dataclass import dataclass
 from engram_py.files import read_bounded
 
 _MAX_INDEX = 64 << 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from urllib.parse import unquote
 
 from engram_py.files import real_path
 
@@ -48,9 +47,9 @@ def canonical_remote(url: str, *, base: Path) -> str | None:
     if scheme := _SCHEME.match(text):
         kind, rest = scheme[1].lower(), text[scheme.end() :]
         if kind == "file":
-            return _local(unquote(rest[rest.find("/") :] if "/" in rest else rest), base)
+            return _local(_unquoted(rest[rest.find("/") :] if "/" in rest else rest), base)
         authority, _, path = rest.partition("/")
-        return _hosted(kind, authority, unquote(path, errors="replace"))
+        return _hosted(kind, authority, _unquoted(path))
     if _is_local(text):
         return _local(text, base)
     host, _, path = _split_scp(text)
@@ -127,3 +126,11 @@ def _local(text: str, base: Path) -> str | None:
     resolved = str(real_path(base / _CONTROL.sub("", text)))
     trimmed = resolved.removesuffix(".git").rstrip("/\\")
     return trimmed or None
+
+
+def _unquoted(text: str) -> str:
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote
+
+    return unquote(text, errors="replace")

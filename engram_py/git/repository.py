@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import stat
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from engram_py.dataclass import dataclass, replace
 from engram_py.files import exists, is_folder, read_bounded, real_path, reason
 from engram_py.git.config_file import has_conditions, load_config, remote_url
 from engram_py.git.refs import read_refs

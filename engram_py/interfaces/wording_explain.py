@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from engram_py.dataclass import dataclass
 from engram_py.interfaces.wording_search import counted_in_order, nothing, still
 from engram_py.recall.values import Explain, Numbers, Results
 

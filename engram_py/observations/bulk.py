@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from engram_py.database.erasing import erase
+from engram_py.dataclass import replace
 from engram_py.errors import AmbiguousProjectError, BulkFilterError
 from engram_py.observations import browse_table as table
 from engram_py.observations.arguments import clamp, clean_scope

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import (
     ChangedMeanwhileError,
     InvalidArgumentError,

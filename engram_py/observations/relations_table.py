@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 
 from engram_py.database.store import Row, Store
 from engram_py.observations.relation_values import Relation, Replacement
 
-COLUMNS = tuple(field.name for field in fields(Relation))
+COLUMNS = Relation.__match_args__
 
 # `+` keeps SQLite from walking everything that waits for a verdict; the cost is the relations of these rows.
 TOUCHING = """

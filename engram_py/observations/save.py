@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
+from engram_py.dataclass import asdict, replace
 from engram_py.errors import OperationConflictError, TextTooLongError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from engram_py.capture.redact import Redacted, redact, redact_head
+from engram_py.dataclass import dataclass
 from engram_py.errors import EmptyFieldError, TextTooLongError
 from engram_py.observations.arguments import clean_scope
 from engram_py.observations.values import (

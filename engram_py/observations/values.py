@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from engram_py.dataclass import dataclass
 from engram_py.times import parse_time
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Observation:
         return "needs_review" if due is not None and due <= now else "active"
 
 
-OBSERVATION_COLUMNS = tuple(field.name for field in fields(Observation))
+OBSERVATION_COLUMNS = Observation.__match_args__
 _PINNED = OBSERVATION_COLUMNS.index("pinned")
 
 

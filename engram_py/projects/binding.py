@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidProjectError
 from engram_py.files import read_bounded, reason
+from engram_py.log import logger_of
 from engram_py.projects.names import normalize_project
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 BINDING_FILE = "engram-project-identity.json"
 _MAX_SIZE = 4096

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from engram_py.dataclass import dataclass, replace
 from engram_py.files import exists, is_folder, real_path
 from engram_py.git.remotes import remote_names
 from engram_py.git.repository import Repository, find_repository, read_head

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.doors import call
 from engram_py.errors import AmbiguousProjectError, InvalidProjectError, UnknownProjectError
 from engram_py.projects import table

@@ -6,11 +6,11 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from engram_py.dataclass import dataclass, replace
 from engram_py.errors import AlreadyInitializedError, InvalidArgumentError
 from engram_py.files import read_bounded, real_path, reason
 from engram_py.projects.names import normalize_project

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
 

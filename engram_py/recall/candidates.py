@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
 
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.observations.values import Observation
 from engram_py.recall.file_names import weigh_files
 from engram_py.recall.index import mentions

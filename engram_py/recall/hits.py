@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from engram_py.anchors.anchors import Anchors
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass, field
 from engram_py.ledger import citations
 from engram_py.observations import table
 from engram_py.observations.lookup import relation_notes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from engram_py.dataclass import dataclass
 from engram_py.recall.score.proximity import READ_CHARS, Lens
 from engram_py.recall.score.relevance import Term
 from engram_py.recall.values import HIT_LINE_CHARS

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from engram_py.database.journal import Journal
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.errors import InvalidTopicKeyError
 from engram_py.observations.table import projects_json
 from engram_py.observations.values import SCOPES

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from engram_py.dataclass import dataclass, field
 from engram_py.observations.values import MOST_COUNTED, RelationNote, Scope
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engram_py.capture.passive import learning_title, parse_learnings, without_memory_blocks
 from engram_py.database.erasing import erase
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.errors import EmptyQueryError, PromptNotFoundError
 from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import clamp

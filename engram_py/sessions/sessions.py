@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 from engram_py.capture.redact import redact
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError, SessionInUseError, SessionNotFoundError
 from engram_py.files import readable_path
 from engram_py.observations.arguments import clamp

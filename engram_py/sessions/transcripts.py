@@ -8,7 +8,6 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,6 +15,7 @@ from engram_py.capture.passive import without_memory_blocks
 from engram_py.capture.redact import CUT_MARGIN_CHARS, redact_head
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.errors import TranscriptMissingError, TranscriptRefusedError
 from engram_py.files import real_path
 from engram_py.ledger.citations import Citations

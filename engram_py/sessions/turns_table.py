@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass
 from engram_py.observations.table import projects_json
 from engram_py.sessions.values import KeptTurn, Turn
 

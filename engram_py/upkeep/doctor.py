@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from engram_py.clock import parse_stamp
 from engram_py.database import backup, filesystem, health, journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.errors import (
     InvalidArgumentError,
     InvalidBackupError,

@@ -6,11 +6,11 @@ import contextlib
 import json
 import os
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from engram_py.dataclass import dataclass
 from engram_py.files import read_bounded
 from engram_py.sessions.spool_files import waiting_files
 from engram_py.times import parse_time, to_text

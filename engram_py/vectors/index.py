@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass
 from engram_py.errors import EmbedderFailedError
 from engram_py.vectors import table
 from engram_py.vectors.arrays import unit, unpack

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidEmbedderError
 from engram_py.vectors.values import SENTENCE_WEIGHT, STATIC_WEIGHT
 

@@ -18,7 +18,7 @@ def test_everything_of_a_merged_project_moves(app: Engram) -> None:
     merged = app.merging.merge(["old"], "new")
     assert (merged.into, merged.merged) == ("new", ("old",))
     assert (merged.observations, merged.sessions, merged.prompts, merged.folded_topics) == (2, 1, 1, 0)
-    assert len(app.search("one two three", project="new").results) == 3
+    assert len(app.searches.search("one two three", project="new", floor=0.0).results) == 3
     assert {line.id for line in app.sessions.recent("new")} == {"s-1", kept.session_id}
     assert [prompt.content for prompt in app.prompts.recent("new")] == ["Please."]
     assert len(app.relations.pending("new")) == 1
@@ -31,7 +31,7 @@ def test_a_merged_name_goes_on_working(app: Engram) -> None:
     app.merging.merge(["old"], "new")
     saved = app.save(draft("Three."), project="old")
     assert (saved.project, saved.warnings) == ("new", ())
-    assert len(app.search("one two three", project="old").results) == 3
+    assert len(app.searches.search("one two three", project="old", floor=0.0).results) == 3
 
 
 @pytest.mark.parametrize("late", ["old", "new"])

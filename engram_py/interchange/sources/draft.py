@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidSourceError
 from engram_py.files import read_bounded, real_path, reason
 from engram_py.interchange.import_ledger import derived_id

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
 import click
 
+from engram_py.dataclass import replace
 from engram_py.interfaces.cli.support import (
     OBSERVATION_ID,
     json_option,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from engram_py.dataclass import asdict
 from engram_py.errors import EngramError
 from engram_py.interfaces.cli.support import can_ask, here, json_option, printable, refusing, settings
 from engram_py.interfaces.hooks.events import EVENTS, LEAST_LIMIT_MS, MOST_LIMIT_MS

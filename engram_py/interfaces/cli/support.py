@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import is_dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import click
 
 from engram_py.config import Settings, load_settings
+from engram_py.dataclass import is_dataclass, replace
 from engram_py.errors import DataDirError, EngramError, NotConfirmedError
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from engram_py.dataclass import replace
 from engram_py.doors import through
 from engram_py.errors import EmptyQueryError
 from engram_py.interfaces.cli.support import json_option, memory, printable, refusing, text_argument

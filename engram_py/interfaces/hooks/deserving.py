@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from engram_py.app import Engram
+from engram_py.dataclass import dataclass, replace
 from engram_py.observations.values import Observation
 
 if TYPE_CHECKING:

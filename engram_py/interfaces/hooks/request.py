@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from engram_py.dataclass import dataclass, field
 
 # The most that is read of a call; what an agent writes to a file in one call fits many times over.
 MOST_INPUT_BYTES = 8 * 1024 * 1024

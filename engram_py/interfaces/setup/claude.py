@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import PluginFailedError, SetupRefusedError
 from engram_py.interfaces.setup.agents import AGENTS, entry
 from engram_py.interfaces.setup.edits import FileEdits, Member, withdrawn

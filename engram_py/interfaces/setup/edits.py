@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from engram_py.dataclass import dataclass
 from engram_py.interfaces.setup.jsonc import MISSING, JsonDocument, UnreadableTextError
 from engram_py.interfaces.setup.tomls import TomlDocument
 

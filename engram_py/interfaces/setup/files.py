@@ -6,9 +6,9 @@ import contextlib
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import SetupRefusedError
 from engram_py.files import write_atomically
 

@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from engram_py.dataclass import dataclass
 
 System = Literal["linux", "darwin", "windows"]
 

@@ -11,10 +11,10 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from engram_py.dataclass import asdict, dataclass, field
 from engram_py.errors import SetupRefusedError
 from engram_py.files import write_atomically
 from engram_py.interfaces.setup.files import digest, remove_empty

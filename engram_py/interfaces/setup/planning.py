@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import SetupRefusedError
 from engram_py.interfaces.setup.edits import FileEdits, Member, altered, applied, replaced, withdrawn
 from engram_py.interfaces.setup.files import Found, decoded, digest, look, make_folders, remove, replace

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import date, timedelta
 
+from engram_py.dataclass import dataclass
 from engram_py.text.prompt_text import PromptText, plain
 
 # "Before 1 November" is everything until then: from here on.

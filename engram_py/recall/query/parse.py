@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.recall.query.filters import KEYS, Filters, cut_filters
 from engram_py.text.derived_terms import pairs, segment_terms
 from engram_py.text.irregular_forms import forms

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from engram_py.dataclass import dataclass
 
 if TYPE_CHECKING:
     from engram_py.recall.score.relevance import Scored, Term

@@ -7,9 +7,9 @@ here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from engram_py.dataclass import dataclass, field
 from engram_py.recall.index.mentions import Length
 from engram_py.recall.score.bm25 import K1, B
 from engram_py.recall.score.evidence import NONE, Evidence

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import replace
 from engram_py.errors import (
     EncryptionChangedError,
     InvalidArgumentError,

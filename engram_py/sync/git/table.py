@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass
 
 KNOWN = "select * from sync_chunks where target = :target order by chunk"
 

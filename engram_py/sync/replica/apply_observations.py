@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from engram_py.anchors import table as anchor_table
 from engram_py.clock import consequence, just_after
 from engram_py.database.store import Row
+from engram_py.dataclass import replace
 from engram_py.observations.columns import OWN, SPECIAL
 from engram_py.sync.merge import version_key, wins
 from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import UTC
@@ -14,6 +13,7 @@ from engram_py.database import journal
 from engram_py.database.erasing import erase
 from engram_py.database.journal import TABLES, Journal
 from engram_py.database.store import Store
+from engram_py.log import logger_of
 from engram_py.sync.merge import version_key
 from engram_py.sync.mutation import Applied, Changes, Digest, Mutation, Refused
 from engram_py.sync.replica import table
@@ -22,7 +22,7 @@ from engram_py.sync.replica.outgoing import Outgoing
 from engram_py.sync.replica.settle import all_deferred, collect_aliases, deferred_for, load_names, settle
 from engram_py.sync.wire import entry_of, fingerprint
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _PAGE_ROWS = 1_000
 # What is wrong with a row, and not with the file, the disk or a lock. ValueError has UnreadableError and UnicodeError.
