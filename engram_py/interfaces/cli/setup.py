@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from engram_py.errors import EngramError
-from engram_py.interfaces.cli.support import can_ask, here, json_option, printable, refusing, settings
+from engram_py.interfaces.cli.support import can_ask, here, json_command, printable, settings, yes_option
 from engram_py.interfaces.hooks.events import EVENTS, LEAST_LIMIT_MS, MOST_LIMIT_MS
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _scope_option = click.option(
     help="For you everywhere, or for this folder.",
 )
 _dry_run_option = click.option("--dry-run", is_flag=True, help="Print the changes as a diff; write nothing.")
-_yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
 @click.command("setup")
@@ -43,9 +42,8 @@ _yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
     help="For Engram's own plugin: what `engram protocol-mode` prints for the agent.",
 )
 @_dry_run_option
-@_yes_option
-@json_option
-@refusing
+@yes_option
+@json_command
 def setup_command(
     agents: tuple[str, ...],
     all_detected: bool,
@@ -94,8 +92,7 @@ def setup_command(
 @click.option("--all", "everything", is_flag=True, help="Every agent that was set up, here and for you everywhere.")
 @_scope_option
 @_dry_run_option
-@json_option
-@refusing
+@json_command
 def unsetup_command(
     agents: tuple[str, ...], everything: bool, scope: Literal["user", "project"], dry_run: bool, as_json: bool
 ) -> None:
@@ -127,8 +124,7 @@ def unsetup_command(
 
 @click.command("protocol-mode")
 @click.argument("agent", help="As `engram setup` names it.")
-@json_option
-@refusing
+@json_command
 def protocol_mode_command(agent: str, as_json: bool) -> None:
     """Print `full` or `slim`: whether the hooks of Engram's own plugin explain the memory at each start.
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import click
 
@@ -35,6 +35,11 @@ where_option = click.option(
     "--where", metavar="FILTERS", help="The observations that match filters: 'type:note until:7d'."
 )
 scope_option = click.option("--scope", help="project, personal or global.")
+
+
+def project_options(function: Callable[P, None]) -> Callable[P, None]:
+    """Add --project and --all."""
+    return project_option(all_option(function))
 
 
 def limit_option(default: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -105,6 +110,38 @@ def refusing(function: Callable[P, None]) -> Callable[P, None]:
                 click.echo(json.dumps(exc.details(), ensure_ascii=False))
             click.echo(f"engram: {error_text(exc)}", err=True)
             sys.exit(1)
+
+    return run
+
+
+def json_command(function: Callable[P, None]) -> Callable[P, None]:
+    """Add --json, and turn an EngramError into its message and exit code 1."""
+    return json_option(refusing(function))
+
+
+def prints_result(function: Callable[Concatenate[Engram, P], object]) -> Callable[..., None]:
+    """Make a ``json_command`` of a function: pass it the open memory, and print what it returns unless that is None."""
+
+    @json_command
+    @functools.wraps(function)
+    def run(*args: P.args, as_json: bool, **kwargs: P.kwargs) -> None:
+        with memory() as app:
+            value = function(app, *args, **kwargs)
+            if value is not None:
+                show(value, app, as_json=as_json)
+
+    return run
+
+
+def group(name: str, help: str, *, alone: str | None = None) -> click.Group:
+    """Return a command group with --json, which runs the command ``alone`` when none is named."""
+
+    @click.group(name, help=help, invoke_without_command=alone is not None)
+    @json_option
+    @click.pass_context
+    def run(ctx: click.Context, as_json: bool) -> None:
+        if not pass_json_on(ctx, as_json=as_json) and alone is not None:
+            ctx.invoke(run.commands[alone], as_json=as_json)
 
     return run
 

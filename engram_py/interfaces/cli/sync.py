@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError, PassphraseMissingError
-from engram_py.interfaces.cli.support import (
-    can_ask,
-    here,
-    json_option,
-    memory,
-    printable,
-    progress,
-    refusing,
-)
+from engram_py.interfaces.cli.support import can_ask, here, json_command, memory, printable, progress
 from engram_py.sync.sealing import secret_of, secret_of_file
 
 if TYPE_CHECKING:
@@ -47,8 +39,7 @@ _MOST_KEY_BYTES = 2**20
 @click.option("--uninstall-hooks", is_flag=True, help="Remove the git hooks.")
 @click.option("--cloud", is_flag=True, help="Sync with the server of `engram cloud login` instead.")
 @click.option("--hook", metavar="NAME", help="Used by the git hooks: never fails, prints nothing without news.")
-@json_option
-@refusing
+@json_command
 def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> None:
     """Share this project's memory through the repository: import what others committed, export what is new.
 
