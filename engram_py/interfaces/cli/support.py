@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import click
 
@@ -119,14 +119,14 @@ def json_command(function: Callable[P, None]) -> Callable[P, None]:
     return json_option(refusing(function))
 
 
-def prints_result(function: Callable[Concatenate[Engram, P], object]) -> Callable[..., None]:
+def prints_result(function: Callable[..., object]) -> Callable[..., None]:
     """Make a ``json_command`` of a function: pass it the open memory, and print what it returns unless that is None."""
 
     @json_command
     @functools.wraps(function)
-    def run(*args: P.args, as_json: bool, **kwargs: P.kwargs) -> None:
+    def run(*args: Any, as_json: bool, **options: Any) -> None:
         with memory() as app:
-            value = function(app, *args, **kwargs)
+            value = function(app, *args, **options)
             if value is not None:
                 show(value, app, as_json=as_json)
 
