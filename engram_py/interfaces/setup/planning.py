@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from engram_py.errors import SetupRefusedError
 from engram_py.interfaces.setup.edits import FileEdits, Member, altered, applied, replaced, withdrawn
-from engram_py.interfaces.setup.files import Found, decoded, digest, look, make_folders, remove, replace
-from engram_py.interfaces.setup.jsonc import MISSING, UnreadableTextError
+from engram_py.interfaces.setup.files import Found, decoded, digest, look, make_folders, refusing, remove, replace
+from engram_py.interfaces.setup.jsonc import MISSING
 from engram_py.interfaces.setup.manifest import Manifest, Record
 
 _COMMAND_CHARS = 80
@@ -136,7 +135,7 @@ def _plan_setup(wanted: FileEdits, manifest: Manifest) -> Change:
     if record is not None:
         original = manifest.original(record) if ours else _without_us(wanted, found, manifest, record)
     # Where setup was before, what stands there is ours: of an earlier version, say.
-    theirs = MISSING if record is not None else replaced(decoded(wanted.path, found.data or b"")[0], wanted)
+    theirs = MISSING if record is not None else _replaced(wanted, found)
     edited = record is not None and not ours and _is_altered(wanted, found)
     return Change(
         wanted.path,
@@ -180,7 +179,7 @@ def _plan_unsetup(wanted: FileEdits, manifest: Manifest, record: Record | None, 
 
 def _plan_unrecorded(wanted: FileEdits, found: Found, manifest: Manifest) -> Change:
     """Return the change for a file without a record: only what setup itself would write is removed."""
-    theirs = _checked(wanted, replaced, decoded(wanted.path, found.data or b"")[0])
+    theirs = _replaced(wanted, found)
     note = ""
     if theirs is not MISSING:
         wanted = FileEdits(
@@ -191,26 +190,23 @@ def _plan_unrecorded(wanted: FileEdits, found: Found, manifest: Manifest) -> Cha
 
 
 def _is_altered(wanted: FileEdits, found: Found) -> bool:
-    return bool(_checked(wanted, altered, decoded(wanted.path, found.data or b"")[0]))
+    with refusing(wanted.path):
+        return altered(decoded(wanted.path, found.data or b"")[0], wanted)
+
+
+def _replaced(wanted: FileEdits, found: Found) -> Any:
+    with refusing(wanted.path):
+        return replaced(decoded(wanted.path, found.data or b"")[0], wanted)
 
 
 def _copy_note(found: Found, manifest: Manifest) -> str:
     return f"our part was edited; the file as it was is kept as {manifest.original_path(digest(found.data or b''))}"
 
 
-def _checked(wanted: FileEdits, look_for: Callable[[str, FileEdits], Any], text: str) -> Any:
-    try:
-        return look_for(text, wanted)
-    except UnreadableTextError as exc:
-        raise SetupRefusedError(str(wanted.path), str(exc)) from exc
-
-
 def _edited(wanted: FileEdits, found: Found) -> bytes:
     text, mark = decoded(wanted.path, found.data or b"")
-    try:
+    with refusing(wanted.path):
         return (mark + applied(text, wanted)).encode()
-    except UnreadableTextError as exc:
-        raise SetupRefusedError(str(wanted.path), str(exc)) from exc
 
 
 def _without_us(wanted: FileEdits, found: Found, manifest: Manifest, record: Record | None) -> bytes | None:
@@ -220,8 +216,6 @@ def _without_us(wanted: FileEdits, found: Found, manifest: Manifest, record: Rec
     kept = manifest.original(record) if record else None
     text, mark = decoded(wanted.path, found.data)
     original = None if kept is None else decoded(wanted.path, kept)[0]
-    try:
+    with refusing(wanted.path):
         less = withdrawn(text, wanted, original)
-    except UnreadableTextError as exc:
-        raise SetupRefusedError(str(wanted.path), str(exc)) from exc
     return None if less is None else (mark + less).encode()
