@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import select
 import subprocess
 import sys
 import threading
@@ -16,6 +13,7 @@ import pytest
 
 from engram_py.sync.autosync import tokens
 from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.cli.terminal import in_terminal, needs_terminal
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED
 from tests.sync.autosync.team_server import TOKEN, Request, TeamServer, team_server
 
@@ -106,45 +104,17 @@ def test_the_repository_has_no_say(here: Path, run: Run, team: TeamServer) -> No
     assert team.asked == []
 
 
-def test_a_terminal_is_asked_for_the_token_without_showing_it_and_sees_a_bar(
-    here: Path, run: Run, team: TeamServer
-) -> None:
+@needs_terminal
+def test_a_terminal_is_asked_for_the_token_without_showing_it_and_sees_a_bar(run: Run, team: TeamServer) -> None:
     run("save", "Token lifetime", "Fifteen minutes.")
 
-    said = in_terminal(here, ["cloud", "login", "--server", team.address], typed=TOKEN + "\n", after="Token for")
+    said = in_terminal(80, "cloud", "login", "--server", team.address, typed=TOKEN + "\n", after="Token for")
     assert "Logged in" in said
     assert TOKEN not in said
     run("cloud", "enroll", "widgets")
-    said = in_terminal(here, ["sync", "--cloud"])
+    said = in_terminal(80, "sync", "--cloud")
     assert "sent " in said
     assert len(team.keys()) == 1
-
-
-def in_terminal(here: Path, words: list[str], *, typed: str = "", after: str = "") -> str:
-    """What a terminal of its own shows of a command."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "engram_py", *words]
-    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=here, env=os.environ.copy())
-    os.close(theirs)
-    shown = b""
-    try:
-        while True:
-            ready, _, _ = select.select([ours], [], [], 60)
-            assert ready, shown
-            try:
-                part = os.read(ours, 4096)
-            except OSError:
-                break
-            if not part:
-                break
-            shown += part
-            if typed and after.encode() in shown:
-                os.write(ours, typed.encode())
-                typed = ""
-    finally:
-        os.close(ours)
-        process.wait(timeout=60)
-    return shown.decode()
 
 
 def test_status_says_what_is_wrong_and_the_doctor_too(here: Path, run: Run, team: TeamServer) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interfaces.cli.conftest import Run, answer
+from tests.interfaces.cli.conftest import Run, answer, refusal
 
 
 @pytest.fixture
@@ -32,11 +32,9 @@ def test_an_id_may_be_typed_as_answers_show_it(run: Run, saved: int, typed: str)
 
 @pytest.mark.parametrize("typed", ["one", "", "1.5", "#", "1_0", "9" * 5000])
 def test_what_is_no_id_is_wrong_usage(run: Run, typed: str) -> None:
-    refused = run("get", typed)
-
-    assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "is not an observation id such as 12" in refused.stderr
-    assert len(refused.stderr) < 400
+    said = refusal(run("get", typed), code=2)
+    assert "is not an observation id such as 12" in said
+    assert len(said) < 400
 
 
 @pytest.mark.parametrize(

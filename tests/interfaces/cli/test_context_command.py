@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.interfaces.cli.conftest import Run, answer
+from tests.interfaces.cli.conftest import Run, answer, refusal
 
 
 @pytest.fixture
@@ -54,10 +54,7 @@ def test_the_values_of_a_prompt_say_what_the_gate_heard(run: Run) -> None:
 
 
 def test_a_mode_that_needs_a_prompt_says_so(run: Run) -> None:
-    refused = run("context", "--mode", "query")
-
-    assert refused.exit_code == 1
-    assert "query" in refused.stderr
+    assert "query" in refusal(run("context", "--mode", "query"))
 
 
 def test_a_budget_that_was_moved_is_said(run: Run) -> None:

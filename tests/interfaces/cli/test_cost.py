@@ -14,7 +14,7 @@ from engram_py.config import Settings
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.mcp.calls import Memory, run_tool
 from engram_py.interfaces.mcp.schemas import declared
-from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 from tests.interfaces.hooks.conftest import locked
 from tests.interfaces.http.asking import PORT, Asker
 from tests.interfaces.mcp.agent import exchange, tool_call
@@ -229,10 +229,9 @@ def test_json_holds_every_figure(run: Run) -> None:
 
 def test_a_session_and_a_project_that_do_not_exist_are_refused(run: Run) -> None:
     for words, code in ((["--session", "s1"], "session_not_found"), (["--project", "nowhere"], "unknown_project")):
-        refused = run("cost", *words)
-        assert (refused.exit_code, refused.stdout) == (1, "")
-        assert refused.stderr.startswith(f"engram: {code}: ")
-        assert "hint: " in refused.stderr
+        said = refusal(run("cost", *words))
+        assert said.startswith(f"engram: {code}: ")
+        assert "hint: " in said
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "many", "1.5"])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 
 
 @pytest.fixture
@@ -82,9 +82,7 @@ def test_a_fall_within_the_tolerance_that_was_given_is_none(run: Run) -> None:
     run("eval")
     run("update", "1", "--title", "Gone", "--content", "Elsewhere.")
     assert run("eval", "--tolerance", "0.5").exit_code == 0
-    refused = run("eval", "--tolerance", "2")
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert refused.stderr.startswith("engram: invalid_argument: tolerance is 2.0")
+    assert refusal(run("eval", "--tolerance", "2")).startswith("engram: invalid_argument: tolerance is 2.0")
 
 
 @pytest.mark.usefixtures("tested")

@@ -9,7 +9,7 @@ import pytest
 
 from engram_py.interfaces.cli.main import COMMANDS, cli
 from engram_py.version import __version__
-from tests.interfaces.cli.conftest import Run, answer
+from tests.interfaces.cli.conftest import Run, answer, refusal
 
 PROMISED = """
 mcp demo init save search get context timeline update delete pin unpin history sessions prompts review judge projects
@@ -72,24 +72,15 @@ def test_the_list_of_commands_says_of_each_what_its_own_help_says_first(run: Run
     ],
 )
 def test_a_command_typed_wrong_is_answered_with_the_one_it_resembles(run: Run, typed: list[str], meant: str) -> None:
-    refused = run(*typed)
-
-    assert (refused.exit_code, refused.stdout) == (2, "")
-    assert f"Did you mean '{meant}'?" in refused.stderr
+    assert f"Did you mean '{meant}'?" in refusal(run(*typed), code=2)
 
 
 def test_a_command_that_resembles_none_is_wrong_usage_without_a_guess(run: Run) -> None:
-    refused = run("xyzzy")
-
-    assert refused.exit_code == 2
-    assert "Did you mean" not in refused.stderr
+    assert "Did you mean" not in refusal(run("xyzzy"), code=2)
 
 
 def test_an_option_typed_wrong_is_answered_with_the_one_it_resembles(run: Run) -> None:
-    refused = run("search", "x", "--limt", "3")
-
-    assert refused.exit_code == 2
-    assert "--limit" in refused.stderr
+    assert "--limit" in refusal(run("search", "x", "--limt", "3"), code=2)
 
 
 def test_the_version_is_said_in_both_forms(run: Run) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engram_py.projects.settings_file import KEYS, parse_project_settings
-from tests.interfaces.cli.conftest import Run, answer
+from tests.interfaces.cli.conftest import Run, answer, refusal
 
 EXAMPLE = Path(__file__).resolve().parents[3] / ".engram.example.json"
 
@@ -47,10 +47,7 @@ def test_the_name_that_is_written_and_said_is_the_normalised_one(run: Run, here:
 
 @pytest.mark.parametrize("name", ["", "../up", "_._", "x" * 200])
 def test_what_is_no_name_is_refused_and_nothing_is_written(run: Run, here: Path, name: str) -> None:
-    refused = run("init", name)
-
-    assert refused.exit_code == 1
-    assert refused.stderr.startswith("engram: invalid_project: ")
+    assert refusal(run("init", name)).startswith("engram: invalid_project: ")
     assert list(here.iterdir()) == []
 
 
@@ -72,10 +69,7 @@ def test_the_config_file_of_engram_is_kept_and_renamed_so_that_both_programs_agr
 def test_a_file_that_is_there_is_not_overwritten(run: Run, here: Path) -> None:
     (here / ".engram.json").write_text('{"project": "mine"}')
 
-    refused = run("init", "other")
-
-    assert refused.exit_code == 1
-    assert refused.stderr.startswith("engram: already_initialized: ")
+    assert refusal(run("init", "other")).startswith("engram: already_initialized: ")
     assert written(here) == {"project": "mine"}
 
 
@@ -129,10 +123,7 @@ def test_a_place_that_suggests_no_name_asks_for_one(run: Run, tmp_path: Path, mo
 def test_a_place_that_cannot_be_written_is_refused_in_words(run: Run, here: Path) -> None:
     (here / ".engram.json").mkdir()
 
-    refused = run("init", "--force")
-
-    assert refused.exit_code == 1
-    assert refused.stderr.startswith("engram: invalid_argument: folder is ")
+    assert refusal(run("init", "--force")).startswith("engram: invalid_argument: folder is ")
     assert [path.name for path in here.iterdir()] == [".engram.json"]
 
 

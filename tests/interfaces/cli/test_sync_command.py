@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 
 
 @pytest.fixture
@@ -125,11 +125,9 @@ def test_the_digest_is_a_value_and_what_it_counts(repository: Path, run: Run) ->
 
 
 def test_outside_of_a_repository_it_says_so(here: Path, run: Run) -> None:
-    refused = run("sync")
-
-    assert refused.exit_code == 1
-    assert "no_repository" in refused.stderr
-    assert "inside a checkout" in refused.stderr
+    said = refusal(run("sync"))
+    assert "no_repository" in said
+    assert "inside a checkout" in said
     assert json.loads(run("sync", "--json").stdout)["error_code"] == "no_repository"
 
 
@@ -167,9 +165,7 @@ def test_a_passphrase_is_read_from_the_environment(
     assert run("sync", "--encrypt").exit_code == 0
     monkeypatch.delenv("ENGRAM_SYNC_PASSPHRASE")
     monkeypatch.setenv("ENGRAM_DATA_DIR", str(tmp_path / "another"))
-    refused = run("sync")
-    assert refused.exit_code == 1
-    assert "passphrase_missing" in refused.stderr
+    assert "passphrase_missing" in refusal(run("sync"))
     assert run("sync", "--hook", "post-merge").stderr == (
         f"engram: not synced: {repository / '.engram'} is encrypted, and this machine does not know the passphrase\n"
         "engram: run `engram sync --encrypt` here once: it asks for it\n"
@@ -181,10 +177,7 @@ def test_a_passphrase_is_read_from_the_environment(
 
 
 def test_a_key_file_that_is_none_is_refused(repository: Path, run: Run, tmp_path: Path) -> None:
-    refused = run("sync", "--encrypt-with", str(tmp_path / "missing"))
-
-    assert refused.exit_code == 1
-    assert "key file" in refused.stderr
+    assert "key file" in refusal(run("sync", "--encrypt-with", str(tmp_path / "missing")))
     assert not (repository / ".engram").exists()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 
 PROMPT = "how long do access tokens live?"
 
@@ -76,6 +76,4 @@ def test_nothing_is_recorded(saved: Run, data_dir: Path) -> None:
 
 
 def test_a_blank_prompt_is_refused(run: Run) -> None:
-    refused = run("why", "-", stdin=" \n")
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "empty_query" in refused.stderr
+    assert "empty_query" in refusal(run("why", "-", stdin=" \n"))
