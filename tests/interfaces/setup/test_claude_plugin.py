@@ -189,15 +189,10 @@ def test_setup_works_from_within_a_session_of_claude_code(setup: Setup, machine:
     assert Setup(within, setup.data_dir, setup.start).set_up(CLAUDE, "user", Parts()).changed
 
 
-@pytest.mark.usefixtures("settings")
-def test_settings_that_were_only_written_again_come_back_as_they_were_spelled(setup: Setup) -> None:
-    setup.set_up(CLAUDE, "user", Parts())
-    path.write_text(json.dumps(json.loads(path.read_text())))
-    setup.take_out(CLAUDE, "user")
-    assert path.read_text() == SETTINGS
-
-
-def test_files_that_claude_made_and_wrote_again_go_when_nothing_else_is_in_them(setup: Setup) -> None:
+@pytest.mark.parametrize("there", [True, False])
+def test_files_that_were_only_written_again_come_back_as_they_were_or_go(setup: Setup, there: bool) -> None:
+    if there:
+        (setup.machine.home / ".claude" / "settings.json").write_text(SETTINGS)
     before = tree(setup.machine.home)
     setup.set_up(CLAUDE, "user", Parts())
     for path in (setup.machine.home / ".claude").rglob("*.json"):
