@@ -98,10 +98,7 @@ class Spec:
 
 
 def parse_embedder(text: str) -> Spec:
-    """Read the ``embedder`` setting.
-
-    Raises InvalidEmbedderError when it is none of the forms.
-    """
+    """Read the ``embedder`` setting. Raises InvalidEmbedderError when it is none of the forms."""
     kind, colon, target = text.strip().partition(":")
     if kind.lower() in MODELS and target in ("", MODELS[kind.lower()]):
         return Spec("static" if kind.lower() == "static" else "sentence", MODELS[kind.lower()])

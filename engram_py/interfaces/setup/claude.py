@@ -44,10 +44,10 @@ def render(start: Launcher, *, pre_tool: bool = False) -> dict[str, bytes]:
     files[".mcp.json"] = _json({"mcpServers": {SERVER_NAME: entry(agent.servers["user"], start.server())}})
     items = hook_items(agent.hooks["user"], agent.name, start, pre_tool=pre_tool)
     files["hooks/hooks.json"] = _json({"hooks": {name: [item] for name, item in items.items()}})
-    content = b"".join(name.encode() + b"\0" + files[name] for name in sorted(files))
+    content = _content(files)
     about = json.loads(files[".claude-plugin/plugin.json"])
     # Claude Code keeps a copy per version, so another command needs another version.
-    files[".claude-plugin/plugin.json"] = _json(about | {"version": f"{__version__}-{digest(content)[:8]}"})
+    files[".claude-plugin/plugin.json"] = _json(about | {"version": f"{__version__}-{content[:8]}"})
     return files
 
 

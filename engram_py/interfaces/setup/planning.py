@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ _COMMAND_CHARS = 80
 class Change:
     """The change of one file. ``after`` None deletes it. ``original`` is what is kept as the state before us.
 
-    ``replaces`` says how a server started that somebody else had registered under our name. ``copy``: what is there
-    now was edited in our part, and is kept as well. ``note`` is for people to read.
+    ``replaces`` says how a server started that somebody else had registered under our name. ``copy`` is where what is
+    there now is kept, because our part of it was edited.
     """
 
     path: Path
@@ -29,8 +30,16 @@ class Change:
     after: bytes | None
     original: bytes | None = None
     replaces: str = ""
-    copy: bool = False
-    note: str = ""
+    copy: Path | None = None
+    left: str = ""
+    """The server of our name that stays, because setup did not write it."""
+
+    @property
+    def note(self) -> str:
+        """What people should know of it besides."""
+        if self.left:
+            return f"left: the server engram ({self.left}), which setup did not write; remove it by hand"
+        return f"our part was edited; the file as it was is kept as {self.copy}" if self.copy else ""
 
     @property
     def kind(self) -> str:
@@ -49,12 +58,23 @@ class Change:
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def plan_setup(files: list[FileEdits], manifest: Manifest) -> list[Change]:
-    """Return the changes that setup would make. Nothing is written.
-
-    Raises SetupRefusedError: one of the files cannot be edited.
-    """
-    return [_plan_setup(wanted, manifest) for wanted in files]
+def plan_setup(wanted: FileEdits, manifest: Manifest) -> Change:
+    """Return the change of a file that setup would make. Raises SetupRefusedError: it cannot be edited."""
+    found = look(wanted.path)
+    record = manifest.files.get(str(wanted.path))
+    ours = record is not None and found.data is not None and digest(found.data) == record.written
+    after = _edited(wanted, found)
+    if _edited(wanted, Found(after)) != after:  # then setup would add to the file each time
+        raise SetupRefusedError(str(wanted.path), "an entry of ours would not be found again in it")
+    if wanted.format == "own" and found.data not in (None, after) and not ours:
+        raise SetupRefusedError(str(wanted.path), "there is another file of this name, or this one was edited")
+    original = found.data
+    if record is not None:
+        original = manifest.original(record) if ours else _without_us(wanted, found, manifest, record)
+    # Where setup was before, what stands there is ours: of an earlier version, say.
+    theirs = MISSING if record is not None else _replaced(wanted, found)
+    copy = _copy(wanted, found, manifest) if record is not None and not ours else None
+    return Change(wanted.path, found, after, original, "" if theirs is MISSING else _started_by(theirs), copy)
 
 
 def plan_unsetup(files: list[FileEdits], manifest: Manifest, user: str) -> list[Change]:
@@ -118,34 +138,8 @@ def take_back(changes: list[Change], manifest: Manifest, user: str) -> None:
 
 
 def _keep_copy(change: Change, manifest: Manifest) -> None:
-    if change.copy and change.found.data is not None:
+    if change.copy is not None and change.found.data is not None:
         manifest.keep_copy(change.path, change.found.data)
-
-
-def _plan_setup(wanted: FileEdits, manifest: Manifest) -> Change:
-    found = look(wanted.path)
-    record = manifest.files.get(str(wanted.path))
-    ours = record is not None and found.data is not None and digest(found.data) == record.written
-    after = _edited(wanted, found)
-    if _edited(wanted, Found(after)) != after:  # then setup would add to the file each time
-        raise SetupRefusedError(str(wanted.path), "an entry of ours would not be found again in it")
-    if wanted.format == "own" and found.data not in (None, after) and not ours:
-        raise SetupRefusedError(str(wanted.path), "there is another file of this name, or this one was edited")
-    original = found.data
-    if record is not None:
-        original = manifest.original(record) if ours else _without_us(wanted, found, manifest, record)
-    # Where setup was before, what stands there is ours: of an earlier version, say.
-    theirs = MISSING if record is not None else _replaced(wanted, found)
-    edited = record is not None and not ours and _is_altered(wanted, found)
-    return Change(
-        wanted.path,
-        found,
-        after,
-        original,
-        "" if theirs is MISSING else _started_by(theirs),
-        copy=edited,
-        note=_copy_note(found, manifest) if edited else "",
-    )
 
 
 def _started_by(server: Any) -> str:
@@ -172,35 +166,30 @@ def _plan_unsetup(wanted: FileEdits, manifest: Manifest, record: Record | None, 
         return Change(wanted.path, found, None if found.data == ours else found.data)
     if record is None:
         return _plan_unrecorded(wanted, found, manifest)
-    edited = _is_altered(wanted, found)
-    note = _copy_note(found, manifest) if edited else ""
-    return Change(wanted.path, found, _without_us(wanted, found, manifest, record), copy=edited, note=note)
+    copy = _copy(wanted, found, manifest)
+    return Change(wanted.path, found, _without_us(wanted, found, manifest, record), copy=copy)
 
 
 def _plan_unrecorded(wanted: FileEdits, found: Found, manifest: Manifest) -> Change:
     """Return the change for a file without a record: only what setup itself would write is removed."""
     theirs = _replaced(wanted, found)
-    note = ""
-    if theirs is not MISSING:
-        wanted = FileEdits(
-            wanted.path, wanted.format, tuple(one for one in wanted.edits if not isinstance(one, Member) or one.lasting)
-        )
-        note = f"left: the server engram ({_started_by(theirs)}), which setup did not write; remove it by hand"
-    return Change(wanted.path, found, _without_us(wanted, found, manifest, None), note=note)
+    if theirs is MISSING:
+        return Change(wanted.path, found, _without_us(wanted, found, manifest, None))
+    others = tuple(one for one in wanted.edits if not isinstance(one, Member) or one.lasting)
+    less = _without_us(replace_fields(wanted, edits=others), found, manifest, None)
+    return Change(wanted.path, found, less, left=_started_by(theirs))
 
 
-def _is_altered(wanted: FileEdits, found: Found) -> bool:
+def _copy(wanted: FileEdits, found: Found, manifest: Manifest) -> Path | None:
+    """Return where the file is kept as it is now, None unless our part of it was edited."""
+    data = found.data or b""
     with refusing(wanted.path):
-        return altered(decoded(wanted.path, found.data or b"")[0], wanted)
+        return manifest.original_path(digest(data)) if altered(decoded(wanted.path, data)[0], wanted) else None
 
 
 def _replaced(wanted: FileEdits, found: Found) -> Any:
     with refusing(wanted.path):
         return replaced(decoded(wanted.path, found.data or b"")[0], wanted)
-
-
-def _copy_note(found: Found, manifest: Manifest) -> str:
-    return f"our part was edited; the file as it was is kept as {manifest.original_path(digest(found.data or b''))}"
 
 
 def _edited(wanted: FileEdits, found: Found) -> bytes:
