@@ -20,7 +20,6 @@ def saved(run: Run) -> int:
 
 def test_what_is_saved_is_found(run: Run, saved: int) -> None:
     found = run("search", "access", "tokens")
-
     assert (found.exit_code, found.stderr) == (0, "")
     assert f"[#{saved}] Chose short tokens" in found.stdout
 
@@ -67,7 +66,6 @@ def test_a_refusal_has_a_code_a_hint_and_exit_code_1_in_both_forms(
     run: Run, saved: int, words: list[str], code: str
 ) -> None:
     told, machine = run(*words), run(words[0], "--json", *words[1:])
-
     assert (told.exit_code, told.stdout) == (1, "")
     assert re.match(rf"engram: {code}: .+\nhint: .+", told.stderr)
     assert machine.exit_code == 1
@@ -77,7 +75,6 @@ def test_a_refusal_has_a_code_a_hint_and_exit_code_1_in_both_forms(
 def test_content_may_come_from_standard_input(run: Run) -> None:
     run("save", "Piped", "-", stdin="from a pipe\n")
     run("update", "1", "--content", "-", stdin="and once more")
-
     found = answer(run("history", "1", "--json"))
     assert (found["content"], [one["content"] for one in found["versions"]]) == ("and once more", ["from a pipe"])
 
@@ -85,7 +82,6 @@ def test_content_may_come_from_standard_input(run: Run) -> None:
 def test_a_memory_is_corrected_hidden_and_destroyed(run: Run, saved: int) -> None:
     changed = run("update", "1", "--find", "15", "--replace", "5")
     hidden, destroyed = run("delete", "1"), run("delete", "1", "--hard")
-
     assert changed.stdout.startswith('Updated [#1] "Chose short tokens"')
     assert (hidden.exit_code, destroyed.exit_code, run("get", "1").exit_code) == (0, 0, 1)
 
@@ -94,7 +90,6 @@ def test_a_pinned_memory_heads_the_context_until_it_is_unpinned(run: Run, saved:
     run("pin", "1")
     pinned = run("context").stdout
     run("unpin", "1")
-
     assert "## Pinned" in pinned
     assert "## Pinned" not in run("context").stdout
 
@@ -128,7 +123,6 @@ def test_projects_are_merged_and_the_old_name_goes_on_working(run: Run, saved: i
 def test_what_is_no_result_goes_to_standard_error(run: Run) -> None:
     told = run("save", "Elsewhere", "Text.", "--project", "gizmos")
     machine = run("save", "Elsewhere too", "Text.", "--project", "gizmoz", "--json")
-
     assert told.stderr == 'note: created project "gizmos"\n'
     assert "note:" not in told.stdout
     assert any("gizmoz" in warning for warning in answer(machine)["warnings"])
@@ -136,7 +130,6 @@ def test_what_is_no_result_goes_to_standard_error(run: Run) -> None:
 
 def test_a_limit_out_of_range_is_clamped_and_said(run: Run, saved: int) -> None:
     shown = run("search", "tokens", "--limit", "10000")
-
     assert shown.exit_code == 0
     assert "limit 10000" in shown.stderr
 
@@ -168,7 +161,6 @@ def test_an_export_is_imported_by_name_and_through_a_pipe(run: Run, saved: int, 
 
 def test_a_data_directory_given_relative_to_here_is_used(run: Run, here: Path) -> None:
     run("--data-dir", "mine", "save", "Near", "Text.")
-
     assert (here / "mine" / "engram.db").exists()
 
 

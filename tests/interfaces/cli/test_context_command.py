@@ -18,7 +18,6 @@ def kept(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("kept")
 def test_a_prompt_is_given_what_it_deserves(run: Run) -> None:
     asked = run("context", "--query", "why did we choose uv?")
-
     assert asked.stdout.startswith('<engram-memory project="widgets" date="2026-03-05">')
     assert "- [#1] Chose uv over poetry (decision, now): It resolves in a second." in asked.stdout
     assert run("context", "--query", "-", stdin="why did we choose uv?").stdout == asked.stdout
@@ -31,7 +30,6 @@ def test_a_prompt_is_given_what_it_deserves(run: Run) -> None:
 )
 def test_nothing_is_printed_for_nothing_and_the_reason_goes_to_stderr(run: Run, prompt: str, reason: str) -> None:
     asked = run("context", "--query", prompt)
-
     assert asked.stdout == ""
     assert reason in asked.stderr
     assert asked.exit_code == 0
@@ -48,7 +46,6 @@ def test_the_other_modes_are_asked_for_by_name(run: Run) -> None:
 @pytest.mark.usefixtures("kept")
 def test_the_values_of_a_prompt_say_what_the_gate_heard(run: Run) -> None:
     values = answer(run("context", "--query", "why did we choose uv?", "--json"))
-
     assert (values["mode"], values["section"], values["cue"]) == ("query", "memories", "why did we")
     assert [row["id"] for row in values["memories"]] == [1]
 
@@ -90,7 +87,6 @@ def test_the_counters_of_commands_add_up(run: Run) -> None:
 
 def test_the_project_is_an_option_as_everywhere_else(run: Run) -> None:
     run("save", "Chose uv", "Fast.", "--project", "gadgets")
-
     assert run("context", "--project", "gadgets").stdout == run("context", "gadgets").stdout
     assert "Chose uv" in run("context", "gadgets", "--project", "gadgets").stdout
     both = run("context", "gadgets", "--project", "widgets")

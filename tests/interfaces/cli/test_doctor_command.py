@@ -73,13 +73,11 @@ def test_a_damaged_database_is_answered_with_the_newest_sound_backup(run: Run, d
 
 def test_a_well_database_is_exit_code_0(run: Run) -> None:
     run("save", "Kept", "Text.")
-
     assert answer(run("doctor", "--json"))["status"] == "ok"
 
 
 def test_one_check_may_be_asked_for(run: Run) -> None:
     report = answer(run("doctor", "--check", "integrity", "--json"))
-
     assert [check["check_id"] for check in report["checks"]] == ["integrity"]
 
 

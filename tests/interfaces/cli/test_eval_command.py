@@ -221,7 +221,6 @@ def test_a_search_pays_neither_for_the_tests_nor_for_redaction(here: Path, start
 def test_a_question_without_one_kind_of_answer_is_refused_in_words(run: Run, ids: tuple[str, ...], said: str) -> None:
     run("save", "Who pays", "Billing pays.")
     refused = run("eval", "add", "who pays", *ids)
-
     assert refused.exit_code != 0
     assert said in refused.stderr
     assert "observation ids, or --none" in refused.stderr

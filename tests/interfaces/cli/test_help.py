@@ -33,7 +33,6 @@ ALL = [pytest.param(command, id=name) for name, command in commands()]
 @pytest.mark.parametrize("name", PROMISED.split())
 def test_every_promised_command_is_there_and_explains_itself(run: Run, name: str) -> None:
     shown = run(name, "--help")
-
     assert (shown.exit_code, shown.stderr) == (0, "")
     assert f"Usage: engram {name}" in shown.stdout
 
@@ -58,7 +57,6 @@ def test_every_command_but_the_server_answers_json(command: click.Command) -> No
 
 def test_the_list_of_commands_says_of_each_what_its_own_help_says_first(run: Run) -> None:
     listed = run("--help").stdout
-
     for name, (_, about) in COMMANDS.items():
         assert name in listed
         assert about.split()[0] in listed

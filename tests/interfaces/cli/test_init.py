@@ -32,7 +32,6 @@ def repository(here: Path) -> Path:
 
 def test_a_folder_is_named_after_itself(run: Run, here: Path) -> None:
     made = run("init")
-
     assert (made.exit_code, made.stderr) == (0, "")
     assert written(here) == {"project": "widgets"}
     assert answer(run("projects", "current", "--json"))["project_source"] == "config"
@@ -40,7 +39,6 @@ def test_a_folder_is_named_after_itself(run: Run, here: Path) -> None:
 
 def test_the_name_that_is_written_and_said_is_the_normalised_one(run: Run, here: Path) -> None:
     made = answer(run("init", "  My Ünïts ", "--json"))
-
     assert made == {"path": str(here / ".engram.json"), "project": "my ünïts"}
     assert written(here) == {"project": "my ünïts"}
 
@@ -68,7 +66,6 @@ def test_the_config_file_of_engram_is_kept_and_renamed_so_that_both_programs_agr
 
 def test_a_file_that_is_there_is_not_overwritten(run: Run, here: Path) -> None:
     (here / ".engram.json").write_text('{"project": "mine"}')
-
     assert refusal(run("init", "other")).startswith("engram: already_initialized: ")
     assert written(here) == {"project": "mine"}
 
@@ -77,9 +74,7 @@ def test_force_changes_the_name_and_keeps_the_rest(run: Run, here: Path) -> None
     (here / ".engram.json").write_text(
         '{"project_name": "old", "ignore": ["vendor/*"], "budgets": {"search_limit": 5}}'
     )
-
     run("init", "new", "--force")
-
     assert written(here) == {"project": "new", "ignore": ["vendor/*"], "budgets": {"search_limit": 5}}
 
 
@@ -122,14 +117,12 @@ def test_a_place_that_suggests_no_name_asks_for_one(run: Run, tmp_path: Path, mo
 
 def test_a_place_that_cannot_be_written_is_refused_in_words(run: Run, here: Path) -> None:
     (here / ".engram.json").mkdir()
-
     assert refusal(run("init", "--force")).startswith("engram: invalid_argument: folder is ")
     assert [path.name for path in here.iterdir()] == [".engram.json"]
 
 
 def test_the_example_names_every_setting_and_loads_without_a_warning() -> None:
     settings = parse_project_settings(EXAMPLE.read_text(encoding="utf-8"), EXAMPLE)
-
     assert settings.warnings == ()
     assert set(settings.given) == {key.name for key in KEYS}
 

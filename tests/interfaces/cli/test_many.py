@@ -49,7 +49,6 @@ def test_recent_is_list(four: Run) -> None:
 
 def test_what_was_deleted_is_listed_apart(four: Run) -> None:
     four("delete", "1")
-
     assert (ids(four), ids(four, "--deleted")) == ([3, 2], [1])
 
 
@@ -68,7 +67,6 @@ def test_several_are_deleted_and_brought_back_together(four: Run) -> None:
     gone = four("delete", "1", "#3")
     assert gone.exit_code == 0
     assert ids(four) == [2]
-
     four("undelete", "3", "1")
     assert sorted(ids(four)) == [1, 2, 3]
 
@@ -111,7 +109,6 @@ def test_what_names_nothing_or_too_much_is_wrong_usage(four: Run, words: list[st
 
 def test_a_filter_shows_counts_and_titles_and_asks(four: Run) -> None:
     asked = four("delete", "--where", "type:note", stdin="y\n")
-
     assert "type:note in widgets: 2 observations (2 note)\n  [#2] Uses ruff\n  [#1] Uses tabs\n" in asked.stderr
     assert "Delete 2 observations? [y/N]" in asked.stderr
     assert asked.stdout.startswith("Deleted 2 observations of type:note in widgets.")
@@ -121,7 +118,6 @@ def test_a_filter_shows_counts_and_titles_and_asks(four: Run) -> None:
 @pytest.mark.parametrize("said", [pytest.param("n\n", id="no"), pytest.param("", id="nobody-there")])
 def test_without_a_yes_nothing_is_changed(four: Run, said: str) -> None:
     refused = four("delete", "--where", "type:note", stdin=said)
-
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "not_confirmed" in refused.stderr
     assert "pass --yes" in refused.stderr
@@ -132,7 +128,6 @@ def test_yes_asks_nothing_and_a_dry_run_changes_nothing(four: Run) -> None:
     seen = answer(four("delete", "--where", "type:note", "--dry-run", "--json"))
     assert (seen["ids"], seen["types"]) == ([2, 1], {"note": 2})
     assert ids(four) == [3, 2, 1]
-
     done = four("delete", "--where", "type:note", "--yes", "--json")
     assert (answer(done)["ids"], done.stderr) == ([2, 1], "")
 
@@ -158,7 +153,6 @@ def test_what_is_no_filter_never_widens_a_deletion(four: Run, filters: str) -> N
 def test_a_filter_of_one_project_leaves_what_others_share_with_it(four: Run) -> None:
     four("save", "Likes tea", "Green.", "--type", "note", "--scope", "personal", "--project", "gizmos")
     four("delete", "--where", "type:note", "--yes")
-
     assert "Likes tea" in four("search", "tea").stdout
 
 
@@ -227,13 +221,11 @@ def test_what_a_session_was_asked_told_and_summed_up_goes_with_it(four: Run, dat
 def test_a_session_that_nothing_is_left_of_is_gone(four: Run) -> None:
     four("delete", "3", "--hard")
     four("delete", "session", "s-2", "--yes")
-
     assert "s-2" not in {one["id"] for one in answer(four("sessions", "--json"))["sessions"]}
 
 
 def test_a_project_is_deleted_with_its_sessions_and_nothing_of_another(four: Run) -> None:
     done = answer(four("delete", "project", "widgets", "--yes", "--json"))
-
     assert (sorted(done["ids"]), ids(four, "--all")) == ([1, 2, 3], [4])
     assert "Chose SQLite" not in four("context").stdout
 
@@ -246,7 +238,6 @@ def test_what_is_not_there_cannot_be_deleted(four: Run, kind: str, code: str) ->
 def test_a_process_without_a_terminal_is_told_about_yes(start: Start) -> None:
     start("save", "Uses tabs", "In Go.", "--type", "note")
     refused = start("delete", "--where", "type:note")
-
     assert (refused.code, refused.stdout) == (1, "")
     assert "hint: pass --yes to do it without asking" in refused.stderr
     assert start("delete", "--where", "type:note", "--yes").code == 0

@@ -33,7 +33,6 @@ def test_a_project_is_renamed_and_the_old_name_goes_on_working(saved: Run) -> No
 def test_a_project_is_renamed_back(saved: Run) -> None:
     saved("projects", "rename", "widgets", "gadgets")
     saved("projects", "rename", "gadgets", "widgets")
-
     assert names(saved) == {"widgets": 1}
     assert saved("search", "tabs", "--project", "gadgets").stdout.startswith("1 match.")
 
@@ -87,7 +86,6 @@ def test_repositories_with_different_remotes_are_never_put_together(alike: Run, 
         for name in ("widgets", "widget", "wid_gets"):
             values = {"value": f"github.com/a/{name}", "project": name, "created_at": "2026-01-01T00:00:00.000Z"}
             app.store.insert("project_identities", {"kind": "remote", **values}, replace=True)
-
     assert answer(alike("projects", "consolidate", "--dry-run", "--json"))["alike"] == []
 
 

@@ -49,7 +49,6 @@ def test_the_help_names_every_filter_and_both_ways_to_exclude_a_word(run: Run) -
 
 def test_explain_prints_numbers_steps_and_words(run: Run, kept: None) -> None:
     shown = run("search", "login", "timeout", "--explain").stdout
-
     assert re.search(r"^  hit +score +own words +lent +close +session +covers +factors +title$", shown, re.MULTILINE)
     assert re.search(r"^  #1 +\d+\.\d\d .* 100%  .*recency 1\.06.* Raised the login timeout$", shown, re.MULTILINE)
     assert re.search(r"^  all words +1  ", shown, re.MULTILINE)
@@ -58,7 +57,6 @@ def test_explain_prints_numbers_steps_and_words(run: Run, kept: None) -> None:
 
 def test_explain_is_in_the_json_only_when_asked(run: Run, kept: None) -> None:
     asked = answer(run("search", "login timeout", "--explain", "--json"))
-
     assert asked["explain"]["hits"][0]["id"] == asked["results"][0]["id"] == 1
     assert {one["word"] for one in asked["explain"]["words"]} == {"login", "timeout"}
     assert "explain" not in answer(run("search", "login timeout", "--json"))
@@ -79,7 +77,6 @@ def test_the_explanation_is_tables_that_fit(run: Run, kept: None, columns: int) 
 @needs_terminal
 def test_an_explained_empty_answer_says_why_first(run: Run, kept: None) -> None:
     shown = plain(in_terminal(80, "search", "zebra", "--explain"))
-
     assert shown.startswith('Nothing found for "zebra" in widgets')
     assert re.search(r"zebra +0 +\d\.\d\d +unknown", shown)
 
@@ -87,9 +84,7 @@ def test_an_explained_empty_answer_says_why_first(run: Run, kept: None) -> None:
 @needs_terminal
 def test_a_title_cannot_write_to_the_terminal_or_be_markup(run: Run) -> None:
     run("save", "\x1b]0;owned\x07\x1b[2J\x9b31m [red]login[/red]", "Nothing else.")
-
     shown = in_terminal(120, "search", "login", "--explain")
-
     assert not control_sequences(shown)
     assert "[red]login[/red]" in shown
 

@@ -197,7 +197,6 @@ def test_on_a_terminal_setup_asks_about_each_agent(home: Path, here: Path) -> No
 def test_the_database_names_itself_as_its_server_does(run: Run, data_dir: Path) -> None:
     """Engram's plugins trust a server only when both names are one."""
     named = run("instance-id").stdout.strip()
-
     with Engram(settings=Settings(data_dir)) as app:
         assert Asker(build_application(app, port=PORT)).ok("GET", "/health")["instance_id"] == named
 

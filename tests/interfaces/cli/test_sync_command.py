@@ -89,7 +89,6 @@ def test_what_was_lost_is_told_from_what_is_written_once_more_for_another_reason
 
 def test_a_first_export_is_not_said_to_be_one_more(repository: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", "correct horse")
-
     assert "Exported 3 rows to 1 chunk (" in run("sync", "--encrypt").stdout
 
 
@@ -118,7 +117,6 @@ def test_the_status_says_where_it_stands_and_writes_nothing(repository: Path, ru
 
 def test_the_digest_is_a_value_and_what_it_counts(repository: Path, run: Run) -> None:
     value, counts = run("sync", "--digest").stdout.splitlines()
-
     assert re.fullmatch("[0-9a-f]{64}", value)
     assert counts == "1 observation, 1 session"
     assert answer(run("sync", "--digest", "--json"))["value"] == value
@@ -152,7 +150,6 @@ def test_a_new_passphrase_is_asked_for_twice_and_one_that_opens_a_folder_once(
 
 def test_without_a_terminal_nothing_is_asked_and_the_variable_is_named(repository: Path, start: Start) -> None:
     ended = start("sync", "--encrypt")
-
     assert ended.code == 2
     assert "set ENGRAM_SYNC_PASSPHRASE" in ended.stderr
     assert not (repository / ".engram").exists()
@@ -209,7 +206,6 @@ def test_hooks_are_put_in_once_and_taken_out(repository: Path, run: Run) -> None
 def test_what_a_hook_runs_never_fails_and_is_quiet_without_news(repository: Path, start: Start) -> None:
     ended = start("sync", "--hook", "post-merge")
     assert (ended.code, ended.stdout, ended.stderr) == (0, "", "")
-
     ended = start("sync", "--hook", "pre-push", ENGRAM_DATA_DIR="not/absolute")
     assert (ended.code, ended.stdout) == (0, "")
     assert "engram: not synced" in ended.stderr

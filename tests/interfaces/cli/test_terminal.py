@@ -47,7 +47,6 @@ def test_a_list_is_a_table_that_fits(
     furnished: None, columns: int, words: list[str], heading: str, content: str
 ) -> None:
     shown = plain(in_terminal(columns, *words))
-
     assert re.search(heading, shown)
     assert content in shown
     assert max(map(width, shown.splitlines())) <= columns
@@ -93,14 +92,11 @@ def test_what_has_no_table_is_text_and_json_is_json(furnished: None) -> None:
 def test_a_memory_cannot_write_control_sequences_to_a_terminal(run: Run) -> None:
     hostile = "\x1b]0;owned\x07\x1b[2Jtokens\x9b31m"
     run("save", f"Rename {hostile}", f"Clear {hostile}")
-
     for words in (["search", "tokens"], ["get", "1"], ["context"]):
         assert not control_sequences(in_terminal(80, *words))
 
 
 def test_an_import_in_a_terminal_says_what_was_done(furnished: None, run: Run, here: Path) -> None:
     run("export", "out.json")
-
     shown = plain(in_terminal(80, "import", "out.json"))
-
     assert "observations: 4 read, 0 new, 0 newer, 4 skipped" in shown

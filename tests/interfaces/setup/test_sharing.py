@@ -28,7 +28,6 @@ def here(machine: Machine, data_dir: Path, tmp_path: Path) -> Setup:
 @pytest.mark.parametrize("name", SHARED)
 def test_no_file_of_a_project_names_a_place_on_this_machine(here: Setup, name: str, tmp_path: Path) -> None:
     here.set_up(AGENTS[name], "project", Parts())
-
     written = [path for path in here.machine.project.rglob("*") if path.is_file()]
     assert written
     assert [path.name for path in written if str(tmp_path) in path.read_text()] == []
