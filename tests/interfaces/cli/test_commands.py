@@ -18,12 +18,6 @@ def saved(run: Run) -> int:
     return int(found["id"])
 
 
-def test_what_is_saved_is_found(run: Run, saved: int) -> None:
-    found = run("search", "access", "tokens")
-    assert (found.exit_code, found.stderr) == (0, "")
-    assert f"[#{saved}] Chose short tokens" in found.stdout
-
-
 @pytest.mark.parametrize("typed", ["1", "#1", "[#1]"])
 def test_an_id_may_be_typed_as_answers_show_it(run: Run, saved: int, typed: str) -> None:
     assert answer(run("get", typed, "--json"))["title"] == "Chose short tokens"
@@ -97,16 +91,13 @@ def test_a_pinned_memory_heads_the_context_until_it_is_unpinned(run: Run, saved:
 def test_a_verdict_is_asked_for_and_given(run: Run, saved: int) -> None:
     second = answer(run("save", "Chose access tokens of an hour", "Access tokens live 60 minutes.", "--json"))
     [waiting] = answer(run("judge", "--json"))["pending"]
+    assert run("judge", waiting["sync_id"]).exit_code == 2
 
     given = run("judge", waiting["sync_id"], "supersedes", "--reason", "measured", "--confidence", "0.9")
 
     assert second["judgment_required"] is True
     assert given.stdout.startswith("Judged ")
     assert answer(run("judge", "--json"))["pending"] == []
-
-
-def test_a_verdict_without_its_relation_is_wrong_usage(run: Run) -> None:
-    assert run("judge", "rel-0").exit_code == 2
 
 
 def test_projects_are_merged_and_the_old_name_goes_on_working(run: Run, saved: int) -> None:
@@ -135,13 +126,10 @@ def test_a_limit_out_of_range_is_clamped_and_said(run: Run, saved: int) -> None:
 
 
 def test_a_backup_is_restored(run: Run, saved: int, tmp_path: Path) -> None:
-    backup = tmp_path / "copy.db"
-    assert run("backup", str(backup)).exit_code == 0
+    backup = str(tmp_path / "copy.db")
+    assert run("backup", backup).exit_code == 0
     run("delete", "1", "--hard")
-
-    restored = run("restore", str(backup))
-
-    assert restored.stdout.startswith("Restored 1 observations")
+    assert run("restore", backup).stdout.startswith("Restored 1 observations")
     assert run("get", "1").exit_code == 0
 
 

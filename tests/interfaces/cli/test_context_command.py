@@ -21,6 +21,9 @@ def test_a_prompt_is_given_what_it_deserves(run: Run) -> None:
     assert asked.stdout.startswith('<engram-memory project="widgets" date="2026-03-05">')
     assert "- [#1] Chose uv over poetry (decision, now): It resolves in a second." in asked.stdout
     assert run("context", "--query", "-", stdin="why did we choose uv?").stdout == asked.stdout
+    values = answer(run("context", "--query", "why did we choose uv?", "--json"))
+    assert (values["mode"], values["section"], values["cue"]) == ("query", "memories", "why did we")
+    assert [row["id"] for row in values["memories"]] == [1]
 
 
 @pytest.mark.usefixtures("kept")
@@ -43,22 +46,10 @@ def test_the_other_modes_are_asked_for_by_name(run: Run) -> None:
     assert "## Recent observations" in run("context").stdout
 
 
-@pytest.mark.usefixtures("kept")
-def test_the_values_of_a_prompt_say_what_the_gate_heard(run: Run) -> None:
-    values = answer(run("context", "--query", "why did we choose uv?", "--json"))
-    assert (values["mode"], values["section"], values["cue"]) == ("query", "memories", "why did we")
-    assert [row["id"] for row in values["memories"]] == [1]
-
-
-def test_a_mode_that_needs_a_prompt_says_so(run: Run) -> None:
+def test_a_mode_that_needs_a_prompt_and_a_budget_that_was_moved_are_said(run: Run) -> None:
+    moved = run("context", "--query", "why?", "--budget-tokens", "5").stderr
+    assert "budget_tokens 5 is outside 100..4000; used 100" in moved
     assert "query" in refusal(run("context", "--mode", "query"))
-
-
-def test_a_budget_that_was_moved_is_said(run: Run) -> None:
-    assert (
-        "budget_tokens 5 is outside 100..4000; used 100"
-        in run("context", "--query", "why?", "--budget-tokens", "5").stderr
-    )
 
 
 @pytest.mark.parametrize(("gate", "found"), [("off", True), ("heuristic", False), ("llm", False), ("maybe", False)])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
+from tests.interfaces.cli.test_startup import modules
 
 
 @pytest.fixture
@@ -186,35 +185,14 @@ def test_reindex_says_what_it_did(run: Run) -> None:
     run("save", "Access tokens", "They live fifteen minutes.")
     assert run("reindex").stdout == "Indexed 1 observations and 0 prompts; 0 had terms of another version\n"
     assert answer(run("reindex", "--json")) == {
-        "observations": 1,
-        "prompts": 0,
-        "rewritten": 0,
-        "resumed": False,
-        "mended": False,
-    }
+        "observations": 1, "prompts": 0, "rewritten": 0, "resumed": False, "mended": False,
+    }  # fmt: skip
     assert answer(run("search", "access tokens", "--json"))["count"] == 1
-
-
-_PROBE = """
-import sys
-from engram_py.interfaces.cli.main import run
-sys.argv = ["engram", *sys.argv[1:]]
-run()
-print(*sorted(sys.modules), file=sys.stderr)
-"""
 
 
 def test_a_search_pays_neither_for_the_tests_nor_for_redaction(here: Path, start: Start) -> None:
     start("save", "Access tokens", "They live fifteen minutes.")
-    done = subprocess.run(
-        [sys.executable, "-c", _PROBE, "search", "tokens"],
-        capture_output=True,
-        text=True,
-        cwd=here,
-        timeout=60,
-        check=True,
-    )
-    assert not {"engram_py.recall.evaluation", "engram_py.capture.redact"} & set(done.stderr.split())
+    assert not {"engram_py.recall.evaluation", "engram_py.capture.redact"} & modules(here, "search", "tokens")
 
 
 @pytest.mark.parametrize(("ids", "said"), [((), "answer is missing"), (("1", "--none"), "answer is '#1 and --none'")])

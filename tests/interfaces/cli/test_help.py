@@ -37,11 +37,6 @@ def test_every_promised_command_is_there_and_explains_itself(run: Run, name: str
     assert f"Usage: engram {name}" in shown.stdout
 
 
-def test_projects_lists_merges_aliases_and_says_the_current_one() -> None:
-    names = {name for name, _ in commands()}
-    assert {f"projects {verb}" for verb in ("list", "current", "merge", "alias")} < names
-
-
 @pytest.mark.parametrize("command", ALL)
 def test_every_option_and_argument_has_help(command: click.Command) -> None:
     assert command.help
@@ -65,20 +60,14 @@ def test_the_list_of_commands_says_of_each_what_its_own_help_says_first(run: Run
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        pytest.param(["serach", "x"], "search", id="transposed"),
-        pytest.param(["projects", "lst"], "list", id="of-a-group"),
+        pytest.param(["serach", "x"], "Did you mean 'search'?", id="transposed"),
+        pytest.param(["projects", "lst"], "Did you mean 'list'?", id="of-a-group"),
+        pytest.param(["search", "x", "--limt", "3"], "--limit", id="option"),
     ],
 )
-def test_a_command_typed_wrong_is_answered_with_the_one_it_resembles(run: Run, typed: list[str], meant: str) -> None:
-    assert f"Did you mean '{meant}'?" in refusal(run(*typed), code=2)
-
-
-def test_a_command_that_resembles_none_is_wrong_usage_without_a_guess(run: Run) -> None:
+def test_what_is_typed_wrong_is_answered_with_what_it_resembles(run: Run, typed: list[str], meant: str) -> None:
+    assert meant in refusal(run(*typed), code=2)
     assert "Did you mean" not in refusal(run("xyzzy"), code=2)
-
-
-def test_an_option_typed_wrong_is_answered_with_the_one_it_resembles(run: Run) -> None:
-    assert "--limit" in refusal(run("search", "x", "--limt", "3"), code=2)
 
 
 def test_the_version_is_said_in_both_forms(run: Run) -> None:

@@ -78,31 +78,19 @@ def test_force_changes_the_name_and_keeps_the_rest(run: Run, here: Path) -> None
     assert written(here) == {"project": "new", "ignore": ["vendor/*"], "budgets": {"search_limit": 5}}
 
 
-def test_in_a_subfolder_the_file_is_written_at_the_top_of_the_repository(
-    run: Run, repository: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("worktree", [False, True])
+def test_below_the_top_of_a_checkout_the_file_is_written_there(
+    run: Run, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worktree: bool
 ) -> None:
-    below = repository / "src" / "deep"
-    below.mkdir(parents=True)
-    monkeypatch.chdir(below)
+    top = tmp_path / "feature" if worktree else repository
+    if worktree:
+        git(repository, "worktree", "add", str(top))
+    (top / "src").mkdir()
+    monkeypatch.chdir(top / "src")
 
-    run("init", "gizmos")
-
-    assert written(repository) == {"project": "gizmos"}
-    assert list(below.iterdir()) == []
-
-
-def test_in_a_worktree_the_file_is_written_at_the_top_of_the_worktree(
-    run: Run, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    worktree = tmp_path / "feature"
-    git(repository, "worktree", "add", str(worktree))
-    (worktree / "src").mkdir()
-    monkeypatch.chdir(worktree / "src")
-
-    made = answer(run("init", "--json"))
-
-    assert made == {"path": str(worktree / ".engram.json"), "project": "widgets"}
-    assert not (repository / ".engram.json").exists()
+    assert answer(run("init", "--json")) == {"path": str(top / ".engram.json"), "project": "widgets"}
+    assert list((top / "src").iterdir()) == []
+    assert (repository / ".engram.json").exists() is not worktree
 
 
 def test_a_place_that_suggests_no_name_asks_for_one(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

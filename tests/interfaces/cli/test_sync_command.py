@@ -87,11 +87,6 @@ def test_what_was_lost_is_told_from_what_is_written_once_more_for_another_reason
     assert "or damaged" not in said
 
 
-def test_a_first_export_is_not_said_to_be_one_more(repository: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", "correct horse")
-    assert "Exported 3 rows to 1 chunk (" in run("sync", "--encrypt").stdout
-
-
 def test_each_half_alone_and_the_same_as_json(repository: Path, run: Run) -> None:
     assert answer(run("sync", "--import", "--json"))["written"] is None
     done = answer(run("sync", "--export", "--json"))
@@ -148,7 +143,10 @@ def test_a_new_passphrase_is_asked_for_twice_and_one_that_opens_a_folder_once(
     assert "Repeat" not in opened.stderr
 
 
-def test_without_a_terminal_nothing_is_asked_and_the_variable_is_named(repository: Path, start: Start) -> None:
+def test_without_a_terminal_or_a_key_file_that_is_one_the_variable_is_named(repository: Path, start: Start) -> None:
+    ended = start("sync", "--encrypt-with", "missing")
+    assert (ended.code, "key file" in ended.stderr) == (1, True)
+
     ended = start("sync", "--encrypt")
     assert ended.code == 2
     assert "set ENGRAM_SYNC_PASSPHRASE" in ended.stderr
@@ -159,7 +157,7 @@ def test_a_passphrase_is_read_from_the_environment(
     repository: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", "correct horse")
-    assert run("sync", "--encrypt").exit_code == 0
+    assert "Exported 3 rows to 1 chunk (" in run("sync", "--encrypt").stdout  # not once more: it is the first
     monkeypatch.delenv("ENGRAM_SYNC_PASSPHRASE")
     monkeypatch.setenv("ENGRAM_DATA_DIR", str(tmp_path / "another"))
     assert "passphrase_missing" in refusal(run("sync"))
@@ -171,11 +169,6 @@ def test_a_passphrase_is_read_from_the_environment(
     assert "wrong_passphrase" in run("sync").stderr
     monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", "correct horse")
     assert "Imported 1 chunk: 3 rows new or newer." in run("sync").stdout
-
-
-def test_a_key_file_that_is_none_is_refused(repository: Path, run: Run, tmp_path: Path) -> None:
-    assert "key file" in refusal(run("sync", "--encrypt-with", str(tmp_path / "missing")))
-    assert not (repository / ".engram").exists()
 
 
 def test_devices_are_listed_trusted_and_no_longer_trusted(repository: Path, run: Run) -> None:

@@ -95,9 +95,16 @@ def test_another_model_than_the_variable_names_is_refused_with_the_next_step(run
     assert "unset" in said
 
 
-def test_a_model_that_fails_is_named_with_the_next_step(run: Run, served: Endpoint) -> None:
+def test_who_hears_what_is_saved_is_said_and_a_model_that_fails_is_named_with_the_next_step(
+    run: Run, served: Endpoint
+) -> None:
     run("save", "Tokens", "Access tokens last fifteen minutes.")
+    [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
+    assert check["result"] == "ok"
+    assert check["message"] == (f"0 of 1 observations have vectors from {served.setting}; texts go to 127.0.0.1")
     served.answer = lambda _: (404, b"model not found")
+    [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
+    assert (check["result"], "status 404" in check["message"]) == ("warning", True)
     said = run("vectors").stdout
     assert "problem: " in said
     assert "status 404: model not found" in said
@@ -132,17 +139,6 @@ def test_a_project_cannot_choose_who_hears_what_is_saved(run: Run, here: Path, s
         run("vectors", "on")
         assert stranger.requests == []
         assert served.requests
-
-
-def test_the_doctor_says_who_hears_what_is_saved_and_whether_the_model_answers(run: Run, served: Endpoint) -> None:
-    run("save", "Tokens", "Access tokens last fifteen minutes.")
-    [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
-    assert check["result"] == "ok"
-    assert check["message"] == (f"0 of 1 observations have vectors from {served.setting}; texts go to 127.0.0.1")
-    served.answer = lambda _: (500, b"")
-    [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
-    assert check["result"] == "warning"
-    assert "status 500" in check["message"]
 
 
 def test_the_doctor_warns_of_texts_that_others_on_the_way_can_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
