@@ -98,10 +98,6 @@ def test_no_byte_of_what_was_destroyed_is_left(kept: Path, run: Run) -> None:
     assert run("save", "Again", "A memory begins anew.").exit_code == 0
 
 
-def test_a_project_that_is_not_there_is_refused(kept: Path, run: Run) -> None:
-    assert "widgets" in refusal(run("clear", "project", "wodgets", "--yes"))
-
-
 @pytest.mark.parametrize("everywhere", [False, True])
 def test_no_sync_brings_it_back_and_only_everywhere_destroys_it_elsewhere(
     run: Run, here: Path, data_dir: Path, tmp_path: Path, everywhere: bool

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interfaces.cli.conftest import Run, Start, answer, refusal
+from tests.interfaces.cli.conftest import Run, Start, answer
 
 HEAD = "title: Timeout\ntype: manual\nscope: project\ntopic:"
 
@@ -171,16 +171,3 @@ def test_revert_brings_back_any_version_and_loses_none(saved: Run) -> None:
     found = answer(saved("history", "1", "--json"))
     assert found["content"] == "5 seconds."
     assert [one["content"] for one in found["versions"]] == ["20 seconds.", "10 seconds.", "5 seconds."]
-
-
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        pytest.param(["undo", "1"], "no_earlier_version", id="undo-of-nothing"),
-        pytest.param(["revert", "1", "--version", "7"], "no_earlier_version", id="no-such-version"),
-        pytest.param(["revert", "1", "--version", "0"], "no_earlier_version", id="version-0"),
-        pytest.param(["undo", "99"], "observation_not_found", id="unknown"),
-    ],
-)
-def test_what_cannot_be_undone_is_refused(saved: Run, words: list[str], code: str) -> None:
-    assert refusal(saved(*words)).startswith(f"engram: {code}: ")

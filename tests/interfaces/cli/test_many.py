@@ -52,10 +52,6 @@ def test_what_was_deleted_is_listed_apart(four: Run) -> None:
     assert (ids(four), ids(four, "--deleted")) == ([3, 2], [1])
 
 
-def test_a_list_by_words_is_refused_with_what_it_takes(four: Run) -> None:
-    assert "bulk_filter" in refusal(four("list", "tabs"))
-
-
 def test_a_search_by_type_needs_no_words(four: Run) -> None:
     assert [hit["id"] for hit in answer(four("search", "--type", "note", "--json"))["results"]] == [2, 1]
 
@@ -225,11 +221,6 @@ def test_a_project_is_deleted_with_its_sessions_and_nothing_of_another(four: Run
     done = answer(four("delete", "project", "widgets", "--yes", "--json"))
     assert (sorted(done["ids"]), ids(four, "--all")) == ([1, 2, 3], [4])
     assert "Chose SQLite" not in four("context").stdout
-
-
-@pytest.mark.parametrize(("kind", "code"), [("session", "session_not_found"), ("project", "unknown_project")])
-def test_what_is_not_there_cannot_be_deleted(four: Run, kind: str, code: str) -> None:
-    assert code in four("delete", kind, "nope", "--yes").stderr
 
 
 def test_a_process_without_a_terminal_is_told_about_yes(start: Start) -> None:

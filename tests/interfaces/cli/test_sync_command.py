@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import shutil
 import subprocess
@@ -115,13 +114,6 @@ def test_the_digest_is_a_value_and_what_it_counts(repository: Path, run: Run) ->
     assert re.fullmatch("[0-9a-f]{64}", value)
     assert counts == "1 observation, 1 session"
     assert answer(run("sync", "--digest", "--json"))["value"] == value
-
-
-def test_outside_of_a_repository_it_says_so(here: Path, run: Run) -> None:
-    said = refusal(run("sync"))
-    assert "no_repository" in said
-    assert "inside a checkout" in said
-    assert json.loads(run("sync", "--json").stdout)["error_code"] == "no_repository"
 
 
 @pytest.mark.usefixtures("terminal")

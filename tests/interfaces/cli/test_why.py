@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interfaces.cli.conftest import Run, Start, answer, refusal
+from tests.interfaces.cli.conftest import Run, Start, answer
 
 PROMPT = "how long do access tokens live?"
 
@@ -71,7 +71,3 @@ def test_nothing_is_recorded(saved: Run, data_dir: Path) -> None:
     for prompt in (PROMPT, "what did we decide about kafka?", "yes"):
         saved("why", prompt)
     assert whole(data_dir) == before
-
-
-def test_a_blank_prompt_is_refused(run: Run) -> None:
-    assert "empty_query" in refusal(run("why", "-", stdin=" \n"))
