@@ -106,10 +106,8 @@ def parse_embedder(text: str) -> Spec:
     if not colon or not target or "\0" in target:
         raise InvalidEmbedderError(text, f"it is {_FORMS}")
     match kind.strip().lower():
-        case "model2vec":
-            return Spec("model2vec", target)
-        case "fastembed":
-            return Spec("fastembed", target)
+        case "model2vec" | "fastembed" as library_kind:
+            return Spec(library_kind, target)
         case "openai":
             return _endpoint(text, target)
     raise InvalidEmbedderError(text, f"it is {_FORMS}")

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from engram_py.interfaces.cli.cloud_admin import administered, need_packages, print_rows, print_value
-from engram_py.interfaces.cli.support import group, json_command, refusing
+from engram_py.interfaces.cli.cloud_admin import administered, need_packages, print_rows
+from engram_py.interfaces.cli.support import group, json_command, print_value, refusing
 
 _account = click.argument("user", metavar="NAME", help="The account's name.")
 _account_filter = click.argument("user", metavar="[NAME]", default="", help="Of this account only.")

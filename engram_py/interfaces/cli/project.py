@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +14,7 @@ from engram_py.interfaces.cli.support import (
     here,
     json_command,
     memory,
+    print_value,
     prints_result,
     yes_option,
 )
@@ -42,10 +42,8 @@ def init_command(name: str | None, force: bool, as_json: bool) -> None:
     project = normalize_project(suggested)
     root = found.repository.root if found.repository else here()
     path = write_project_settings(root, project, force=force)
-    if as_json:
-        click.echo(json.dumps({"path": str(path), "project": project}, ensure_ascii=False))
-    else:
-        click.echo(f"Wrote {path}: everything saved below it belongs to {project}. Commit it to share the name.")
+    said = f"Wrote {path}: everything saved below it belongs to {project}. Commit it to share the name."
+    print_value({"path": str(path), "project": project}, said, as_json=as_json)
 
 
 projects_command = group("projects", "List, merge, rename and prune projects; alone it lists them.", alone="list")
@@ -121,7 +119,4 @@ def alias_command(alias: str, project: str, as_json: bool) -> None:
     """Make ALIAS another name of PROJECT."""
     with memory() as app:
         alias, project = app.merging.alias(alias, project)
-    if as_json:
-        click.echo(json.dumps({"alias": alias, "project": project}, ensure_ascii=False))
-    else:
-        click.echo(f"{alias} is {project} now")
+    print_value({"alias": alias, "project": project}, f"{alias} is {project} now", as_json=as_json)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +11,7 @@ from engram_py.interfaces.cli.support import (
     json_command,
     limit_option,
     memory,
+    print_value,
     printable,
     prints_result,
     project_options,
@@ -115,17 +115,13 @@ def deferred_command(status: str | None, replay: bool, limit: int, as_json: bool
     with memory() as app:
         if replay:
             done = app.autosync.replay()
-            text = ", ".join(f"{count} {name}" for name, count in done.items())
-            click.echo(json.dumps(done) if as_json else text)
+            print_value(done, ", ".join(f"{count} {name}" for name, count in done.items()), as_json=as_json)
             return
         total, rows = app.autosync.deferred(status=status, limit=max(1, limit))
-    if as_json:
-        click.echo(json.dumps({"total": total, "rows": rows}, ensure_ascii=False, indent=2))
-        return
     lines = [
         f"{row['id']} {row['entity']} {row['entity_key']} of {row['project']}: {row['apply_status']}, "
         f"{row['last_error'] or row['reason_code']}"
         for row in rows
-    ]
-    more = [f"and {total - len(rows):,} more"] if total > len(rows) else []
-    click.echo(printable("\n".join([*lines, *more])) if rows else "Nothing waits to be applied")
+    ] or ["Nothing waits to be applied"]
+    more = [f"and {total - len(rows):,} more"] if rows and total > len(rows) else []
+    print_value({"total": total, "rows": rows}, "\n".join([*lines, *more]), as_json=as_json)

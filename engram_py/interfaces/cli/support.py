@@ -151,9 +151,7 @@ def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False
     from engram_py.interfaces import render
 
     if as_json:
-        import json
-
-        click.echo(json.dumps(render.to_json(value), ensure_ascii=False, indent=2))
+        print_value(render.to_json(value), "", as_json=True)
         return
     now = _now(app.settings if app is not None else settings())
     notes = getattr(value, "warnings", ())
@@ -169,6 +167,16 @@ def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False
             click.echo(printable(render.text(value, now=now, full=full)))
     for note in notes:
         click.echo(f"note: {printable(note)}", err=True)
+
+
+def print_value(value: object, text: str, *, as_json: bool) -> None:
+    """Print a value as JSON, or ``text`` in its place."""
+    if not as_json:
+        click.echo(printable(text))
+        return
+    import json
+
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def printable(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError, PassphraseMissingError
-from engram_py.interfaces.cli.support import can_ask, here, json_command, memory, printable, progress
+from engram_py.interfaces.cli.support import can_ask, here, json_command, memory, print_value, printable, progress
 from engram_py.sync.sealing import secret_of, secret_of_file
 
 if TYPE_CHECKING:
@@ -56,11 +56,9 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
             return
         value, lines = _answer(app, asked)
     if as_json:
-        import json
-
         from engram_py.interfaces.render import to_json
 
-        click.echo(json.dumps(to_json(value), ensure_ascii=False, indent=2))
+        print_value(to_json(value), "", as_json=True)
         return
     for line in lines:
         click.echo(printable(line))
