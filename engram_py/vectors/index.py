@@ -25,10 +25,10 @@ _READ_AT_ONCE = 20_000
 _CENTRE_ROWS = 4_000
 # Passages nearest by bits that are read whole; and more, where most of those are out of sight.
 NEAREST, NEAREST_AT_LAST = 600, 10_000
-# How many stand for a whole memory when it is measured what is usual there.
-USUAL = 1_000
+# How many stand for a whole memory when its baseline is measured.
+BASELINE_SIZE = 1_000
 # Up to here a project's own rows are picked out first; a larger one is a large part of any memory.
-_PICKED = 20_000
+_SMALL_PROJECT = 20_000
 _SAMPLES_KEPT = 16
 _LOADING_SECONDS = 1.0
 # The centre is drawn to zero while there are few passages: of five, the one that answers is a fifth of the mean.
@@ -56,7 +56,7 @@ class VectorIndex:
         self._codes: Codes | None = None
         self._seen = 0
         self._file: tuple[int, int] | None = None
-        self._samples: dict[tuple[str, ...] | None, tuple[tuple[int, int], Usual, float]] = {}
+        self._samples: dict[tuple[str, ...] | None, tuple[tuple[int, int], Baseline, float]] = {}
 
     def refresh(self, store: Store | None = None) -> None:
         """Take in what was computed since. ``store`` is another connection to the same file."""
@@ -88,21 +88,21 @@ class VectorIndex:
     def _near(self, question: Vectors, view: View, limit: int, also: tuple[int, ...]) -> Nearest:
         codes = self._codes
         assert codes is not None
-        among = self._picked(view)
+        among = self._project_ids(view)
         count = codes.count(among)
-        usual, share = self._usual(view, among, count)
+        baseline, share = self._baseline(view, among, count)
         for most in (NEAREST, NEAREST_AT_LAST):
             rows = codes.nearest(question[0], most=most, among=among)
             blobs = table.read(self._store, self.embedder_id, rows.values(), by="seq")
             self._drop_missing(rows, blobs)
-            found = usual.cosines(question, blobs)
+            found = baseline.cosines(question, blobs)
             shown = self._first_shown(sorted(found, key=lambda key: (-found[key], -key)), view, limit)
             if len(shown) >= limit or len(rows) < most // 2:
                 break
         hits = {key: found[key] for key in shown}
         others = table.read(self._store, self.embedder_id, set(also) - hits.keys(), by="observation_id")
-        hits |= usual.cosines(question, others)
-        mean, deviation = usual.closeness(question)
+        hits |= baseline.cosines(question, others)
+        mean, deviation = baseline.closeness(question)
         ranked = sorted(hits.items(), key=lambda hit: (-hit[1], -hit[0]))
         return Nearest(tuple(ranked), mean, deviation, round(count * share))
 
@@ -117,26 +117,26 @@ class VectorIndex:
             start, portion = start + portion, 4 * portion
         return shown[:limit]
 
-    def _usual(self, view: View, among: NDArray[np.int64] | None, count: int) -> tuple[Usual, float]:
+    def _baseline(self, view: View, among: NDArray[np.int64] | None, count: int) -> tuple[Baseline, float]:
         """The sample of what these projects see, and the share of all rows that is."""
         made = self._samples.get(view.projects)
-        if made is not None and (made[0] == (self._seen, count) or USUAL < count < 1.1 * made[0][1]):
+        if made is not None and (made[0] == (self._seen, count) or BASELINE_SIZE < count < 1.1 * made[0][1]):
             return made[1], made[2]
         assert self._codes is not None
-        drawn = self._codes.spread(most=USUAL, among=among)
+        drawn = self._codes.spread(most=BASELINE_SIZE, among=among)
         seen = table.seen(self._store, drawn, projects=view.projects)
         blobs = table.read(self._store, self.embedder_id, [row for key, row in drawn.items() if key in seen], by="seq")
-        usual, share = Usual(list(blobs.values()), self._dimension), len(blobs) / max(1, len(drawn))
-        self._samples = {view.projects: ((self._seen, count), usual, share), **self._samples}
+        baseline, share = Baseline(list(blobs.values()), self._dimension), len(blobs) / max(1, len(drawn))
+        self._samples = {view.projects: ((self._seen, count), baseline, share), **self._samples}
         while len(self._samples) > _SAMPLES_KEPT:
             self._samples.popitem()
-        return usual, share
+        return baseline, share
 
-    def _picked(self, view: View) -> NDArray[np.int64] | None:
+    def _project_ids(self, view: View) -> NDArray[np.int64] | None:
         """The rows of a project that is small, None where all are looked through."""
         if view.projects is None:
             return None
-        ids = table.ids_within(self._store, view.projects, limit=_PICKED)
+        ids = table.ids_within(self._store, view.projects, limit=_SMALL_PROJECT)
         return None if ids is None else np.asarray(ids, dtype=np.int64)
 
     def _shown(self, ids: Sequence[int], view: View) -> set[int]:
@@ -166,7 +166,7 @@ class VectorIndex:
         return Codes(self._dimension, centre)
 
 
-class Usual:
+class Baseline:
     """A fair sample of what a question may see: its centre, and how close it is to the question as a rule.
 
     Everything is seen from the centre because texts of one memory, and of one language, all point one way: what they

@@ -91,7 +91,7 @@ class Vectors:
         shown = text[:_QUESTION_CHARS].encode("utf-8", "replace").decode()
         try:
             index = self._open_index()
-            question = self._model.question(shown, seconds=self._patience)
+            question = self._model.question(shown, seconds=self._question_seconds)
             near = index.near(question, projects=projects, sees=sees, limit=limit, also=also)
         except EmbedderError as exc:
             return Nearest(note=f"vectors were left out: {exc.message}; {exc.hint}")
@@ -110,7 +110,9 @@ class Vectors:
             raise EmbedderFailedError(self._setting, "nothing was computed yet", hint=hint)
         index = self._index
         if index is None or index.embedder_id != row["id"]:
-            probe = self._model.probe(seconds=self._patience)  # it says so when numpy is missing, which these import
+            probe = self._model.probe(
+                seconds=self._question_seconds
+            )  # it says so when numpy is missing, which these import
             from engram_py.vectors.index import VectorIndex
             from engram_py.vectors.upkeep import same_model
 
@@ -121,7 +123,7 @@ class Vectors:
         return index
 
     @property
-    def _patience(self) -> float:
+    def _question_seconds(self) -> float:
         return SERVER_SECONDS if self._worker is not None else COMMAND_SECONDS
 
     # --- computing ------------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def test_whoever_decides_what_is_seen_narrows_what_is_found(app: Engram, vectors
 def test_a_project_larger_than_what_is_picked_out_is_searched_all_the_same(
     app: Engram, vectors: Vectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engram_py.vectors.index._PICKED", 3)
+    monkeypatch.setattr("engram_py.vectors.index._SMALL_PROJECT", 3)
     ids = {save(app, f"{QUEUE} Number {number}.") for number in range(6)}
     app.save(draft(QUEUE), project="gadgets")
     vectors.compute()

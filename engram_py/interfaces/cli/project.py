@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from engram_py.interfaces.cli.support import (
-    agreed,
     confirm,
+    confirmed,
     dry_run_option,
     group,
     here,
@@ -94,7 +94,7 @@ def consolidate_command(app: Engram, name: str | None, yes: bool, dry_run: bool)
     groups = app.merging.alike(name)
     if dry_run or not groups:
         return Listing("alike", groups)
-    chosen = (one for one in groups if agreed(f"merge {', '.join(one.names)} into {one.into}", yes=yes))
+    chosen = (one for one in groups if confirmed(f"merge {', '.join(one.names)} into {one.into}", yes=yes))
     return Listing("merged", tuple(app.merging.merge(one.names, one.into) for one in chosen))
 
 

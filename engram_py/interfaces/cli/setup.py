@@ -70,7 +70,7 @@ def setup_command(
     if not chosen and dry_run:
         chosen = setup.detected()
     if not chosen:
-        chosen = _offer(setup, all_detected=all_detected, ask=not yes, as_json=as_json)
+        chosen = _choose_agents(setup, all_detected=all_detected, ask=not yes, as_json=as_json)
     parts = Parts(hooks=not (no_hooks or mcp_only), instructions=not (no_instructions or mcp_only), pre_tool=pre_tool)
     done, failures = [], []
     for agent in chosen:
@@ -145,7 +145,7 @@ def _setup() -> Setup:
     return Setup(machine, data_dir, current_launcher(machine, data_dir))
 
 
-def _offer(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool) -> list[Agent]:
+def _choose_agents(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool) -> list[Agent]:
     """Show the agents that are here, and return those the user wants."""
     from engram_py.interfaces.setup.agents import AGENTS
 
@@ -178,7 +178,7 @@ def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry
         click.echo(json.dumps(whole | {"dry_run": dry_run}, ensure_ascii=False, indent=2))
     elif not as_json:
         for one in done:
-            click.echo(printable(_words(one, dry_run=dry_run)))
+            click.echo(printable(_description(one, dry_run=dry_run)))
         if last:
             click.echo(last)
     for failure in failures:
@@ -187,7 +187,7 @@ def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry
         sys.exit(1)
 
 
-def _words(done: Done, *, dry_run: bool) -> str:
+def _description(done: Done, *, dry_run: bool) -> str:
     lines = [f"{done.title} ({done.scope})" + ("" if done.changed else ": nothing to change")]
     for step in done.steps:
         if dry_run and step.diff:

@@ -225,7 +225,7 @@ def can_ask() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def agreed(what: str, *, yes: bool) -> bool:
+def confirmed(what: str, *, yes: bool) -> bool:
     """Return whether the user agrees to ``what``. Raises NotConfirmedError when nobody can be asked."""
     if yes:
         return True
@@ -240,7 +240,7 @@ def agreed(what: str, *, yes: bool) -> bool:
 
 def confirm(what: str, *, yes: bool) -> None:
     """Ask whether to do ``what``. Raises NotConfirmedError for a no as well."""
-    if not agreed(what, yes=yes):
+    if not confirmed(what, yes=yes):
         raise NotConfirmedError(what)
 
 

@@ -120,7 +120,7 @@ def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
         "again": asked["again"],
         "allow_plain": asked["allow_plain"],
         "encrypt": asked["encrypt"] or asked["key_file"] is not None,
-        "adopt": _adopts if can_ask() else None,
+        "adopt": _confirm_adoption if can_ask() else None,
     }
     secret = _secret(app, asked)
     try:
@@ -141,7 +141,7 @@ def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
     given = app.settings.sync_passphrase
     is_new = asked["encrypt"] and not app.git_sync.is_encrypted()
     if not given and asked["encrypt"]:
-        given = _asked_for(is_new=is_new)
+        given = _prompt_passphrase(is_new=is_new)
     if not given:
         return None
     if is_new and len(given) < _SHORTEST_PASSPHRASE:
@@ -149,7 +149,7 @@ def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
     return secret_of(given)
 
 
-def _asked_for(*, is_new: bool) -> str:
+def _prompt_passphrase(*, is_new: bool) -> str:
     """Return the passphrase somebody types: a new one twice, for nothing else can tell that it was mistyped."""
     if not can_ask():
         message = "there is no terminal to ask for the passphrase: set ENGRAM_SYNC_PASSPHRASE, or use --encrypt-with"
@@ -158,7 +158,7 @@ def _asked_for(*, is_new: bool) -> str:
     return str(click.prompt(words, hide_input=True, confirmation_prompt=is_new, err=True))
 
 
-def _adopts(adoption: Adoption) -> bool:
+def _confirm_adoption(adoption: Adoption) -> bool:
     from engram_py.interfaces import wording_sync as words
 
     return click.confirm(printable(words.adoption(adoption)), default=adoption.is_free, err=True)

@@ -13,7 +13,7 @@ from engram_py.interfaces.setup.claude import Plugin, render
 from engram_py.interfaces.setup.edits import FileEdits
 from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import Manifest, opened
-from engram_py.interfaces.setup.planning import Change, carry_out, plan_setup, plan_unsetup, take_back
+from engram_py.interfaces.setup.planning import Change, apply_setup, apply_unsetup, plan_setup, plan_unsetup
 from engram_py.interfaces.setup.wanted import Parts, takes_pre_tool, wanted
 
 PLUGIN_USER = "claude-code@user"
@@ -94,7 +94,7 @@ class Setup:
                 self._plugin().uninstall(manifest)  # plugin and plain registration would be two servers
                 changes = [plan_setup(one, manifest) for one in files]
             if not dry_run:
-                carry_out(changes, manifest, user)
+                apply_setup(changes, manifest, user)
         return Done(agent.name, agent.title, scope, _steps(changes), self._notes(agent, scope, parts))
 
     def take_out(self, agent: Agent, scope: Scope, *, dry_run: bool = False) -> Done:
@@ -106,7 +106,7 @@ class Setup:
             if plugin and not dry_run:
                 self._plugin().uninstall(manifest)
             if not dry_run:
-                take_back(changes, manifest, user)
+                apply_unsetup(changes, manifest, user)
         steps = (Step("the plugin engram", "removed"),) if plugin else ()
         return Done(agent.name, agent.title, scope, (*steps, *_steps(changes)))
 
@@ -145,7 +145,7 @@ class Setup:
         current = plugin.is_current(files, manifest)
         kind = "unchanged" if current else "installed"
         if not dry_run and _used(manifest, PLUGIN_USER):  # registered by hand until now; both would be two servers
-            take_back(self._plan_take_out(agent, scope, manifest), manifest, PLUGIN_USER)
+            apply_unsetup(self._plan_take_out(agent, scope, manifest), manifest, PLUGIN_USER)
         if not (current or dry_run):
             plugin.install(files, manifest)
         will = "" if current else "".join(f"+ {line}\n" for line in plugin.commands())

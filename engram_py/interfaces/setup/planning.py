@@ -94,7 +94,7 @@ def plan_unsetup(files: list[FileEdits], manifest: Manifest, user: str) -> list[
     return changes
 
 
-def carry_out(changes: list[Change], manifest: Manifest, user: str) -> None:
+def apply_setup(changes: list[Change], manifest: Manifest, user: str) -> None:
     """Write what setup planned. What was there is kept, and recorded, before each file is touched."""
     for change in changes:
         key = str(change.path)
@@ -115,7 +115,7 @@ def carry_out(changes: list[Change], manifest: Manifest, user: str) -> None:
             replace(change.path, change.after, found=change.found)
 
 
-def take_back(changes: list[Change], manifest: Manifest, user: str) -> None:
+def apply_unsetup(changes: list[Change], manifest: Manifest, user: str) -> None:
     """Write what unsetup planned, and forget about each file when it is done."""
     for change in changes:
         _keep_copy(change, manifest)
