@@ -74,10 +74,7 @@ def applied(text: str, wanted: FileEdits) -> str:
 
 
 def replaced(text: str, wanted: FileEdits) -> Any:
-    """Return the value under our name that the text would lose, MISSING without one.
-
-    Raises UnreadableTextError.
-    """
+    """Return the value under our name that the text would lose, MISSING without one. Raises UnreadableTextError."""
     if wanted.format in ("own", "text"):
         return MISSING
     document = _document(text, wanted)
@@ -90,10 +87,7 @@ def replaced(text: str, wanted: FileEdits) -> Any:
 
 
 def altered(text: str, wanted: FileEdits) -> bool:
-    """Return whether our part of the text holds something else than we would write.
-
-    Raises UnreadableTextError.
-    """
+    """Return whether our part of the text holds something else than we would write. Raises UnreadableTextError."""
     if wanted.format == "own":
         return False
     if wanted.format == "text":

@@ -34,6 +34,12 @@ def answer(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
+def refusal(result: Result, *, code: int = 1) -> str:
+    """What a command that was refused wrote to standard error; it wrote nothing else."""
+    assert (result.exit_code, result.stdout) == (code, ""), result.output
+    return result.stderr
+
+
 @pytest.fixture
 def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(folder)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.interfaces.cli.conftest import Run, answer
+from tests.interfaces.cli.conftest import Run, answer, refusal
 
 
 @pytest.fixture
@@ -18,10 +18,12 @@ def kept(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("kept")
 def test_a_prompt_is_given_what_it_deserves(run: Run) -> None:
     asked = run("context", "--query", "why did we choose uv?")
-
     assert asked.stdout.startswith('<engram-memory project="widgets" date="2026-03-05">')
     assert "- [#1] Chose uv over poetry (decision, now): It resolves in a second." in asked.stdout
     assert run("context", "--query", "-", stdin="why did we choose uv?").stdout == asked.stdout
+    values = answer(run("context", "--query", "why did we choose uv?", "--json"))
+    assert (values["mode"], values["section"], values["cue"]) == ("query", "memories", "uv")
+    assert [row["id"] for row in values["memories"]] == [1]
 
 
 @pytest.mark.usefixtures("kept")
@@ -31,7 +33,6 @@ def test_a_prompt_is_given_what_it_deserves(run: Run) -> None:
 )
 def test_nothing_is_printed_for_nothing_and_the_reason_goes_to_stderr(run: Run, prompt: str, reason: str) -> None:
     asked = run("context", "--query", prompt)
-
     assert asked.stdout == ""
     assert reason in asked.stderr
     assert asked.exit_code == 0
@@ -45,26 +46,10 @@ def test_the_other_modes_are_asked_for_by_name(run: Run) -> None:
     assert "## Recent observations" in run("context").stdout
 
 
-@pytest.mark.usefixtures("kept")
-def test_the_values_of_a_prompt_say_what_the_gate_heard(run: Run) -> None:
-    values = answer(run("context", "--query", "why did we choose uv?", "--json"))
-
-    assert (values["mode"], values["section"], values["cue"]) == ("query", "memories", "uv")
-    assert [row["id"] for row in values["memories"]] == [1]
-
-
-def test_a_mode_that_needs_a_prompt_says_so(run: Run) -> None:
-    refused = run("context", "--mode", "query")
-
-    assert refused.exit_code == 1
-    assert "query" in refused.stderr
-
-
-def test_a_budget_that_was_moved_is_said(run: Run) -> None:
-    assert (
-        "budget_tokens 5 is outside 100..4000; used 100"
-        in run("context", "--query", "why?", "--budget-tokens", "5").stderr
-    )
+def test_a_mode_that_needs_a_prompt_and_a_budget_that_was_moved_are_said(run: Run) -> None:
+    moved = run("context", "--query", "why?", "--budget-tokens", "5").stderr
+    assert "budget_tokens 5 is outside 100..4000; used 100" in moved
+    assert "query" in refusal(run("context", "--mode", "query"))
 
 
 @pytest.mark.parametrize(("gate", "found"), [("off", True), ("heuristic", False), ("llm", False), ("maybe", False)])
@@ -93,7 +78,6 @@ def test_the_counters_of_commands_add_up(run: Run) -> None:
 
 def test_the_project_is_an_option_as_everywhere_else(run: Run) -> None:
     run("save", "Chose uv", "Fast.", "--project", "gadgets")
-
     assert run("context", "--project", "gadgets").stdout == run("context", "gadgets").stdout
     assert "Chose uv" in run("context", "gadgets", "--project", "gadgets").stdout
     both = run("context", "gadgets", "--project", "widgets")
