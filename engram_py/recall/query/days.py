@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import date, timedelta
+from functools import cache
 
 from engram_py.dataclass import dataclass
 from engram_py.text.prompt_text import PromptText, plain
@@ -18,16 +19,11 @@ _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
-_MONTH_OF = {name[:size]: number for number, name in enumerate(_MONTHS, start=1) for size in (3, len(name))} | {
-    "sept": 9
-}
+_MONTH_OF = {name[:size]: number for number, name in enumerate(_MONTHS, start=1) for size in (3, len(name))}
+_MONTH_OF["sept"] = 9
 _UNITS = {"day": 1, "week": 7, "month": 30}
-_COUNTS = {
-    name: count
-    for count, name in enumerate(
-        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], start=1
-    )
-}
+_COUNTED = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_COUNTS = {name: count for count, name in enumerate(_COUNTED, start=1)}
 _COUNTS |= {"a": 1, "an": 1, "couple": 2, "few": 3}
 _DEEDS_SAID = """
 decide decided decision decisions save saved stored recorded noted change changes changed happened happen make made did
@@ -38,22 +34,9 @@ _DEEDS = frozenset(_DEEDS_SAID.split())
 
 # What may also be a verb is a month only with a capital or behind one of these.
 _VERBS = frozenset({"may", "mar", "march"})
-_month = "|".join(sorted(_MONTH_OF, key=len, reverse=True))
-_year, _day = r"(?:19|20)\d\d", r"\d{1,2}(?:st|nd|rd|th)?"
-_count = "|".join([r"\d{1,3}", *_COUNTS])
-_DATE = re.compile(
-    rf"(?:(?P<opener>on|in|since|before|until|by|last)\b )?(?:the )?(?:(?P<before>{_day}) (?:of )?)?"
-    rf"\b(?P<month>{_month})\b(?: (?:the )?(?P<after>{_day})(?![\w:]))?(?:,? (?:of )?(?P<year>{_year}))?\b(?! \d)"
-)
+_YEAR = r"(?:19|20)\d\d"
 _ISO = re.compile(r"(?<![\d-])(?P<year>\d{4})-(?P<month>\d\d)(?:-(?P<day>\d\d))?(?![\d-]|[T ]\d\d:\d\d)", re.ASCII)
 _BEFORE_ISO = re.compile(r"\bbefore\s+\Z", re.IGNORECASE)
-_SPAN = re.compile(
-    r"\b(?:(?P<named>day before yesterday|yesterday|earlier today|this morning|this week|last week(?! of)|last month"
-    r"|last year)"
-    rf"|(?P<opener>on|last|since) (?P<weekday>{'|'.join(_WEEKDAYS)})"
-    rf"|(?:last|past) (?:(?P<count>{_count}) )?(?:of )?(?P<unit>day|week|month)s?"
-    rf"|(?P<ago>{_count}) (?:of )?(?P<units>day|week|month)s? ago)\b"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +78,7 @@ def is_deed(word: str) -> bool:
 
 def dates_in(text: str) -> list[Days]:
     """The dates that name their year, at most four: ``2026-03``, ``9 July 2022``."""
-    if not re.search(rf"(?<!\d){_year}(?!\d)", text):
+    if not re.search(rf"(?<!\d){_YEAR}(?!\d)", text):
         return []
     found = [*_iso(text), *(days for _, days in _dates(PromptText(text), date.max.replace(day=1)) if days.year)]
     return list({days.start: days for days in reversed(found)}.values())[::-1][:_MOST]
@@ -107,6 +90,8 @@ def days_in(heard: PromptText, today: date) -> Days | None:
         first = heard.word_at(heard.text.find(iso.words))
         heard.cut_words(first, first + iso.words.count("-") + 1)
         return iso
+    if not may_name_days(heard.words):
+        return None
     said = " ".join(heard.words)
     found = [*_dates(heard, today), *_spans(said, today)]
     if not found:
@@ -115,6 +100,27 @@ def days_in(heard: PromptText, today: date) -> Days | None:
     first = said.count(" ", 0, at)
     heard.cut_words(first, first + days.words.count(" ") + 1)
     return days
+
+
+@cache
+def _date() -> re.Pattern[str]:
+    month, day = "|".join(sorted(_MONTH_OF, key=len, reverse=True)), r"\d{1,2}(?:st|nd|rd|th)?"
+    return re.compile(
+        rf"(?:(?P<opener>on|in|since|before|until|by|last)\b )?(?:the )?(?:(?P<before>{day}) (?:of )?)?"
+        rf"\b(?P<month>{month})\b(?: (?:the )?(?P<after>{day})(?![\w:]))?(?:,? (?:of )?(?P<year>{_YEAR}))?\b(?! \d)"
+    )
+
+
+@cache
+def _span() -> re.Pattern[str]:
+    count = "|".join([r"\d{1,3}", *_COUNTS])
+    return re.compile(
+        r"\b(?:(?P<named>day before yesterday|yesterday|earlier today|this morning|this week|last week(?! of)"
+        r"|last month|last year)"
+        rf"|(?P<opener>on|last|since) (?P<weekday>{'|'.join(_WEEKDAYS)})"
+        rf"|(?:last|past) (?:(?P<count>{count}) )?(?:of )?(?P<unit>day|week|month)s?"
+        rf"|(?P<ago>{count}) (?:of )?(?P<units>day|week|month)s? ago)\b"
+    )
 
 
 def _iso(text: str) -> list[Days]:
@@ -130,7 +136,7 @@ def _iso(text: str) -> list[Days]:
 def _dates(heard: PromptText, today: date) -> list[tuple[int, Days]]:
     """Each date with the name of its month, and where it stands in the words."""
     said, found = " ".join(heard.words), []
-    for match in _DATE.finditer(said):
+    for match in _date().finditer(said):
         opener, day = match["opener"], int(re.sub(r"\D", "", match["before"] or match["after"] or "") or 0)
         place = said.count(" ", 0, match.start("month"))
         if match["month"] in _VERBS and not (opener or match["before"] or heard.begins_with_a_capital(place)):
@@ -154,7 +160,7 @@ def _dates(heard: PromptText, today: date) -> list[tuple[int, Days]]:
 def _spans(said: str, today: date) -> list[tuple[int, Days]]:
     """Each time that is told from today, and where it stands in the words."""
     found = []
-    for match in _SPAN.finditer(said):
+    for match in _span().finditer(said):
         past = True
         try:
             if match["named"]:
