@@ -48,6 +48,8 @@ class Placed:
             session=round(one.session, 3),
             coverage=round(one.covered, 3),
             passage=round(one.share, 3),
+            evidence=one.evidence,
+            probability=round(one.evidence.probability(), 3),
             relevance=round(one.relevance, 3),
             factors=dict(self.factors),
             score=round(self.score, 3),

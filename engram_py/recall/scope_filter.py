@@ -57,6 +57,11 @@ def says_where(query: str, scope: str | None) -> bool:
     return bool(filters.projects) or scopes == ("personal",)
 
 
+def seen_from(projects: tuple[str, ...] | None) -> ScopeFilter:
+    """All of these projects, without filters."""
+    return ScopeFilter(projects, _values(projects))
+
+
 def scope_filter_of(
     filters: Filters,
     *,

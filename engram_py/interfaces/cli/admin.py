@@ -15,9 +15,9 @@ from engram_py.interfaces.cli.support import (
     json_command,
     json_option,
     memory,
+    one_project_option,
     prints_result,
     progress,
-    project_option,
     settings,
     show,
 )
@@ -50,7 +50,7 @@ def instance_id_command(as_json: bool) -> None:
 
 
 @click.command("stats")
-@project_option
+@one_project_option
 @prints_result
 def stats_command(app: Engram, project: str | None) -> object:
     """Count what is kept."""
@@ -102,7 +102,7 @@ def restore_command(file: Path, as_json: bool) -> None:
 @click.argument("file", required=False, type=click.Path(path_type=Path), help="- or none: standard output.")
 @click.option("--format", "version", type=click.Choice(["0.1.0", "0.2.0"]), default="0.2.0", show_default=True,
               help="Engram's export version.")  # fmt: skip
-@project_option
+@one_project_option
 @prints_result
 def export_command(app: Engram, file: Path | None, version: Literal["0.1.0", "0.2.0"], project: str | None) -> object:
     """Write everything, or one project, as JSON that Engram reads too."""
@@ -163,6 +163,7 @@ def reindex_command(app: Engram) -> object:
 def completion_command(shell: str, as_json: bool) -> None:
     """Print the script that completes commands and options with the Tab key.
 
+    \b
     bash: engram completion bash > ~/.local/share/bash-completion/completions/engram
     zsh: engram completion zsh > a folder of $fpath, as _engram
     fish: engram completion fish > ~/.config/fish/completions/engram.fish

@@ -12,10 +12,10 @@ from engram_py.interfaces.cli.support import (
     OBSERVATION_ID,
     json_command,
     memory,
+    one_project_option,
     pass_json_on,
     prints_result,
     progress,
-    project_option,
     show,
     text_argument,
 )
@@ -54,7 +54,7 @@ def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_jso
 @click.argument("question", help="What somebody would ask; - reads standard input.")
 @click.argument("ids", metavar="[ID]...", nargs=-1, type=OBSERVATION_ID, help="The observations that answer it.")
 @click.option("--none", "silent", is_flag=True, help="Nothing here answers it: a search should find nothing.")
-@project_option
+@click.option("--project", help="The project it is asked from; default: that of its first answer, else of this folder.")
 @prints_result
 def add_command(app: Engram, question: str, ids: tuple[int, ...], silent: bool, project: str | None) -> object:
     """Keep a question and the observations that answer it; again with another ID adds an answer."""
@@ -85,7 +85,7 @@ def forget_learned_command(app: Engram) -> object:
 
 @click.command("cost")
 @click.option("--session", "session_id", help="Count one session only.")
-@click.option("--project", help="Count one project only; default: all of them.")
+@one_project_option
 @click.option("--days", type=click.IntRange(min=1), help="Count the last days only, today included (UTC).")
 @prints_result
 def cost_command(app: Engram, **options: Any) -> object:

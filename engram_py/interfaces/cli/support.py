@@ -28,6 +28,7 @@ _ID = re.compile(r"\[?#?(-?[0-9]{1,30})\]?")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 project_option = click.option("--project", help="The project; default: the project of this folder.")
+one_project_option = click.option("--project", help="Only this project; default: all of them.")
 all_option = click.option("--all", "all_projects", is_flag=True, help="Every project.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be changed, and change nothing.")

@@ -22,14 +22,14 @@ def test_a_prompt_is_given_what_it_deserves(run: Run) -> None:
     assert "- [#1] Chose uv over poetry (decision, now): It resolves in a second." in asked.stdout
     assert run("context", "--query", "-", stdin="why did we choose uv?").stdout == asked.stdout
     values = answer(run("context", "--query", "why did we choose uv?", "--json"))
-    assert (values["mode"], values["section"], values["cue"]) == ("query", "memories", "why did we")
+    assert (values["mode"], values["section"], values["cue"]) == ("query", "memories", "uv")
     assert [row["id"] for row in values["memories"]] == [1]
 
 
 @pytest.mark.usefixtures("kept")
 @pytest.mark.parametrize(
     ("prompt", "reason"),
-    [("sort a list", "it asks for no memory"), ("why did we paint the whale?", "heard “why did we”, found nothing")],
+    [("sort a list", "nothing is likely to be needed"), ("who am I?", "asked by “who am i”, found nothing")],
 )
 def test_nothing_is_printed_for_nothing_and_the_reason_goes_to_stderr(run: Run, prompt: str, reason: str) -> None:
     asked = run("context", "--query", prompt)
@@ -57,7 +57,7 @@ def test_the_gate_is_a_setting(run: Run, monkeypatch: pytest.MonkeyPatch, gate: 
     run("save", "Sort a list by its key", "With sorted().")
     monkeypatch.setenv("ENGRAM_GATE", gate)
 
-    asked = run("context", "--query", "how does one sort a list")
+    asked = run("context", "--query", "write the list of guests")
 
     assert ("Sort a list by its key" in asked.stdout) is found
     if gate == "llm":

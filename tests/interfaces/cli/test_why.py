@@ -44,8 +44,11 @@ def test_why_shows_what_the_hook_shows(saved: Run, start: Start) -> None:
     ("prompt", "reason", "said"),
     [
         pytest.param("yes", "trivial", "only keeps an agent going", id="trivial"),
-        pytest.param("the button is blue", "no_cue", "no word of it asks for memory", id="no-cue"),
-        pytest.param("what did we decide about kafka?", "nothing_fits", "Recognised: what did we decide", id="nothing"),
+        pytest.param("is it so?", "no_word", "no memory here has a word", id="no-word"),
+        pytest.param("what did we decide about kafka?", "no_word", "no memory here has a word", id="nothing"),
+        pytest.param(
+            "make the logins page blue", "unlikely", "[#2] Fixed logins after midnight has logins: ", id="near"
+        ),
     ],
 )
 def test_a_silent_hook_is_explained(saved: Run, start: Start, prompt: str, reason: str, said: str) -> None:
