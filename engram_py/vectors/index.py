@@ -63,16 +63,8 @@ class VectorIndex:
         with self._lock:
             self._refresh(store or self._store)
 
-    def near(
-        self,
-        question: Vectors,
-        *,
-        projects: Sequence[str] | None,
-        sees: Sees | None,
-        limit: int,
-        also: Iterable[int] = (),
-    ) -> Nearest:
-        """The ``limit`` nearest observations that may be shown, and how near those of ``also`` are.
+    def near(self, question: Vectors, view: View, *, limit: int, also: Iterable[int] = ()) -> Nearest:
+        """The ``limit`` nearest observations that ``view`` shows, and how near those of ``also`` are.
 
         Raises EmbedderFailedError while another thread reads a large memory in.
         """
@@ -80,7 +72,6 @@ class VectorIndex:
             raise EmbedderFailedError("vectors", "they are still being read", hint="the next search has them")
         try:
             self._refresh(self._store)
-            view = View(None if projects is None else tuple(projects), sees)
             return self._near(question, view, limit, tuple(also))
         finally:
             self._lock.release()

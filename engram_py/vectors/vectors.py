@@ -91,8 +91,11 @@ class Vectors:
         shown = text[:_QUESTION_CHARS].encode("utf-8", "replace").decode()
         try:
             index = self._open_index()
+            from engram_py.vectors.index import View  # after what says that numpy is missing
+
             question = self._model.question(shown, seconds=self._question_seconds)
-            near = index.near(question, projects=projects, sees=sees, limit=limit, also=also)
+            view = View(None if projects is None else tuple(projects), sees)
+            near = index.near(question, view, limit=limit, also=also)
         except EmbedderError as exc:
             return Nearest(note=f"vectors were left out: {exc.message}; {exc.hint}")
         return replace(near, weight=self._model.spec.weight)

@@ -15,7 +15,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from engram_py.interfaces.cli.main import cli
+from tests.memory import git
 from tests.template import ready
+
+__all__ = ["git"]
 
 Run = Callable[..., Result]
 Start = Callable[..., "Ended"]

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from engram_py.projects.settings_file import KEYS, parse_project_settings
 from tests.interfaces.cli.conftest import Run, answer, refusal
+from tests.memory import Git
 
 EXAMPLE = Path(__file__).resolve().parents[3] / ".engram.example.json"
-
-
-def git(folder: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"]
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
 
 
 def written(folder: Path) -> object:
@@ -24,7 +19,7 @@ def written(folder: Path) -> object:
 
 
 @pytest.fixture
-def repository(here: Path) -> Path:
+def repository(here: Path, git: Git) -> Path:
     git(here, "init", "--initial-branch=main")
     git(here, "commit", "--allow-empty", "-m", "start")
     return here
@@ -80,7 +75,7 @@ def test_force_changes_the_name_and_keeps_the_rest(run: Run, here: Path) -> None
 
 @pytest.mark.parametrize("worktree", [False, True])
 def test_below_the_top_of_a_checkout_the_file_is_written_there(
-    run: Run, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worktree: bool
+    run: Run, repository: Path, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch, worktree: bool
 ) -> None:
     top = tmp_path / "feature" if worktree else repository
     if worktree:

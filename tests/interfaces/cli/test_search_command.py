@@ -49,9 +49,8 @@ def test_the_help_names_every_filter_and_both_ways_to_exclude_a_word(run: Run) -
 
 def test_explain_prints_numbers_steps_and_words(run: Run, kept: None) -> None:
     shown = run("search", "login", "timeout", "--explain").stdout
-    assert re.search(
-        r"^  hit +score +own words +lent +close +session +tells +answers +factors +title$", shown, re.MULTILINE
-    )
+    columns = r"^  hit +score +own words +lent +close +session +tells +answers +factors +title$"
+    assert re.search(columns, shown, re.MULTILINE)
     assert re.search(r"^  #1 +\d+\.\d\d .* 100%  .*recency 1\.06.* Raised the login timeout$", shown, re.MULTILINE)
     assert re.search(r"^  all words +1  ", shown, re.MULTILINE)
     assert re.search(r"^  timeout +2 +\d\.\d\d  looked up$", shown, re.MULTILINE)

@@ -12,13 +12,13 @@ import pytest
 
 from engram_py import Engram
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
+from tests.memory import Git
 
 
 @pytest.fixture
-def repository(here: Path, run: Run) -> Path:
+def repository(here: Path, run: Run, git: Git) -> Path:
     """The folder widgets as a repository, with one memory."""
-    for words in (["init", "-q", "-b", "main"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"]):
-        subprocess.run(["git", *words], cwd=here, check=True)
+    git(here, "init", "-q", "-b", "main")
     assert run("save", "Tokens", "Fifteen minutes.").exit_code == 0
     (here / "deep").mkdir()
     return here
@@ -221,19 +221,19 @@ def test_prompts_stay_on_this_machine_until_a_setting_lets_them_go(
 
 
 @pytest.fixture
-def fork(here: Path, tmp_path: Path) -> Path:
+def fork(here: Path, tmp_path: Path, git: Git) -> Path:
     """The folder widgets as a clone of the repository gadgets, whose chunks are all of project acme."""
     from engram_py import Draft
     from engram_py.config import Settings
 
     acme = tmp_path / "ada" / "acme"
     acme.mkdir(parents=True)
-    subprocess.run(["git", "init", "-q"], cwd=acme, check=True)
+    git(acme, "init", "-q")
     with Engram(settings=Settings(tmp_path / "ada" / "data"), directory=acme) as ada:
         ada.save(Draft("Tokens", "Fifteen minutes."))
         ada.git_sync.sync()
-    subprocess.run(["git", "init", "-q"], cwd=here, check=True)
-    subprocess.run(["git", "remote", "add", "origin", "https://example.org/org/gadgets.git"], cwd=here, check=True)
+    git(here, "init", "-q")
+    git(here, "remote", "add", "origin", "https://example.org/org/gadgets.git")
     shutil.copytree(acme / ".engram", here / ".engram")
     return here
 
