@@ -24,7 +24,7 @@ from bench.report import percentile
 from engram_py.database.store import Store
 from engram_py.vectors import table
 from engram_py.vectors.arrays import pack, unit
-from engram_py.vectors.index import VectorIndex
+from engram_py.vectors.index import VectorIndex, View
 
 DIMENSION = 384
 SIZES = (10_000, 100_000, 1_000_000)
@@ -66,17 +66,17 @@ def measure_product(folder: Path, rows: int) -> None:
     index = VectorIndex(store, 1, DIMENSION)
     index.refresh()
     line(rows, "engram: read in at start", [(time.perf_counter() - started) * 1000], memory().rss - before)
-    for name, projects in (
-        ("engram: the whole memory", None),
-        ("engram: a project of half of it", ("large",)),
-        ("engram: a project of 500", ("small",)),
+    for name, view in (
+        ("engram: the whole memory", View()),
+        ("engram: a project of half of it", View(projects=("large",))),
+        ("engram: a project of 500", View(projects=("small",))),
     ):
-        line(rows, name, timed(partial(_near, index, projects)))
+        line(rows, name, timed(partial(_near, index, view)))
     store.close()
 
 
-def _near(index: VectorIndex, projects: tuple[str, ...] | None, question: Any) -> object:
-    return index.near(question, projects=projects, sees=None, limit=60)
+def _near(index: VectorIndex, view: View, question: Any) -> object:
+    return index.near(question, view, limit=60)
 
 
 def fill(store: Store, rows: int) -> None:

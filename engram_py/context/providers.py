@@ -17,6 +17,7 @@ from engram_py.errors import EmptyQueryError
 from engram_py.observations import table as observation_table
 from engram_py.observations.usage import Usage
 from engram_py.observations.values import Observation
+from engram_py.recall.preview import PREVIEW_CHARS
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import match_any, parse_query
 from engram_py.recall.score.diversity import NEAR, jaccard, mmr, shingles
@@ -227,6 +228,7 @@ class Providers:
                     limit=_SEARCHED,
                     floor=floor,
                     explain=True,
+                    snippet_chars=PREVIEW_CHARS,
                 )
         except EmptyQueryError:
             return []

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from engram_py.doors import call
 from engram_py.interfaces.wording import age, notes, relation
-from engram_py.recall.values import HIT_LINE_CHARS, NO_WORD, Hit, NoResults, Results, counted
+from engram_py.recall.values import NO_WORD, Hit, NoResults, Results, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40
 _MOST_NAMED = 8
@@ -21,7 +21,7 @@ _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
 
 
 def results(value: Results, *, now: datetime, full: bool = False) -> str:
-    """Hits, best first: handle, type, title, age, one line of the text. Without any, why, and what to do next."""
+    """Hits, best first: handle, type, title, age, the passage that answers. Without any, why, and what to do next."""
     if not value.results:
         return "\n".join([*nothing(value), *notes(value.warnings)])
     shown = call("get", id=value.results[0].id if len(value.results) == 1 else "ID")
@@ -74,25 +74,20 @@ def places(hit: Hit, *, full: bool = False) -> str:
 def _hit(hit: Hit, value: Results, now: datetime, full: bool) -> Iterator[str]:
     several = value.projects is None or hit.project not in value.projects or len(value.projects) > 1
     about = [hit.type, age(hit.updated_at, now), *([hit.project] if several else []), *marks(hit)]
-    line = hit.snippet if full else _line(hit)
-    yield f"[#{hit.id}] {named(hit, line)} ({', '.join(about)})"
+    yield f"[#{hit.id}] {named(hit)} ({', '.join(about)})"
     old = hit.instead_of
     if old is not None:
         yield f'  replaced [#{old.id}] "{old.title}"'
-    yield f"  {line}"
+    if hit.snippet:
+        yield f"  {hit.snippet}"
     if found := places(hit, full=full):
         yield f"  {found}"
     yield from (f"  {relation(note)}" for note in hit.relations if old is None or note.id != old.id)
 
 
-def named(hit: Hit, line: str) -> str:
-    """The title, with what it does not say of a session's summary unless the ``line`` below says it."""
-    return hit.title if hit.goal.removesuffix("…") in line else f"{hit.title}. {hit.goal}"
-
-
-def _line(hit: Hit) -> str:
-    line = "…" + hit.snippet[hit.place :] if hit.place else hit.snippet
-    return line if len(line) <= HIT_LINE_CHARS else line[: HIT_LINE_CHARS - 1] + "…"
+def named(hit: Hit) -> str:
+    """The title, with what it does not say of a session's summary unless the passage says it."""
+    return hit.title if hit.goal.removesuffix("…") in hit.snippet else f"{hit.title}. {hit.goal}"
 
 
 def nothing(value: Results) -> list[str]:

@@ -77,13 +77,16 @@ class Search:
         session_id: str | None = None,
         floor: float | None = None,
         explain: bool = False,
+        snippet_chars: int | None = None,
     ) -> Results:
         """The best matches, at most ``limit`` (1..20, by default what ``.engram.json`` says, else 10), best first.
 
         Rows that hold every word in one passage come first, then those that hold any, so one word that is missing never
         empties the answer; ``match_mode="any"`` ranks them together. Where the best is less likely than ``floor``
-        (0..1) to answer, ``silence`` says why there is nothing. The query may hold ``"phrases"``,
-        ``-word`` and filters (``query/filters.py``). A personal search that names no project reads every project.
+        (0..1) to answer, ``silence`` says why there is nothing. Behind the fifth, what scores less than half of the
+        best is left out. The answer holds about 600 tokens of passages, most of them from the best hits;
+        ``snippet_chars`` asks for as many of each instead. The query may hold ``"phrases"``, ``-word`` and filters
+        (``query/filters.py``). A personal search that names no project reads every project.
 
         Raises EmptyQueryError when the query is blank and neither type nor scope is given, InvalidArgumentError for an
         unknown argument.
@@ -102,7 +105,14 @@ class Search:
         found, placed = self._placed(parsed, sight, limit, floor, any_word=match_mode == "any")
         # Whether a file changed is known only of what was looked at.
         placed = placed if sight.stale else placed[:limit]
-        hits = self._hits.shown(found.terms, placed, instead=found.instead, stale_only=sight.stale)[:limit]
+        hits = self._hits.shown(
+            found.terms,
+            placed,
+            limit=limit,
+            instead=found.instead,
+            stale_only=sight.stale,
+            snippet_chars=snippet_chars,
+        )
         ids = [hit.id for hit in hits]
         days = self._days(parsed, found)
         silence = None if hits else explain_no_results(self._store, parsed, found, sight, floor, days=days)

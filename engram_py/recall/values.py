@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from engram_py.observations.values import Observation
     from engram_py.recall.score.evidence import Evidence
 
-HIT_LINE_CHARS = 100  # of the text of a hit, in a list of them
-
 
 @dataclass(frozen=True, slots=True)
 class LadderStep:
@@ -120,8 +118,9 @@ class NoResults:
 class Hit:
     """Enough of an observation to choose by. ``score`` is 0..1 within one answer, best first; ``coverage`` the share of
     the query it holds. ``branch`` is set when it was made where HEAD does not lead; ``like`` is a better hit that says
-    the same. ``place`` is where a short line of the snippet begins, ``goal`` what a session was for. ``instead_of`` has
-    the words of the query, and was replaced by this."""
+    the same. ``snippet`` is the passage that answers, empty where the evidence is too weak for one; ``truncated`` says
+    that there is more text. ``goal`` is what a session was for. ``instead_of`` has the words of the query, and was
+    replaced by this."""
 
     id: int
     sync_id: str
@@ -144,7 +143,6 @@ class Hit:
     anchors: tuple[AnchorState, ...] = ()
     branch: str = ""
     like: int | None = None
-    place: int = 0
     goal: str = ""
     instead_of: RelationNote | None = None
 

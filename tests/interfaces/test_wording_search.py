@@ -132,17 +132,30 @@ def test_that_a_file_cannot_be_compared_here_at_all_is_said_only_in_the_long_for
     assert said(value, full=True)[3:] == [f"  src/auth.py:10-20 unknown ({reason})"]
 
 
-@pytest.mark.parametrize("more", ["", "Nobody knows what else there is to say of all of this, and of the rest. " * 20])
-def test_the_line_of_a_hit_goes_from_the_words_that_were_asked_for_to_what_follows_them(app: Engram, more: str) -> None:
-    before = "The payments were looked at for two days.\n\nNothing in the logs told which part was slow. "
+def test_the_text_of_a_hit_goes_from_the_words_that_were_asked_for_to_what_follows_them(app: Engram) -> None:
+    filler = "Nobody knows what else there is to say of all of this, and of the rest. " * 80
     answer = "Consumers that retried acknowledge only after the ledger has written the row, which is soon enough."
-    app.observations.save(Draft("Slow payments", f"{before}{answer} {more}"))
+    app.observations.save(Draft("Slow payments", f"{filler}\n\n{answer} It was decided in May. {filler}"))
 
-    assert said(app.searches.search("when does the retrying consumer acknowledge?"))[2].startswith(f"  …{answer[:90]}")
+    passage = said(app.searches.search("when does the retrying consumer acknowledge?"))[2]
+    assert f"{answer} It was decided in May." in passage
+    assert passage.startswith("  …")
+
+
+def test_a_hit_without_a_passage_is_its_title_alone() -> None:
+    assert len(said(found(hit(snippet="", truncated=True)))) == 2
+
+
+def test_an_answer_keeps_to_600_tokens(app: Engram) -> None:
+    filler = "Nobody knows what else there is to say of the timeout, and of the rest of it. " * 80
+    for number in range(20):
+        app.save(Draft(f"The timeout of service number {number} was changed", f"Case {number}: {filler}"))
+    for limit in (1, 5, 10, 20):
+        assert 300 < len("\n".join(said(app.searches.search("timeout", limit=limit)))) / 4 <= 600
 
 
 def test_a_session_summary_says_what_the_session_was_for(app: Engram) -> None:
-    app.episodes.summarize("## Goal\nBuild the CSV parser\n\n## Accomplished\n" + "Wrote some tests of it. " * 20)
+    app.episodes.summarize("## Goal\nBuild the CSV parser\n\n## Accomplished\n" + "Wrote some tests of it. " * 200)
 
     value = app.searches.search("csv parser")
     [title, line] = said(value)[1:]
