@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
