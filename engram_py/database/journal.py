@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import datetime
 
 from engram_py.clock import just_after, new_device_id, next_stamp
@@ -55,7 +56,7 @@ class Journal:
         """Leave a tombstone for a hard delete and queue it."""
         clock = self._later_than_ahead(entity, key, clock)
         stone = {"entity": entity, "entity_key": key, "project": project, "session_id": session_id, "clock": clock}
-        add_tombstone(self._store, **stone, deleted_at=self.now())
+        add_tombstone(self._store, stone | {"deleted_at": self.now()})
         self._enqueue(entity, key, "delete", project, clock)
 
     def _later_than_ahead(self, entity: str, key: str, clock: str) -> str:
@@ -108,7 +109,7 @@ def enqueue(store: Store, **mutation: str) -> None:
     store.insert("sync_mutations", mutation, replace=True)
 
 
-def add_tombstone(store: Store, *, final: bool = True, **stone: str | None) -> None:
+def add_tombstone(store: Store, stone: Mapping[str, str | None], *, final: bool = True) -> None:
     """Keep a tombstone: ``entity``, ``entity_key``, ``project``, ``session_id``, ``deleted_at`` and ``clock``."""
     store.insert("tombstones", {**stone, "final": int(final)}, replace=True)
 

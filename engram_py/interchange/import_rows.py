@@ -69,7 +69,7 @@ def _bury(ledger: Ledger, entity: str, key: str, stone: PromptTombstoneIn | OwnT
     ledger.add_tombstone(entity, key)
     names = {"entity": entity, "entity_key": key, "project": stone.project or "", "clock": ledger.clock}
     deleted_at = moment_of(stone.deleted_at) or ledger.now
-    journal.add_tombstone(ledger.store, **names, session_id=stone.session_id, deleted_at=deleted_at)
+    journal.add_tombstone(ledger.store, {**names, "session_id": stone.session_id, "deleted_at": deleted_at})
     journal.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
 
 

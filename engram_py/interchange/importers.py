@@ -121,9 +121,7 @@ _Row = TypeVar("_Row", "ObservationIn", "PromptIn")
 
 
 def _drop_known(
-    rows: list[_Row],
-    key_of: Callable[[_Row], tuple[str, str] | None],
-    is_here: Callable[[_Row, tuple[str, str]], bool],
+    rows: list[_Row], key_of: Callable[[_Row], tuple[str, str] | None], is_here: Callable[[_Row, tuple[str, str]], bool]
 ) -> int:
     """Take out the rows whose text is here or comes twice; return their number."""
     seen: set[tuple[str, str]] = set()

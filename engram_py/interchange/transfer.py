@@ -91,8 +91,8 @@ class Transfer:
         with self._store.transaction():
             ledger = run_import(self._store, self._journal, document, progress)
         compacted(self._store, seconds=IMPORT_SHARE * (time.monotonic() - started))
-        said = {"redacted": ledger.redacted, "warnings": ledger.warnings}
-        return Imported(name_of(source), document.version or "0.1.0", **ledger.counts, **said)
+        version, said = document.version or "0.1.0", ledger.warnings
+        return Imported(name_of(source), version, **ledger.counts, redacted=ledger.redacted, warnings=said)
 
     def document(self, *, project: str | None = None, version: ExportVersion = "0.2.0") -> dict[str, Any]:
         """Return the export as JSON-ready values."""

@@ -145,8 +145,7 @@ _REDACTED = re.compile(r"\[REDACTED(?::\w+)?\]")
 def suggest_topic_key(*, type: str, title: str, content: str) -> str:
     """``family/subject``: the family from the type or else from the words, the subject from the title.
 
-    Raises:
-        EmptyFieldError: title and content are both blank.
+    Raises EmptyFieldError: title and content are both blank.
     """
     if not title.strip() and not content.strip():
         raise EmptyFieldError("title or content")

@@ -93,8 +93,7 @@ class Sessions:
     def end(self, session_id: str, *, summary: str | None = None, at: str | None = None) -> SessionState:
         """Close a session, keeping ``summary`` when there is one; ``at`` is when it was over, unless just now.
 
-        Raises:
-            SessionNotFoundError: nothing was ever saved or started under this id.
+        Raises SessionNotFoundError: nothing was ever saved or started under this id.
         """
         clean, warnings = _clean_summary(summary)
         with self._store.transaction():
@@ -180,8 +179,7 @@ class Sessions:
     def delete(self, session_id: str) -> None:
         """Remove a session that holds no observations, and its prompts, leaving tombstones.
 
-        Raises:
-            SessionInUseError: observations belong to it, soft-deleted ones included.
+        Raises SessionInUseError: observations belong to it, soft-deleted ones included.
         """
         with self._store.transaction():
             session = self.get(session_id)

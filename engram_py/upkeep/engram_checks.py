@@ -73,12 +73,15 @@ class EngramChecks:
     @property
     def checks(self) -> dict[str, Callable[[], Check]]:
         """Every check by its name."""
+        rules: dict[str, Callable[[], Check]] = {name: partial(self._found, name) for name in _RULES}
+        first, *_ = rules
         return {
             "session_project_directory_mismatch": self._directories,
-            "manual_session_name_project_mismatch": partial(self._found, "manual_session_name_project_mismatch"),
+            first: rules[first],
             "ambiguous_active_runtime_sessions": self._several_active,
             "stale_open_sessions": self._stale,
-        } | {name: partial(self._found, name) for name in _RULES}
+            **rules,
+        }
 
     def _found(self, name: str) -> Check:
         sql, fine, wrong, step, result = _RULES[name]
