@@ -27,7 +27,8 @@ def erase(store: Store, index: str) -> bool:
     try:
         with waiting(store, _SECONDS):
             merged = _merge(store, index)
-            return _empty_log(store) and merged
+            with store.connection() as connection:
+                return not connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0] and merged
     except StoreError as exc:
         logger.info("deleted words may still be in the file: %s", exc.message)
         return False
@@ -40,8 +41,3 @@ def _merge(store: Store, index: str) -> bool:
     with store.transaction():
         store.execute(f"insert into {index} ({index}) values ('optimize')")
     return True
-
-
-def _empty_log(store: Store) -> bool:
-    with store.connection() as connection:
-        return not connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]

@@ -12,20 +12,7 @@ from engram_py.errors import IndexDamagedError
 _MISSING = "select count(*) from {table} where {live} and id not in (select id from {index}_docsize)"
 _EXTRA = "select count(*) from {index}_docsize where id not in (select id from {table} where {live})"
 
-_DROP = """
-drop trigger if exists observations_fts_insert;
-drop trigger if exists observations_fts_delete;
-drop trigger if exists observations_fts_leave;
-drop trigger if exists observations_fts_enter;
-drop trigger if exists prompts_fts_insert;
-drop trigger if exists prompts_fts_delete;
-drop trigger if exists prompts_fts_leave;
-drop trigger if exists prompts_fts_enter;
-drop table if exists observations_mentions;
-drop table if exists observations_vocab;
-drop table if exists observations_fts;
-drop table if exists prompts_fts;
-"""
+_TRIGGERS = [f"{index}_{event}" for index in soundness.INDEXES for event in ("insert", "delete", "leave", "enter")]
 
 _FILL = (
     """
@@ -148,14 +135,10 @@ def index_drift(store: Store) -> dict[str, tuple[int, int]]:
     return found
 
 
-def expected_triggers() -> set[str]:
-    return {line.rstrip(";").split()[-1] for line in _DROP.splitlines() if line.startswith("drop trigger")}
-
-
 def missing_triggers(store: Store) -> list[str]:
     """Return the missing triggers and vocabulary tables of the index."""
     present = {row[0] for row in store.rows("select name from sqlite_master where type in ('trigger', 'table')")}
-    return sorted((expected_triggers() | set(soundness.WORD_TABLES)) - present)
+    return sorted({*_TRIGGERS, *soundness.WORD_TABLES} - present)
 
 
 def rebuild_indexes(store: Store) -> None:
@@ -172,10 +155,14 @@ def rebuild_indexes(store: Store) -> None:
 
 
 def _remake(store: Store) -> None:
-    searched = (file for file in migrations.migration_files() if file.stem.endswith(("_search", "_mentions")))
-    for script in (_DROP, *(file.read_text(encoding="utf-8") for file in searched)):
-        for statement in migrations.statements(script):
-            store.execute(statement)
+    for name in _TRIGGERS:
+        store.execute(f"drop trigger if exists {name}")
+    for name in (*soundness.WORD_TABLES, *soundness.INDEXES):
+        store.execute(f"drop table if exists {name}")
+    for file in migrations.migration_files():
+        if file.stem.endswith(("_search", "_mentions")):
+            for statement in migrations.statements(file.read_text(encoding="utf-8")):
+                store.execute(statement)
     for statement in _FILL:
         store.execute(statement)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engram_py.database.store import Row, Store
@@ -93,21 +93,14 @@ order by review_after, id
 limit :limit
 """
 
-BEFORE = """
+_NEIGHBOURS = """
 select id, type, title, created_at
 from observations
-where session_id = :session_id and id < :id and deleted_at is null
-order by id desc
+where session_id = :session_id and id {} :id and deleted_at is null
+order by id {}
 limit :limit
 """
-
-AFTER = """
-select id, type, title, created_at
-from observations
-where session_id = :session_id and id > :id and deleted_at is null
-order by id
-limit :limit
-"""
+BEFORE, AFTER = _NEIGHBOURS.format("<", "desc"), _NEIGHBOURS.format(">", "asc")
 
 # The device of a clock stands after 12 digits of time and 4 of counter.
 MADE_ELSEWHERE = """
@@ -241,11 +234,8 @@ def due(store: Store, *, now: str, projects: Sequence[str] | None, limit: int) -
 def neighbours(store: Store, observation: Observation, *, before: int, after: int) -> tuple[list[Neighbour], ...]:
     """The rows of its session before and after an observation, both oldest first."""
     key = {"session_id": observation.session_id, "id": observation.id}
-    earlier, later = store.rows(BEFORE, **key, limit=before)[::-1], store.rows(AFTER, **key, limit=after)
-    return tuple(
-        [Neighbour(row["id"], row["type"], row["title"], row["created_at"]) for row in rows]
-        for rows in (earlier, later)
-    )
+    earlier, later = store.tuples(BEFORE, **key, limit=before)[::-1], store.tuples(AFTER, **key, limit=after)
+    return [Neighbour(*row) for row in earlier], [Neighbour(*row) for row in later]
 
 
 def count_in_session(store: Store, session_id: str) -> int:
@@ -313,9 +303,8 @@ def operation(store: Store, operation_id: str) -> Row | None:
     return store.row("select * from save_operations where operation_id = :id", id=operation_id)
 
 
-def remember_operation(
-    store: Store, *, operation_id: str, fingerprint: str, answer: str, now: str, forget_before: str
-) -> None:
+def remember_operation(store: Store, answer: Mapping[str, str], *, now: str, forget_before: str) -> None:
+    """Keep an ``answer`` by its ``operation_id`` and ``fingerprint``, and forget up to 50 old ones."""
     store.execute(
         """
         delete from save_operations where operation_id in
@@ -323,5 +312,4 @@ def remember_operation(
         """,
         before=forget_before,
     )
-    values = {"operation_id": operation_id, "fingerprint": fingerprint, "answer": answer, "created_at": now}
-    store.insert("save_operations", values)
+    store.insert("save_operations", {**answer, "created_at": now})

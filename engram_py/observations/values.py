@@ -97,6 +97,10 @@ class Observation:
         values[_PINNED] = bool(values[_PINNED])
         return cls(*values)
 
+    def shared_with(self, answer: Any) -> dict[str, Any]:
+        """The values, by name, of the columns that another dataclass has as fields, too."""
+        return {name: getattr(self, name) for name in OBSERVATION_COLUMNS if name in answer.__dataclass_fields__}
+
     def state(self, now: datetime) -> str:
         """``needs_review`` once its review date has come, else ``active``."""
         due = parse_time(self.review_after)

@@ -87,11 +87,11 @@ class Identities:
         """Whether a *different* repository owns this name: another remote, or, without one, another directory."""
         repository = location.repository
         assert repository is not None
-        remotes = table.remotes_of(self._store, project)
+        remotes = table.identities_of(self._store, "remote", project)
         if repository.remote and remotes:
             return repository.remote not in remotes
         here = readable_path(str(repository.common_dir))
-        others = [known for known in table.common_dirs_of(self._store, project) if known != here]
+        others = [known for known in table.identities_of(self._store, "common_dir", project) if known != here]
         return any(Path(known).exists() for known in others)  # one that is gone was moved here, or deleted
 
 

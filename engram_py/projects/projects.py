@@ -68,7 +68,7 @@ class Projects:
             if scope in ("personal", "global"):
                 place = Place(scope, "scope", place.path, (scope,))
             else:
-                candidates = place.reads or self._suggestions()
+                candidates = place.reads or [line.name for line in table.lines(self._store)][:10]
                 raise AmbiguousProjectError(place.path, candidates, *(place.warnings or (NO_PROJECT,)))
         ensured = self._ensured(place, explicit=bool(project))
         if location is not None and place.source != "scope":
@@ -221,9 +221,6 @@ class Projects:
                 text += f"; similar names exist: {', '.join(near)} (`engram projects merge` joins them)"
             warnings = (*warnings, text)
         return replace(place, created=True, warnings=warnings)
-
-    def _suggestions(self) -> list[str]:
-        return [line.name for line in table.lines(self._store)][:10]
 
     # --- listing ---------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from engram_py.capture.passive import learning_title, parse_learnings, without_memory_blocks
+from engram_py.capture.redact import redact_head
 from engram_py.database.erasing import erase
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
@@ -14,7 +15,7 @@ from engram_py.errors import EmptyQueryError, PromptNotFoundError
 from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import clamp
 from engram_py.observations.lookup import check_id, live_observation
-from engram_py.observations.validation import clean_content, intake_notes, redact_readable
+from engram_py.observations.validation import READ_LIMIT_CHARS, clean_content, intake_notes
 from engram_py.observations.values import Draft, Saved
 from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import Projects
@@ -125,21 +126,13 @@ class Episodes:
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id)
             session = self._sessions.ensure(session_id, place)
-            draft = Draft(
-                title=f"{SUMMARY_TITLE}{place.project}",
-                content=content,
-                type="session_summary",
-                topic_key=summary_topic(session.id),
-            )
+            title, topic_key = f"{SUMMARY_TITLE}{place.project}", summary_topic(session.id)
+            draft = Draft(title, content, type="session_summary", topic_key=topic_key)
             saved = self._observations.save(draft, project=place.project, session_id=session.id)
             self._sessions.summarize(session.id, live_observation(self._store, saved.id).content)
         # The answer tells how this call found the project, not the save inside it.
-        return replace(
-            saved,
-            project_source=place.source,
-            project_path=place.path,
-            warnings=tuple(dict.fromkeys((*saved.warnings, *place.warnings))),
-        )
+        warnings = tuple(dict.fromkeys((*saved.warnings, *place.warnings)))
+        return replace(saved, project_source=place.source, project_path=place.path, warnings=warnings)
 
     def capture(
         self, content: str, *, session_id: str | None = None, source: str | None = None, project: str | None = None
@@ -150,7 +143,7 @@ class Episodes:
         """
         # Redact before parsing: a private passage can span several items.
         check_text("content", content)
-        hidden = redact_readable(content)
+        hidden = redact_head(content, READ_LIMIT_CHARS)
         learnings = parse_learnings(hidden.text)
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id)
@@ -165,8 +158,6 @@ class Episodes:
                 ):
                     draft = Draft(learning_title(text), text, "passive", tool_name=source or "mcp-passive")
                     ids.append(self._observations.save(draft, project=place.project, session_id=session_id).id)
-        saved = len(ids)
+        found, saved = len(learnings), len(ids)
         warnings = (*intake_notes(hidden.count, None), *place.warnings)
-        return Captured(
-            len(learnings), saved, len(learnings) - saved, tuple(ids), place.project, place.source, warnings
-        )
+        return Captured(found, saved, found - saved, tuple(ids), place.project, place.source, warnings)

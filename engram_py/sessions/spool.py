@@ -10,7 +10,7 @@ from typing import Any
 
 from engram_py.capture.passive import parse_learnings
 from engram_py.database.journal import Journal
-from engram_py.database.lock_timeout import waiting
+from engram_py.database.lock_timeout import at_once
 from engram_py.database.store import Store
 from engram_py.errors import EngramError, StoreError
 from engram_py.files import read_bounded
@@ -54,7 +54,7 @@ class Spool:
         self._unread: dict[Path, tuple[str, str]] = {}
         self._active: dict[str, str] = {}
 
-    def drain(self, *, patience: float = 0.0, until: float | None = None, read: bool = True) -> int:
+    def drain(self, *, until: float | None = None, read: bool = True) -> int:
         """Store what waits, oldest first and some at a time, if the lock can be had; how many it were.
 
         A file goes when its transaction is committed, the end of a session when its transcript is read as well: until
@@ -68,7 +68,7 @@ class Spool:
         self._unread.clear()
         self._active.clear()
         try:
-            with waiting(self._store, patience), self._store.transaction():
+            with at_once(self._store):
                 done = [file for file in files if self._stored(file)]
         except StoreError:
             self._unread.clear()

@@ -178,10 +178,7 @@ def moment(value: object) -> str | None:
             return to_text(datetime.fromtimestamp(seconds, UTC))
         except (ValueError, OverflowError, OSError):
             return None
-    try:
-        return canonical(str(value)[:40])
-    except OverflowError:
-        return None
+    return canonical(str(value)[:40])
 
 
 def text_of(value: object) -> str:

@@ -146,9 +146,9 @@ def _text(value: Mapping[str, Any], names: tuple[str, ...], limit: int) -> str:
 
 @lru_cache(maxsize=2)  # a prompt may be the task as well
 def _head(text: str, limit: int) -> str:
-    from engram_py.observations.validation import redact_readable  # few texts are so long
+    from engram_py.capture.redact import redact_head  # few texts are so long
 
-    return redact_readable(text, limit).text
+    return redact_head(text, limit).text
 
 
 def _directory(value: Mapping[str, Any], environ: Mapping[str, str], here: Path) -> Path:

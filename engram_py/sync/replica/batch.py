@@ -138,16 +138,15 @@ class Batch:
         if old is not None and old["clock"] >= mutation.clock and bool(old["final"]) >= final:
             return
         session_id = mutation.payload.get("session_id")
-        journal.add_tombstone(
-            self.store,
-            entity=mutation.entity,
-            entity_key=mutation.entity_key,
-            project=mutation.project,
-            session_id=session_id if isinstance(session_id, str) else None,
-            deleted_at=deleted_at,
-            clock=max(mutation.clock, old["clock"] if old is not None else ""),
-            final=final,
-        )
+        stone = {
+            "entity": mutation.entity,
+            "entity_key": mutation.entity_key,
+            "project": mutation.project,
+            "session_id": session_id if isinstance(session_id, str) else None,
+            "deleted_at": deleted_at,
+            "clock": max(mutation.clock, old["clock"] if old is not None else ""),
+        }
+        journal.add_tombstone(self.store, stone, final=final)
 
     def refused(self, mutation: Mutation) -> bool:
         """Return whether the row itself arrived and could not be read."""
