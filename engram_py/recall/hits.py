@@ -8,12 +8,12 @@ from engram_py.anchors.anchors import Anchors
 from engram_py.anchors.values import AnchorState
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.dataclass import dataclass, field
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.ledger import citations
 from engram_py.observations import table
 from engram_py.observations.lookup import relation_notes
 from engram_py.observations.values import Observation, RelationNote
-from engram_py.recall.preview import preview, shares
+from engram_py.recall.preview import Preview, preview, shares
 from engram_py.recall.score.diversity import alike, shingles
 from engram_py.recall.score.proximity import lens
 from engram_py.recall.score.rank import Standing, factors
@@ -26,7 +26,7 @@ from engram_py.sessions.values import SUMMARY_TITLE
 SAME = 0.85
 LOOKED_BEHIND = 20
 # The whole answer: 600 tokens of four characters, of which a hit takes so many besides its titles and its passage.
-ANSWER_CHARS, HEAD_CHARS, LINE_CHARS = 2_400, 80, 40
+ANSWER_CHARS, HEAD_CHARS, LINE_CHARS = 2_400, 70, 24
 # Behind the first hits, what is half as good as the best is no answer.
 FIRST, TAIL = 5, 0.5
 
@@ -139,40 +139,44 @@ class Hits:
         lines = sum(_line_chars(place, states.get(place.row.id, ())) for place, _ in zip(placed, scores, strict=False))
         room = max(ANSWER_CHARS // 4, ANSWER_CHARS - HEAD_CHARS - lines)
         # What says the same as a better hit is not shown twice.
-        lengths = [len(place.row.content) if place.like is None else 0 for place in placed]
+        ids = {place.row.id for place in placed}
+        lengths = [0 if place.like in ids else len(place.row.content) for place in placed]
         parts = shares(scores, lengths, room) if snippet_chars is None else [snippet_chars] * len(scores)
         hits = []
         for place, score, part in zip(placed, scores, parts, strict=False):
-            row = place.row
-            shown = preview(row.content, terms, glass, limit=part)
-            hits.append(
-                Hit(
-                    id=row.id,
-                    sync_id=row.sync_id,
-                    title=row.title,
-                    type=row.type,
-                    project=row.project,
-                    scope=row.scope,
-                    topic_key=row.topic_key,
-                    score=round(score, 4),
-                    snippet=shown.text,
-                    truncated=shown.cut,
-                    pinned=row.pinned,
-                    state=row.state(now),
-                    review_after=row.review_after,
-                    created_at=row.created_at,
-                    updated_at=row.updated_at,
-                    relations=place.relations,
-                    lifecycle=row.lifecycle,
-                    coverage=round(place.scored.covered, 3),
-                    anchors=states.get(row.id, ()),
-                    branch=place.branch,
-                    like=place.like,
-                    goal=goal_of(row),
-                    instead_of=RelationNote("replaced", old.id, old.title) if (old := instead.get(row.id)) else None,
-                )
-            )
+            passage = preview(place.row.content, terms, glass, limit=part)
+            told = _hit(place, score, passage, place.row.state(now))
+            replaced = instead.get(told.id)
+            note = RelationNote("replaced", replaced.id, replaced.title) if replaced else None
+            hits.append(replace(told, anchors=states.get(told.id, ()), instead_of=note))
         return tuple(hits)
+
+
+def _hit(place: Placed, score: float, passage: Preview, state: str) -> Hit:
+    row = place.row
+    return Hit(
+        id=row.id,
+        sync_id=row.sync_id,
+        title=row.title,
+        type=row.type,
+        project=row.project,
+        scope=row.scope,
+        topic_key=row.topic_key,
+        score=round(score, 4),
+        snippet=passage.text,
+        truncated=passage.cut,
+        pinned=row.pinned,
+        state=state,
+        review_after=row.review_after,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        relations=place.relations,
+        lifecycle=row.lifecycle,
+        coverage=round(place.scored.covered, 3),
+        branch=place.branch,
+        like=place.like,
+        goal=goal_of(row),
+    )
 
 
 def _shown_scores(placed: Sequence[Placed]) -> list[float]:
@@ -188,9 +192,10 @@ def _shown_scores(placed: Sequence[Placed]) -> list[float]:
 
 def _line_chars(place: Placed, anchors: Sequence[AnchorState]) -> int:
     """About what a hit takes of an answer besides its passage."""
-    more = [note.title for note in place.relations] + [anchor.path for anchor in anchors if anchor.stale]
-    marks = LINE_CHARS if place.branch or place.like is not None else 0
-    return LINE_CHARS + marks + len(place.row.title) + sum(LINE_CHARS + len(text) for text in more)
+    row = place.row
+    texts = [row.title, *(note.title for note in place.relations), *(one.path for one in anchors if one.stale)]
+    texts += [f"says the same as [#{place.like}]"] if place.like is not None else []
+    return len(row.type) + len(place.branch) + sum(LINE_CHARS + len(text) for text in texts)
 
 
 def goal_of(row: Observation) -> str:

@@ -20,7 +20,7 @@ _BEFORE, _BEFORE_REACH = 0.7, 0.25
 # Evidence to the power of this is a hit's part of the room: of two hits, one half as good gets a thirtieth.
 _POWER, _NOTHING = 5, 0.01
 # A shorter passage of a longer text says nothing: its title stands alone.
-_LEAST_CHARS = 120
+_LEAST_CHARS = 200
 _READ_CHARS = 16_000
 _SENTENCE = re.compile(r"[.!?;][\"')\]*_`]*\s+|\n\s*|[。！？]")
 

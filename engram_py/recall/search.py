@@ -105,14 +105,8 @@ class Search:
         found, placed = self._placed(parsed, sight, limit, floor, any_word=match_mode == "any")
         # Whether a file changed is known only of what was looked at.
         placed = placed if sight.stale else placed[:limit]
-        hits = self._hits.shown(
-            found.terms,
-            placed,
-            limit=limit,
-            instead=found.instead,
-            stale_only=sight.stale,
-            snippet_chars=snippet_chars,
-        )
+        shown = partial(self._hits.shown, limit=limit, stale_only=sight.stale, snippet_chars=snippet_chars)
+        hits = shown(found.terms, placed, instead=found.instead)
         ids = [hit.id for hit in hits]
         days = self._days(parsed, found)
         silence = None if hits else explain_no_results(self._store, parsed, found, sight, floor, days=days)
