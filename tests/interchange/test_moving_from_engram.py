@@ -69,7 +69,7 @@ def test_every_relation_arrives_as_it_was_judged(here: Engram, root: Path, way: 
 def test_the_last_summarys_next_step_stands_first_in_a_new_session(here: Engram, root: Path, way: str) -> None:
     WAYS[way](here, root)
 
-    for context in (here.contexts.assemble(unasked=True), here.contexts.assemble(query="continue", unasked=True)):
+    for context in (here.contexts.assemble(unasked=True), here.contexts.assemble(query="where were we?", unasked=True)):
         told = [line for line in render.text(context, now=here.journal.moment()).splitlines() if "; next: " in line]
         assert "[#15]" in told[0]
         assert "next: Write the migration" in told[0]
