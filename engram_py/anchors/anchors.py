@@ -15,7 +15,7 @@ from engram_py.anchors.values import MOST_ANCHORS, NOT_HERE_YET, ONLY_ON, Anchor
 from engram_py.anchors.worktree import Unread, place_file, slashed
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.git.answers import GitMemory
+from engram_py.git.answers import GitAnswers
 from engram_py.git.program import TIMEOUT_SECONDS, Deadline
 from engram_py.observations.values import Observation, Outcome
 from engram_py.projects.projects import Projects
@@ -38,7 +38,7 @@ class Anchors:
         self._store = store
         self._journal = journal
         self._projects = projects
-        self._memory = GitMemory(store, journal)
+        self._answers = GitAnswers(store, journal)
 
     def states(
         self, rows: Sequence[Observation], *, patience: float = TIMEOUT_SECONDS
@@ -69,7 +69,7 @@ class Anchors:
         from engram_py.anchors.settle import settle
 
         asking = Deadline(patience)
-        found |= settle(mine, found, here.repository, here.tree, self._memory, asking)
+        found |= settle(mine, found, here.repository, here.tree, self._answers, asking)
         stale = [row for row in rows if any(state.stale for state in found.get(row.id, ()))]
         branched = [row for row in stale if row.git_branch not in (None, here.repository.branch)]
         seen = self._visibility(branched, asking)
@@ -149,12 +149,12 @@ class Anchors:
             of_deleted,
             of_thrown_away,
         )
-        from engram_py.git.ancestry import branch_exists
+        from engram_py.git.history import branch_exists
 
         held = held_by(judged, repository)
-        known = ancestry_of(repository, commits_to_ask(held.values(), repository), self._memory, asking)
+        known = ancestry_of(repository, commits_to_ask(held.values(), repository), self._answers, asking)
         known[NOT_COMMITTED] = "other"
-        is_branch = cache(lambda branch: branch_exists(repository, branch, asking))
+        is_branch = cache(lambda branch: branch_exists(repository, branch))
         foreign = [row.id for row in judged if known.get(held[row.id]) in ("other", "missing")]
         anchors = table.of_observations(self._store, foreign) if foreign else {}
         for row in judged:
@@ -165,7 +165,7 @@ class Anchors:
         }
         about = {one: anchors[one] for one in deleted if one in anchors}
         if about and here.tree is not None:
-            away = never_here(about, repository, here.tree, self._memory, asking)
+            away = never_here(about, repository, here.tree, self._answers, asking)
             found |= {one: of_thrown_away(deleted[one], repository) for one in away}
         return found
 
@@ -202,7 +202,7 @@ class Anchors:
         from engram_py.anchors.moves import moved_below, moved_to
 
         states = partial(self.states, patience=patience)
-        traces = partial(trace, here.repository, memory=self._memory, patience=Deadline(patience))
+        traces = partial(trace, here.repository, answers=self._answers, patience=Deadline(patience))
         follow = moved_below if folder else moved_to
         moved = follow(self._store, wanted, here, states, traces, projects=projects, limit=limit)
         return [*dict.fromkeys([*found, *moved])][:limit]

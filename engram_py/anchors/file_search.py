@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from engram_py.anchors.spans import distinctive, find_span, place_of
@@ -47,13 +48,12 @@ def in_files(anchor: Anchor, paths: Iterable[str], tree: WorkingTree) -> AnchorS
 
 def same_blob(anchor: Anchor, tree: WorkingTree) -> AnchorState | None:
     """The file under another name, as git tracks it: a rename that was staged, or committed without a change."""
-    index = tree.index
-    if index is None or anchor.blob is None or len(anchor.blob) != 2 * index.id_size:
+    if tree.tracked is None or anchor.blob is None:
         return None
-    paths = index.paths_of(anchor.blob, most=2)
-    if len(paths) != 1 or paths[0] == anchor.path:
+    same = [*islice(tree.tracked.with_blob(anchor.blob), 2)]
+    if len(same) != 1 or same[0].path == anchor.path:
         return None
-    return in_file(anchor, paths[0], tree.read(paths[0]), surely=True)
+    return in_file(anchor, same[0].path, tree.read(same[0].path), surely=True)
 
 
 def siblings(anchor: Anchor, root: str) -> Iterator[str]:

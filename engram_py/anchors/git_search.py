@@ -11,7 +11,7 @@ from engram_py.anchors.departures import Text, Verdict, find_departure, removal
 from engram_py.anchors.file_history import MAX_CONTEXT, Change, Commit, Log, read_log, read_renames
 from engram_py.anchors.values import Anchor
 from engram_py.dataclass import asdict, dataclass, replace
-from engram_py.git.answers import GitMemory
+from engram_py.git.answers import GitAnswers
 from engram_py.git.program import Deadline, has_git
 from engram_py.git.repository import Repository
 
@@ -47,25 +47,27 @@ class Trace:
     present: bool = False
 
 
-def trace(repository: Repository, anchors: Sequence[Anchor], memory: GitMemory, patience: Deadline) -> dict[int, Trace]:
+def trace(
+    repository: Repository, anchors: Sequence[Anchor], answers: GitAnswers, patience: Deadline
+) -> dict[int, Trace]:
     """What became of the texts of ``anchors``, by the anchor's id; in two or three questions to git for all of them,
     none where they were asked before."""
     head = repository.commit
     if head is None:
         return {anchor.id: Trace(anchor.path, uncommitted=True) for anchor in anchors}
     keys = {anchor.id: _key(anchor) for anchor in anchors}
-    known = {key: _from_json(text) for key, text in memory.answers(repository, head, [*keys.values()]).items()}
+    known = {key: _from_json(text) for key, text in answers.get(repository, head, [*keys.values()]).items()}
     asked = [anchor for anchor in anchors if keys[anchor.id] not in known]
     # Who has little time finds out once how long git takes, and leaves the question to those that have more.
     kinds = ["trace"] if patience.whole else ["trace", "hasty trace"]
-    if asked and patience.left > 0 and not any(memory.refused(repository, head, kind) for kind in kinds):
+    if asked and patience.left > 0 and not any(answers.refused(repository, head, kind) for kind in kinds):
         for some in _by_paths(asked):
             found = _follow(repository, head, some, patience)
             if found is None:
                 if has_git(repository.root):  # another process may have one
-                    memory.refuse(repository, head, kinds[-1])
+                    answers.refuse(repository, head, kinds[-1])
                 break
-            memory.keep(repository, head, {keys[one]: json.dumps(asdict(found[one])) for one in found})
+            answers.keep(repository, head, {keys[one]: json.dumps(asdict(found[one])) for one in found})
             known |= {keys[one]: found[one] for one in found}
     return {anchor.id: known.get(keys[anchor.id], Trace(anchor.path)) for anchor in anchors}
 

@@ -115,12 +115,15 @@ def _recorded(store: Store, names: Sequence[str]) -> list[str]:
 
 
 def _targets(path: str, here: Here, recorded: Iterable[str]) -> list[str]:
-    """The files that ``path`` names: as git tracks them, or below a folder of one that was recorded."""
+    """The files that ``path`` names: itself, or where it is a part those that git tracks or that stand below a folder
+    of one that was recorded."""
     assert here.tree is not None
-    index = here.tree.index
-    tracked = index.ending_in(path, most=_MOST_TARGETS) if index is not None else []
+    if _is_there(here.tree.root, path):
+        return [path]
+    listed = here.tree.tracked.ending_in(path) if here.tree.tracked is not None else ()
+    tracked = [one.path for one in islice(listed, _MOST_TARGETS)]
     folders = dict.fromkeys(map(posixpath.dirname, recorded))
-    named = [path, *tracked, *(posixpath.join(folder, path) for folder in folders)]
+    named = [*tracked, *(posixpath.join(folder, path) for folder in folders)]
     return [*islice((one for one in dict.fromkeys(named) if _is_there(here.tree.root, one)), _MOST_TARGETS)]
 
 

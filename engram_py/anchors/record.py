@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from engram_py.anchors.extract import parse_reference, references
@@ -24,7 +25,6 @@ from engram_py.anchors.values import (
 from engram_py.anchors.worktree import Content, Placed, Unread, is_relative, place_file, read_file, slashed
 from engram_py.capture.redact import redact
 from engram_py.dataclass import dataclass, replace
-from engram_py.git.index_file import GitIndex, load_index
 from engram_py.git.repository import Repository
 
 Values = dict[str, Any]
@@ -103,8 +103,6 @@ class _Reader:
     def __init__(self, here: Here) -> None:
         self._here = here
         self._repository = here.repository
-        self._index: GitIndex | None = None
-        self._index_read = False
         self._left_out: list[str] = []
         self._kept_bare: list[str] = []
         self._read_as: list[str] = []
@@ -198,9 +196,9 @@ class _Reader:
         if isinstance(placed, Unread) or not isinstance(read_file(placed.root, placed.path), Unread):
             return placed
         # People write `auth.py` for the one file of that name.
-        index = self._git_index(repository)
-        same = index.ending_in(slashed(reference.path), most=2) if index is not None else []
-        return Placed(repository.root, same[0]) if len(same) == 1 else placed
+        tracked = self._here.tree.tracked if self._here.tree is not None else None
+        same = [*islice(tracked.ending_in(slashed(reference.path)), 2)] if tracked is not None else []
+        return Placed(repository.root, same[0].path) if len(same) == 1 else placed
 
     def _by_name(self, reference: Reference, why: str) -> Values | None:
         path = slashed(reference.path)
@@ -245,17 +243,11 @@ class _Reader:
         }
 
     def _clean_blob(self, placed: Placed, file: Content, repository: Repository) -> str | None:
-        index = self._git_index(repository) if placed.root == repository.root else None
-        if index is None:
+        tree = self._here.tree if placed.root == repository.root else None
+        tracked = tree.tracked.get(placed.path) if tree is not None and tree.tracked is not None else None
+        if tracked is None or tracked.blob not in file.blobs(sha256=len(tracked.blob) == 64):
             return None
-        tracked = index.blob_of(placed.path)
-        return tracked if tracked in file.blobs(sha256=index.id_size == 32) else None
-
-    def _git_index(self, repository: Repository) -> GitIndex | None:
-        if not self._index_read:
-            self._index_read = True
-            self._index = load_index(repository.git_dir, sha256=len(repository.commit or "") == 64)
-        return self._index
+        return tracked.blob
 
 
 def _bare(path: str, start: int | None, end: int | None, origin: str, reason: str | None = SAVED_OUTSIDE) -> Values:

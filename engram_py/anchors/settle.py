@@ -9,7 +9,7 @@ from engram_py.anchors.git_search import Trace, trace
 from engram_py.anchors.values import Anchor, AnchorState
 from engram_py.anchors.worktree import Unread, WorkingTree
 from engram_py.dataclass import replace
-from engram_py.git.answers import GitMemory
+from engram_py.git.answers import GitAnswers
 from engram_py.git.program import Deadline
 from engram_py.git.repository import Repository
 
@@ -21,7 +21,7 @@ def settle(
     states: Mapping[int, Sequence[AnchorState]],
     repository: Repository,
     tree: WorkingTree,
-    memory: GitMemory,
+    answers: GitAnswers,
     patience: Deadline,
 ) -> States:
     """The states of the observations with a stale anchor, told more exactly; by the observation's id.
@@ -34,7 +34,7 @@ def settle(
         if now[one.id].state == "gone":
             now[one.id] = same_blob(one, tree) or now[one.id]
     open_ends = [one for one in anchors if now[one.id].stale]
-    traces = trace(repository, open_ends, memory, patience) if open_ends else {}
+    traces = trace(repository, open_ends, answers, patience) if open_ends else {}
     for one in open_ends:
         now[one.id] = _as_traced(one, now[one.id], traces[one.id], tree)
     grouped: dict[int, list[AnchorState]] = {}
@@ -81,6 +81,6 @@ def _as_traced(anchor: Anchor, state: AnchorState, found: Trace, tree: WorkingTr
 
 def _may_be_committed(anchor: Anchor, state: AnchorState, path: str, tree: WorkingTree) -> bool:
     """Whether a change is one that this repository waits for: not in a submodule, nor of a file it never had."""
-    if anchor.blob is not None or tree.index is None or tree.index.blob_of(path) is not None:
+    if anchor.blob is not None or tree.tracked is None or tree.tracked.get(path) is not None:
         return True
     return state.state != "gone" and not tree.is_nested(path)

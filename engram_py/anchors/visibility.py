@@ -9,11 +9,10 @@ from engram_py.anchors.file_history import read_added
 from engram_py.anchors.file_search import same_blob
 from engram_py.anchors.values import NOT_HERE_YET, Anchor, AnchorState, Visibility
 from engram_py.anchors.worktree import Unread, WorkingTree
-from engram_py.git.ancestry import Ancestry, ancestry, is_commit, is_shallow
-from engram_py.git.answers import GitMemory
+from engram_py.git.answers import GitAnswers
+from engram_py.git.history import Ancestry, ancestry, is_commit, is_shallow
 from engram_py.git.program import Deadline, has_git
-from engram_py.git.refs import created_at, read_ref
-from engram_py.git.repository import Repository
+from engram_py.git.repository import Repository, created_at, read_ref
 from engram_py.observations.values import Observation
 
 _MOST_COMMITS = 1_000  # whose ids a pipe takes before anybody reads them
@@ -29,9 +28,9 @@ def held_by(rows: Sequence[Observation], repository: Repository) -> dict[int, st
 
     @cache
     def newest(branch: str, commit: str) -> str:
-        if created_at(repository.common_dir, branch) != commit:
+        if created_at(repository, branch) != commit:
             return commit
-        tip = read_ref(repository.git_dir, repository.common_dir, f"refs/heads/{branch}")
+        tip = read_ref(repository, f"refs/heads/{branch}")
         return NOT_COMMITTED if tip == commit else tip or commit
 
     return {
@@ -50,22 +49,22 @@ def commits_to_ask(commits: Iterable[str], repository: Repository) -> list[str]:
 
 
 def ancestry_of(
-    repository: Repository, commits: Sequence[str], memory: GitMemory, patience: Deadline
+    repository: Repository, commits: Sequence[str], answers: GitAnswers, patience: Deadline
 ) -> dict[str, Ancestry]:
     """How each commit relates to HEAD, from what was asked before where possible."""
     head = repository.commit
     if head is None or not commits:
         return {}
-    known = memory.answers(repository, head, [f"ancestry:{one}" for one in commits])
+    known = answers.get(repository, head, [f"ancestry:{one}" for one in commits])
     found = {one: _WORDS[text] for one in commits if (text := known.get(f"ancestry:{one}")) in _WORDS}
     missing = [one for one in commits if one not in found]
-    if missing and patience.left > 0 and not memory.refused(repository, head, "ancestry"):
+    if missing and patience.left > 0 and not answers.refused(repository, head, "ancestry"):
         fresh = ancestry(repository, head, missing, patience)
         if len(fresh) < len(missing) and patience.whole and has_git(repository.root):
-            memory.refuse(repository, head, "ancestry")
+            answers.refuse(repository, head, "ancestry")
         # Below the cut of a shallow clone an ancestor looks like a stranger until more is fetched.
         lasting = {one: word for one, word in fresh.items() if word == "ancestor" or not is_shallow(repository)}
-        memory.keep(repository, head, {f"ancestry:{one}": word for one, word in lasting.items()})
+        answers.keep(repository, head, {f"ancestry:{one}": word for one, word in lasting.items()})
         found |= fresh
     return found
 
@@ -121,7 +120,7 @@ def never_here(
     about: Mapping[int, Sequence[Anchor]],
     repository: Repository,
     tree: WorkingTree,
-    memory: GitMemory,
+    answers: GitAnswers,
     patience: Deadline,
 ) -> list[int]:
     """Of observations with their anchors those whose files neither are here nor ever were, as HEAD's history tells:
@@ -131,14 +130,14 @@ def never_here(
     every = [*dict.fromkeys(path for some in paths.values() for path in some)][:_MOST_PATHS]
     if head is None or not every:
         return []
-    known = memory.answers(repository, head, [f"had:{path}" for path in every])
+    known = answers.get(repository, head, [f"had:{path}" for path in every])
     missing = [path for path in every if f"had:{path}" not in known]
-    if missing and patience.left > 0 and not memory.refused(repository, head, "had"):
+    if missing and patience.left > 0 and not answers.refused(repository, head, "had"):
         added = read_added(repository.root, head, missing, patience)
         if added is None and patience.whole and has_git(repository.root):
-            memory.refuse(repository, head, "had")
+            answers.refuse(repository, head, "had")
         fresh = {} if added is None else {f"had:{path}": "yes" if path in added else "no" for path in missing}
-        memory.keep(repository, head, fresh)
+        answers.keep(repository, head, fresh)
         known |= fresh
     return [one for one, some in paths.items() if some and all(known.get(f"had:{path}") == "no" for path in some)]
 

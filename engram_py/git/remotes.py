@@ -56,15 +56,10 @@ def canonical_remote(url: str, *, base: Path) -> str | None:
     return _hosted("ssh", host, path)
 
 
-def is_local_remote(remote: str) -> bool:
-    """Whether a canonical remote is a path on this machine."""
-    return remote.startswith("/") or bool(_DRIVE.match(remote)) or remote.startswith("\\\\")
-
-
 def remote_names(remote: str) -> tuple[str, ...]:
     """What a project may be called after its canonical remote: ``name``, ``owner-name``, ``host-owner-name``."""
     parts = [part for part in re.split(r"[/\\]", remote) if part]
-    if is_local_remote(remote):
+    if remote.startswith(("/", "\\\\")) or _DRIVE.match(remote):  # a path on this machine
         return tuple("-".join(parts[-count:]) for count in range(1, min(2, len(parts)) + 1))
     names = [parts[-1]]
     if len(parts) > 2:

@@ -198,7 +198,6 @@ def test_nothing_moved_to_a_file_that_is_not_there(
     git(root, "mv", AUTH, "src/identity.py")
     commit(git, root, "rename")
     monkeypatch.setattr(Anchors, "states", lambda *_, **__: pytest.fail("compared"))
-    monkeypatch.setattr("subprocess.Popen", None)
     assert here.anchors.of_file("src/other.py") == []
 
 

@@ -1,4 +1,4 @@
-"""Which commits HEAD's history holds, asked of git once for all of them."""
+"""Which commits HEAD's history holds and which branches there are."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Literal
 
 from engram_py.files import exists
 from engram_py.git.program import Deadline, ask_git
-from engram_py.git.refs import REFTABLE, read_ref, symbolic_head
-from engram_py.git.repository import Repository
+from engram_py.git.repository import Repository, read_ref
 
 Ancestry = Literal["ancestor", "other", "missing"]
 
@@ -23,9 +22,12 @@ def ancestry(repository: Repository, head: str, commits: Sequence[str], patience
     What git could not be asked about is left out.
     """
     wanted = list(dict.fromkeys(filter(is_commit, commits)))
-    present = _present(repository, wanted, patience)
-    if present is None:
+    check = "--batch-check=%(objectname) %(objecttype)"
+    answer = ask_git(repository.root, "cat-file", check, given=wanted, patience=patience)
+    if answer is None:
         return {}
+    lines = set(answer[0].decode("ascii", "replace").splitlines())
+    present = [one for one in wanted if f"{one} commit" in lines]
     found: dict[str, Ancestry] = {one: "missing" for one in wanted if one not in present}
     if not present:
         return found
@@ -47,27 +49,11 @@ def is_shallow(repository: Repository) -> bool:
     return exists(repository.common_dir / "shallow")
 
 
-def branch_exists(repository: Repository, branch: str, patience: Deadline) -> bool:
+def branch_exists(repository: Repository, branch: str) -> bool:
     """Whether there is such a branch, here or as some remote's."""
-    names = [f"refs/heads/{branch}", *(f"refs/remotes/{remote}/{branch}" for remote in _remotes(repository))]
-    if symbolic_head(repository.git_dir) == REFTABLE:
-        answer = ask_git(repository.root, "for-each-ref", "--count=1", "--format=%(refname)", *names, patience=patience)
-        return answer is not None and bool(answer[0].strip())
-    return any(read_ref(repository.git_dir, repository.common_dir, name) for name in names)
-
-
-def _present(repository: Repository, commits: Sequence[str], patience: Deadline) -> list[str] | None:
-    check = "--batch-check=%(objectname) %(objecttype)"
-    answer = ask_git(repository.root, "cat-file", check, given=commits, patience=patience)
-    if answer is None:
-        return None
-    lines = (line.split() for line in answer[0].decode("ascii", "replace").splitlines())
-    return [line[0] for line in lines if len(line) == 2 and line[1] == "commit"]
-
-
-def _remotes(repository: Repository) -> list[str]:
     try:
-        found = sorted(entry.name for entry in (repository.common_dir / "refs" / "remotes").iterdir())
+        remotes = sorted(entry.name for entry in (repository.common_dir / "refs" / "remotes").iterdir())
     except OSError:
-        found = []
-    return list(dict.fromkeys(["origin", *found]))[:_MOST_REMOTES]
+        remotes = []
+    prefixes = ("refs/heads", *(f"refs/remotes/{one}" for one in dict.fromkeys(("origin", *remotes[:_MOST_REMOTES]))))
+    return any(read_ref(repository, f"{prefix}/{branch}") for prefix in prefixes)
