@@ -79,8 +79,7 @@ where not exists (select 1 from observations where project = projects.name)
   and not exists (select 1 from user_prompts where project = projects.name)
   and not exists (select 1 from memory_relations where project = projects.name)
   and not exists (
-      select 1 from sessions
-      where project = projects.name
+      select 1 from sessions where project = projects.name
         and (summary is not null or exists (select 1 from observations where session_id = sessions.id)
             or exists (select 1 from user_prompts where session_id = sessions.id)
             or exists (select 1 from turns where session_id = sessions.id))
@@ -106,8 +105,7 @@ def clashing_topics(store: Store, *, project: str, into: str) -> Sequence[Row]:
     """Pairs of live observations of two projects that hold the same topic in the same scope."""
     return store.rows(
         """
-        select mine.id as id, theirs.id as other
-        from observations as mine
+        select mine.id as id, theirs.id as other from observations as mine
         join observations as theirs
           on theirs.topic_key = mine.topic_key and theirs.scope = mine.scope
         where mine.project = :project and theirs.project = :into

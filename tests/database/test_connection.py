@@ -182,8 +182,6 @@ def test_a_second_store_of_the_same_process_does_not_cost_the_first_one_its_log(
     # closes the file last, and delete the write-ahead log the first store goes on writing to.
     Store.open(data_dir).close()
     elsewhere("store = Store.open(folder)\nstore.close()", data_dir)
-
     with store.transaction():
         set_meta(store, "acknowledged", "yes")
-
     assert elsewhere("print(get_meta(Store.open(folder), 'acknowledged'))", data_dir) == "yes"

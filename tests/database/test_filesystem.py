@@ -198,9 +198,7 @@ def test_a_network_file_system_is_refused_before_anything_is_made(
 
 
 @pytest.mark.parametrize(
-    "failure",
-    [OSError("no /proc"), PermissionError("/proc is closed")],
-    ids=["no-mount-table", "closed"],
+    "failure", [OSError("no /proc"), PermissionError("/proc is closed")], ids=["no-mount-table", "closed"]
 )
 def test_a_mount_table_that_cannot_be_read_stops_nobody(
     failure: Exception, data_dir: Path, monkeypatch: pytest.MonkeyPatch
@@ -216,8 +214,6 @@ def test_a_mount_table_that_cannot_be_read_stops_nobody(
 def test_a_windows_drive_in_wsl_is_told_from_the_root_of_a_sandbox() -> None:
     wsl = r"C:\134 /mnt/c 9p rw,noatime,aname=drvfs;path=C:\;uid=1000,trans=fd,rfd=5 0 0"
     sandbox = "none / 9p rw,trans=fd,rfdno=4,aname=/,dfltuid=4294967294 0 0"
-
     mounts = filesystem.parse_proc_mounts(f"{sandbox}\n{wsl}\n")
-
     assert filesystem.type_of_mount(Path("/mnt/c/Users/x"), mounts) in filesystem.NETWORK_TYPES
     assert filesystem.type_of_mount(Path("/root/.local/share"), mounts) not in filesystem.NETWORK_TYPES

@@ -74,7 +74,6 @@ SPOKEN = [
 @pytest.mark.parametrize(("text", "expected"), SPOKEN)
 def test_a_line_of_any_agent_says_who_spoke_and_what(text: str, expected: tuple[str, str, str | None]) -> None:
     turn = turn_of(text)
-
     assert turn is not None
     assert (turn.role, turn.content) == expected[:2]
     assert turn.key == expected[2] or (expected[2] is None and len(turn.key) == 32)
@@ -113,20 +112,17 @@ def test_what_nobody_said_is_no_turn(text: str) -> None:
 
 def test_a_message_without_a_name_is_named_by_its_words() -> None:
     keys = [turn.key for text in ("one", "one", "two") if (turn := turn_of(line(role="user", content=text)))]
-
     assert keys[0] == keys[1] != keys[2]
 
 
 def test_half_a_surrogate_pair_and_nul_do_not_reach_the_store() -> None:
     turn = turn_of('{"type": "gemini", "content": "a\\ud800b\\u0000c"}')
-
     assert turn is not None
     assert turn.content == "a?b c"
 
 
 def test_a_transcript_that_is_one_document_gives_its_messages() -> None:
     text = json.dumps({"messages": [{"type": "user", "id": "1", "content": "Fix it"}, {"type": "info"}, "x"]})
-
     assert [turn.content for turn in turns_of_document(text)] == ["Fix it"]
     assert turns_of_document("{") == turns_of_document('{"messages": 3}') == turns_of_document("[1]") == []
 

@@ -68,18 +68,9 @@ class Source:
             )
         )
 
-    def prompt(
-        self, *identity: object, content: str, session_id: str, project: str | None, said_at: str | None
-    ) -> None:
-        self.prompts.append(
-            PromptIn(
-                sync_id=derived_id("prompt", self.kind, *map(str, identity)),
-                session_id=session_id,
-                content=content,
-                project=self.project or project,
-                created_at=said_at,
-            )
-        )
+    def prompt(self, *identity: object, project: str | None, **more: Any) -> None:
+        sync_id = derived_id("prompt", self.kind, *map(str, identity))
+        self.prompts.append(PromptIn(sync_id=sync_id, project=self.project or project, **more))
 
     def session(self, session_id: str, *, project: str | None, directory: str = "", **more: Any) -> None:
         if session_id not in self.sessions:
