@@ -53,8 +53,10 @@ class Costs:
             session_id=session_id,
             project=project,
             since=since,
-            doors=tuple(DoorCost(*row, tokens_of(row["bytes"])) for row in table.doors(self._store, scope)),
-            sessions=tuple(SessionCost(*row[:-1], tokens_of(row["bytes"])) for row in sessions),
+            doors=tuple(
+                DoorCost(**dict(row), tokens=tokens_of(row["bytes"])) for row in table.doors(self._store, scope)
+            ),
+            sessions=tuple(SessionCost(*(*row[:-1], tokens_of(row["bytes"]))) for row in sessions),
             session_count=sessions[0]["total"] if sessions else 0,
             injected=shares["injected"],
             recalled=shares["recalled"],

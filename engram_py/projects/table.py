@@ -62,11 +62,6 @@ def identities_of(store: Store, kind: str, project: str) -> list[str]:
     return [row[0] for row in store.rows(sql, kind=kind, project=project)]
 
 
-def set_identity(store: Store, *, kind: str, value: str, project: str, now: str) -> None:
-    values: dict[str, Any] = {"kind": kind, "value": value, "project": project, "created_at": now}
-    store.insert("project_identities", values, replace=True)
-
-
 def lines(store: Store) -> list[ProjectLine]:
     found = store.tuples(LINES)
     return [ProjectLine(*(*row[:-1], tuple(row[-1].split("\n")) if row[-1] else ())) for row in found]

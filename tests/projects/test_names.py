@@ -60,19 +60,10 @@ def test_any_folder_name_becomes_a_name_or_nothing(text: str) -> None:
     assert slug is None or normalize_project(slug) == slug
 
 
-@pytest.mark.parametrize(
-    ("folder", "slug"),
-    [
-        ("My Project", "my project"),
-        ("_notes_", "_notes_"),
-        ("~backup", "backup"),
-        ("c:stuff", "c-stuff"),
-        ("a\nb", "a-b"),
-        ("caf\udce9", "caf"),
-        ("...", None),
-        ("", None),
-    ],
-)
+SLUGS = {"My Project": "my project", "_notes_": "_notes_", "~backup": "backup", "c:stuff": "c-stuff", "a\nb": "a-b"}
+
+
+@pytest.mark.parametrize(("folder", "slug"), [*SLUGS.items(), ("caf\udce9", "caf"), ("...", None), ("", None)])
 def test_an_odd_folder_name_keeps_what_is_usable(folder: str, slug: str | None) -> None:
     assert slug_project(folder) == slug
 

@@ -14,6 +14,12 @@ def line(**value: Any) -> str:
     return json.dumps(value)
 
 
+THOUGHT = {"type": "thinking", "thinking": "hm"}
+SAID = {"type": "text", "text": "Done, see [#3]."}
+TOOL_USE = {"type": "tool_use", "name": "Edit", "input": {"text": "no"}}
+OUTPUT = {"type": "output_text", "text": "Done."}
+PARTS = [{"text": "hm", "thought": True}, {"text": "Done."}]
+
 SPOKEN = [
     pytest.param(
         line(type="user", uuid="u1", timestamp="2026-03-01T10:00:00Z", message={"role": "user", "content": "Fix it"}),
@@ -21,18 +27,7 @@ SPOKEN = [
         id="claude-code-user",
     ),
     pytest.param(
-        line(
-            type="assistant",
-            uuid="a1",
-            message={
-                "role": "assistant",
-                "content": [
-                    {"type": "thinking", "thinking": "hm"},
-                    {"type": "text", "text": "Done, see [#3]."},
-                    {"type": "tool_use", "name": "Edit", "input": {"text": "no"}},
-                ],
-            },
-        ),
+        line(type="assistant", uuid="a1", message={"role": "assistant", "content": [THOUGHT, SAID, TOOL_USE]}),
         ("assistant", "Done, see [#3].", "a1"),
         id="claude-code-assistant",
     ),
@@ -42,21 +37,14 @@ SPOKEN = [
         id="codex-user",
     ),
     pytest.param(
-        line(
-            type="response_item",
-            payload={"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
-        ),
+        line(type="response_item", payload={"type": "message", "role": "assistant", "content": [OUTPUT]}),
         ("assistant", "Done.", None),
         id="codex-assistant",
     ),
     pytest.param(line(type="user", id="g1", content="Fix it"), ("user", "Fix it", "g1"), id="gemini-user"),
     pytest.param(line(type="gemini", id="g2", content="Done."), ("assistant", "Done.", "g2"), id="gemini-assistant"),
     pytest.param(
-        line(
-            type="assistant",
-            uuid="q1",
-            message={"role": "model", "parts": [{"text": "hm", "thought": True}, {"text": "Done."}]},
-        ),
+        line(type="assistant", uuid="q1", message={"role": "model", "parts": PARTS}),
         ("assistant", "Done.", "q1"),
         id="qwen-assistant",
     ),

@@ -240,7 +240,12 @@ def test_what_is_no_transcript_of_an_agent_is_refused(app: Engram, tmp_path: Pat
         "loop": lambda: path.symlink_to(path),
         "symlink-outside": lambda: path.symlink_to(outside),
     }
-    named = {"outside": outside, "suffix": tmp_path / "x.db", "device": "/dev/zero", "nul": "/home/x\0.jsonl"}
+    named: dict[str, Path | str] = {
+        "outside": outside,
+        "suffix": tmp_path / "x.db",
+        "device": "/dev/zero",
+        "nul": "/home/x\0.jsonl",
+    }
     if kind in make:
         make[kind]()
 

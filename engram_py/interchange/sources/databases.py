@@ -90,19 +90,10 @@ def _claude_mem_observation(source: Source, row: dict[str, Any]) -> None:
 
 
 def _keep(source: Source, row: dict[str, Any], part: str, *, title: str, content: str, type: object) -> None:
-    said_at = _when(row, "created_at")
-    source.observation(
-        part,
-        row.get("id"),
-        said_at,
-        title=title,
-        content=content,
-        type=text_of(type) or "manual",
-        project=text_of(row.get("project")) or None,
-        session_id=text_of(row.get("memory_session_id") or row.get("sdk_session_id")) or None,
-        created_at=said_at,
-        updated_at=said_at,
-    )
+    said_at, project = _when(row, "created_at"), text_of(row.get("project")) or None
+    session_id = text_of(row.get("memory_session_id") or row.get("sdk_session_id")) or None
+    more = {"type": text_of(type) or "manual", "session_id": session_id, "created_at": said_at, "updated_at": said_at}
+    source.observation(part, row.get("id"), said_at, title=title, content=content, project=project, **more)
 
 
 def _when(row: dict[str, Any], name: str) -> str | None:

@@ -44,19 +44,10 @@ def _take(source: Source, turn: Turn, session_id: str, project: str | None) -> N
             return
         source.prompt(session_id, turn.key, content=text, session_id=session_id, project=project, created_at=said_at)
     elif turn.role == "assistant":
+        more = {"type": "passive", "session_id": session_id, "created_at": said_at, "updated_at": said_at}
         for number, learning in enumerate(parse_learnings(turn.content)):
-            source.observation(
-                session_id,
-                turn.key,
-                number,
-                title=learning_title(learning),
-                content=learning,
-                type="passive",
-                project=project,
-                session_id=session_id,
-                created_at=said_at,
-                updated_at=said_at,
-            )
+            title, identity = learning_title(learning), (session_id, turn.key, number)
+            source.observation(*identity, title=title, content=learning, project=project, **more)
 
 
 def _turns(path: Path) -> list[Turn]:
