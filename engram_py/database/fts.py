@@ -60,8 +60,7 @@ end;
 
 _FILL = """
 insert into {next} (rowid, {columns})
-select id, {columns} from {table}
-where id in (
+select id, {columns} from {table} where id in (
     select id from {table}
     where id > :after and id <= :last and {is_live} and id not in (select id from {next}_docsize)
 )

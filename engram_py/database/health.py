@@ -61,12 +61,10 @@ order by project
 _OF_AGENTS = "id not like 'mcp-%' and id not like 'manual-save%'"
 
 SESSION_PLACES = f"""
-select directory, project, count(*) as sessions, max(started_at) as latest
-from sessions
+select directory, project, count(*) as sessions, max(started_at) as latest from sessions
 where {_OF_AGENTS} and directory <> ''
 group by directory, project
-order by latest desc, directory, project
-limit 200
+order by latest desc, directory, project limit 200
 """
 
 MISNAMED_MANUAL_SESSIONS = """
@@ -88,8 +86,7 @@ order by project, directory
 """
 
 STALE_OPEN_SESSIONS = f"""
-select id, project, {_LAST_USED} as last_used
-from sessions
+select id, project, {_LAST_USED} as last_used from sessions
 where ended_at is null and {_LAST_USED} < :before
 order by last_used, id
 """
@@ -99,9 +96,7 @@ BLANK_SESSIONS = "select id, project from sessions where trim(id) = ''"
 UNOWNED_SESSIONS = "select id, directory from sessions where trim(project) = '' order by id"
 
 INCOMPLETE_OBSERVATIONS = """
-select id, project
-from observations
-where deleted_at is null
+select id, project from observations where deleted_at is null
   and (trim(title) = '' or trim(content) = '' or trim(type) = '' or trim(session_id) = '' or trim(sync_id) = '')
 order by id
 """

@@ -17,8 +17,7 @@ MOST_KEPT = 20_000
 
 _INJECT = """
 insert into injections (session_id, observation_id, surface, bytes, visible, injected_at)
-select :session_id, id, :surface, :bytes, :visible, :now
-from observations
+select :session_id, id, :surface, :bytes, :visible, :now from observations
 where id = :id and exists (select 1 from sessions where id = :session_id)
 on conflict (session_id, observation_id, surface) do update set
     times = times + 1, bytes = bytes + excluded.bytes, visible = max(visible, excluded.visible),
@@ -26,15 +25,13 @@ on conflict (session_id, observation_id, surface) do update set
 """
 
 _VISIBLE = """
-select distinct observation_id
-from injections
+select distinct observation_id from injections
 where session_id = :session_id and visible = 1 and surface in (select value from json_each(:surfaces))
 order by observation_id
 """
 
 _LAST_GIVEN = """
-select max(injected_at)
-from injections
+select max(injected_at) from injections
 where session_id = :session_id and surface in (select value from json_each(:surfaces))
 """
 
@@ -47,8 +44,7 @@ select
     :session_id, observations.id, :times,
     exists (select 1 from injections where session_id = :session_id and observation_id = observations.id),
     :now
-from observations
-where observations.id = :id
+from observations where observations.id = :id
 on conflict (session_id, observation_id) do update set
     times = times + excluded.times, injected = max(injected, excluded.injected), last_at = excluded.last_at
 """

@@ -54,13 +54,9 @@ class Costs:
             project=project,
             since=since,
             doors=tuple(
-                DoorCost(row["door"], row["name"], row["calls"], row["bytes"], tokens_of(row["bytes"]))
-                for row in table.doors(self._store, scope)
+                DoorCost(**dict(row), tokens=tokens_of(row["bytes"])) for row in table.doors(self._store, scope)
             ),
-            sessions=tuple(
-                SessionCost(row["id"], row["project"], row["day"], row["calls"], row["bytes"], tokens_of(row["bytes"]))
-                for row in sessions
-            ),
+            sessions=tuple(SessionCost(*(*row[:-1], tokens_of(row["bytes"]))) for row in sessions),
             session_count=sessions[0]["total"] if sessions else 0,
             injected=shares["injected"],
             recalled=shares["recalled"],

@@ -38,21 +38,17 @@ COUNT_RELATIONS = f"select count(*) from memory_relations {_LISTED}"
 RELATION_BY_ID = f"{_RELATION} where memory_relations.id = :id"
 
 TALLY = """
-select {column} as name, count(*) as n
-from memory_relations
+select {column} as name, count(*) as n from memory_relations
 where (:projects is null or project in (select value from json_each(:projects)))
 group by {column}
 order by name
 """
 
 PAGE = f"""
-select {COLUMNS}
-from observations
-where id > :cursor and deleted_at is null
+select {COLUMNS} from observations where id > :cursor and deleted_at is null
   and (:projects is null or project in (select value from json_each(:projects)))
   and updated_at >= :since
-order by id
-limit :limit
+order by id limit :limit
 """
 
 

@@ -40,14 +40,9 @@ class Conflicts(Candidates):
         """Relations, newest first, but for those found to be no conflict. Raises InvalidArgumentError."""
         limit = DEFAULT if limit <= 0 else min(limit, MOST)
         offset = max(0, min(offset, MAX_ID))
-        total, rows = table.relations(
-            self._store,
-            projects=self._reads(project, all_projects),
-            status=status or None,
-            since=_moment(since),
-            limit=limit,
-            offset=offset,
-        )
+        reads, moment = self._reads(project, all_projects), _moment(since)
+        where = {"projects": reads, "status": status or None}
+        total, rows = table.relations(self._store, **where, since=moment, limit=limit, offset=offset)
         return RelationPage(total, limit, offset, tuple(RelationLine(**dict(row)) for row in rows))
 
     def get(self, relation_id: int) -> RelationLine:

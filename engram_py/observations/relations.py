@@ -127,15 +127,12 @@ class Relations:
         return recorded
 
     def _judged(self, relation: Relation) -> Judged:
-        source = observation_table.by_sync_id(self._store, relation.source_id)
-        target = observation_table.by_sync_id(self._store, relation.target_id)
-        return Judged(
-            relation,
-            source.id if source else None,
-            source.title if source else relation.source_id,
-            target.id if target else None,
-            target.title if target else relation.target_id,
-        )
+        source, target = (self._end(sync_id) for sync_id in (relation.source_id, relation.target_id))
+        return Judged(relation, *source, *target)
+
+    def _end(self, sync_id: str) -> tuple[int | None, str]:
+        found = observation_table.by_sync_id(self._store, sync_id)
+        return (found.id, found.title) if found else (None, sync_id)
 
 
 def _verdict(

@@ -24,27 +24,22 @@ BY_SYNC_ID = f"select {COLUMNS} from observations where sync_id = :sync_id"
 # Indexed look-ups of the write path: the newest live row of a topic, the newest equal text.
 # `+` keeps SQLite from walking the whole project in the order of its last changes.
 LIVE_TOPIC = f"""
-select {COLUMNS}
-from observations
+select {COLUMNS} from observations
 where topic_key = :topic_key and project = :project and scope = :scope and deleted_at is null
-order by +updated_at desc, +id desc
-limit 1
+order by +updated_at desc, +id desc limit 1
 """
 
 # The newest row without a key whose save suggested this one.
 SUGGESTED = f"""
-select {COLUMNS}
-from observations indexed by observations_suggested
+select {COLUMNS} from observations indexed by observations_suggested
 where suggested_key = :topic_key and topic_key is null and deleted_at is null
   and project = :project and scope = :scope
-order by id desc
-limit 1
+order by id desc limit 1
 """
 
 # Read from the index of topics alone: each beginning is one step into it.
 TOPICS_BEGINNING = """
-select topic_key
-from json_each(:beginnings) as beginning
+select topic_key from json_each(:beginnings) as beginning
 cross join observations indexed by observations_topic
     on project = :project and scope = :scope and deleted_at is null
     and topic_key >= beginning.value and topic_key < beginning.value || :last
@@ -52,24 +47,20 @@ limit :limit
 """
 
 EQUAL_TEXT = f"""
-select {COLUMNS}
-from observations
+select {COLUMNS} from observations
 where content_hash = :content_hash and project = :project and scope = :scope and type = :type and title = :title
   and deleted_at is null and lifecycle <> 'historical' and created_at >= :since
-order by created_at desc, id desc
-limit 1
+order by created_at desc, id desc limit 1
 """
 
 # One project at a time, so that the index gives the order and the cost is the limit, not the memory.
 _RECENT = f"""
-select {COLUMNS}
-from observations
+select {COLUMNS} from observations
 where deleted_at is null and lifecycle = 'active' and pinned = {{pinned}}
   and type not in (select value from json_each(:without))
   and (:scope is null or scope = :scope)
   and {{where}}
-order by updated_at desc, id desc
-limit :limit
+order by updated_at desc, id desc limit :limit
 """
 # Spelt out for pinned and not, because a partial index serves only a condition SQLite can read in the text.
 RECENT_IN_PROJECT, RECENT_SHARED, RECENT_ANYWHERE = (
@@ -78,34 +69,27 @@ RECENT_IN_PROJECT, RECENT_SHARED, RECENT_ANYWHERE = (
 )
 
 NEWEST = f"""
-select {COLUMNS}
-from observations
+select {COLUMNS} from observations
 where deleted_at is null and lifecycle = 'active' and (:scope is null or scope = :scope) and {VISIBLE}
-order by created_at desc, id desc
-limit :limit
+order by created_at desc, id desc limit :limit
 """
 
 DUE = f"""
-select {COLUMNS}
-from observations
+select {COLUMNS} from observations
 where review_after <= :now and deleted_at is null and {VISIBLE}
-order by review_after, id
-limit :limit
+order by review_after, id limit :limit
 """
 
 _NEIGHBOURS = """
-select id, type, title, created_at
-from observations
+select id, type, title, created_at from observations
 where session_id = :session_id and id {} :id and deleted_at is null
-order by id {}
-limit :limit
+order by id {} limit :limit
 """
 BEFORE, AFTER = _NEIGHBOURS.format("<", "desc"), _NEIGHBOURS.format(">", "asc")
 
 # The device of a clock stands after 12 digits of time and 4 of counter.
 MADE_ELSEWHERE = """
-select id from observations
-where id in (select value from json_each(:ids))
+select id from observations where id in (select value from json_each(:ids))
   and substr(clock, 19) <> (select value from meta where key = 'device_id')
 """
 
@@ -128,8 +112,7 @@ select count(*) from (
 # No index has the type: whether there is one is asked of the newest rows that the projects see.
 _HAS_TYPE = """
 select exists (
-    select 1
-    from ({seen}) as seen cross join observations on observations.id = seen.id
+    select 1 from ({seen}) as seen cross join observations on observations.id = seen.id
     where type in (select value from json_each(:types))
 )
 """

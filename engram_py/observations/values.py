@@ -17,7 +17,6 @@ Origin = Literal["user", "agent", "derived", "import"]
 Outcome = Literal["added", "updated", "duplicate"]
 
 SCOPES: tuple[Scope, ...] = ("project", "personal", "global")
-SHARED_SCOPES: tuple[Scope, ...] = ("personal", "global")  # seen from every project
 
 TYPES = (  # suggested, not enforced: `type` is free text
     "decision", "bugfix", "pattern", "discovery", "learning", "architecture", "config", "preference", "policy", "fact",

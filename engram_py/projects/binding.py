@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidProjectError
-from engram_py.files import read_bounded, reason
+from engram_py.files import read_bounded, reason, write_atomically
 from engram_py.log import logger_of
 from engram_py.projects.names import normalize_project
 
@@ -91,10 +91,8 @@ def rebind(common_dir: Path, project: str) -> None:
         return
     if bound is None or bound.project == name:
         return
-    draft = common_dir / f".{BINDING_FILE}.{os.urandom(8).hex()}"
     try:
-        _create(draft, _record(bound.id, name))
-        draft.replace(common_dir / BINDING_FILE)
+        write_atomically(common_dir / BINDING_FILE, _record(bound.id, name))
     except OSError as exc:
         logger.debug("%s cannot be bound again: %s", common_dir, reason(exc))
 

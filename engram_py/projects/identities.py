@@ -60,11 +60,9 @@ class Identities:
         repository = location.repository
         if repository is None or location.source in ("config", "git_child"):
             return
-        known = [table.identity_owner(self._store, kind, value) for kind, value in _identities(location)]
-        if all(owner == project for owner in known):
+        if all(table.identity_owner(self._store, *one) == project for one in _identities(location)):
             return
-        for kind, value in _identities(location):
-            table.set_identity(self._store, kind=kind, value=value, project=project, now=self._journal.now())
+        self._set(location, project)
         if location.source != "git_binding":
             write_binding(repository.common_dir, project)
 
@@ -72,10 +70,14 @@ class Identities:
         """This repository is ``project`` from now on, whatever it was and whatever its remote is called."""
         if not table.exists(self._store, project):
             self.create(project)
-        for kind, value in _identities(location):
-            table.set_identity(self._store, kind=kind, value=value, project=project, now=self._journal.now())
+        self._set(location, project)
         if location.repository is not None:
             rebind(location.repository.common_dir, project)
+
+    def _set(self, location: Location, project: str) -> None:
+        for kind, value in _identities(location):
+            values = {"kind": kind, "value": value, "project": project, "created_at": self._journal.now()}
+            self._store.insert("project_identities", values, replace=True)
 
     def create(self, project: str) -> None:
         now, clock = self._journal.now(), self._journal.stamp()

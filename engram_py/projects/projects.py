@@ -197,16 +197,8 @@ class Projects:
             return Place("", "none", path, None, warnings=(note, *warnings))
         name = self._identities.owner(location)
         branch, commit = _head(location)
-        return Place(
-            name,
-            _engram_source(location),
-            path,
-            (name,),
-            default_scope=location.settings.default_scope,
-            warnings=warnings,
-            branch=branch,
-            commit=commit,
-        )
+        source, scope = _engram_source(location), location.settings.default_scope
+        return Place(name, source, path, (name,), scope, branch, commit, warnings=warnings)
 
     def _ensured(self, place: Place, *, explicit: bool) -> Place:
         """``place`` with its project in the table; a new explicit name says so and names the similar ones."""

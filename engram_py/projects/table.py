@@ -62,11 +62,6 @@ def identities_of(store: Store, kind: str, project: str) -> list[str]:
     return [row[0] for row in store.rows(sql, kind=kind, project=project)]
 
 
-def set_identity(store: Store, *, kind: str, value: str, project: str, now: str) -> None:
-    values: dict[str, Any] = {"kind": kind, "value": value, "project": project, "created_at": now}
-    store.insert("project_identities", values, replace=True)
-
-
 def lines(store: Store) -> list[ProjectLine]:
     found = store.tuples(LINES)
     return [ProjectLine(*(*row[:-1], tuple(row[-1].split("\n")) if row[-1] else ())) for row in found]
@@ -79,8 +74,7 @@ where not exists (select 1 from observations where project = projects.name)
   and not exists (select 1 from user_prompts where project = projects.name)
   and not exists (select 1 from memory_relations where project = projects.name)
   and not exists (
-      select 1 from sessions
-      where project = projects.name
+      select 1 from sessions where project = projects.name
         and (summary is not null or exists (select 1 from observations where session_id = sessions.id)
             or exists (select 1 from user_prompts where session_id = sessions.id)
             or exists (select 1 from turns where session_id = sessions.id))
@@ -106,8 +100,7 @@ def clashing_topics(store: Store, *, project: str, into: str) -> Sequence[Row]:
     """Pairs of live observations of two projects that hold the same topic in the same scope."""
     return store.rows(
         """
-        select mine.id as id, theirs.id as other
-        from observations as mine
+        select mine.id as id, theirs.id as other from observations as mine
         join observations as theirs
           on theirs.topic_key = mine.topic_key and theirs.scope = mine.scope
         where mine.project = :project and theirs.project = :into

@@ -57,16 +57,9 @@ class Prompts:
             session = self._sessions.ensure(session_id, place)
             known = table.equal_prompt(self._store, session_id=session.id, project=place.project, content=text)
             prompt = known or self._add(text, session.id, place.project)
-        return PromptSaved(
-            "duplicate" if known else "added",
-            prompt.id,
-            prompt.sync_id,
-            place.project,
-            place.source,
-            session.id,
-            redacted,
-            (*intake_notes(redacted, truncation), *place.warnings),
-        )
+        notes = (*intake_notes(redacted, truncation), *place.warnings)
+        found = (place.project, place.source, session.id)
+        return PromptSaved("duplicate" if known else "added", prompt.id, prompt.sync_id, *found, redacted, notes)
 
     def _add(self, text: str, session_id: str, project: str) -> Prompt:
         now, clock, sync_id = self._journal.now(), self._journal.stamp(), new_sync_id("prompt")

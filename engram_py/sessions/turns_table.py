@@ -31,8 +31,7 @@ LATEST = """
 select session_id, project, role, agent, content, said_at, read_at from turns
 where (:session_id is null or session_id = :session_id)
   and (:projects is null or project in (select value from json_each(:projects)))
-order by id desc
-limit :limit
+order by id desc limit :limit
 """
 OF_SESSION = """
 select role, content, key, position, agent, said_at from turns where session_id = :session_id order by id limit 1000

@@ -308,13 +308,6 @@ def test_a_changed_source_revises_what_came_from_it_before(app: Engram, tmp_path
     assert app.get(1, history=True).versions[0].content.startswith("Run them with pytest")
 
 
-def test_what_was_destroyed_here_does_not_come_back(app: Engram, tmp_path: Path) -> None:
-    path = server_memory(tmp_path)
-    app.adopting.adopt("server-memory", path)
-    app.observations.delete(1, hard=True)
-    assert new(app.adopting.adopt("server-memory", path)) == (0, 0)
-
-
 def test_a_text_that_the_project_has_is_not_kept_a_second_time(app: Engram, tmp_path: Path) -> None:
     folder = memory_folder(tmp_path)
     app.adopting.adopt("claude-memory", folder)

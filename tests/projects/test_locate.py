@@ -46,12 +46,6 @@ def test_a_remote_names_the_project_and_offers_longer_names(make_repo: MakeRepo)
     assert location.fallback_names == ("acme-widgets", "github.com-acme-widgets")
 
 
-def test_every_worktree_is_the_same_project(make_repo: MakeRepo, git: Git) -> None:
-    root = make_repo("widgets")
-    git(root, "worktree", "add", "-q", "-b", "x", "../elsewhere")
-    assert brief(locate(root.parent / "elsewhere")) == brief(locate(root)) == ("git_root", "widgets")
-
-
 def test_a_bound_repository_keeps_its_name_through_a_move_and_a_new_remote(make_repo: MakeRepo, git: Git) -> None:
     root = make_repo("widgets")
     repository = locate(root).repository

@@ -220,9 +220,9 @@ def test_projects_are_listed_the_last_active_first_with_their_counts(app: Engram
     app.prompts.save("Please.", project="beta")
     doomed = app.save(draft("Three."), project="beta")
     app.observations.delete(doomed.id)
-    app.merging.alias("first", "alpha")
+    app.merging.alias("The First", "alpha")
     lines = {line.name: line for line in app.projects.list()}
-    assert (lines["alpha"].observations, lines["alpha"].sessions, lines["alpha"].aliases) == (2, 1, ("first",))
+    assert (lines["alpha"].observations, lines["alpha"].sessions, lines["alpha"].aliases) == (2, 1, ("the first",))
     assert (lines["beta"].observations, lines["beta"].prompts) == (0, 1)
     assert [line.name for line in app.projects.list()] == ["alpha", "beta"]
 
@@ -284,12 +284,4 @@ def test_a_project_that_has_the_very_name_comes_before_an_earlier_spelling(tmp_p
     folder.mkdir()
     first = open_memory(folder).save(draft("One."))
     open_memory().save(draft("Two."), project="my-notes")
-
     assert (first.project, open_memory(folder).projects.current().project) == ("my notes", "my notes")
-
-
-def test_an_alias_with_a_blank_is_listed_as_one(app: Engram) -> None:
-    app.save(draft("One."))
-    app.merging.alias("Old Widgets", "widgets")
-    [line] = app.projects.list()
-    assert line.aliases == ("old widgets",)
