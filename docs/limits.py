@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engram_py.anchors.file_history import MAX_CONTEXT
+from engram_py.anchors.git_log import MAX_CONTEXT
 from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.anchors.worktree import MAX_FILE
 from engram_py.cloud import admission as gate

@@ -8,9 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
-from engram_py.anchors.extract import parse_reference, references
-from engram_py.anchors.places import Here
-from engram_py.anchors.report_values import Reference
+from engram_py.anchors.references import Reference, parse_reference, references
 from engram_py.anchors.spans import mark_span
 from engram_py.anchors.states import local_states
 from engram_py.anchors.values import (
@@ -22,7 +20,16 @@ from engram_py.anchors.values import (
     AnchorState,
     Mark,
 )
-from engram_py.anchors.worktree import Content, Placed, Unread, is_relative, place_file, read_file, slashed
+from engram_py.anchors.worktree import (
+    Content,
+    CurrentRepository,
+    Placed,
+    Unread,
+    is_relative,
+    place_file,
+    read_file,
+    slashed,
+)
 from engram_py.capture.redact import redact
 from engram_py.dataclass import dataclass, replace
 from engram_py.git.repository import Repository
@@ -55,7 +62,7 @@ class Observed:
 NOTHING = Observed()
 
 
-def observe(files: Sequence[str], content: str, here: Here) -> Observed:
+def observe(files: Sequence[str], content: str, here: CurrentRepository) -> Observed:
     """Read the files that were listed and those of the content's Where line. Never fails."""
     names = [redact(name[:_READ_CHARS]).text for name in files]
     found = references(names, content)
@@ -66,7 +73,7 @@ def observe(files: Sequence[str], content: str, here: Here) -> Observed:
     return Observed(tuple(reader.anchors.values()), any(name.strip() for name in files), reader.notes())
 
 
-def renewed(observed: Observed, old: Iterable[Anchor], project: str, here: Here) -> list[Values]:
+def renewed(observed: Observed, old: Iterable[Anchor], project: str, here: CurrentRepository) -> list[Values]:
     """The anchors of a text that was written again: those it names, and those that were listed for it earlier."""
     mine = here.repository_of(project)
     now = list((observed if mine else observed.elsewhere()).anchors)
@@ -79,7 +86,7 @@ def renewed(observed: Observed, old: Iterable[Anchor], project: str, here: Here)
     return now
 
 
-def present(anchors: Iterable[Anchor], states: Iterable[AnchorState], here: Here) -> tuple[Values, ...]:
+def present(anchors: Iterable[Anchor], states: Iterable[AnchorState], here: CurrentRepository) -> tuple[Values, ...]:
     """The anchors of an observation that was confirmed, as their files are now; one whose file is gone is dropped."""
     reader = _Reader(here)
     for anchor, state in zip(anchors, states, strict=True):
@@ -100,7 +107,7 @@ def _place(values: Values) -> tuple[str, int | None, int | None]:
 class _Reader:
     """Reads files one after the other and remembers what could not be."""
 
-    def __init__(self, here: Here) -> None:
+    def __init__(self, here: CurrentRepository) -> None:
         self._here = here
         self._repository = here.repository
         self._left_out: list[str] = []

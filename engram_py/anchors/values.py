@@ -132,3 +132,35 @@ class Visibility:
     def elsewhere(self) -> bool:
         """Whether to rank it down and not to inject it unasked: its code is not the code that is checked out."""
         return self.state == "elsewhere"
+
+
+@dataclass(frozen=True, slots=True)
+class StaleLine:
+    """An observation whose files changed under it; ``anchors`` are those that did."""
+
+    id: int
+    title: str
+    type: str
+    project: str
+    review_after: str | None
+    updated_at: str
+    anchors: tuple[AnchorState, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check of a project's anchors found; ``states`` counts them by state, and as ``elsewhere`` those of a
+    branch that is not merged here, whose observations are listed apart."""
+
+    project: str
+    observations: int
+    anchors: int
+    states: dict[str, int]
+    stale: tuple[StaleLine, ...]
+    warnings: tuple[str, ...] = ()
+    elsewhere: tuple[StaleLine, ...] = ()
+
+    @property
+    def blind(self) -> bool:
+        """Whether there were files to look at and not one could be: in another folder than the repository's, say."""
+        return bool(self.anchors) and set(self.states) == {"unknown"}

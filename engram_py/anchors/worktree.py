@@ -11,10 +11,14 @@ from pathlib import Path, PurePosixPath
 
 from engram_py.anchors.spans import Lines, digest_of, normal_lines, raw_digest
 from engram_py.anchors.values import PATH_LIMIT_CHARS
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.files import exists, read_bounded, reason
 from engram_py.git.repository import Repository, find_repository
 from engram_py.git.tracked import TrackedFiles, tracked_files
+from engram_py.projects.identities import Identities
+from engram_py.projects.projects import Projects
 
 # Reading, hashing, splitting and searching this much takes about three milliseconds. What people write is smaller;
 # what is larger was generated.
@@ -125,6 +129,40 @@ class WorkingTree:
             return Unread(NO_SUBMODULE)
         file = self.tracked.get(path)
         return Unread(SPARSE, blob=file.blob) if file is not None and file.skipped else None
+
+
+class CurrentRepository:
+    """The repository of this process's directory, its files, and the project it belongs to; found out once per call."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
+        location = projects.settings_here()
+        repository = location.repository
+        self._projects = projects
+        self.directory: Path = location.directory
+        self.repository: Repository | None = None if repository is None or repository.bare else repository
+        self.tree = None if self.repository is None else WorkingTree(self.repository)
+        named = self.repository is not None and location.name is not None
+        self._own = Identities(store, journal).owner(location) if named else None
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The projects whose code this is: the repository's own, and the one that ``--project`` says it is."""
+        if self.repository is None:
+            return frozenset()
+        place = self._projects.for_read()
+        said = place.project if place.source == "override" else None
+        return frozenset(name for name in (self._own, said) if name)
+
+    def repository_of(self, project: str) -> Repository | None:
+        """The repository here, when ``project`` is its project."""
+        return self.repository if self._is_here(project) else None
+
+    def tree_of(self, project: str) -> WorkingTree | None:
+        """The files here, when they are those of ``project``."""
+        return self.tree if self._is_here(project) else None
+
+    def _is_here(self, project: str) -> bool:
+        return self.repository is not None and (project == self._own or project in self.names)
 
 
 def read_file(root: Path, path: str) -> Content | Unread:

@@ -6,7 +6,7 @@ A row that is lost costs one more question.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
@@ -15,6 +15,7 @@ from engram_py.database.lock_timeout import waiting
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
 from engram_py.files import readable_path
+from engram_py.git.program import Deadline, has_git
 from engram_py.git.repository import Repository
 from engram_py.times import parse_time
 
@@ -45,15 +46,43 @@ _REFUSED_FOR = timedelta(minutes=10)
 
 
 class GitAnswers:
-    """Answers by question, and the questions that git did not answer in time."""
+    """What git said, and what it did not say in time."""
 
     def __init__(self, store: Store, journal: Journal) -> None:
         self._store = store
         self._journal = journal
         self._known: dict[tuple[str, str, str], str] = {}
 
-    def get(self, repository: Repository, head: str, questions: Sequence[str]) -> dict[str, str]:
-        """What is known already."""
+    def ask(
+        self,
+        repository: Repository,
+        head: str,
+        questions: Sequence[str],
+        *,
+        kind: str,
+        patience: Deadline,
+        git: Callable[[list[str]], Mapping[str, str]],
+        lasting: Callable[[str], bool] = lambda answer: True,
+    ) -> dict[str, str]:
+        """Answers by question; ``git`` tells those that are not known yet, as far as it can.
+
+        Where it did not a short while ago, in this process or in another, it is not asked again. Answers that are not
+        ``lasting`` are not kept.
+        """
+        found = self._kept(repository, head, questions)
+        missing = [one for one in questions if one not in found]
+        # Who has little time finds out once how long git takes, and leaves the question to those that have more.
+        kinds = [f"refused:{kind}"] if patience.whole else [f"refused:{kind}", f"refused:hasty {kind}"]
+        if not missing or patience.left <= 0 or self._refused(repository, head, kinds):
+            return found
+        told = git(missing)
+        kept = {question: answer for question, answer in told.items() if lasting(answer)}
+        if len(told) < len(missing) and has_git(repository.root):  # another process may have one
+            kept[kinds[-1]] = self._journal.now()
+        self._keep(repository, head, kept)
+        return found | dict(told)
+
+    def _kept(self, repository: Repository, head: str, questions: Sequence[str]) -> dict[str, str]:
         name = _name(repository)
         found = {one: self._known[key] for one in questions if (key := (name, head, one)) in self._known}
         unread = [one for one in questions if one not in found]
@@ -64,7 +93,12 @@ class GitAnswers:
             found |= stored
         return found
 
-    def keep(self, repository: Repository, head: str, found: Mapping[str, str]) -> None:
+    def _refused(self, repository: Repository, head: str, kinds: Sequence[str]) -> bool:
+        now = self._journal.moment()
+        times = map(parse_time, self._kept(repository, head, kinds).values())
+        return any(at is not None and now - _REFUSED_FOR < at <= now for at in times)
+
+    def _keep(self, repository: Repository, head: str, found: Mapping[str, str]) -> None:
         """Keep answers; in the database unless it is being written right now: a search does not wait for that."""
         if not found:
             return
@@ -72,16 +106,6 @@ class GitAnswers:
         self._learn(name, head, found)
         key = {"repository": name, "head": head, "asked_at": now}
         self._write([key | {"question": question, "answer": answer} for question, answer in found.items()])
-
-    def refused(self, repository: Repository, head: str, kind: str) -> bool:
-        """Whether git failed to answer this kind of question a short while ago, in this process or in another."""
-        told = self.get(repository, head, [f"refused:{kind}"]).get(f"refused:{kind}")
-        at, now = parse_time(told), self._journal.moment()
-        return at is not None and now - _REFUSED_FOR < at <= now
-
-    def refuse(self, repository: Repository, head: str, kind: str) -> None:
-        """Remember that git did not answer this kind of question."""
-        self.keep(repository, head, {f"refused:{kind}": self._journal.now()})
 
     def _learn(self, name: str, head: str, found: Mapping[str, str]) -> None:
         if len(self._known) + len(found) > _MOST:

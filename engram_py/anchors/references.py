@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from engram_py.anchors.report_values import Reference
 from engram_py.anchors.values import LINE_LIMIT, MOST_ANCHORS, AnchorOrigin
+from engram_py.dataclass import dataclass, field
 
 _READ_CHARS = 4_000  # of a Where section
 _MOST_WORDS = 400  # of it
@@ -34,6 +34,21 @@ _SYMBOL = re.compile(r"(::|#(?!$)|(?<=[\w)]):(?=[A-Za-z_])).*$", re.DOTALL)
 _EXTENSION = re.compile(r"\.[A-Za-z][\w+-]{0,9}$")
 _FILE_NAME = re.compile(r"[\w@+.~-]+(?: [\w@+.~-]+)*$")
 _NO_PATH = re.compile(r"://|[*?{}$]|^-|^\w+@")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A file as somebody named it; without ``start`` the whole of it is meant. ``sure`` is false for what merely
+    looks like a path, and is worth no word when there is no such file. ``asked`` is the name as it was written, with
+    its lines; ``odd`` when these were read as something else."""
+
+    path: str
+    start: int | None = None
+    end: int | None = None
+    origin: AnchorOrigin = "given"
+    sure: bool = True
+    asked: str = field(default="", compare=False)
+    odd: bool = field(default=False, compare=False)
 
 
 def references(files: Sequence[str], content: str) -> tuple[Reference, ...]:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.anchors.departures import Text, Verdict, find_departure
-from engram_py.anchors.file_history import Change, Log, read_added, read_log, read_renames
+from engram_py.anchors.git_log import Change, Log, read_added, read_log, read_renames
 from engram_py.anchors.spans import mark_span
+from engram_py.anchors.trace import NoCommit, text_removed_by
+from engram_py.anchors.values import Anchor
 from engram_py.git.program import Deadline
 from tests.git.conftest import Git
 
@@ -36,6 +37,12 @@ def log_of(root: Path, git: Git, *paths: str, context: int = 3, most: int = 100)
     log = read_log(root, git(root, "rev-parse", "HEAD"), paths, context=context, most=most, patience=Deadline(30))
     assert log is not None
     return log
+
+
+def anchor_of(*, blob: str | None = None, since: str | None = None) -> Anchor:
+    """Lines 10 to 12."""
+    mark = mark_span([line.encode() for line in LINES], 10, 12)
+    return Anchor(1, 1, "a.py", 10, 12, "given", mark.digest, mark.probe, 1, 0, None, blob, since, None, "")
 
 
 def change_of(log: Log, at: int = 0) -> Change:
@@ -169,8 +176,8 @@ def test_a_text_that_left_and_came_back_is_there(root: Path, git: Git) -> None:
     commit(git, root, {"a.py": LINES})
     commit(git, root, {"a.py": LINES[:5]})
     commit(git, root, {"a.py": LINES})
-    text = Text(mark_span([line.encode() for line in LINES], 10, 12), 3, None, None)
-    assert find_departure(log_of(root, git, "a.py", context=3), "a.py", text) is Verdict.PRESENT
+    text = anchor_of()
+    assert text_removed_by(log_of(root, git, "a.py", context=3), "a.py", text) is NoCommit.PRESENT
 
 
 def test_a_log_that_was_cut_off_settles_nothing(root: Path, git: Git) -> None:
@@ -178,19 +185,19 @@ def test_a_log_that_was_cut_off_settles_nothing(root: Path, git: Git) -> None:
     commit(git, root, {"a.py": LINES[:5]})
     for number in range(5):
         commit(git, root, {"b.py": [str(number)]})
-    text = Text(mark_span([line.encode() for line in LINES], 10, 12), 3, "0" * 40, first)
-    assert find_departure(log_of(root, git, "a.py", most=3), "a.py", text) is Verdict.UNSETTLED
-    assert find_departure(log_of(root, git, "a.py", most=6), "a.py", text) == log_of(root, git, "a.py").commits[5]
+    text = anchor_of(blob="0" * 40, since=first)
+    assert text_removed_by(log_of(root, git, "a.py", most=3), "a.py", text) is NoCommit.BEYOND_LOG
+    assert text_removed_by(log_of(root, git, "a.py", most=6), "a.py", text) == log_of(root, git, "a.py").commits[5]
 
 
 def test_of_a_renamed_file_a_log_that_does_not_reach_the_renaming_settles_nothing(root: Path, git: Git) -> None:
     commit(git, root, {"a.py": LINES})
     commit(git, root, {"b.py": ["x"]})
-    text = Text(mark_span([line.encode() for line in LINES], 10, 12), 3, None, None)
+    text = anchor_of()
     short, whole = log_of(root, git, "a.py", most=1), log_of(root, git, "a.py")
-    assert find_departure(short, "a.py", text, was_here=False) is Verdict.UNSETTLED
-    assert find_departure(whole, "a.py", text, was_here=False) is Verdict.PRESENT
-    assert find_departure(whole, "b.py", text, was_here=False) is Verdict.UNSEEN
+    assert text_removed_by(short, "a.py", text, was_here=False) is NoCommit.BEYOND_LOG
+    assert text_removed_by(whole, "a.py", text, was_here=False) is NoCommit.PRESENT
+    assert text_removed_by(whole, "b.py", text, was_here=False) is NoCommit.UNSEEN
 
 
 def test_of_an_answer_that_is_too_long_the_commits_that_came_whole_are_used(root: Path, git: Git) -> None:
