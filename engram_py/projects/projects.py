@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from engram_py.database.journal import Journal
+from engram_py.database.journal import Journal, Operations
 from engram_py.database.store import Store
 from engram_py.doors import call
 from engram_py.errors import AmbiguousProjectError, InvalidProjectError, UnknownProjectError
@@ -219,6 +219,14 @@ class Projects:
     def list(self) -> tuple[ProjectLine, ...]:
         """All projects, the most recently active first."""
         return tuple(table.lines(self._store))
+
+
+class ProjectOperations(Operations):
+    """Operations whose calls belong to a project."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
+        super().__init__(store, journal)
+        self._projects = projects
 
 
 def _checked_name(project: str) -> str:
