@@ -2,5 +2,5 @@
 
 ``store.Store`` is the connection and its transactions, ``journal.Journal`` stamps and queues changes, ``migrations``
 brings the schema up to date. ``fts`` rebuilds and merges the full-text index, ``compaction`` does so in the background;
-``health``, ``soundness`` and ``backup`` check, repair and copy the file; ``deferred`` writes counters later.
+``health``, ``soundness`` and ``backup`` check, repair and copy the file.
 """

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
 
 from engram_py.anchors import table as anchor_table
-from engram_py.database.journal import Journal
-from engram_py.database.store import Row, Store
+from engram_py.database.store import Row
 from engram_py.errors import InvalidArgumentError, UnknownProjectError
 from engram_py.interchange.results import Exported, Imported, Progress
 from engram_py.observations.columns import COUNTED_HERE, ENGRAM, EXACT, OWN, SPECIAL, TIMES
 from engram_py.observations.table import projects_json
 from engram_py.projects import table as project_table
 from engram_py.projects.names import similar_projects
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations
 from engram_py.sessions.table import MADE_UP
 from engram_py.times import to_engram
 
@@ -43,13 +42,8 @@ order by memory_relations.id
 """
 
 
-class Transfer:
+class Transfer(ProjectOperations):
     """Exports and imports Engram's JSON."""
-
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
 
     def export(
         self, target: Path | TextIO, *, project: str | None = None, version: ExportVersion = "0.2.0"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
-from engram_py.database.journal import Journal
+from engram_py.database.journal import Operations
 from engram_py.database.store import Store
 from engram_py.sessions.values import Tally
 
@@ -61,12 +61,8 @@ _DELETE_OLDEST = "delete from {table} where id <= (select max(id) from {table}) 
 _SHRINK = tuple(_DELETE_OLDEST.format(table=table) for table in ("injections", "citations"))
 
 
-class Citations:
+class Citations(Operations):
     """Records injections and citations. Both are of this machine alone, and the latest 20,000 of each are kept."""
-
-    def __init__(self, store: Store, journal: Journal) -> None:
-        self._store = store
-        self._journal = journal
 
     def inject(
         self, session_id: str, shown: Mapping[int, int], surface: Surface, *, visible: Collection[int] | None = None

@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from engram_py.database.deferred import Alarm, Deferred, timer
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import EngramError
 from engram_py.ledger import table
+from engram_py.observations.usage import Alarm, Deferred, timer
 from engram_py.times import to_text
 
 if TYPE_CHECKING:

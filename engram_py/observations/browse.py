@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 
 from engram_py.database import journal
-from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.observations import browse_table as table
@@ -18,7 +17,7 @@ from engram_py.observations.topic_keys import near_topic, suggest_topic_key
 from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.names import normalize_project
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.recall.index import table as search
 from engram_py.recall.query.parse import match_all, parse_query
 from engram_py.sync.autosync import table as sync_state
@@ -26,13 +25,8 @@ from engram_py.sync.autosync import table as sync_state
 MOST = 500
 
 
-class Browsing:
+class Browsing(ProjectOperations):
     """Reads rows for a program that lists them; none of them counts as shown to a model."""
-
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
 
     def recent(
         self,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from engram_py.capture.redact import redact
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, JudgmentNotFoundError, TextTooLongError
 from engram_py.observations import browse_table as browsing
 from engram_py.observations import relations_table as table
@@ -16,7 +14,7 @@ from engram_py.observations.lookup import MAX_ID, live_observation
 from engram_py.observations.relation_values import VERBS, Judged, Relation, pair_id
 from engram_py.observations.table import projects_json
 from engram_py.observations.validation import clean_session_id
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations
 from engram_py.text.normalize import check_text
 
 REASONING_LIMIT_CHARS = 200
@@ -24,13 +22,8 @@ NOTE_LIMIT_CHARS = 4_000
 PENDING_MOST = 200
 
 
-class Relations:
+class Relations(ProjectOperations):
     """Judges candidates a save surfaced, compares any two observations, and lists what waits for a verdict."""
-
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
 
     def judge(
         self,

@@ -28,7 +28,7 @@ from engram_py.observations.values import (
     Truncated,
 )
 from engram_py.privacy.switches import Switches
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.projects.values import Place
 from engram_py.text.derived_terms import derived_terms
 from engram_py.text.normalize import check_text
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _OPERATION_DAYS = 30
 
 
-class Saving:
+class Saving(ProjectOperations):
     """Saves a draft as a new observation, a revision or a duplicate."""
 
     def __init__(
@@ -60,9 +60,7 @@ class Saving:
         usage: Usage,
         switches: Switches,
     ) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
+        super().__init__(store, journal, projects)
         self._sessions = sessions
         self._candidates = candidates
         self._anchors = anchors

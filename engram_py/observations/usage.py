@@ -5,10 +5,9 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import TypeVar
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Protocol, TypeVar
 
-from engram_py.database.deferred import Alarm, Deferred, timer
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
@@ -24,6 +23,63 @@ QUIET_SECONDS = 0.5
 MOST_AT_ONCE = 500
 # When the file cannot be written for a long time, counting stops here instead of growing.
 MOST_KEPT = 5_000
+
+
+class Alarm(Protocol):
+    """A call that is going to be made on a thread of its own."""
+
+    def start(self) -> None: ...
+    def cancel(self) -> None: ...
+
+
+def timer(seconds: float, call: Callable[[], object]) -> Alarm:
+    """An alarm whose thread keeps no process from ending."""
+    alarm = threading.Timer(seconds, call)
+    alarm.daemon = True
+    return alarm
+
+
+class Deferred:
+    """Keeps counts in memory and has them written by an alarm; a closed one sets no alarm any more."""
+
+    def __init__(
+        self, store: Store, journal: Journal, *, later: Callable[[float, Callable[[], object]], Alarm] = timer
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._later = later
+        self._alarm: Alarm | None = None
+        self._urgent = False
+        self._refused = False  # the last attempt to write
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def flush(self) -> bool:
+        """Write the counts; False when the file is busy or cannot be written, and they wait."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Write what is left unless the file is busy; the rest is dropped."""
+        self._closed = True
+        self.flush()
+
+    def _schedule(self, seconds: float, call: Callable[[], object], *, urgent: bool) -> None:
+        """Set the alarm, unless one is set already that is as urgent."""
+        if not self._closed and (self._alarm is None or (urgent and not self._urgent)):
+            self._clear_alarm()
+            self._arm(seconds, call)
+            self._urgent = urgent
+
+    def _arm(self, seconds: float, call: Callable[[], object]) -> None:
+        self._alarm, alarm = None, self._later(seconds, call)
+        with suppress(RuntimeError):  # no thread available; the next count tries again
+            alarm.start()
+            self._alarm = alarm
+
+    def _clear_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm, self._urgent = None, False
 
 
 class Usage(Deferred):

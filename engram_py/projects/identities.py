@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store
+from engram_py.database.journal import Operations
 from engram_py.files import readable_path
 from engram_py.projects import table
 from engram_py.projects.binding import rebind, write_binding
@@ -14,13 +13,9 @@ from engram_py.projects.locate import Location
 from engram_py.projects.names import former_spelling, slug_project
 
 
-class Identities:
+class Identities(Operations):
     """One project per repository. A clone is known by its remote, a worktree or subfolder by the common git
     directory, a moved or re-pointed repository by the binding file inside that directory."""
-
-    def __init__(self, store: Store, journal: Journal) -> None:
-        self._store = store
-        self._journal = journal
 
     def canonical(self, name: str) -> str:
         """The project that ``name`` is now: itself, or what it was merged into."""

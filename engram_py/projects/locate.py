@@ -64,14 +64,17 @@ class _Children(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def locate(directory: Path, *, home: Path | None = None, clock: Clock = time.monotonic) -> Location:
+def locate(directory: Path, *, clock: Clock = time.monotonic) -> Location:
     """The project that ``directory`` belongs to, by the first rule that answers; never raises.
 
     A directory that is gone counts as the nearest parent that is there. The home directory, a file system's
     root and the shared temporary directory never lend a project their name.
     """
     here, warnings = _existing(directory)
-    nameless = _nameless(home)
+    shared = [os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)]
+    home = os.path.expanduser("~")  # noqa: PTH111 (Path.home may raise)
+    # Folders whose name is never a project's, besides the roots, which have none.
+    nameless = _resolved((home, "/tmp", "/var/tmp", *shared))  # noqa: S108 (nothing is written there)
     repository = find_repository(here)
     settings = find_project_settings(here, repository.root if repository else None)
     warnings += settings.warnings
@@ -92,8 +95,8 @@ def locate(directory: Path, *, home: Path | None = None, clock: Clock = time.mon
 class Locator:
     """``locate`` for a server that asks with every call: the project for two seconds, HEAD fresh each time."""
 
-    def __init__(self, home: Path | None = None, *, clock: Clock = time.monotonic) -> None:
-        self._home, self._clock = home, clock
+    def __init__(self, *, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
         self._kept: dict[Path, tuple[float, Location]] = {}
 
     def locate(self, directory: Path, *, head: bool = True) -> Location:
@@ -106,7 +109,7 @@ class Locator:
                 return location
             branch, commit = read_head(location.repository)
             return replace(location, repository=replace(location.repository, branch=branch, commit=commit))
-        location = locate(directory, home=self._home)
+        location = locate(directory)
         if len(self._kept) >= _CACHED:
             self._kept.clear()
         self._kept[directory] = (now, location)
@@ -124,13 +127,6 @@ def _existing(directory: Path) -> tuple[Path, tuple[str, ...]]:
             gone = folder != wanted and not exists(wanted)
             return folder, ((f"{wanted} is not there; {folder} is used instead",) if gone else ())
     return wanted, (f"{wanted} is not a directory",)
-
-
-def _nameless(home: Path | None) -> frozenset[Path]:
-    """The folders whose name is never a project's, besides the roots, which have none."""
-    own = str(home) if home is not None else os.path.expanduser("~")  # noqa: PTH111 (Path.home may raise)
-    shared = (os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name))
-    return _resolved((own, "/tmp", "/var/tmp", *shared))  # noqa: S108 (nothing is written there)
 
 
 @lru_cache(maxsize=8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engram_py.database.journal import Journal
+from engram_py.database.journal import Journal, Operations
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.doors import call
@@ -219,6 +219,14 @@ class Projects:
     def list(self) -> tuple[ProjectLine, ...]:
         """All projects, the most recently active first."""
         return tuple(table.lines(self._store))
+
+
+class ProjectOperations(Operations):
+    """Operations whose calls belong to a project."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
+        super().__init__(store, journal)
+        self._projects = projects
 
 
 def _checked_name(project: str) -> str:

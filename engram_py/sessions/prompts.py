@@ -18,7 +18,7 @@ from engram_py.observations.lookup import check_id, live_observation
 from engram_py.observations.validation import READ_LIMIT_CHARS, clean_content, intake_notes
 from engram_py.observations.values import Draft, Saved
 from engram_py.privacy.switches import Switches
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.recall.query.parse import match_all, parse_query
 from engram_py.sessions import table
 from engram_py.sessions.sessions import Sessions
@@ -33,15 +33,13 @@ if TYPE_CHECKING:
 PROMPTS_MOST = 200
 
 
-class Prompts:
+class Prompts(ProjectOperations):
     """Keeps user prompts, so that the next session knows what was asked for."""
 
     def __init__(
         self, store: Store, journal: Journal, projects: Projects, sessions: Sessions, switches: Switches
     ) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
+        super().__init__(store, journal, projects)
         self._sessions = sessions
         self._switches = switches
 

@@ -14,7 +14,7 @@ from engram_py.errors import InvalidArgumentError, SessionInUseError, SessionNot
 from engram_py.files import readable_path
 from engram_py.observations.arguments import clamp
 from engram_py.observations.validation import clean_content, clean_session_id, intake_notes
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.projects.values import Place
 from engram_py.sessions import table
 from engram_py.sessions.hosts import hosted
@@ -29,7 +29,7 @@ SessionMode = Literal["process", "manual"]
 OWN_PREFIX = "mcp-"  # sessions that a server process opened by itself
 
 
-class Sessions:
+class Sessions(ProjectOperations):
     """Starts, continues, ends and lists sessions.
 
     A call that names no session belongs to the one this process started. A server (``process``) joins the session
@@ -47,9 +47,7 @@ class Sessions:
         agent: str = "",
         hosts: Sequence[str] = (),
     ) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
+        super().__init__(store, journal, projects)
         self._mode = mode
         self.agent = agent
         self._hosts = hosts

@@ -15,7 +15,7 @@ from engram_py.database.store import Store
 from engram_py.errors import EngramError, StoreError
 from engram_py.files import read_bounded
 from engram_py.privacy.switches import Switches
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.sessions import table as session_table
 from engram_py.sessions.prompts import Episodes, Prompts
 from engram_py.sessions.sessions import Sessions
@@ -29,7 +29,7 @@ AT_ONCE = 50
 _UNREADABLE = ".unreadable"
 
 
-class Spool:
+class Spool(ProjectOperations):
     """Stores spooled prompts, learnings and ends of sessions, exactly once."""
 
     def __init__(
@@ -43,9 +43,7 @@ class Spool:
         transcripts: Callable[[], Transcripts],
         switches: Switches,
     ) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects.without_override()
+        super().__init__(store, journal, projects.without_override())
         self._sessions = sessions
         self._prompts = prompts
         self._episodes = episodes

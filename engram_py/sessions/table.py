@@ -40,11 +40,11 @@ with candidates (id) as (
 select
     id, project, agent, started_at, ended_at, {SUMMARY} as summary,
     (select count(*) from observations where session_id = sessions.id and deleted_at is null) as observations,
-    (select max(id) from observations where session_id = sessions.id and deleted_at is null) as newest,
     max(started_at, coalesce((
         select created_at from observations where session_id = sessions.id and deleted_at is null
         order by observations.id desc limit 1
-    ), started_at)) as last_activity_at
+    ), started_at)) as last_activity_at,
+    (select max(id) from observations where session_id = sessions.id and deleted_at is null) as newest
 from sessions where id in (select id from candidates) and {{sessions}}
   and (directory is not :without or {SUMMARY} is not null)
   and (not :told or {SUMMARY} is not null
@@ -70,10 +70,6 @@ select max(
 from sessions where id = :id
 """
 
-KEEP_HOSTS = """
-insert into session_hosts (session_id, hosts, started_at) values (:session_id, :hosts, :now)
-on conflict (session_id) do update set hosts = excluded.hosts, started_at = excluded.started_at
-"""
 HOSTED = """
 select session_id, hosts from session_hosts
 join sessions on sessions.id = session_id
@@ -103,7 +99,8 @@ def last_active(store: Store, session_id: str) -> str:
 
 def keep_hosts(store: Store, session_id: str, hosts: Sequence[str], now: str) -> None:
     """Remember the processes above the hook of a session. Call inside a transaction."""
-    store.execute(KEEP_HOSTS, session_id=session_id, hosts=json.dumps(hosts), now=now)
+    values = {"session_id": session_id, "hosts": json.dumps(hosts), "started_at": now}
+    store.insert("session_hosts", values, replace=True)
 
 
 def hosted(store: Store, project: str) -> list[tuple[str, str]]:
@@ -121,8 +118,7 @@ def recent(
     rows.sort(key=lambda row: row["id"])
     # Engram keeps whole seconds: of sessions of one second the one that saved last was the last.
     rows.sort(key=lambda row: (str(row["last_activity_at"]), row["newest"] or 0), reverse=True)
-    names = ("id", "project", "agent", "started_at", "ended_at", "summary", "observations", "last_activity_at")
-    return [SessionLine(**{name: row[name] for name in names}) for row in rows[:limit]]
+    return [SessionLine(*row[:-1]) for row in rows[:limit]]
 
 
 def _per_project(

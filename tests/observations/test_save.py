@@ -252,7 +252,5 @@ def test_a_save_that_is_rolled_back_first_does_not_cost_the_device_its_name(app:
 )  # fmt: skip
 def test_a_slip_in_the_type_is_said_and_kept(app: Engram, kind: str, usual: str | None) -> None:
     saved = app.save(draft("It resolves fast.", type=kind))
-    assert saved.type == kind
-    assert saved.warnings == (
-        () if usual is None else (f"kept as type {kind}; {usual} is the usual one, if that was meant",)
-    )
+    assert (saved.type, len(saved.warnings)) == (kind, usual is not None)
+    assert usual is None or usual in saved.warnings[0]

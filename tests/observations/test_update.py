@@ -11,7 +11,6 @@ from engram_py.errors import (
     InvalidArgumentError,
     InvalidTextError,
     NothingReplacedError,
-    ObservationNotFoundError,
     TextTooLongError,
     TopicTakenError,
 )
@@ -120,13 +119,6 @@ def test_a_topic_that_names_another_observation_is_refused(app: Engram) -> None:
     assert refusal.value.observation_id == taken.id
 
 
-def test_a_scope_in_which_the_topic_is_taken_is_refused(app: Engram) -> None:
-    app.save(draft("One.", topic_key="auth/tokens", scope="personal"))
-    other = app.save(draft("Two.", topic_key="auth/tokens"))
-    with pytest.raises(TopicTakenError):
-        app.observations.update(other.id, Change(scope="personal"))
-
-
 def test_an_update_redacts_and_says_so(app: Engram) -> None:
     saved = app.save(draft("Fifteen minutes."))
     updated = app.observations.update(saved.id, Change(find="Fifteen", replace=f"password={PASSWORD} Fifteen"))
@@ -140,11 +132,3 @@ def test_an_update_cuts_a_long_text_and_says_so(app: Engram) -> None:
     updated = app.observations.update(saved.id, Change(content="é" * 30_000))
     assert updated.truncation is not None
     assert (updated.truncation.original_bytes, updated.truncation.limit_bytes) == (60_000, 50_000)
-
-
-def test_a_deleted_observation_cannot_be_updated(app: Engram) -> None:
-    saved = app.save(draft("Fifteen minutes."))
-    app.observations.delete(saved.id)
-    with pytest.raises(ObservationNotFoundError) as refusal:
-        app.observations.update(saved.id, Change(title="x"))
-    assert refusal.value.deleted_at == "2026-03-01T10:00:00.000Z"

@@ -162,12 +162,6 @@ def test_home_is_never_a_project(home: Path, git: Git, make_repo: MakeRepo) -> N
     assert (brief(locate(home)), locate(home).candidates) == (("none", None), ("gadgets", "widgets"))
 
 
-def test_a_home_given_by_the_caller_is_home(tmp_path: Path) -> None:
-    (tmp_path / "ada").mkdir()
-    assert brief(locate(tmp_path / "ada")) == ("dir_basename", "ada")
-    assert brief(locate(tmp_path / "ada", home=tmp_path / "ada")) == ("none", None)
-
-
 def test_a_repository_at_home_needs_a_name_of_its_own(home: Path, git: Git) -> None:
     git(home, "init", "-q")
     (home / "notes").mkdir()

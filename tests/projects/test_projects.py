@@ -40,11 +40,6 @@ def test_what_names_a_project_most_closely_wins(tmp_path: Path, make_repo: RepoM
     ]
 
 
-def test_a_session_nobody_knows_yet_decides_nothing(app: Engram) -> None:
-    saved = app.save(draft("One."), session_id="s-1")
-    assert (saved.project, saved.project_source) == ("widgets", "dir_basename")
-
-
 def test_a_new_name_creates_its_project_and_says_which_names_are_like_it(app: Engram) -> None:
     app.save(draft("One."))
     saved = app.save(draft("Two."), project="widget")
@@ -151,11 +146,8 @@ def test_a_refusal_says_in_clauses_why_nothing_names_the_project(
     with pytest.raises(AmbiguousProjectError) as refusal:
         open_memory(tmp_path / "work").save(draft("One."))
 
-    folder = tmp_path / "work"
-    assert refusal.value.message == (
-        "no project here (the home directory, / and folders for temporary files are never projects): "
-        f"{folder}; {folder} has too many children to look at all of them in time (candidates: none known yet)"
-    )
+    assert "no project here" in refusal.value.message
+    assert f"{tmp_path / 'work'} has too many children" in refusal.value.message
 
 
 @pytest.mark.parametrize("scope", ["personal", "global"])
