@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from engram_py.database import journal
 from engram_py.database.store import Store
@@ -11,16 +12,16 @@ from engram_py.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.observations import browse_table as table
 from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import clamp, clean_scope
-from engram_py.observations.listing import Blocked, Stats, Suggestion
 from engram_py.observations.lookup import MAX_ID, relation_notes, replacement
-from engram_py.observations.topic_keys import near_topic, suggest_topic_key
 from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.recall.index import table as search
 from engram_py.recall.query.parse import match_all, parse_query
-from engram_py.sync.autosync import table as sync_state
+
+if TYPE_CHECKING:
+    from engram_py.observations.listing import Blocked, Stats, Suggestion
 
 MOST = 500
 
@@ -77,6 +78,8 @@ class Browsing(ProjectOperations):
 
         Raises InvalidProjectError, EmptyFieldError, InvalidArgumentError.
         """
+        from engram_py.observations.listing import Blocked
+
         if not target.strip():
             raise EmptyFieldError("target_project")
         name = normalize_project(target)
@@ -105,6 +108,9 @@ class MemoryStats:
 
     def suggest_topic(self, *, type: str = "", title: str = "", content: str = "") -> Suggestion:
         """A topic key for a text to come, and what holds that key, or a near one, in the current project."""
+        from engram_py.observations.listing import Suggestion
+        from engram_py.observations.topic_keys import near_topic, suggest_topic_key
+
         place = self._projects.for_read()
         made = Suggestion(suggest_topic_key(type=type, title=title, content=content), None, None)
         for project in place.reads or ():
@@ -121,6 +127,9 @@ class MemoryStats:
 
     def stats(self, project: str | None = None) -> Stats:
         """Counts of everything kept, or of one project."""
+        from engram_py.observations.listing import Stats
+        from engram_py.sync.autosync import table as sync_state
+
         reads = self._projects.for_read(project).reads if project else None
         named = None if reads is None else json.dumps(list(reads))
 
