@@ -165,13 +165,13 @@ class Anchors:
         here = self._here()
         if here.repository is None:
             return found
-        from engram_py.anchors.moves import moved_below, moved_to
+        from engram_py.anchors.moves import Moves
         from engram_py.anchors.trace import trace
 
         states = partial(self.states, patience=patience)
         traces = partial(trace, here.repository, answers=self._answers, patience=Deadline(patience))
-        follow = moved_below if folder else moved_to
-        moved = follow(self._store, wanted, here, states, traces, projects=projects, limit=limit)
+        moves = Moves(self._store, here, states, traces, projects=projects, limit=limit)
+        moved = moves.into_folder(wanted) if folder else moves.into_file(wanted)
         return [*dict.fromkeys([*found, *moved])][:limit]
 
     def check(self, project: str | None = None) -> Checked:

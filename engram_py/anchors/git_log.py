@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
@@ -32,8 +33,6 @@ _ADDED = (
     "--no-renames", "--no-color", "--no-follow", "--format=", "-z",
 )  # fmt: skip
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-_OCTAL = re.compile(rb'\\([0-7]{3}|[abtnvfr"\\])')
-_ESCAPES = {b"a": 7, b"b": 8, b"t": 9, b"n": 10, b"v": 11, b"f": 12, b"r": 13, b'"': 34, b"\\": 92}
 
 
 @dataclass(slots=True)
@@ -201,10 +200,5 @@ def _hunk(lines: Iterator[bytes], old: int, new: int) -> tuple[Lines, Lines]:
 def _unquoted(name: bytes) -> str:
     """A path as git prints it; one with quotes, backslashes or control characters comes quoted as in C."""
     if name.startswith(b'"') and name.endswith(b'"'):
-        name = _OCTAL.sub(_byte, name[1:-1])
+        name = codecs.escape_decode(name[1:-1])[0]
     return name.decode("utf-8", "replace")
-
-
-def _byte(match: re.Match[bytes]) -> bytes:
-    code = match[1]
-    return bytes([_ESCAPES[code] if code in _ESCAPES else int(code, 8) & 0xFF])

@@ -31,119 +31,134 @@ StatesOf = Callable[[Sequence[Observation]], Mapping[int, Sequence[AnchorState]]
 TracesOf = Callable[[Sequence[Anchor]], Mapping[int, Trace]]
 
 
-def moved_to(
-    store: Store,
-    path: str,
-    here: CurrentRepository,
-    states: StatesOf,
-    traces: TracesOf,
-    *,
-    projects: Sequence[str] | None,
-    limit: int,
-) -> list[int]:
-    """Ids of observations of the project here that were recorded for another file and are in ``path`` (or a file that
-    ends in it) now, as ``states`` tells it.
+class Moves:
+    """Looks among the observations of the project here, of those that are asked, for what got another file.
 
-    Only that file is read. Either it holds the text of one of the newest anchors, or it is what became of a file that
-    is gone.
+    ``states`` tells where the text of an observation is now, ``traces`` what its file was called last.
     """
-    names = _names(here, projects)
-    if here.tree is None or not names:
-        return []
-    recorded = _recorded(store, names)
-    targets = _targets(path, here, recorded)
-    if not targets:
-        return []
-    same_name = table.paths_named(store, names, posixpath.basename(path), limit=_ANCHORS_READ)
-    most = min(max(limit, _LEAST_ROWS), _MOST_ROWS)
-    held = _held_by(store, targets, here.tree, names, most=most)
-    sources = _sources(store, targets, _gone(same_name, recorded, targets, here.tree.root), names, traces)
-    rows = observation_table.by_ids(store, held) if held else {}
-    rows |= {row.id: row for row in table.at_paths(store, sources, projects=names, limit=most)} if sources else {}
-    known = states([*rows.values()]) if rows else {}
-    moved = [row for row in rows.values() if any(_is_at(state, path) for state in known.get(row.id, ()))]
-    return [row.id for row in sorted(moved, key=lambda row: (row.updated_at, row.id), reverse=True)][:limit]
+
+    def __init__(
+        self,
+        store: Store,
+        here: CurrentRepository,
+        states: StatesOf,
+        traces: TracesOf,
+        *,
+        projects: Sequence[str] | None,
+        limit: int,
+    ) -> None:
+        self._store = store
+        self._tree = here.tree
+        self._root = here.tree.root if here.tree is not None else ""
+        self._states = states
+        self._traces = traces
+        self._names = sorted(name for name in here.names if projects is None or name in projects)
+        self._limit = limit
+        self._most = min(max(limit, _LEAST_ROWS), _MOST_ROWS)
+
+    def into_file(self, path: str) -> list[int]:
+        """Ids of observations that were recorded for another file and are in ``path`` (or a file that ends in it) now.
+
+        Only that file is read. Either it holds the text of one of the newest anchors, or it is what became of a file
+        that is gone.
+        """
+        if self._tree is None or not self._names:
+            return []
+        recorded = self._recorded()
+        targets = self._targets(path, recorded, self._tree)
+        if not targets:
+            return []
+        held = observation_table.by_ids(self._store, self._held_by(targets, self._tree))
+        kinds = {posixpath.splitext(target)[1] for target in targets}
+        same_name = table.paths_named(self._store, self._names, posixpath.basename(path), limit=_ANCHORS_READ)
+        alike = (one for one in recorded if posixpath.splitext(one)[1] in kinds)
+        # Those first that most likely got the name of a target.
+        gone = (one for one in dict.fromkeys((*same_name, *alike, *recorded)) if not self._is_there(one))
+        ends = self._ends(islice(gone, _MOST_GONE))
+        renamed = self._at([one for one, end in ends.items() if end in targets])
+
+        def is_at(now: str) -> bool:
+            return now == path or now.endswith(f"/{path}")
+
+        return self._moved((held | {row.id: row for row in renamed}).values(), is_at)
+
+    def into_folder(self, folder: str) -> list[int]:
+        """The same for ``folder``, which ends in ``/``: those recorded for files that are gone and are below it now."""
+        if not self._names or not os.path.isdir(f"{self._root}/{folder}"):  # noqa: PTH112
+            return []
+        gone = [one for one in self._recorded() if not one.startswith(folder) and not self._is_there(one)]
+        likely = [one for one in gone if any(self._is_there(folder + tail) for tail in _tails(one))]
+        ends = self._ends(islice(dict.fromkeys((*likely, *gone)), _MOST_GONE))
+        rows = self._at([*dict.fromkeys((*likely, *(one for one, end in ends.items() if end.startswith(folder))))])
+        return self._moved(rows, lambda now: now.startswith(folder))
+
+    def _moved(self, rows: Iterable[Observation], is_wanted: Callable[[str], bool]) -> list[int]:
+        """The observations with a text that went where it ``is_wanted``, the newest first."""
+        rows = sorted(rows, key=lambda row: (row.updated_at, row.id), reverse=True)
+        states = self._states(rows)
+        return [row.id for row in rows if any(_went(one, is_wanted) for one in states.get(row.id, ()))][: self._limit]
+
+    def _recorded(self) -> list[str]:
+        """The paths of the newest anchors."""
+        found = (table.newest_paths(self._store, name, limit=_ANCHORS_READ) for name in self._names)
+        return [*dict.fromkeys(path for paths in found for path in paths)]
+
+    def _at(self, paths: Sequence[str]) -> list[Observation]:
+        return table.at_paths(self._store, paths, projects=self._names, limit=self._most) if paths else []
+
+    def _ends(self, paths: Iterable[str]) -> dict[str, str]:
+        """What the files that were at these paths are called now, as history tells."""
+        anchors = table.newest_at(self._store, [*paths], projects=self._names)
+        traces = self._traces(anchors) if anchors else {}
+        return {one.path: traces[one.id].path for one in anchors}
+
+    def _targets(self, path: str, recorded: Iterable[str], tree: WorkingTree) -> list[str]:
+        """The files that ``path`` names: itself, or where it is a part those that git tracks or that stand below a
+        folder of one that was recorded."""
+        if self._is_there(path):
+            return [path]
+        tracked = (one.path for one in tree.tracked.ending_in(path)) if tree.tracked is not None else ()
+        folders = dict.fromkeys(map(posixpath.dirname, recorded))
+        named = [*islice(tracked, _MOST_TARGETS), *(posixpath.join(folder, path) for folder in folders)]
+        return [*islice(filter(self._is_there, dict.fromkeys(named)), _MOST_TARGETS)]
+
+    def _held_by(self, targets: Sequence[str], tree: WorkingTree) -> list[int]:
+        """Observations that were recorded for another file and whose text one of the targets holds, the newest
+        first."""
+        held: dict[int, None] = {}
+        for target in targets:
+            file = tree.read(target)
+            if not isinstance(file, Content):
+                continue
+            digests = [file.digest] if file.binary else [file.digest, file.text_digest]
+            probes = () if file.binary else file.lines.by_probe
+            texts = _Texts(file)
+            for name in self._names:
+                for one in table.alike(self._store, target, probes, digests, project=name, limit=_ANCHORS_COMPARED):
+                    if len(held) >= self._most:
+                        return list(held)
+                    if one.observation_id not in held and texts.hold(one):
+                        held[one.observation_id] = None
+        return list(held)
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            mode = os.lstat(f"{self._root}/{path}").st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except (OSError, ValueError):
+            return True  # no path at all, so it did not move either
+        return not stat.S_ISDIR(mode)
 
 
-def moved_below(
-    store: Store,
-    folder: str,
-    here: CurrentRepository,
-    states: StatesOf,
-    traces: TracesOf,
-    *,
-    projects: Sequence[str] | None,
-    limit: int,
-) -> list[int]:
-    """The same for ``folder``, which ends in ``/``: those recorded for files that are gone and are below it now."""
-    names = _names(here, projects)
-    if here.tree is None or not names or not os.path.isdir(f"{here.tree.root}/{folder}"):  # noqa: PTH112
-        return []
-    root = here.tree.root
-    recorded = _recorded(store, names)
-    gone = [one for one in dict.fromkeys(recorded) if not one.startswith(folder) and not _is_there(root, one)]
-    likely = [one for one in gone if any(_is_there(root, folder + tail) for tail in _tails(one))]
-    followed = [*islice(dict.fromkeys((*likely, *gone)), _MOST_GONE)]
-    anchors = table.newest_at(store, followed, projects=names) if followed else []
-    ends = traces(anchors) if anchors else {}
-    sources = dict.fromkeys((*likely, *(one.path for one in anchors if ends[one.id].path.startswith(folder))))
-    most = min(max(limit, _LEAST_ROWS), _MOST_ROWS)
-    rows = table.at_paths(store, [*sources], projects=names, limit=most) if sources else []
-    known = states(rows) if rows else {}
-    moved = [row.id for row in rows if any(_is_below(state, folder) for state in known.get(row.id, ()))]
-    return moved[:limit]
+def _went(state: AnchorState, is_wanted: Callable[[str], bool]) -> bool:
+    """Whether a text is at another path than it was, where it ``is_wanted``."""
+    return state.now_path is not None and is_wanted(state.now_path) and not is_wanted(state.path)
 
 
 def _tails(path: str) -> list[str]:
     parts = path.split("/")
     return ["/".join(parts[at:]) for at in range(1, len(parts))]
-
-
-def _is_below(state: AnchorState, folder: str) -> bool:
-    return state.now_path is not None and state.now_path.startswith(folder) and not state.path.startswith(folder)
-
-
-def _names(here: CurrentRepository, projects: Sequence[str] | None) -> list[str]:
-    """What the project here goes by, of those that are asked."""
-    return sorted(name for name in here.names if projects is None or name in projects)
-
-
-def _recorded(store: Store, names: Sequence[str]) -> list[str]:
-    """The paths of the newest anchors."""
-    return [one for name in names for one in table.newest_paths(store, name, limit=_ANCHORS_READ)]
-
-
-def _targets(path: str, here: CurrentRepository, recorded: Iterable[str]) -> list[str]:
-    """The files that ``path`` names: itself, or where it is a part those that git tracks or that stand below a folder
-    of one that was recorded."""
-    assert here.tree is not None
-    if _is_there(here.tree.root, path):
-        return [path]
-    listed = here.tree.tracked.ending_in(path) if here.tree.tracked is not None else ()
-    tracked = [one.path for one in islice(listed, _MOST_TARGETS)]
-    folders = dict.fromkeys(map(posixpath.dirname, recorded))
-    named = [*tracked, *(posixpath.join(folder, path) for folder in folders)]
-    return [*islice((one for one in dict.fromkeys(named) if _is_there(here.tree.root, one)), _MOST_TARGETS)]
-
-
-def _held_by(store: Store, targets: Sequence[str], tree: WorkingTree, names: Sequence[str], *, most: int) -> list[int]:
-    """``most`` observations that were recorded for another file and whose text one of the targets
-    holds, the newest first."""
-    held: dict[int, None] = {}
-    for target in targets:
-        file = tree.read(target)
-        if not isinstance(file, Content):
-            continue
-        digests = [file.digest] if file.binary else [file.digest, file.text_digest]
-        probes = () if file.binary else file.lines.by_probe
-        texts = _Texts(file)
-        for name in names:
-            for one in table.alike(store, target, probes, digests, project=name, limit=_ANCHORS_COMPARED):
-                if len(held) >= most:
-                    return list(held)
-                if one.observation_id not in held and texts.hold(one):
-                    held[one.observation_id] = None
-    return list(held)
 
 
 class _Texts:
@@ -168,35 +183,3 @@ class _Texts:
             self._left -= sum(map(len, span)) + _LINE_COSTS * count
             found = self._digests[first, count] = digest_of(span)
         return found
-
-
-def _gone(same_name: Sequence[str], recorded: Sequence[str], targets: Sequence[str], root: str) -> list[str]:
-    """Paths without a file, those first that most likely got the name of a target."""
-    kinds = {posixpath.splitext(target)[1] for target in targets}
-    alike = (one for one in recorded if posixpath.splitext(one)[1] in kinds)
-    every = dict.fromkeys((*same_name, *alike, *recorded))
-    return [*islice((one for one in every if not _is_there(root, one)), _MOST_GONE)]
-
-
-def _sources(
-    store: Store, targets: Sequence[str], gone: Sequence[str], names: Sequence[str], traces: TracesOf
-) -> list[str]:
-    """Those of the paths that are gone whose file is called like a target now."""
-    anchors = table.newest_at(store, gone, projects=names) if gone else []
-    followed = traces(anchors) if anchors else {}
-    return [one.path for one in anchors if followed[one.id].path in targets]
-
-
-def _is_at(state: AnchorState, path: str) -> bool:
-    now = state.now_path
-    return now is not None and now != state.path and (now == path or now.endswith(f"/{path}"))
-
-
-def _is_there(root: str, path: str) -> bool:
-    try:
-        mode = os.lstat(f"{root}/{path}").st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except (OSError, ValueError):
-        return True  # no path at all, so it did not move either
-    return not stat.S_ISDIR(mode)

@@ -171,8 +171,7 @@ class _Reader:
             if reference.sure:
                 self._note(self._left_out, reference, reference.path, placed.reason)
             return None
-        own = self._here.tree if placed.root == self._repository.root else None
-        file = own.read(placed.path) if own is not None else read_file(placed.root, placed.path)
+        file = self._file(placed)
         if isinstance(file, Unread):
             return self._unread(reference, placed, file)
         return self._read(reference, placed, file, self._repository)
@@ -194,13 +193,17 @@ class _Reader:
         if self._repository is None:
             return False
         placed = self._placed(Reference(name), self._repository, root_only=False)
-        return isinstance(placed, Placed) and isinstance(read_file(placed.root, placed.path), Content)
+        return isinstance(placed, Placed) and isinstance(self._file(placed), Content)
+
+    def _file(self, placed: Placed) -> Content | Unread:
+        tree = self._here.tree if self._repository is not None and placed.root == self._repository.root else None
+        return read_file(placed.root, placed.path) if tree is None else tree.read(placed.path)
 
     def _placed(self, reference: Reference, repository: Repository, *, root_only: bool) -> Placed | Unread:
         if root_only:
             return Placed(repository.root, reference.path)
         placed = place_file(reference.path, self._here.directory, repository)
-        if isinstance(placed, Unread) or not isinstance(read_file(placed.root, placed.path), Unread):
+        if isinstance(placed, Unread) or isinstance(self._file(placed), Content):
             return placed
         # People write `auth.py` for the one file of that name.
         tracked = self._here.tree.tracked if self._here.tree is not None else None

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from engram_py.git.program import Deadline, ask_git
+from engram_py.git.program import Deadline, ask_git, has_git
 from engram_py.git.repository import Repository
 
 _MAX_LISTING = 64 << 20
@@ -73,6 +73,8 @@ def tracked_files(repository: Repository) -> TrackedFiles | None:
         seen = os.stat(repository.git_dir / "index")  # noqa: PTH116 (a string is quicker)
     except OSError:
         return None
+    if not has_git(repository.root):
+        return None  # not remembered: there may be one later
     return _listed(repository.root, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
 
 
