@@ -41,6 +41,9 @@ class Problem(Exception):
     def step(self) -> str:
         return step_of(self.code)
 
+    def as_fields(self) -> dict[str, str]:
+        return {"reason_code": self.code, "reason_message": self.message, "next_step": self.step}
+
     def as_error(self) -> CloudFailedError:
         return CloudFailedError(self.code, self.message, hint=self.step)
 
