@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from engram_py.cloud import chunks, pulling
-from engram_py.cloud.access import Project
+from engram_py.cloud.access import scope
 from engram_py.cloud.accounts import authenticate
 from engram_py.cloud.database import connected
 from engram_py.cloud.database import rows as all_rows
@@ -207,10 +207,8 @@ def test_the_query_that_reads_rows_asks_for_the_grant_itself(server: Running, fo
     async def rows() -> tuple[list[Any], list[Any]]:
         async with connected(server.url) as connection:
             caller = await authenticate(connection, account.token, pepper=server.pepper)
-            wrong = [Project(name, "write", 2**52, False, "") for name in (foreign, project)]
-            found = await pulling._page(connection, caller, wrong, 0, 100)
-            values = chunks._scope(caller, [foreign, project])
-            return found, await all_rows(connection, chunks._LIST, values)
+            values = scope(caller, projects=[foreign, project], since=0, limit=100, bytes=2**20)
+            return await all_rows(connection, pulling._PAGE, values), await all_rows(connection, chunks._LIST, values)
 
     found, listed = asyncio.run(rows())
     assert [row["entity_key"] for row in found] == ["obs-1"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from engram_py.errors import CloudFailedError
 
 # code → the next step
@@ -41,7 +43,7 @@ class Problem(Exception):
     def step(self) -> str:
         return step_of(self.code)
 
-    def as_fields(self) -> dict[str, str]:
+    def as_fields(self) -> dict[str, Any]:
         return {"reason_code": self.code, "reason_message": self.message, "next_step": self.step}
 
     def as_error(self) -> CloudFailedError:
