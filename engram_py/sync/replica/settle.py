@@ -155,19 +155,16 @@ def _rename_aliases(batch: Batch) -> None:
             batch.store.insert("project_aliases", values | {"created_at": row["created_at"], "clock": row["clock"]})
 
 
-def deferred_for(store: Store, sync_ids: set[str]) -> list[tuple[int, str, Mutation]]:
-    """Return the mutations that wait for one of these observations, each with its row and source."""
+def deferred(store: Store, *, waiting_for: set[str] | None = None) -> list[tuple[int, str, Mutation]]:
+    """Return the deferred mutations, or those that wait for one of these observations; each with its row and source."""
     sql = """
     select * from sync_apply_deferred
-    where waits_for <> '' and waits_for in (select value from json_each(:ids)) and apply_status = 'deferred'
+    where apply_status = 'deferred'
+      and (:ids is null or waits_for <> '' and waits_for in (select value from json_each(:ids)))
     order by id
     """
-    return [_deferred(row) for row in store.rows(sql, ids=json.dumps(sorted(sync_ids)))]
-
-
-def all_deferred(store: Store) -> list[tuple[int, str, Mutation]]:
-    sql = "select * from sync_apply_deferred where apply_status = 'deferred' order by id"
-    return [_deferred(row) for row in store.rows(sql)]
+    ids = None if waiting_for is None else json.dumps(sorted(waiting_for))
+    return [_deferred(row) for row in store.rows(sql, ids=ids)]
 
 
 def _deferred(row: Row) -> tuple[int, str, Mutation]:

@@ -180,22 +180,15 @@ def renumber(store: Store, observation_id: int) -> None:
         store.execute(sql, id=observation_id)
 
 
-def add_version(
-    store: Store, observation_id: int, *, digest: str, title: str, content: str, at: str, clock: str
-) -> bool:
-    """Add an older text unless it exists; return whether it was added. The caller renumbers."""
-    cursor = store.execute(
-        """
-        insert into observation_versions (observation_id, version, title, content, created_at, clock, digest)
-        select :id, coalesce(max(version), 0) + 1, :title, :content, :at, :clock, :digest
-        from observation_versions where observation_id = :id
-        having not exists (select 1 from observation_versions where observation_id = :id and digest = :digest)
-        """,
-        id=observation_id,
-        digest=digest,
-        title=title,
-        content=content,
-        at=at,
-        clock=clock,
-    )
-    return cursor.rowcount > 0
+def add_version(store: Store, observation_id: int, **columns: str) -> bool:
+    """Add an older text (``digest``, ``title``, ``content``, ``at``, ``clock``) unless it exists.
+
+    Return whether it was added. The caller renumbers.
+    """
+    sql = """
+    insert into observation_versions (observation_id, version, title, content, created_at, clock, digest)
+    select :id, coalesce(max(version), 0) + 1, :title, :content, :at, :clock, :digest
+    from observation_versions where observation_id = :id
+    having not exists (select 1 from observation_versions where observation_id = :id and digest = :digest)
+    """
+    return store.execute(sql, id=observation_id, **columns).rowcount > 0
