@@ -39,9 +39,10 @@ postgres: $(STAMP)
 replicas: $(STAMP)
 	ENGRAM_REPLICA_EXAMPLES=2000 $(BIN)/pytest -n auto tests/sync/replica/test_convergence.py
 
-# The budgets that hold on any machine: tokens of schema, start and memory of `engram mcp`, against baselines of the same run.
+# The budgets that hold on any machine: tokens of schema, start and memory of `engram mcp`, a silent prompt hook, against
+# baselines of the same run.
 budgets: $(STAMP)
-	$(BIN)/python -m bench --quick --only schema,start,memory --check
+	$(BIN)/python -m bench --quick --only schema,start,memory,hooks --check
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

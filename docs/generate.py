@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,44 +32,41 @@ from engram_py.interfaces.mcp.schemas import declared
 from engram_py.interfaces.mcp.tooling import Tool
 from engram_py.projects.settings_keys import KEYS
 
-_HINTS = {
-    "readOnlyHint": ("reads", "writes"),
-    "destructiveHint": ("destructive", "not destructive"),
-    "idempotentHint": ("idempotent", "not idempotent"),
-}
+# An option that this many commands have is described once, at the head of the page.
+_SHARED_BY = 3
 _ALLOWED = re.compile(r"check \((\w+) in \(([^)]*)\)\)")
 
 
 def tools() -> str:
-    """Every MCP tool: what it says of itself, its hints, and a table of its arguments."""
+    """Every MCP tool: what it says of itself, its hints, and its arguments."""
     return "\n".join(line for tool in declared().values() for line in _tool(tool))
 
 
 def _tool(tool: Tool) -> Iterator[str]:
-    member_of = ", ".join(f"`{name}`" for name, names in PROFILES.items() if tool.name in names)
-    hints = ", ".join(says[not tool.hints[name]] for name, says in _HINTS.items())
-    yield from (f"## {tool.name}", "", f"**{tool.title}.** {tool.description}", "")
-    yield from (f"Profiles: {member_of}. Hints: {hints}.", "")
     schema = tool.parameters
-    rows = [_argument(name, one, name in schema.get("required", ())) for name, one in schema["properties"].items()]
-    yield table(("argument", "type", "default", "meaning"), rows)
+    hints = "reads" if tool.hints["readOnlyHint"] else "destroys" if tool.hints["destructiveHint"] else "writes"
+    hints += ", idempotent" if tool.hints["idempotentHint"] else ""
+    yield from (f"## {tool.name}", "", f"**{tool.title}** ({hints}). {tool.description}", "")
+    for name, one in schema["properties"].items():
+        if name != "response_format":  # the head of the page says it for all tools
+            yield f"- {_argument(tool.name, name, one, name in schema.get('required', ()))}"
     accepted = (one.name for one in tool.arguments.values())
     quiet = [f"`{name}`" for name in accepted if name not in schema["properties"]]
-    quiet += [f"`{alias}` (for `{name}`)" for alias, name in tool.aliases.items()]
+    quiet += [f"`{alias}` for `{name}`" for alias, name in tool.aliases.items()]
     if quiet:
-        yield f"Also accepted: {', '.join(quiet)}.\n"
+        yield f"- Also accepted: {', '.join(quiet)}."
+    yield ""
 
 
-def _argument(name: str, one: Mapping[str, Any], required: bool) -> tuple[str, ...]:
-    kind = "one of " + ", ".join(one["enum"]) if "enum" in one else str(one["type"])
-    if kind == "array":
-        kind = f"list of {one['items']['type']}"
-    default = "required" if required else json.dumps(one["default"]) if "default" in one else ""
-    if kind == "boolean" and not default:
-        default = "false"
-    if name == "response_format":
-        default = json.dumps(one["enum"][0])
-    return f"`{name}`", kind, default, one.get("description") or words.ARGUMENTS[name]
+def _argument(tool: str, name: str, one: Mapping[str, Any], required: bool) -> str:
+    kind = f"list of {one['items']['type']}" if one["type"] == "array" else str(one["type"])
+    if "enum" in one:
+        kind = "one of " + ", ".join(one["enum"])
+    notes = [kind, "required"] if required else [kind]
+    if one.get("default") not in (None, False):
+        notes.append(f"default {json.dumps(one['default'])}")
+    meaning = one.get("description") or words.ARGUMENTS.get(f"{tool}.{name}") or words.ARGUMENTS[name]
+    return f"`{name}` ({', '.join(notes)}): {meaning}"
 
 
 def profiles() -> str:
@@ -90,41 +90,55 @@ def http_routes() -> str:
 
 
 def commands() -> str:
-    """Every command with its arguments and options."""
-    root = click.Context(cli, info_name="engram")
-    return "\n".join(line for name in cli.list_commands(root) for line in _command(cli, name, root))
+    """The options that many commands share, then every command with its own arguments and options."""
+    found = list(_commands(cli, click.Context(cli, info_name="engram")))
+    parameters = {ctx.command_path: [_parameter(one, ctx) for one in ctx.command.params] for ctx in found}
+    counts = Counter(chain.from_iterable(parameters.values()))
+    shared = [one for one, count in counts.items() if count >= _SHARED_BY and one[0].startswith("`-")]
+    lines = [_item(one) for one in sorted(shared)]
+    first: dict[int, str] = {}
+    for ctx in found:
+        usage = " ".join([ctx.command_path, *ctx.command.collect_usage_pieces(ctx)]).replace(" [OPTIONS]", "")
+        lines += ["", f"## {usage.replace(' [ARGS]...', '')}", ""]
+        if first.setdefault(id(ctx.command), ctx.command_path) != ctx.command_path:
+            lines.append(f"The same as `{first[id(ctx.command)]}`.")
+            continue
+        options = [re.sub(" .*", "`", one[0]) for one in parameters[ctx.command_path] if one in shared]
+        first_part, *more = map(_paragraph, (ctx.command.help or "").split("\n\n"))
+        lines.append(first_part + (f" Takes {', '.join(options)}." if options else ""))
+        lines += chain.from_iterable(("", part) for part in more)
+        own = [_item(one) for one in parameters[ctx.command_path] if one not in shared]
+        lines += ["", *own] if own else []
+    return "\n".join([*lines, ""])
 
 
-def _command(group: click.Group, name: str, parent: click.Context) -> Iterator[str]:
-    command = group.get_command(parent, name)
-    assert command is not None
-    ctx = click.Context(command, info_name=name, parent=parent)
-    usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
-    json = " It takes `--json`." if any(map(_is_json, command.params)) else ""
-    yield from (f"## {ctx.command_path}", "", f"`{usage}`", "", _paragraphs(command.help or "") + json, "")
-    rows = [_parameter(one, ctx) for one in command.params if not _is_json(one)]
-    if rows:
-        yield table(("argument or option", "meaning"), rows)
-    if isinstance(command, click.Group):
-        for inner in command.list_commands(ctx):
-            yield from _command(command, inner, ctx)
+def _item(parameter: tuple[str, str]) -> str:
+    return "- {}: {}".format(*parameter)
 
 
-def _is_json(one: click.Parameter) -> bool:
-    """Whether it is the `--json` that the head of the page explains for all commands."""
-    return isinstance(one, click.Option) and one.help == "Print the result as JSON."
+def _commands(group: click.Group, parent: click.Context) -> Iterator[click.Context]:
+    for name in group.list_commands(parent):
+        command = group.get_command(parent, name)
+        assert command is not None
+        ctx = click.Context(command, info_name=name, parent=parent)
+        yield ctx
+        if isinstance(command, click.Group):
+            yield from _commands(command, ctx)
 
 
-def _paragraphs(text: str) -> str:
-    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+def _paragraph(text: str) -> str:
+    """A paragraph of a help text on one line; as it is where click keeps its lines."""
+    kept = textwrap.dedent(text.strip().removeprefix("\b\n"))
+    return f"```text\n{kept}\n```" if kept != text.strip() else " ".join(text.split())
 
 
 def _parameter(one: click.Parameter, ctx: click.Context) -> tuple[str, str]:
     assert isinstance(one, click.Option | click.Argument)
     assert one.help, f"{ctx.command_path} {one.name} has no help"
     if isinstance(one, click.Argument):
-        return f"`{one.make_metavar(ctx)}`", one.help
-    value = "" if one.is_flag else f" {one.make_metavar(ctx)}"
+        return f"`{re.sub('[][.]', '', one.make_metavar(ctx))}`", one.help
+    metavar = re.sub("^(INTEGER|INTEGER RANGE|FLOAT)$", "N", one.make_metavar(ctx))
+    value = "" if one.is_flag else f" {metavar}"
     given = one.default not in (None, "") and isinstance(one.default, str | int) and not one.is_flag
     default = f" Default `{one.default}`." if given else ""
     return ", ".join(f"`{name}{value}`" for name in one.opts), one.help + default
@@ -164,26 +178,32 @@ def schema() -> str:
             if not name.startswith("sqlite_") and not name.startswith(tuple(f"{one}_" for one in virtual))
         ]
         _match(words.TABLES, [name for name, _ in kept])
-        return "\n".join(line for name, sql in kept for line in _table(db, name, sql))
+        return "```sql\n" + "\n".join(line for name, sql in kept for line in _table(db, name, sql)) + "```\n"
 
 
 def _table(db: sqlite3.Connection, name: str, sql: str) -> Iterator[str]:
-    yield from (f"## {name}", "", words.TABLES[name], "")
-    if name.startswith("_"):  # a library's own
+    yield from textwrap.wrap(words.TABLES[name], 118, initial_indent="-- ", subsequent_indent="-- ")
+    columns = db.execute(f"pragma table_xinfo({name})").fetchall()
+    shown = [one for one in columns if not one[6]]
+    if virtual := re.match(r"create virtual .* using (\w+)", sql, re.IGNORECASE):
+        yield f"create virtual table {name} using {virtual[1]} ({', '.join(one[1] for one in shown)});\n"
         return
     allowed: dict[str, str] = dict(_ALLOWED.findall(sql))
-    points = {row[3]: f"→ `{row[2]}.{row[4]}`" for row in db.execute(f"pragma foreign_key_list({name})")}
-    rows = []
-    for _, column, kind, required, default, key, hidden in db.execute(f"pragma table_xinfo({name})"):
-        if hidden:
-            continue
-        notes = ["key"] if key else []
-        notes += ["required"] if required and not key else []
-        notes += [f"default {default}"] if default is not None else []
-        notes += [f"one of {allowed[column]}"] if column in allowed else []
-        notes += [points[column]] if column in points else []
-        rows.append((f"`{column}`", kind.lower(), ", ".join(notes)))
-    yield table(("column", "type", ""), rows)
+    points = {row[3]: f" references {row[2]}" for row in db.execute(f"pragma foreign_key_list({name})")}
+    keys = [one[1] for one in sorted(columns, key=lambda one: one[5]) if one[5]]
+    lines = []
+    for _, column, kind, required, default, key, _ in shown:
+        line = f"{column} {kind.lower()}" + (" primary key" if keys == [column] else "")
+        line += "" if required or key else " null"
+        line += f" default {default}" if default is not None else ""
+        line += f" check ({column} in ({allowed[column]}))" if column in allowed else ""
+        lines.append(line + points.get(column, ""))
+    if len(keys) > 1:
+        lines.append(f"primary key ({', '.join(keys)})")
+    yield f"create table {name} ("
+    wrapped = textwrap.wrap(", ".join(line.replace(" ", "\0") for line in lines), 114, break_on_hyphens=False)
+    yield from (f"  {line}".replace("\0", " ") for line in wrapped)
+    yield ");\n"
 
 
 def errors() -> str:
@@ -193,10 +213,16 @@ def errors() -> str:
     _match(words.ERRORS, [leaf.code for found in leaves.values() for leaf in found])
     lines: list[str] = []
     for family, found in leaves.items():
-        lines += [f"## {family.code}", "", f"`{family.__name__}`. {words.FAMILIES[family.code]}", ""]
-        rows = [(f"`{leaf.code}`", f"`{leaf.__name__}`", words.ERRORS[leaf.code]) for leaf in found]
-        lines.append(table(("code", "class", "when"), sorted(rows)))
+        lines += [f"## {family.code}", "", f"`{family.__name__}`: {words.FAMILIES[family.code]}", ""]
+        lines += sorted(f"- {_names(leaf)}: {words.ERRORS[leaf.code]}" for leaf in found)
+        lines.append("")
     return "\n".join(lines)
+
+
+def _names(leaf: type[EngramError]) -> str:
+    """The code, and the class where it is not the code in capitals."""
+    derived = "".join(word.capitalize() for word in re.split("[_-]", leaf.code)) + "Error"
+    return f"`{leaf.code}`" + ("" if leaf.__name__ == derived else f" (`{leaf.__name__}`)")
 
 
 def _leaves(family: type[EngramError]) -> Iterator[type[EngramError]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engram_py.anchors.file_history import MAX_CONTEXT
+from engram_py.anchors.git_log import MAX_CONTEXT
 from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.anchors.worktree import MAX_FILE
 from engram_py.cloud import admission as gate
@@ -44,21 +44,31 @@ from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS
 from engram_py.upkeep import hook_log
 
 
+def _events(limit: int) -> str:
+    """The hook events with a limit, or "others" for that of most."""
+    found = [event for event, one in hook_events.LIMITS_MS.items() if one == limit]
+    return ", ".join(found) if len(found) < len(hook_events.LIMITS_MS) / 2 else "others"
+
+
 def rows() -> list[tuple[str, str, str]]:
     """(what, limit, what happens beyond it)."""
     reviews = ", ".join(f"{kind} {months} months" for kind, months in REVIEW_MONTHS.items())
     return [
-        ("content", f"{CONTENT_LIMIT_BYTES:,} bytes of UTF-8", "cut at a character, said"),
+        ("content", f"{CONTENT_LIMIT_BYTES:,} bytes of UTF-8", "cut at a character, with a note"),
         ("prompt, session summary", f"{CONTENT_LIMIT_BYTES:,} bytes of UTF-8", "cut at a character"),
-        ("what redaction reads of a content", f"{intake.READ_LIMIT_CHARS:,} characters", "the rest is dropped first"),
+        ("content before redaction", f"{intake.READ_LIMIT_CHARS:,} characters", "the rest is dropped"),
         ("title", f"{TITLE_LIMIT_CHARS:,} characters", "refused"),
         ("type", f"{intake.TYPE_LIMIT_CHARS} characters", "refused"),
         ("topic key", f"{TOPIC_KEY_LIMIT_CHARS} characters", "cut"),
-        ("aliases", f"{intake.MAX_ALIASES} of {intake.NAME_LIMIT_CHARS} characters", "left out; refused"),
-        ("files of an observation", f"{MOST_ANCHORS}", "left out, said"),
-        ("a file that is compared", f"{MAX_FILE // 1024} KB", "kept by name, said"),
-        ("lines that are looked for in a commit", f"{MAX_CONTEXT}", "who changed them is told by the file"),
-        ("what git may take, of one answer", f"{TIMEOUT_SECONDS} s", "nobody is named; asked again after 10 minutes"),
+        (
+            "aliases",
+            f"{intake.MAX_ALIASES} of {intake.NAME_LIMIT_CHARS} characters",
+            "more are left out, longer ones refused",
+        ),
+        ("files of an observation", f"{MOST_ANCHORS}", "left out, with a note"),
+        ("a file that is compared", f"{MAX_FILE // 1024} KB", "not compared, with a note"),
+        ("lines that are looked for in a commit", f"{MAX_CONTEXT}", "the last change of the file is named"),
+        ("time of git for one answer", f"{TIMEOUT_SECONDS} s", "nobody is named; asked again after 10 minutes"),
         ("operation id, tool name", f"{intake.NAME_LIMIT_CHARS} characters", "refused"),
         ("session id", f"{intake.SESSION_ID_LIMIT} characters", "refused"),
         ("project name", f"{MAX_NAME} characters", "refused"),
@@ -67,65 +77,69 @@ def rows() -> list[tuple[str, str, str]]:
         (
             "query",
             f"{MAX_QUERY_CHARS:,} characters, {MAX_WORDS} words",
-            "the beginning of a longer one, of it the most telling words, said",
+            "the beginning and its most telling words are used, with a note",
         ),
-        ("search results", f"1 to {search.MOST}", "clamped, said"),
-        ("timeline, each side", f"0 to {reading.TIMELINE_MOST}", "clamped, said"),
-        ("context", f"{context.LEAST_BYTES} to {context.MOST_BYTES:,} bytes", "clamped, said"),
-        ("context, when nobody says", f"{context.DEFAULT_BYTES:,} bytes", ""),
+        ("search results", f"1 to {search.MOST}", "clamped, with a note"),
+        ("timeline, each side", f"0 to {reading.TIMELINE_MOST}", "clamped, with a note"),
+        ("context", f"{context.LEAST_BYTES} to {context.MOST_BYTES:,} bytes", "clamped, with a note"),
+        ("context, default", f"{context.DEFAULT_BYTES:,} bytes", ""),
         *(
             (
                 f"context, mode `{mode}`",
-                f"{least:,} to {most:,} tokens of 4 bytes, {default:,} when nobody says",
+                f"{least:,} to {most:,} tokens of 4 bytes, default {default:,}",
                 "clamped",
             )
             for mode, (default, least, most) in context.TOKENS.items()
             if mode != "session"
         ),
-        ("overrides of the user in a context", f"{providers.MOST_OVERRIDES}", "the oldest are shown"),
+        ("overrides in a context", f"{providers.MOST_OVERRIDES}", "the oldest are shown"),
         (
-            "the same context is answered from memory for",
+            "the same context is answered from the cache for",
             f"{context_cache.KEPT_FOR.seconds} s",
-            "unless anybody writes",
+            "unless something was written",
         ),
         ("due reviews in a list", f"1 to {reading.REVIEW_MOST}", "clamped"),
         ("prompts in a list", f"1 to {prompts.PROMPTS_MOST}", "clamped"),
         ("sessions in a list", f"1 to {sessions.SESSIONS_MOST}", "clamped"),
-        ("relations that wait, in a list", f"1 to {relations.PENDING_MOST}", "clamped"),
+        ("pending relations in a list", f"1 to {relations.PENDING_MOST}", "clamped"),
         ("versions on a page", f"{reading.HISTORY_PAGE}", "the answer names the next page"),
         ("question of `engram eval`", f"{evaluation.QUESTION_LIMIT_CHARS:,} characters", "refused"),
-        ("query a question is learned from", f"{trail.QUESTION_LIMIT_CHARS} characters", "not learned"),
-        ("a hit counts as led to by a search within", f"{trail.OPENED_WITHIN.seconds // 60} minutes", ""),
+        ("query that is learned", f"{trail.QUESTION_LIMIT_CHARS} characters", "not learned"),
+        (
+            "a hit has to be opened, for its query to be learned, within",
+            f"{trail.OPENED_WITHIN.seconds // 60} minutes",
+            "",
+        ),
         ("learned questions", f"{trail.LEARNED_MOST}", "the rare and old are dropped"),
         ("answers of a learned question", f"{trail.ANSWERS_MOST}", "the rare and old are dropped"),
-        ("index cleaned of words at once after a hard delete", f"{MERGED_AT_ONCE:,} rows", "`engram reindex` does it"),
-        ("candidates of a save", f"{candidates.LIMIT}", ""),
+        ("index that a hard delete cleans at once", f"{MERGED_AT_ONCE:,} rows", "`engram reindex` does it"),
+        ("older observations that a save names", f"{candidates.LIMIT}", ""),
         ("the same text counts as a duplicate within", f"{DEDUPE_WINDOW_MINUTES} minutes", ""),
         (
-            "a hook's answer, from its start",
-            ", ".join(f"{event} {limit / 1000:g} s" for event, limit in hook_events.LIMITS_MS.items()),
+            "time of a hook",
+            ", ".join(f"{_events(limit)} {limit / 1000:g} s" for limit in sorted(set(hook_events.LIMITS_MS.values()))),
             "empty answer, exit code 0, a line in `hooks.log`",
         ),
-        ("what a hook reads of its input", f"{hook_request.MOST_INPUT_BYTES // 1024**2} MB", "empty answer, logged"),
+        ("input of a hook", f"{hook_request.MOST_INPUT_BYTES // 1024**2} MB", "empty answer, logged"),
         ("context of a subagent", f"{hook_handlers.SUBAGENT_TOKENS} tokens", "cut"),
         ("memories of a file before an edit", f"{session_memory.FILE_BYTES} bytes", "cut"),
         (
             "transcript seen for the first time",
             f"the last {transcripts.FIRST_SIGHT_BYTES // 1024**2} MB",
-            "what is before is not read",
+            "what is earlier is not read",
         ),
-        ("transcript read by one hook", f"{transcripts.MOST_AT_ONCE // 1024**2} MB", "the next hook goes on"),
+        ("transcript read by one hook", f"{transcripts.MOST_AT_ONCE // 1024**2} MB", "the next hook continues"),
         ("turn of a transcript", f"{TURN_LIMIT_CHARS:,} characters", "cut"),
         (
             "push to `engram cloud serve`",
             f"{incoming.MOST_ENTRIES} entries, {DEFAULT_MAX_PUSH_BYTES // 1024**2} MB",
             "413, nothing is taken",
         ),
-        ("row that is pushed", f"{PAYLOAD_LIMIT_BYTES:,} bytes of JSON", "refused by itself"),
+        ("row that is pushed", f"{PAYLOAD_LIMIT_BYTES:,} bytes of JSON", "refused; the others are taken"),
         (
             "page of a pull",
             f"{pulling.MOST_ROWS:,} rows, about {pulling.PAGE_BYTES // 1024**2} MB",
-            "the next page goes on",
+            "the next page continues",
         ),
         (
             "requests at once",
@@ -137,7 +151,7 @@ def rows() -> list[tuple[str, str, str]]:
             "chunk that is read",
             f"{packing.MOST_PACKED_BYTES // 1024**2} MB, {packing.MOST_PLAIN_BYTES // 1024**2} MB unpacked, "
             f"{packing.MOST_VALUES:,} values",
-            "refused by name, the others are read",
+            "refused; the others are read",
         ),
         (
             "batch sent to a server",
@@ -145,19 +159,19 @@ def rows() -> list[tuple[str, str, str]]:
             "the next batch; a server that takes less gets halves",
         ),
         ("answer of a server", f"{client.MOST_BYTES // 1024**2} MB unpacked", "asked for in smaller pages"),
-        ("wait after failures of a server", f"{schedule.LONGEST_SECONDS / 60:.0f} minutes", "it never gives up"),
+        ("wait between tries of a server", f"{schedule.LONGEST_SECONDS / 60:.0f} minutes", ""),
         ("turns kept", f"{transcripts.MOST_TURNS:,}", "the oldest are dropped"),
         ("injections, citations kept", f"{citations.MOST_KEPT:,} each", "the oldest are dropped"),
         (
             "an answer is counted for `engram cost` after",
             f"{ledger.LONGEST_WAIT_SECONDS:g} s or {ledger.MOST_WAITING} answers",
-            "what a killed process did not write is not counted",
+            "a killed process loses them",
         ),
         ("counters of `engram cost` kept", f"{ledger.MOST_ROWS:,} rows", "the oldest are dropped"),
         ("days of `engram cost`", f"1 to {costs.MOST_DAYS:,}", "clamped"),
-        ("prompts that wait in the spool", f"{spooling.MOST_FILES:,}", "dropped, logged"),
+        ("prompts in the spool", f"{spooling.MOST_FILES:,}", "dropped, logged"),
         ("`hooks.log`", f"{hook_log.MOST_BYTES // 1024} KB", "the older half is dropped"),
         ("review date", reviews, "other types have none"),
-        ("`.engram.json`", f"{MAX_SIZE // 1024} KB", "ignored, said"),
+        ("`.engram.json`", f"{MAX_SIZE // 1024} KB", "ignored, with a note"),
         ("wait for another process's write", f"{LOCK_TIMEOUT_SECONDS:.0f} s", "`store_busy`"),
     ]

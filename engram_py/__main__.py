@@ -8,11 +8,8 @@ import os
 import sys
 from typing import NoReturn
 
-from engram_py.lean import install
-
 
 def main() -> None:
-    install()
     if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & set(sys.argv):
         # An agent waits for its hooks: they pay for neither click nor anything a command line needs.
         from engram_py.interfaces.hooks.entry import main as hook

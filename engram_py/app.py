@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 from engram_py.config import Settings, load_settings
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.errors import EngramError, StoreError
+from engram_py.log import logger_of
 from engram_py.privacy.retention import oldest_kept, prune_after_first_write
 from engram_py.projects.locate import Locator
 from engram_py.projects.projects import Projects
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from engram_py.upkeep.reindex import Reindexing
     from engram_py.vectors.vectors import Vectors
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _CLOSING_SECONDS = 0.2
 _CHUNKS = ".engram/chunks"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass
+
+from engram_py.dataclass import dataclass
 
 ZERO = "000000000000-0000-"
 _MAX_COUNTER = 0xFFFF

@@ -10,10 +10,10 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.errors import DataDirError, InvalidArgumentError
 from engram_py.privacy.values import MOST_TURN_DAYS, SWITCHES, TURN_DAYS, PrivacySettings
 from engram_py.sync.autosync.settings import CloudSettings

@@ -50,7 +50,10 @@ def parse_time(text: str | None) -> datetime | None:
 def canonical(text: str | None) -> str | None:
     """``text`` in the memory's own format, or None when it is no time."""
     moment = parse_time(text)
-    return None if moment is None else to_text(moment)
+    try:
+        return None if moment is None else to_text(moment)
+    except OverflowError:  # the last hours of the year 9999, west of Greenwich
+        return None
 
 
 def to_engram(text: str | None) -> str | None:

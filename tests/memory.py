@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,6 +35,30 @@ class FakeClock:
         self.now += timedelta(**amount)
 
 
+class Alarms:
+    """The calls that were put off, each with its delay, made when a test says so."""
+
+    def __init__(self) -> None:
+        self.set: list[tuple[float, Callable[[], object]]] = []
+
+    def __call__(self, seconds: float, call: Callable[[], object]) -> Alarms:
+        self.set.append((seconds, call))
+        return self
+
+    def start(self) -> None: ...
+
+    def cancel(self) -> None: ...
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[sqlite3.Connection]:
+    """Another program in the middle of a write, which is rolled back."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        yield other
+        other.rollback()
+
+
 class Opener(Protocol):
     def __call__(
         self, directory: Path | None = None, *, project: str | None = None, mode: SessionMode = "manual"
@@ -46,6 +71,11 @@ class Git(Protocol):
 
 class RepoMaker(Protocol):
     def __call__(self, path: str, *, remote: str | None = None) -> Path: ...
+
+
+@pytest.fixture
+def alarms() -> Alarms:
+    return Alarms()
 
 
 @pytest.fixture

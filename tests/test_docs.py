@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,16 +29,18 @@ from engram_py.projects.settings_keys import KEYS
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDE = ROOT / "DOCS.md"
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 EXAMPLE = ROOT / ".engram.example.json"
+OTHERS = ("README.md", "CHANGELOG.md", "deploy/README.md", "docs/architecture.md")
 PAGES = pytest.mark.parametrize(
     "page",
     [
         pytest.param(page, id=page.relative_to(ROOT).as_posix())
-        for page in (ROOT / "README.md", GUIDE, ROOT / "CHANGELOG.md", ROOT / "deploy" / "README.md", *REFERENCE)
+        for page in (*(ROOT / name for name in OTHERS), GUIDE, *REFERENCE)
     ],
 )
-GUIDE_LIMIT_BYTES = 30_000
+GUIDE_LIMIT_BYTES, ALL_LIMIT_BYTES = 30_000, 215_000
 
 # Parameters whose name and type say all there is to say; in a tool list every further word costs tokens.
 _PARAMETERS = """
@@ -133,6 +136,12 @@ def test_the_guide_links_to_every_page_of_the_reference(page: Path) -> None:
 def test_the_guide_stays_short_enough_to_read() -> None:
     size = len(GUIDE.read_bytes())
     assert size <= GUIDE_LIMIT_BYTES, f"DOCS.md has {size:,} bytes; details belong on a page of docs/reference"
+
+
+def test_the_documents_together_stay_short() -> None:
+    pages = (ROOT / "README.md", GUIDE, ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md"))
+    size = sum(len(page.read_bytes()) for page in pages)
+    assert size <= ALL_LIMIT_BYTES, f"the documents have {size:,} bytes; say each thing once and link to it"
 
 
 def test_every_option_and_argument_of_every_command_has_help() -> None:
@@ -264,6 +273,21 @@ def test_every_tool_and_every_variable_that_is_named_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert set(re.findall(r"\bmem_[a-z_]+", text)) - set(declared()) == set()
     assert set(re.findall(r"\bENGRAM_[A-Z_]+", text)) - {setting.variable for setting in SETTINGS} == set()
+
+
+def test_every_file_that_the_architecture_names_exists() -> None:
+    spans = re.findall(r"`(\w[\w/*.]+\.(?:py|json|md))`", ARCHITECTURE)
+    assert len(spans) > 40
+    assert [name for name in spans if not any(ROOT.glob(name)) and not any(ROOT.glob(f"engram_py/**/{name}"))] == []
+
+
+def test_every_dependency_has_a_line_in_the_architecture() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    table = ARCHITECTURE.partition("\n## Dependencies\n")[2]
+    lines = [row.split("|")[1] for row in table.splitlines() if row.startswith("| ")]
+    named = {word for cell in lines for word in re.findall(r"[a-z][\w-]+", cell)}
+    assert [one for one in wanted if re.split(r"[^\w-]", one)[0] not in named] == []
 
 
 def test_every_error_the_guide_advises_on_exists() -> None:

@@ -3,19 +3,19 @@ read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache, partial
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from engram_py.anchors import table
-from engram_py.anchors.places import Here
-from engram_py.anchors.states import local_states, never_was
-from engram_py.anchors.values import MOST_ANCHORS, NOT_HERE_YET, ONLY_ON, Anchor, AnchorState, Visibility
-from engram_py.anchors.worktree import Unread, place_file, slashed
+from engram_py.anchors.states import local_states, refined_states, unmerged_states
+from engram_py.anchors.values import MOST_ANCHORS, NOT_HERE_YET, ONLY_ON, AnchorState, Checked, StaleLine, Visibility
+from engram_py.anchors.worktree import CurrentRepository, Unread, place_file, slashed
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.git.answers import GitMemory
+from engram_py.git.answers import GitAnswers
 from engram_py.git.program import TIMEOUT_SECONDS, Deadline
 from engram_py.observations.values import Observation, Outcome
 from engram_py.projects.projects import Projects
@@ -23,9 +23,10 @@ from engram_py.projects.projects import Projects
 # Imported where they are needed: most searches show nothing that changed, most saves name no file.
 if TYPE_CHECKING:
     from engram_py.anchors.record import Observed
-    from engram_py.anchors.report_values import Checked, StaleLine
 
-_UNJUDGED = Visibility("unknown")
+_MOST_CHECKED = 10_000  # observations of one check
+_CHECK_SECONDS = 30.0  # for git, when somebody asked for a check and waits for it
+_MOST_REVIEWED = 2_000  # of a list of what is due, which somebody waits for
 
 
 class Anchors:
@@ -38,7 +39,7 @@ class Anchors:
         self._store = store
         self._journal = journal
         self._projects = projects
-        self._memory = GitMemory(store, journal)
+        self._answers = GitAnswers(store, journal)
 
     def states(
         self, rows: Sequence[Observation], *, patience: float = TIMEOUT_SECONDS
@@ -49,33 +50,30 @@ class Anchors:
         that was made on a branch which is not merged. ``patience`` is how long git may
         take, in seconds, where something changed; without it (0) what git said before is used, and nobody is named.
         """
+        return self._states(rows, Deadline(patience))
+
+    def _states(
+        self, rows: Sequence[Observation], patience: Deadline, here: CurrentRepository | None = None
+    ) -> dict[int, tuple[AnchorState, ...]]:
         anchors = table.of_observations(self._store, [row.id for row in rows])
         if not anchors:
             return {}
-        here = self._here()
-        found: dict[int, tuple[AnchorState, ...]] = {}
-        mine: list[Anchor] = []
-        for row in rows:
-            if row.id in anchors:
-                found[row.id] = local_states(anchors[row.id], here.tree_of(row.project))
-                if here.tree_of(row.project):
-                    mine += anchors[row.id]
-        if (
-            here.repository is None
-            or here.tree is None
-            or not any(state.stale for states in found.values() for state in states)
-        ):
+        here = here or self._here()
+        rows = [row for row in rows if row.id in anchors]
+        found = {row.id: local_states(anchors[row.id], here.tree_of(row.project)) for row in rows}
+        repository, tree = here.repository, here.tree
+        if repository is None or tree is None or not any(state.stale for some in found.values() for state in some):
             return found
-        from engram_py.anchors.settle import settle
-
-        asking = Deadline(patience)
-        found |= settle(mine, found, here.repository, here.tree, self._memory, asking)
-        stale = [row for row in rows if any(state.stale for state in found.get(row.id, ()))]
-        branched = [row for row in stale if row.git_branch not in (None, here.repository.branch)]
-        seen = self._visibility(branched, asking)
-        why = {row: f"{ONLY_ON}{where.label}" for row, where in seen.items() if where.elsewhere and where.branch}
-        why |= {row: NOT_HERE_YET for row, where in seen.items() if where.reason == NOT_HERE_YET}
-        return found | {row: never_was(reason, found[row]) for row, reason in why.items()}
+        mine = {row.id: anchors[row.id] for row in rows if here.tree_of(row.project)}
+        found |= refined_states(mine, found, repository, tree, self._answers, patience)
+        stale = [row for row in rows if any(state.stale for state in found[row.id])]
+        branched = [row for row in stale if row.git_branch not in (None, repository.branch)]
+        for row, where in self._visibility(branched, patience, here).items():
+            if where.elsewhere and where.branch:
+                found[row] = unmerged_states(f"{ONLY_ON}{where.label}", found[row])
+            elif where.reason == NOT_HERE_YET:
+                found[row] = unmerged_states(NOT_HERE_YET, found[row])
+        return found
 
     def observe(self, files: Sequence[str], content: str) -> Observed | None:
         """Read the files that are listed and those the content's Where line names. To be called before the
@@ -129,45 +127,14 @@ class Anchors:
         """Whether each row's commit is in the history of HEAD, by the row's id; ``patience`` as in ``states``."""
         return self._visibility(rows, Deadline(patience))
 
-    def _visibility(self, rows: Sequence[Observation], asking: Deadline) -> dict[int, Visibility]:
-        found = {row.id: _UNJUDGED for row in rows}
-        candidates = [row for row in rows if row.git_commit and row.scope == "project"]
-        if not candidates:
-            return found
-        here = self._here()
-        judged = [row for row in candidates if here.repository_of(row.project)]
-        repository = here.repository
-        if repository is None or not judged:
-            return found
-        from engram_py.anchors.visibility import (
-            NOT_COMMITTED,
-            ancestry_of,
-            commits_to_ask,
-            held_by,
-            judge,
-            never_here,
-            of_deleted,
-            of_thrown_away,
-        )
-        from engram_py.git.ancestry import branch_exists
+    def _visibility(
+        self, rows: Sequence[Observation], patience: Deadline, here: CurrentRepository | None = None
+    ) -> dict[int, Visibility]:
+        if not any(row.git_commit and row.scope == "project" for row in rows):
+            return {row.id: Visibility("unknown") for row in rows}
+        from engram_py.anchors.visibility import visibility_of
 
-        held = held_by(judged, repository)
-        known = ancestry_of(repository, commits_to_ask(held.values(), repository), self._memory, asking)
-        known[NOT_COMMITTED] = "other"
-        is_branch = cache(lambda branch: branch_exists(repository, branch, asking))
-        foreign = [row.id for row in judged if known.get(held[row.id]) in ("other", "missing")]
-        anchors = table.of_observations(self._store, foreign) if foreign else {}
-        for row in judged:
-            states = local_states(anchors.get(row.id, ()), here.tree)
-            found[row.id] = judge(row, held[row.id], repository, known, states, is_branch)
-        deleted = {
-            row.id: row.git_branch for row in judged if row.git_branch and found[row.id] == of_deleted(row.git_branch)
-        }
-        about = {one: anchors[one] for one in deleted if one in anchors}
-        if about and here.tree is not None:
-            away = never_here(about, repository, here.tree, self._memory, asking)
-            found |= {one: of_thrown_away(deleted[one], repository) for one in away}
-        return found
+        return visibility_of(rows, here or self._here(), self._store, self._answers, patience)
 
     def of_file(
         self,
@@ -198,30 +165,62 @@ class Anchors:
         here = self._here()
         if here.repository is None:
             return found
-        from engram_py.anchors.git_search import trace
         from engram_py.anchors.moves import moved_below, moved_to
+        from engram_py.anchors.trace import trace
 
         states = partial(self.states, patience=patience)
-        traces = partial(trace, here.repository, memory=self._memory, patience=Deadline(patience))
+        traces = partial(trace, here.repository, answers=self._answers, patience=Deadline(patience))
         follow = moved_below if folder else moved_to
         moved = follow(self._store, wanted, here, states, traces, projects=projects, limit=limit)
         return [*dict.fromkeys([*found, *moved])][:limit]
 
     def check(self, project: str | None = None) -> Checked:
         """Compare everything a project's observations are about with the working tree."""
-        from engram_py.anchors.check import CHECK_SECONDS, check
-
-        place = self._projects.for_read(project)
-        return check(self._store, place, self._here(), partial(self.states, patience=CHECK_SECONDS))
+        place, here = self._projects.for_read(project), self._here()
+        rows = table.anchored(self._store, place.project, limit=_MOST_CHECKED + 1)
+        warnings = list(place.warnings)
+        if len(rows) > _MOST_CHECKED:
+            rows = rows[:_MOST_CHECKED]
+            warnings.append(f"only the {_MOST_CHECKED:,} newest observations with files were checked")
+        if rows and here.repository_of(place.project) is None:
+            warnings.append(f"the repository of {place.project} is not here; run this inside it")
+        found = self._states(rows, Deadline(_CHECK_SECONDS), here)
+        every = [state for states in found.values() for state in states]
+        return Checked(
+            project=place.project,
+            observations=len(found),
+            anchors=len(every),
+            states=dict(sorted(Counter("elsewhere" if one.elsewhere else one.state for one in every).items())),
+            stale=_lines(rows, found, lambda state: state.stale),
+            warnings=tuple(warnings),
+            elsewhere=_lines(rows, found, lambda state: state.elsewhere),
+        )
 
     def stale(
         self, projects: Sequence[str] | None, *, without: Sequence[int] = (), limit: int
     ) -> tuple[StaleLine, ...]:
         """Observations whose files changed under them, the newest first: of the project of the repository here, where
         that is one of ``projects``."""
-        from engram_py.anchors.check import stale_lines
+        if limit < 1:
+            return ()
+        here = self._here()
+        names = [name for name in sorted(here.names) if projects is None or name in projects]
+        rows = [row for name in names for row in table.anchored(self._store, name, limit=_MOST_REVIEWED)]
+        rows = [row for row in rows if row.id not in without]
+        return _lines(rows, self._states(rows, Deadline(), here), lambda state: state.stale)[:limit]
 
-        return stale_lines(self._store, projects, self._here(), self.states, without=without, limit=limit)
+    def _here(self) -> CurrentRepository:
+        return CurrentRepository(self._store, self._journal, self._projects)
 
-    def _here(self) -> Here:
-        return Here(self._store, self._journal, self._projects)
+
+def _lines(
+    rows: Sequence[Observation],
+    states: Mapping[int, Sequence[AnchorState]],
+    wanted: Callable[[AnchorState], bool],
+) -> tuple[StaleLine, ...]:
+    """The observations that have a state which is ``wanted``."""
+    lines = []
+    for row in rows:
+        if some := tuple(filter(wanted, states.get(row.id, ()))):
+            lines.append(StaleLine(row.id, row.title, row.type, row.project, row.review_after, row.updated_at, some))
+    return tuple(lines)

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 from engram_py.anchors import table
-from engram_py.anchors.git_search import Trace
-from engram_py.anchors.places import Here
 from engram_py.anchors.spans import MOST_COPIES, digest_of
+from engram_py.anchors.trace import Trace
 from engram_py.anchors.values import Anchor, AnchorState
-from engram_py.anchors.worktree import Content, WorkingTree
+from engram_py.anchors.worktree import Content, CurrentRepository, WorkingTree
 from engram_py.database.store import Store
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
@@ -35,7 +34,7 @@ TracesOf = Callable[[Sequence[Anchor]], Mapping[int, Trace]]
 def moved_to(
     store: Store,
     path: str,
-    here: Here,
+    here: CurrentRepository,
     states: StatesOf,
     traces: TracesOf,
     *,
@@ -69,7 +68,7 @@ def moved_to(
 def moved_below(
     store: Store,
     folder: str,
-    here: Here,
+    here: CurrentRepository,
     states: StatesOf,
     traces: TracesOf,
     *,
@@ -104,7 +103,7 @@ def _is_below(state: AnchorState, folder: str) -> bool:
     return state.now_path is not None and state.now_path.startswith(folder) and not state.path.startswith(folder)
 
 
-def _names(here: Here, projects: Sequence[str] | None) -> list[str]:
+def _names(here: CurrentRepository, projects: Sequence[str] | None) -> list[str]:
     """What the project here goes by, of those that are asked."""
     return sorted(name for name in here.names if projects is None or name in projects)
 
@@ -114,13 +113,16 @@ def _recorded(store: Store, names: Sequence[str]) -> list[str]:
     return [one for name in names for one in table.newest_paths(store, name, limit=_ANCHORS_READ)]
 
 
-def _targets(path: str, here: Here, recorded: Iterable[str]) -> list[str]:
-    """The files that ``path`` names: as git tracks them, or below a folder of one that was recorded."""
+def _targets(path: str, here: CurrentRepository, recorded: Iterable[str]) -> list[str]:
+    """The files that ``path`` names: itself, or where it is a part those that git tracks or that stand below a folder
+    of one that was recorded."""
     assert here.tree is not None
-    index = here.tree.index
-    tracked = index.ending_in(path, most=_MOST_TARGETS) if index is not None else []
+    if _is_there(here.tree.root, path):
+        return [path]
+    listed = here.tree.tracked.ending_in(path) if here.tree.tracked is not None else ()
+    tracked = [one.path for one in islice(listed, _MOST_TARGETS)]
     folders = dict.fromkeys(map(posixpath.dirname, recorded))
-    named = [path, *tracked, *(posixpath.join(folder, path) for folder in folders)]
+    named = [*tracked, *(posixpath.join(folder, path) for folder in folders)]
     return [*islice((one for one in dict.fromkeys(named) if _is_there(here.tree.root, one)), _MOST_TARGETS)]
 
 

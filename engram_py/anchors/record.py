@@ -5,12 +5,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
-from engram_py.anchors.extract import parse_reference, references
-from engram_py.anchors.places import Here
-from engram_py.anchors.report_values import Reference
+from engram_py.anchors.references import Reference, parse_reference, references
 from engram_py.anchors.spans import mark_span
 from engram_py.anchors.states import local_states
 from engram_py.anchors.values import (
@@ -22,9 +20,18 @@ from engram_py.anchors.values import (
     AnchorState,
     Mark,
 )
-from engram_py.anchors.worktree import Content, Placed, Unread, is_relative, place_file, read_file, slashed
+from engram_py.anchors.worktree import (
+    Content,
+    CurrentRepository,
+    Placed,
+    Unread,
+    is_relative,
+    place_file,
+    read_file,
+    slashed,
+)
 from engram_py.capture.redact import redact
-from engram_py.git.index_file import GitIndex, load_index
+from engram_py.dataclass import dataclass, replace
 from engram_py.git.repository import Repository
 
 Values = dict[str, Any]
@@ -55,7 +62,7 @@ class Observed:
 NOTHING = Observed()
 
 
-def observe(files: Sequence[str], content: str, here: Here) -> Observed:
+def observe(files: Sequence[str], content: str, here: CurrentRepository) -> Observed:
     """Read the files that were listed and those of the content's Where line. Never fails."""
     names = [redact(name[:_READ_CHARS]).text for name in files]
     found = references(names, content)
@@ -66,7 +73,7 @@ def observe(files: Sequence[str], content: str, here: Here) -> Observed:
     return Observed(tuple(reader.anchors.values()), any(name.strip() for name in files), reader.notes())
 
 
-def renewed(observed: Observed, old: Iterable[Anchor], project: str, here: Here) -> list[Values]:
+def renewed(observed: Observed, old: Iterable[Anchor], project: str, here: CurrentRepository) -> list[Values]:
     """The anchors of a text that was written again: those it names, and those that were listed for it earlier."""
     mine = here.repository_of(project)
     now = list((observed if mine else observed.elsewhere()).anchors)
@@ -79,7 +86,7 @@ def renewed(observed: Observed, old: Iterable[Anchor], project: str, here: Here)
     return now
 
 
-def present(anchors: Iterable[Anchor], states: Iterable[AnchorState], here: Here) -> tuple[Values, ...]:
+def present(anchors: Iterable[Anchor], states: Iterable[AnchorState], here: CurrentRepository) -> tuple[Values, ...]:
     """The anchors of an observation that was confirmed, as their files are now; one whose file is gone is dropped."""
     reader = _Reader(here)
     for anchor, state in zip(anchors, states, strict=True):
@@ -100,11 +107,9 @@ def _place(values: Values) -> tuple[str, int | None, int | None]:
 class _Reader:
     """Reads files one after the other and remembers what could not be."""
 
-    def __init__(self, here: Here) -> None:
+    def __init__(self, here: CurrentRepository) -> None:
         self._here = here
         self._repository = here.repository
-        self._index: GitIndex | None = None
-        self._index_read = False
         self._left_out: list[str] = []
         self._kept_bare: list[str] = []
         self._read_as: list[str] = []
@@ -198,9 +203,9 @@ class _Reader:
         if isinstance(placed, Unread) or not isinstance(read_file(placed.root, placed.path), Unread):
             return placed
         # People write `auth.py` for the one file of that name.
-        index = self._git_index(repository)
-        same = index.ending_in(slashed(reference.path), most=2) if index is not None else []
-        return Placed(repository.root, same[0]) if len(same) == 1 else placed
+        tracked = self._here.tree.tracked if self._here.tree is not None else None
+        same = [*islice(tracked.ending_in(slashed(reference.path)), 2)] if tracked is not None else []
+        return Placed(repository.root, same[0].path) if len(same) == 1 else placed
 
     def _by_name(self, reference: Reference, why: str) -> Values | None:
         path = slashed(reference.path)
@@ -245,17 +250,11 @@ class _Reader:
         }
 
     def _clean_blob(self, placed: Placed, file: Content, repository: Repository) -> str | None:
-        index = self._git_index(repository) if placed.root == repository.root else None
-        if index is None:
+        tree = self._here.tree if placed.root == repository.root else None
+        tracked = tree.tracked.get(placed.path) if tree is not None and tree.tracked is not None else None
+        if tracked is None or tracked.blob not in file.blobs(sha256=len(tracked.blob) == 64):
             return None
-        tracked = index.blob_of(placed.path)
-        return tracked if tracked in file.blobs(sha256=index.id_size == 32) else None
-
-    def _git_index(self, repository: Repository) -> GitIndex | None:
-        if not self._index_read:
-            self._index_read = True
-            self._index = load_index(repository.git_dir, sha256=len(repository.commit or "") == 64)
-        return self._index
+        return tracked.blob
 
 
 def _bare(path: str, start: int | None, end: int | None, origin: str, reason: str | None = SAVED_OUTSIDE) -> Values:

@@ -1,49 +1,66 @@
-"""What became of anchors: first by the working tree alone, then, for what changed, by git's history."""
+"""What became of anchors: by the working tree alone, then, for what changed, by the index and git's history."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
-from engram_py.anchors.spans import place_of
-from engram_py.anchors.values import NOT_HERE, NOT_READ, SAVED_OUTSIDE, Anchor, AnchorState
+from engram_py.anchors.spans import distinctive, find_span, place_of
+from engram_py.anchors.values import NOT_HERE, NOT_READ, SAVED_OUTSIDE, Anchor, AnchorState, AnchorWord
 from engram_py.anchors.worktree import DIRECTORY, Content, Unread, WorkingTree
+from engram_py.dataclass import replace
+from engram_py.times import parse_time
+
+# Imported where something changed: most answers show nothing that did.
+if TYPE_CHECKING:
+    from engram_py.anchors.trace import Trace
+    from engram_py.git.answers import GitAnswers
+    from engram_py.git.program import Deadline
+    from engram_py.git.repository import Repository
+
+_MOST_SIBLINGS = 12
+_MOST_ENTRIES = 2_000
+_LEAST_FILE = 64  # bytes: every repository has several files that are empty, or nearly
 
 
 def local_states(anchors: Sequence[Anchor], tree: WorkingTree | None) -> tuple[AnchorState, ...]:
     """The states as far as the files tell: a text that moved to another file is ``changed`` or ``gone`` here."""
     if tree is None:
-        return tuple(_unknown(anchor, _not_read(anchor, NOT_HERE)) for anchor in anchors)
-    return tuple(local_state(anchor, tree.read(anchor.path) if anchor.digest else None) for anchor in anchors)
+        return tuple(_unread(anchor, NOT_HERE) for anchor in anchors)
+    return tuple(_local_state(anchor, tree.read(anchor.path) if anchor.digest else None) for anchor in anchors)
 
 
-def local_state(anchor: Anchor, file: Content | Unread | None) -> AnchorState:
-    """The state of one anchor in the file that stands at its path."""
-    mark = anchor.mark
-    if mark is None or file is None:
-        return _unknown(anchor, _not_read(anchor, NOT_READ))
-    if isinstance(file, Unread):
-        if file.missing or file.reason == DIRECTORY:
-            return _state(anchor, "gone")
-        return _state(anchor, "fresh") if file.blob and file.blob == anchor.blob else _unknown(anchor, file.reason)
-    if file.digest == anchor.file_digest:
-        return _state(anchor, "fresh")
-    if anchor.start_line is None or anchor.lines is None:
-        same = not file.binary and file.text_digest == mark.digest
-        return _state(anchor, "fresh" if same else "changed")
-    place = place_of(file.lines, mark, anchor.start_line, anchor.lines)
-    if place is None:
-        return _state(anchor, "changed")
-    if place == anchor.start_line:
-        return _state(anchor, "fresh")
-    return moved(anchor, anchor.path, place)
+def refined_states(
+    anchors: Mapping[int, Sequence[Anchor]],
+    states: Mapping[int, Sequence[AnchorState]],
+    repository: Repository,
+    tree: WorkingTree,
+    answers: GitAnswers,
+    patience: Deadline,
+) -> dict[int, tuple[AnchorState, ...]]:
+    """The ``local_states`` of observations, told more exactly where they are stale; all by the observation's id.
+
+    The index knows files that only got another name; for all that is left git is asked, together.
+    """
+    from engram_py.anchors.trace import trace
+
+    every = [one for some in anchors.values() for one in some]
+    now = {one.id: state for row, some in anchors.items() for one, state in zip(some, states[row], strict=True)}
+    for one in every:
+        if now[one.id].state == "gone":
+            now[one.id] = renamed_file(one, tree) or now[one.id]
+    stale = [one for one in every if now[one.id].stale]
+    traces = trace(repository, stale, answers, patience) if stale else {}
+    for one in stale:
+        now[one.id] = _as_traced(one, now[one.id], traces[one.id], tree)
+    return {row: tuple(now[one.id] for one in some) for row, some in anchors.items()}
 
 
-def moved(anchor: Anchor, path: str, start: int | None) -> AnchorState:
-    end = None if start is None or anchor.lines is None else start + anchor.lines - 1
-    return AnchorState(anchor.path, anchor.start_line, anchor.end_line, "moved", path, start, end)
-
-
-def never_was(reason: str, states: Sequence[AnchorState]) -> tuple[AnchorState, ...]:
+def unmerged_states(reason: str, states: Sequence[AnchorState]) -> tuple[AnchorState, ...]:
     """The states of an observation that was made on a branch which HEAD does not have: what is not here never was."""
     return tuple(
         AnchorState(one.path, one.start, one.end, "unknown", one.now_path, reason=reason) if one.stale else one
@@ -51,17 +68,131 @@ def never_was(reason: str, states: Sequence[AnchorState]) -> tuple[AnchorState, 
     )
 
 
-def _state(anchor: Anchor, word: str) -> AnchorState:
-    assert word in ("fresh", "changed", "gone")
-    return AnchorState(anchor.path, anchor.start_line, anchor.end_line, word)  # type: ignore[arg-type]
+def _local_state(anchor: Anchor, file: Content | Unread | None) -> AnchorState:
+    """The state of one anchor in the file that stands at its path."""
+    mark = anchor.mark
+    if mark is None or file is None:
+        return _unread(anchor, NOT_READ)
+    if isinstance(file, Unread):
+        if file.missing or file.reason == DIRECTORY:
+            return _state(anchor, "gone")
+        same = file.blob is not None and file.blob == anchor.blob
+        return _state(anchor, "fresh") if same else _state(anchor, "unknown", file.reason)
+    if file.digest == anchor.file_digest:
+        return _state(anchor, "fresh")
+    if anchor.start_line is None or anchor.lines is None:
+        same = not file.binary and file.text_digest == mark.digest
+        return _state(anchor, "fresh" if same else "changed")
+    place = place_of(file.lines, mark, anchor.start_line, anchor.lines)
+    if place is None or place == anchor.start_line:
+        return _state(anchor, "changed" if place is None else "fresh")
+    return _moved(anchor, anchor.path, place)
 
 
-def _not_read(anchor: Anchor, otherwise: str) -> str:
-    """Why an anchor has no text to compare; the file may be another by now."""
+def _state(anchor: Anchor, word: AnchorWord, reason: str | None = None) -> AnchorState:
+    return AnchorState(anchor.path, anchor.start_line, anchor.end_line, word, reason=reason)
+
+
+def _moved(anchor: Anchor, path: str, start: int | None) -> AnchorState:
+    end = None if start is None or anchor.lines is None else start + anchor.lines - 1
+    return AnchorState(anchor.path, anchor.start_line, anchor.end_line, "moved", path, start, end)
+
+
+def _unread(anchor: Anchor, otherwise: str) -> AnchorState:
+    """The state of an anchor that has no text to compare; the file may be another by now."""
     if anchor.reason is None or anchor.reason in (SAVED_OUTSIDE, NOT_READ):
-        return anchor.reason or otherwise
-    return f"{anchor.reason} when it was saved"
+        return _state(anchor, "unknown", anchor.reason or otherwise)
+    return _state(anchor, "unknown", f"{anchor.reason} when it was saved")
 
 
-def _unknown(anchor: Anchor, reason: str) -> AnchorState:
-    return AnchorState(anchor.path, anchor.start_line, anchor.end_line, "unknown", reason=reason)
+def _as_traced(anchor: Anchor, state: AnchorState, found: Trace, tree: WorkingTree) -> AnchorState:
+    """What history adds: the file's new name, a place among the files that changed with it, or who did it."""
+    if found.path != anchor.path:
+        file = tree.read(found.path)
+        if elsewhere := _in_file(anchor, found.path, file, surely=True):
+            return elsewhere
+        if isinstance(file, Unread) and not file.missing:
+            return replace(state, state="unknown", now_path=found.path, reason=file.reason)
+        if not isinstance(file, Unread):
+            state = replace(state, state="changed", now_path=found.path)
+    # Lines can leave a file that stays; a whole file that is still there changed, whatever copies of it there are.
+    if anchor.lines is not None or state.state == "gone":
+        # What a commit took away it may have put into another of its files; what is not committed stands nearby.
+        nearby = found.candidates if found.changed_by else _siblings(anchor, tree.root)
+        if elsewhere := _in_files(anchor, nearby, tree):
+            return elsewhere
+    # A file that is gone is told by who deleted it, whoever changed the text before.
+    event, uncommitted = found.changed_by, found.uncommitted
+    if state.state == "gone":
+        event, uncommitted = found.deleted_by, found.deleted_by is None and (found.present or found.uncommitted)
+    elif tree.is_linked(found.path):  # the history of the name is not that of the text
+        return state
+    if event is None:
+        return replace(
+            state, uncommitted=uncommitted and (found.present or _may_be_committed(anchor, state, found.path, tree))
+        )
+    return replace(state, commit=event.commit, author=event.author, commits_ago=event.commits_ago)
+
+
+def _may_be_committed(anchor: Anchor, state: AnchorState, path: str, tree: WorkingTree) -> bool:
+    """Whether a change is one that this repository waits for: not in a submodule, nor of a file it never had."""
+    if anchor.blob is not None or tree.tracked is None or tree.tracked.get(path) is not None:
+        return True
+    return state.state != "gone" and not tree.is_nested(path)
+
+
+def _in_file(anchor: Anchor, path: str, file: Content | Unread, *, surely: bool) -> AnchorState | None:
+    """Where the anchor's text stands in another file. Unless that is ``surely`` the same file under a new name, the
+    text must say enough not to be there by chance."""
+    mark = anchor.mark
+    if mark is None:
+        return None
+    if isinstance(file, Unread):
+        return _moved(anchor, path, anchor.start_line) if file.blob and file.blob == anchor.blob else None
+    if anchor.lines is None or anchor.start_line is None:
+        same = file.digest == anchor.file_digest or (not file.binary and file.text_digest == mark.digest)
+        return _moved(anchor, path, None) if same and (surely or len(file.data) >= _LEAST_FILE) else None
+    if surely:
+        place = place_of(file.lines, mark, anchor.start_line, anchor.lines)
+        return None if place is None else _moved(anchor, path, place)
+    places = find_span(file.lines, mark, anchor.lines)
+    if len(places) != 1 or not distinctive(file.lines[places[0] : places[0] + anchor.lines]):
+        return None
+    return _moved(anchor, path, places[0] + 1)
+
+
+def _in_files(anchor: Anchor, paths: Iterable[str], tree: WorkingTree) -> AnchorState | None:
+    for path in paths:
+        if path != anchor.path and (found := _in_file(anchor, path, tree.read(path), surely=False)):
+            return found
+    return None
+
+
+def renamed_file(anchor: Anchor, tree: WorkingTree) -> AnchorState | None:
+    """The file under another name, as git tracks it: a rename that was staged, or committed without a change."""
+    if tree.tracked is None or anchor.blob is None:
+        return None
+    same = [*islice(tree.tracked.with_blob(anchor.blob), 2)]
+    if len(same) != 1 or same[0].path == anchor.path:
+        return None
+    return _in_file(anchor, same[0].path, tree.read(same[0].path), surely=True)
+
+
+def _siblings(anchor: Anchor, root: str) -> Iterator[str]:
+    """Files of the same kind in the anchor's folder that were written since it was recorded, the newest first."""
+    folder = PurePosixPath(anchor.path).parent
+    recorded = parse_time(anchor.recorded_at) or datetime.now(UTC)
+    found: list[tuple[float, str]] = []
+    try:
+        with os.scandir(Path(root, folder)) as entries:
+            for count, entry in enumerate(entries):
+                if count >= _MOST_ENTRIES:
+                    break
+                if entry.name.endswith(PurePosixPath(anchor.path).suffix) and entry.is_file(follow_symlinks=False):
+                    written = entry.stat(follow_symlinks=False).st_mtime
+                    if written >= recorded.timestamp() - 1:
+                        found.append((written, entry.name))
+    except (OSError, ValueError):
+        return
+    for _, name in sorted(found, reverse=True)[:_MOST_SIBLINGS]:
+        yield (folder / name).as_posix()

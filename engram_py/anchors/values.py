@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Any, Literal, Protocol
+
+from engram_py.dataclass import dataclass
 
 AnchorOrigin = Literal["given", "where"]
 AnchorWord = Literal["fresh", "changed", "moved", "gone", "unknown"]
@@ -71,7 +72,7 @@ class Anchor:
         return None if self.start_line is None or self.end_line is None else self.end_line - self.start_line + 1
 
 
-ANCHOR_COLUMNS = tuple(field.name for field in fields(Anchor))
+ANCHOR_COLUMNS = Anchor.__match_args__
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +132,35 @@ class Visibility:
     def elsewhere(self) -> bool:
         """Whether to rank it down and not to inject it unasked: its code is not the code that is checked out."""
         return self.state == "elsewhere"
+
+
+@dataclass(frozen=True, slots=True)
+class StaleLine:
+    """An observation whose files changed under it; ``anchors`` are those that did."""
+
+    id: int
+    title: str
+    type: str
+    project: str
+    review_after: str | None
+    updated_at: str
+    anchors: tuple[AnchorState, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check of a project's anchors found; ``states`` counts them by state, and as ``elsewhere`` those of a
+    branch that is not merged here, whose observations are listed apart."""
+
+    project: str
+    observations: int
+    anchors: int
+    states: dict[str, int]
+    stale: tuple[StaleLine, ...]
+    warnings: tuple[str, ...] = ()
+    elsewhere: tuple[StaleLine, ...] = ()
+
+    @property
+    def blind(self) -> bool:
+        """Whether there were files to look at and not one could be: in another folder than the repository's, say."""
+        return bool(self.anchors) and set(self.states) == {"unknown"}

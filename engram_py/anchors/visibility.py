@@ -5,34 +5,60 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
-from engram_py.anchors.file_history import read_added
-from engram_py.anchors.file_search import same_blob
+from engram_py.anchors import table
+from engram_py.anchors.git_log import read_added
+from engram_py.anchors.states import local_states, renamed_file
 from engram_py.anchors.values import NOT_HERE_YET, Anchor, AnchorState, Visibility
-from engram_py.anchors.worktree import Unread, WorkingTree
-from engram_py.git.ancestry import Ancestry, ancestry, is_commit, is_shallow
-from engram_py.git.answers import GitMemory
-from engram_py.git.program import Deadline, has_git
-from engram_py.git.refs import created_at, read_ref
-from engram_py.git.repository import Repository
+from engram_py.anchors.worktree import CurrentRepository, Unread, WorkingTree
+from engram_py.database.store import Store
+from engram_py.git.answers import GitAnswers
+from engram_py.git.history import ancestry, branch_exists, is_commit, is_shallow
+from engram_py.git.program import Deadline
+from engram_py.git.repository import Repository, created_at, read_ref
 from engram_py.observations.values import Observation
 
 _MOST_COMMITS = 1_000  # whose ids a pipe takes before anybody reads them
 _MOST_PATHS = 100  # whose names a command line holds
-NOT_COMMITTED = "not committed"  # in the place of a commit
+_NOT_COMMITTED = "not committed"  # in the place of a commit
 _IN_HISTORY = Visibility("in_history")
-_WORDS: dict[str, Ancestry] = {"ancestor": "ancestor", "other": "other", "missing": "missing"}
+_UNJUDGED = Visibility("unknown")
 
 
-def held_by(rows: Sequence[Observation], repository: Repository) -> dict[int, str]:
+def visibility_of(
+    rows: Sequence[Observation], here: CurrentRepository, store: Store, answers: GitAnswers, patience: Deadline
+) -> dict[int, Visibility]:
+    """Whether each row's commit is in the history of HEAD, by the row's id."""
+    found = {row.id: _UNJUDGED for row in rows}
+    judged = [row for row in rows if row.git_commit and row.scope == "project" and here.repository_of(row.project)]
+    repository, tree = here.repository, here.tree
+    if repository is None or tree is None or not judged:
+        return found
+    commits = _work_commits(judged, repository)
+    known = _ancestry_of(repository, commits.values(), answers, patience)
+    foreign = [row.id for row in judged if known.get(commits[row.id]) in ("other", "missing")]
+    anchors = table.of_observations(store, foreign) if foreign else {}
+    is_branch = cache(lambda branch: branch_exists(repository, branch))
+    for row in judged:
+        states = local_states(anchors.get(row.id, ()), tree)
+        found[row.id] = _judge(row, commits[row.id], repository, known, states, is_branch)
+    deleted = {row.id: row.git_branch for row in judged if row.git_branch and found[row.id] == _gone(row.git_branch)}
+    for one in _never_merged({one: anchors.get(one, ()) for one in deleted}, repository, tree, answers, patience):
+        # A HEAD that is detached may be older than what the branch was merged into.
+        elsewhere = Visibility("elsewhere", deleted[one], deleted=True)
+        found[one] = elsewhere if repository.branch else Visibility("unknown", deleted[one], NOT_HERE_YET)
+    return found
+
+
+def _work_commits(rows: Sequence[Observation], repository: Repository) -> dict[int, str]:
     """By the row's id, the commit that brings what each row tells of: HEAD at its save. Where another branch had no
-    commit of its own then, the work was yet to be committed: its newest one, or ``NOT_COMMITTED``."""
+    commit of its own then, the work was yet to be committed: its newest one, or ``_NOT_COMMITTED``."""
 
     @cache
     def newest(branch: str, commit: str) -> str:
-        if created_at(repository.common_dir, branch) != commit:
+        if created_at(repository, branch) != commit:
             return commit
-        tip = read_ref(repository.git_dir, repository.common_dir, f"refs/heads/{branch}")
-        return NOT_COMMITTED if tip == commit else tip or commit
+        tip = read_ref(repository, f"refs/heads/{branch}")
+        return _NOT_COMMITTED if tip == commit else tip or commit
 
     return {
         row.id: newest(row.git_branch, row.git_commit)
@@ -43,38 +69,38 @@ def held_by(rows: Sequence[Observation], repository: Repository) -> dict[int, st
     }
 
 
-def commits_to_ask(commits: Iterable[str], repository: Repository) -> list[str]:
-    """The commits that only git knows about: a row made at HEAD costs nothing."""
-    asked = (one for one in dict.fromkeys(commits) if one != repository.commit and is_commit(one))
-    return list(asked)[:_MOST_COMMITS]
-
-
-def ancestry_of(
-    repository: Repository, commits: Sequence[str], memory: GitMemory, patience: Deadline
-) -> dict[str, Ancestry]:
+def _ancestry_of(
+    repository: Repository, commits: Iterable[str], answers: GitAnswers, patience: Deadline
+) -> dict[str, str]:
     """How each commit relates to HEAD, from what was asked before where possible."""
     head = repository.commit
-    if head is None or not commits:
-        return {}
-    known = memory.answers(repository, head, [f"ancestry:{one}" for one in commits])
-    found = {one: _WORDS[text] for one in commits if (text := known.get(f"ancestry:{one}")) in _WORDS}
-    missing = [one for one in commits if one not in found]
-    if missing and patience.left > 0 and not memory.refused(repository, head, "ancestry"):
-        fresh = ancestry(repository, head, missing, patience)
-        if len(fresh) < len(missing) and patience.whole and has_git(repository.root):
-            memory.refuse(repository, head, "ancestry")
+    # Only git knows: a row made at HEAD costs nothing.
+    asked = [one for one in dict.fromkeys(commits) if one != head and is_commit(one)][:_MOST_COMMITS]
+    if head is None or not asked:
+        return {_NOT_COMMITTED: "other"}
+
+    def ask(missing: Sequence[str]) -> dict[str, str]:
+        told = ancestry(repository, head, [one.removeprefix("ancestry:") for one in missing], patience)
+        return {f"ancestry:{one}": word for one, word in told.items()}
+
+    known = answers.ask(
+        repository,
+        head,
+        [f"ancestry:{one}" for one in asked],
+        kind="ancestry",
+        patience=patience,
+        git=ask,
         # Below the cut of a shallow clone an ancestor looks like a stranger until more is fetched.
-        lasting = {one: word for one, word in fresh.items() if word == "ancestor" or not is_shallow(repository)}
-        memory.keep(repository, head, {f"ancestry:{one}": word for one, word in lasting.items()})
-        found |= fresh
-    return found
+        lasting=lambda word: word == "ancestor" or not is_shallow(repository),
+    )
+    return {_NOT_COMMITTED: "other"} | {one.removeprefix("ancestry:"): word for one, word in known.items()}
 
 
-def judge(
+def _judge(
     row: Observation,
     commit: str,
     repository: Repository,
-    known: Mapping[str, Ancestry],
+    known: Mapping[str, str],
     states: Sequence[AnchorState],
     is_branch: Callable[[str], bool],
 ) -> Visibility:
@@ -101,27 +127,19 @@ def judge(
     # Its text may have been merged and changed since, or never have been: nothing that is left tells which.
     if any(present):
         return _IN_HISTORY
-    return of_deleted(row.git_branch)
+    return _gone(row.git_branch)
 
 
-def of_deleted(branch: str) -> Visibility:
+def _gone(branch: str) -> Visibility:
     """Where a commit is whose branch was deleted: the branch may have been squashed before, or thrown away."""
     return Visibility("unknown", branch, f"{branch} is gone, merged or not")
 
 
-def of_thrown_away(branch: str, repository: Repository) -> Visibility:
-    """Where a commit is whose branch was deleted and of whose files HEAD's history knows none: a HEAD that is detached
-    may be older than what it was merged into."""
-    if repository.branch is None:
-        return Visibility("unknown", branch, NOT_HERE_YET)
-    return Visibility("elsewhere", branch, deleted=True)
-
-
-def never_here(
+def _never_merged(
     about: Mapping[int, Sequence[Anchor]],
     repository: Repository,
     tree: WorkingTree,
-    memory: GitMemory,
+    answers: GitAnswers,
     patience: Deadline,
 ) -> list[int]:
     """Of observations with their anchors those whose files neither are here nor ever were, as HEAD's history tells:
@@ -131,15 +149,13 @@ def never_here(
     every = [*dict.fromkeys(path for some in paths.values() for path in some)][:_MOST_PATHS]
     if head is None or not every:
         return []
-    known = memory.answers(repository, head, [f"had:{path}" for path in every])
-    missing = [path for path in every if f"had:{path}" not in known]
-    if missing and patience.left > 0 and not memory.refused(repository, head, "had"):
-        added = read_added(repository.root, head, missing, patience)
-        if added is None and patience.whole and has_git(repository.root):
-            memory.refuse(repository, head, "had")
-        fresh = {} if added is None else {f"had:{path}": "yes" if path in added else "no" for path in missing}
-        memory.keep(repository, head, fresh)
-        known |= fresh
+
+    def ask(missing: Sequence[str]) -> dict[str, str]:
+        asked = [one.removeprefix("had:") for one in missing]
+        added = read_added(repository.root, head, asked, patience)
+        return {} if added is None else {f"had:{path}": "yes" if path in added else "no" for path in asked}
+
+    known = answers.ask(repository, head, [f"had:{path}" for path in every], kind="had", patience=patience, git=ask)
     return [one for one, some in paths.items() if some and all(known.get(f"had:{path}") == "no" for path in some)]
 
 
@@ -147,6 +163,6 @@ def _without_file(anchors: Sequence[Anchor], tree: WorkingTree) -> list[str]:
     """The paths of the anchors, when nothing stands at any of them; one was read at least, so that it was a file."""
     found = [tree.read(anchor.path) for anchor in anchors]
     gone = all(isinstance(file, Unread) and file.missing for file in found)
-    if not gone or not any(anchor.digest for anchor in anchors) or any(same_blob(one, tree) for one in anchors):
+    if not gone or not any(anchor.digest for anchor in anchors) or any(renamed_file(one, tree) for one in anchors):
         return []
     return [anchor.path for anchor in anchors]

@@ -6,16 +6,19 @@ import hashlib
 import os
 import re
 import stat
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from engram_py.anchors.spans import Lines, digest_of, normal_lines, raw_digest
 from engram_py.anchors.values import PATH_LIMIT_CHARS
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.dataclass import dataclass
 from engram_py.files import exists, read_bounded, reason
-from engram_py.git.config_file import is_set, load_config
-from engram_py.git.index_file import GitIndex, load_index
 from engram_py.git.repository import Repository, find_repository
+from engram_py.git.tracked import TrackedFiles, tracked_files
+from engram_py.projects.identities import Identities
+from engram_py.projects.projects import Projects
 
 # Reading, hashing, splitting and searching this much takes about three milliseconds. What people write is smaller;
 # what is larger was generated.
@@ -23,9 +26,6 @@ MAX_FILE = 512 << 10
 _MOST_HELD = 32 << 20
 _BINARY_HEAD = 8_000  # as git looks for a NUL
 _DRIVE, _DRIVE_ROOT = re.compile(r"[A-Za-z]:"), re.compile(r"[A-Za-z]:/")
-
-_MAX_MODULES = 1 << 20
-_MODULE = re.compile(rb"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
 
 MISSING = "no such file"
 DIRECTORY = "a directory"
@@ -106,18 +106,9 @@ class WorkingTree:
         return found
 
     @cached_property
-    def index(self) -> GitIndex | None:
+    def tracked(self) -> TrackedFiles | None:
         """What git tracks here."""
-        return load_index(self._repository.git_dir, sha256=len(self._repository.commit or "") == 64)
-
-    @cached_property
-    def submodules(self) -> tuple[str, ...]:
-        """The folders that are repositories of their own, each with a slash behind it."""
-        try:
-            text = read_bounded(f"{self.root}{os.sep}.gitmodules", _MAX_MODULES)
-        except OSError:
-            return ()
-        return tuple(name.decode("utf-8", "replace").strip('"') + "/" for name in _MODULE.findall(text))
+        return tracked_files(self._repository)
 
     def is_nested(self, path: str) -> bool:
         """Whether ``path`` lies in another repository below this one, a submodule or not."""
@@ -131,26 +122,47 @@ class WorkingTree:
 
     def _left_out(self, path: str) -> Unread | None:
         """Why a file that git has is not there: nobody deleted it."""
-        module = next((one for one in self.submodules if path.startswith(one)), None)
-        if module is not None:
-            return None if os.path.lexists(f"{self.root}/{module}.git") else Unread(NO_SUBMODULE)
-        if self.index is not None:
-            return Unread(SPARSE, blob=self.index.blob_of(path)) if self.index.skips(path) else None
-        # An index that cannot be read may leave it out.
-        return Unread(SPARSE) if self._is_sparse else None
+        if self.tracked is None:
+            sparse = exists(self._repository.git_dir / "info" / "sparse-checkout")
+            return Unread(SPARSE) if sparse else None
+        if any(path.startswith(f"{one}/") and not self.is_nested(path) for one in self.tracked.submodules):
+            return Unread(NO_SUBMODULE)
+        file = self.tracked.get(path)
+        return Unread(SPARSE, blob=file.blob) if file is not None and file.skipped else None
+
+
+class CurrentRepository:
+    """The repository of this process's directory, its files, and the project it belongs to; found out once per call."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
+        location = projects.settings_here()
+        repository = location.repository
+        self._projects = projects
+        self.directory: Path = location.directory
+        self.repository: Repository | None = None if repository is None or repository.bare else repository
+        self.tree = None if self.repository is None else WorkingTree(self.repository)
+        named = self.repository is not None and location.name is not None
+        self._own = Identities(store, journal).owner(location) if named else None
 
     @cached_property
-    def _is_sparse(self) -> bool:
-        git_dir = self._repository.git_dir
-        if not exists(git_dir / "info" / "sparse-checkout"):  # which stays when it is disabled
-            return False
-        try:
-            entries = load_config(self._repository.common_dir / "config")
-            if is_set(entries, "extensions", "worktreeconfig") and exists(git_dir / "config.worktree"):
-                entries += load_config(git_dir / "config.worktree")
-        except OSError:
-            return True
-        return is_set(entries, "core", "sparsecheckout")
+    def names(self) -> frozenset[str]:
+        """The projects whose code this is: the repository's own, and the one that ``--project`` says it is."""
+        if self.repository is None:
+            return frozenset()
+        place = self._projects.for_read()
+        said = place.project if place.source == "override" else None
+        return frozenset(name for name in (self._own, said) if name)
+
+    def repository_of(self, project: str) -> Repository | None:
+        """The repository here, when ``project`` is its project."""
+        return self.repository if self._is_here(project) else None
+
+    def tree_of(self, project: str) -> WorkingTree | None:
+        """The files here, when they are those of ``project``."""
+        return self.tree if self._is_here(project) else None
+
+    def _is_here(self, project: str) -> bool:
+        return self.repository is not None and (project == self._own or project in self.names)
 
 
 def read_file(root: Path, path: str) -> Content | Unread:

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from engram_py.capture.compiled import compiled
 from engram_py.capture.secret_values import has_sign, is_code, is_mixed, is_path, is_placeholder, is_wordy, looks_random
 
 # Searched in lower-cased text, each with the rest of the name it may begin. A name ends here: `password_file`,
 # `tokens`, `tokenizer` and `secret_name` name something else.
-_STEMS: tuple[tuple[str, str], ...] = (
-    ("pass", r"(?:words?|wd|phrase|wort|code)?"),
-    ("pwd", ""),
-    ("contrase", r"(?:ña|na)"),
-    ("senha", ""),
-    ("пароль", ""),
-    ("密码", ""),
-    ("パスワード", ""),
-    ("secret", ""),
-    ("token", ""),
-    ("key", ""),
-    ("auth", ""),
-    ("cred", r"(?:ential)?s?"),
-)
-_PASSWORDS = frozenset({"pass", "pwd", "contrase", "senha", "пароль", "密码", "パスワード"})
+_PASSWORDS = {"pass": r"(?:words?|wd|phrase|wort|code)?", "pwd": "", "contrase": r"(?:ña|na)", "senha": ""}
+_PASSWORDS |= dict.fromkeys(("пароль", "密码", "パスワード"), "")
+_STEMS = {**_PASSWORDS, "secret": "", "token": "", "key": "", "auth": "", "cred": r"(?:ential)?s?"}
 _WHOLE_WORDS = frozenset({"pass", "pwd", "auth", "cred", "creds"})
 
 _AFTER_NAME = (
@@ -46,8 +34,7 @@ _BARE = r"""(?P<open>\\?["'`]{0,3})(?P<value>[^\s"'`<>]{1,512})"""
 _NEXT_PAIR = r"[,;&](?=[\w .-]{1,40}=|$)"
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class _Assignment(NamedTuple):
     """A value with a secret's name: where it is, and whether it looks like one (``hide``)."""
 
     start: int
@@ -61,9 +48,9 @@ def _pattern(stem: str, rest: str) -> re.Pattern[str]:
     return re.compile(f"{stem}(?P<rest>{rest}){_AFTER_NAME}")
 
 
-def find_assignments(text: str, lowered: str) -> Iterator[Assignment]:
-    """Yield the secrets assigned in ``text``; ``lowered`` is the same text in lower case, position by position."""
-    for stem, rest in _STEMS:
+def find_assignments(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and kind of each secret assigned in ``text``; ``lowered`` is it in lower case, aligned."""
+    for stem, rest in _STEMS.items():
         if stem not in lowered:
             continue
         pattern = _pattern(stem, rest)
@@ -73,14 +60,14 @@ def find_assignments(text: str, lowered: str) -> Iterator[Assignment]:
             if _is_secret_name(stem, match, text, lowered) and (value := _value(stem, match, text)):
                 position = max(position, value.end)
                 if value.hide:
-                    yield value
+                    yield value.start, value.end, value.kind
     if "--" in lowered:
         for match in compiled(_FLAG).finditer(lowered):
             start = match.start("stem")
             if match["stem"] != "key" or compiled(_KEY_OF).search(lowered, match.start(), start):
                 flag = _value(match["stem"], match, text)
                 if flag and flag.hide:
-                    yield flag
+                    yield flag.start, flag.end, flag.kind
 
 
 def _is_secret_name(stem: str, match: re.Match[str], text: str, lowered: str) -> bool:
@@ -92,7 +79,7 @@ def _is_secret_name(stem: str, match: re.Match[str], text: str, lowered: str) ->
     return True
 
 
-def _value(stem: str, match: re.Match[str], text: str) -> Assignment | None:
+def _value(stem: str, match: re.Match[str], text: str) -> _Assignment | None:
     start, sep = match.start(), match["sep"].strip()
     if sep == ">" and text[_name_start(text, start) - 1 : start][:1] != "<":
         return None
@@ -100,7 +87,7 @@ def _value(stem: str, match: re.Match[str], text: str) -> Assignment | None:
     kind = "password" if password else "secret"
     if quoted := compiled(_QUOTED).match(text, match.end()):
         if _hide_quoted(quoted[2], quoted[1], sep, password=password):
-            return Assignment(*quoted.span(2), kind, hide=True)
+            return _Assignment(*quoted.span(2), kind, hide=True)
         return None
     bare = compiled(_BARE).match(text, match.end())
     if bare is None:
@@ -109,7 +96,7 @@ def _value(stem: str, match: re.Match[str], text: str) -> Assignment | None:
     begin = bare.start("value")
     end = _bare_end(bare["value"], begin, env=env)
     hide = begin < end and _hide_bare(text[begin:end], sep, env=env, quoted=bool(bare["open"]), password=password)
-    return Assignment(begin, end, kind, hide)
+    return _Assignment(begin, end, kind, hide)
 
 
 def _name_start(text: str, start: int) -> int:

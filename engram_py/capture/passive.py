@@ -64,7 +64,8 @@ def _sections(text: str) -> Iterator[list[str]]:
     for line in _outside_fences(text):
         heading = compiled(_HEADING).match(line)
         bold = None if heading else compiled(_BOLD_LINE).match(line)
-        if _names_learnings(heading[2] if heading and len(heading[1]) <= 4 else bold["name"] if bold else ""):
+        name = heading[2] if heading and len(heading[1]) <= 4 else bold["name"] if bold else ""
+        if name.strip(" \t*_:：#").lower() in _NAMES:
             if section is not None:
                 yield section
             section, level = [], len(heading[1]) if heading else 4
@@ -92,10 +93,6 @@ def _outside_fences(text: str) -> Iterator[str]:
             yield line
 
 
-def _names_learnings(heading: str) -> bool:
-    return heading.strip(" \t*_:：#").lower() in _NAMES
-
-
 def _items(lines: list[str], start: str) -> list[str]:
     """The list items that ``start`` recognises, with the lines that continue each."""
     items: list[str] = []
@@ -113,11 +110,8 @@ def _items(lines: list[str], start: str) -> list[str]:
             after_blank = False
         else:
             open_item = False
-    return [item for item in map(_clean, items) if _says_something(item)]
-
-
-def _clean(item: str) -> str:
-    return " ".join(compiled(_EMPHASIS).sub("", item).split())
+    plain = (" ".join(compiled(_EMPHASIS).sub("", item).split()) for item in items)
+    return [item for item in plain if _says_something(item)]
 
 
 def _says_something(item: str) -> bool:

@@ -15,11 +15,8 @@ def surely_plain(text: str) -> bool:
     """Whether redaction would leave ``text`` as it is; False also means that only the redaction can tell."""
     lowered = text.replace("\u0130", "I").lower()  # as the redaction does
     words = lowered.split()
-    if any(sign in lowered for sign in _TELLING) or any(map(_may_be_a_key, words)):
+    long = (word for word in words if len(word) >= _RUN_LENGTH)
+    if any(sign in lowered for sign in _TELLING) or any(sum(map(str.isascii, word)) >= _RUN_LENGTH for word in long):
         return False
     named = any(name in lowered for name in _NAMES)
     return not (named and ("is" in words or any(sign in lowered for sign in _SEPARATORS)))
-
-
-def _may_be_a_key(word: str) -> bool:
-    return len(word) >= _RUN_LENGTH and sum(map(str.isascii, word)) >= _RUN_LENGTH

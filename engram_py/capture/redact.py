@@ -6,12 +6,12 @@ import binascii
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 
 from engram_py.capture import secret_patterns as shapes
 from engram_py.capture.assignments import find_assignments
 from engram_py.capture.compiled import compiled
 from engram_py.capture.secret_values import is_placeholder, looks_random
+from engram_py.dataclass import dataclass, field, replace
 
 PRIVATE = "[REDACTED]"
 CUT_MARGIN_CHARS = 8_192  # longer than any secret
@@ -219,14 +219,9 @@ def _headers(text: str, lowered: str) -> Iterator[Span]:
             if value := compiled(_CREDENTIAL).match(text, position):
                 position = value.end()
                 secret = value[0].rstrip(".:")
-                if _is_credential(secret, match["scheme"]):
+                likely = looks_random(secret) or (match["scheme"] == "basic" and _is_basic(secret))
+                if likely and not is_placeholder(secret):
                     yield value.start(), value.start() + len(secret), "auth_header"
-
-
-def _is_credential(value: str, scheme: str | None) -> bool:
-    if is_placeholder(value):
-        return False
-    return looks_random(value) or (scheme == "basic" and _is_basic(value))
 
 
 def _is_basic(value: str) -> bool:
@@ -250,11 +245,6 @@ def _curl_users(text: str, lowered: str) -> Iterator[Span]:
             yield *match.span("secret"), "password"
 
 
-def _assigned(text: str, lowered: str) -> Iterator[Span]:
-    for found in find_assignments(text, lowered):
-        yield found.start, found.end, found.kind
-
-
 _FINDERS: tuple[Callable[[str, str], Iterator[Span]], ...] = (
     _private_passages,
     _key_blocks,
@@ -262,5 +252,5 @@ _FINDERS: tuple[Callable[[str, str], Iterator[Span]], ...] = (
     _url_passwords,
     _headers,
     _curl_users,
-    _assigned,
+    find_assignments,
 )

@@ -71,12 +71,13 @@ def _is_wordy_part(part: str) -> bool:
     return digits <= 1 and len(part) >= 3 * (len(pieces) - digits)
 
 
-def looks_random(value: str, *, minimum: int = 10) -> bool:
+def looks_random(value: str) -> bool:
     """Whether ``value`` was made by a generator rather than by a person; numbers alone are not enough."""
     value = value[:160]  # enough to judge by
-    if len(value) < minimum or value.isdigit() or any(map(str.isspace, value)) or is_wordy(value):
+    if len(value) < 10 or value.isdigit() or any(map(str.isspace, value)) or is_wordy(value):
         return False
-    return entropy(value) >= 2.8
+    shares = [count / len(value) for count in Counter(value).values()]
+    return -sum(share * math.log2(share) for share in shares) >= 2.8  # Shannon entropy in bits per character
 
 
 def is_mixed(value: str) -> bool:
@@ -87,9 +88,3 @@ def is_mixed(value: str) -> bool:
 
 def has_sign(value: str) -> bool:
     return compiled(_SIGN).search(value.rstrip("!?.")) is not None
-
-
-def entropy(value: str) -> float:
-    """Shannon entropy in bits per character."""
-    size = len(value)
-    return -sum(count / size * math.log2(count / size) for count in Counter(value).values())

@@ -27,11 +27,9 @@ def is_trivial(prompt: str) -> bool:
         return True
     if text.startswith("/") and "\n" not in text and "/" not in text[1:].partition(" ")[0]:
         return True  # "/clear"; not "/home/ada/x.py fails"
-    return len(text) <= _LONGEST and (text.rstrip(".!… ").lower() in TRIVIAL or _is_short(text))
-
-
-def _is_short(text: str) -> bool:
-    return len(text) < LEAST_CHARS and text.isascii()
+    return len(text) <= _LONGEST and (
+        text.rstrip(".!… ").lower() in TRIVIAL or (len(text) < LEAST_CHARS and text.isascii())
+    )
 
 
 def may_teach(text: str) -> bool:

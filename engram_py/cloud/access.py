@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from engram_py.cloud.accounts import EVERY_PROJECT, Caller
@@ -11,6 +10,7 @@ from engram_py.cloud.database import Connection, one, rows
 from engram_py.cloud.deletions import key_columns
 from engram_py.cloud.errors import PolicyForbiddenError
 from engram_py.cloud.validation import Incoming, Rejected
+from engram_py.dataclass import dataclass
 from engram_py.sync.merge import version_owner
 
 # The projects that are named in a grant, and under a grant of `*` all there are. For a project that is named and

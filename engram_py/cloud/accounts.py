@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
 from engram_py.cloud.database import Connection, one
 from engram_py.cloud.errors import AuthRequiredError, InvalidCloudSettingError
 from engram_py.cloud.settings import CloudSettings
+from engram_py.dataclass import dataclass, fields
 
 PREFIX = "engram_"
 # What is kept of a token to tell it from others: of its 256 bits, these give away 36.

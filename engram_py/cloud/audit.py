@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 
 from engram_py.cloud.database import Connection
+from engram_py.dataclass import asdict, dataclass
 
 _RECORD = """
 insert into cloud_audit_log (actor, action, project, target, outcome, reason_code, entries)

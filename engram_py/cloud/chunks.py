@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from engram_py.cloud import audit, chunk_store
@@ -23,6 +22,7 @@ from engram_py.cloud.errors import (
 )
 from engram_py.cloud.pushing import Pushed, push
 from engram_py.cloud.validation import Batch, check_json, json_object, parse_entries
+from engram_py.dataclass import dataclass
 from engram_py.sync.wire import PROJECT_LIMIT_CHARS
 
 _CHUNK_ID = re.compile(r"[0-9a-f]{8,64}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib import resources
@@ -15,8 +14,9 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
 from engram_py.cloud.errors import DatabaseTooNewError, DatabaseUnavailableError, InvalidCloudSettingError
+from engram_py.log import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 Connection = AsyncConnection[DictRow]
 

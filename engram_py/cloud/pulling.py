@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from psycopg.rows import DictRow
 
@@ -13,6 +12,7 @@ from engram_py.cloud import audit
 from engram_py.cloud.access import instance, readable, scope
 from engram_py.cloud.accounts import Caller
 from engram_py.cloud.database import Connection, rows
+from engram_py.dataclass import dataclass
 
 MOST_ROWS = 1_000
 # A page holds at least one row and then stops about here, however large the rows are.

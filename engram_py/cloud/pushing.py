@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
 
 from engram_py.cloud import audit
 from engram_py.cloud.access import Right, instance, rights, split_own_rows, visible
@@ -19,6 +18,7 @@ from engram_py.cloud.database import Connection, one, rows
 from engram_py.cloud.deletions import RowKey, destroyed_by, erase_versions, key_columns, remaining_rows
 from engram_py.cloud.errors import PolicyForbiddenError, SyncPausedError
 from engram_py.cloud.validation import Batch, Incoming, Rejected
+from engram_py.dataclass import dataclass
 from engram_py.sync.wire import rank
 
 # Seqs are microseconds since 1970 where the clock allows it, and always higher than the last. So the gaps between

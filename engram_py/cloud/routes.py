@@ -6,7 +6,6 @@ import gzip
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from datetime import UTC
 from typing import Any
 
@@ -29,6 +28,7 @@ from engram_py.cloud.responses import NDJSON, as_json, encoded, ndjson_response,
 from engram_py.cloud.server import CONTENT_TYPE, Audience, Endpoint, Handler, Server
 from engram_py.cloud.settings import CloudSettings
 from engram_py.cloud.validation import MOST_ENTRIES, json_object, parse_batch
+from engram_py.dataclass import asdict
 from engram_py.version import __version__
 
 _MOST_PROJECTS_ASKED = 500

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
@@ -25,8 +24,9 @@ from engram_py.cloud.lingering import Taken, lingering
 from engram_py.cloud.responses import refusal
 from engram_py.cloud.settings import CloudSettings
 from engram_py.errors import EngramError
+from engram_py.log import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 T = TypeVar("T")
 

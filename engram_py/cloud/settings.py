@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from engram_py.cloud.errors import DatabaseNotSetError, InvalidCloudSettingError
+from engram_py.dataclass import dataclass, field
 
 DEFAULT_PORT = 8080
 DEFAULT_MAX_PUSH_BYTES = 8 * 1024 * 1024

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from engram_py.clock import parse_stamp
 from engram_py.cloud.accounts import EVERY_PROJECT
 from engram_py.cloud.errors import InvalidBodyError, InvalidRequestError, PushTooLargeError
+from engram_py.dataclass import dataclass, replace
 from engram_py.sync.mutation import OWN_BLOCK, Mutation
 from engram_py.sync.wire import PAYLOAD_LIMIT_BYTES, InvalidEntryError, fingerprint, mutation_of, unpacked
 from engram_py.times import parse_time, to_text

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from engram_py.context import table
-from engram_py.context.providers import ENTITY, MOST_ENTITIES, PROFILE, Draw, Providers, plain_words
+from engram_py.context.phrases import plain_words
+from engram_py.context.providers import ENTITY, MOST_ENTITIES, PROFILE, Draw, Providers
 from engram_py.context.session import table_rows
 from engram_py.context.values import Section
 from engram_py.database.store import Store
@@ -57,7 +58,7 @@ def full_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Secti
 
 
 def _facts(providers: Providers, draw: Draw, words: str, without: set[int]) -> list[Observation]:
-    found = [one for one in providers.lasting(draw, words, floor=None) if one.row.id not in without]
+    found = [one for one in providers.lasting(draw, words) if one.row.id not in without]
     draw.findings.remarks.excerpts.update({one.row.id: one.excerpt for one in found if one.excerpt})
     return sorted((one.row for one in found), key=_age, reverse=True)[:FACTS]
 
@@ -66,7 +67,7 @@ def _notes(providers: Providers, draw: Draw, words: str) -> list[Observation]:
     """The notes of the last seven days that match, with the lines of theirs that do, five in all."""
     since = to_text(draw.ask.now - timedelta(days=NOTE_DAYS))
     terms = [word.text for word in parse_query(plain_words(words)).content_words]
-    found = sorted(providers.search(draw, words, floor=None, type="note"), key=lambda one: _age(one.row), reverse=True)
+    found = sorted(providers.search(draw, words, type="note"), key=lambda one: _age(one.row), reverse=True)
     kept: list[Observation] = []
     left = NOTES
     for one in (one for one in found if one.row.updated_at >= since):

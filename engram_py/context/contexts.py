@@ -81,9 +81,8 @@ class Contexts(MemoryStats):
         self._arrive = arrive
         self._vetting = VisibilityFilter(store, journal, anchors)
         self._providers = Providers(store, searches, usage, trail, self._vetting)
-        self._query = QueryOrder(store, self._providers)
+        self._query = QueryOrder(self._providers)
         self._answers = Cache[Context]()
-        self._names = Cache[dict[str, list[int]]]()
 
     def assemble(
         self,
@@ -188,10 +187,9 @@ class Contexts(MemoryStats):
                 sections = session_sections(self._store, self._providers, draw)
                 memories = usage.count_visible(self._store, ask.reads)
             case "query":
-                names = {} if self._gate == "off" else self._known_names(draw)
-                sections, section, cue = self._query.sections(draw, mode=self._gate, names=names)
+                sections, section, cue = self._query.sections(draw, mode=self._gate)
                 if draw.findings.unmerged and not unasked and not any(one.items for one in sections[1:]):
-                    unmerged = self._unmerged(ask, names)
+                    unmerged = self._unmerged(ask)
             case "cascade":
                 sections = cascade_sections(self._providers, draw)
             case "full":
@@ -216,21 +214,13 @@ class Contexts(MemoryStats):
             warnings=warnings,
         )
 
-    def _unmerged(self, ask: Ask, names: dict[str, list[int]]) -> tuple[str, ...]:
+    def _unmerged(self, ask: Ask) -> tuple[str, ...]:
         """The branches of what the prompt would get were they merged: for whoever asks why it gets nothing."""
         draw = Draw(ask, unasked=True, unmerged=True)
-        sections, _, _ = self._query.sections(draw, mode=self._gate, names=names)
+        sections, _, _ = self._query.sections(draw, mode=self._gate)
         rows = [item for section in sections[1:] for item in section.items if isinstance(item, Observation)]
         branches = draw.findings.remarks.branches
         return tuple(branches[row.id] for row in rows if branches.get(row.id))
-
-    def _known_names(self, draw: Draw) -> dict[str, list[int]]:
-        key, state, now = (draw.ask.reads, draw.ask.scope), self._state(), draw.ask.now
-        names = self._names.get(key, state=state, now=now)
-        if names is None:
-            names = self._query.known_names(draw)
-            self._names.keep(key, names, state=state, now=now)
-        return names
 
     def _state(self) -> Hashable:
         """What every write changes, of this process or another; counting what was shown does not."""

@@ -22,7 +22,7 @@ def opening(content: str, excerpt: str, *, limit: int = PREVIEW_CHARS) -> str:
     ``excerpt`` is the piece in which the words of the prompt stand: where it is further down than there is room for,
     it follows the beginning. Of labelled parts the Where part gives way to the others, also where it was found.
     """
-    if not excerpt.startswith(_CUT):
+    if _CUT not in (excerpt[:1], excerpt[-1:]):
         return excerpt
     whole = " ".join(content[:_READ_CHARS].split())
     if _LABEL.match(whole):

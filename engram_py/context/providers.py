@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
+from engram_py.context.phrases import asks_something, plain_words
 from engram_py.context.request import Ask
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass, field
 from engram_py.doors import call
 from engram_py.errors import EmptyQueryError
-from engram_py.observations import relations_table as relations
 from engram_py.observations import table as observation_table
 from engram_py.observations.usage import Usage
 from engram_py.observations.values import Observation
+from engram_py.recall.preview import PREVIEW_CHARS
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import match_any, parse_query
 from engram_py.recall.score.diversity import NEAR, jaccard, mmr, shingles
-from engram_py.recall.score.proximity import READ_CHARS
-from engram_py.recall.score.threshold import UNASKED_FLOOR
-from engram_py.recall.score.topics import share_held
+from engram_py.recall.score.evidence import Evidence, bar
 from engram_py.recall.search import Search
 from engram_py.recall.search_log import SearchLog
-from engram_py.recall.values import Hit
-from engram_py.recall.visibility import Findings, VisibilityFilter, handle
+from engram_py.recall.visibility import Findings, VisibilityFilter
 from engram_py.sessions import table as session_table
 from engram_py.sessions.summary_steps import gist, open_steps
 from engram_py.sessions.values import Prompt, SessionLine
@@ -45,21 +43,26 @@ _SEARCHED = 20
 _MIDNIGHT = "T00:00:00.000Z"
 # Most sessions of an agent save nothing; of those that left no summary, so many titles are told.
 _SESSIONS_READ, _TITLES = 50, 3
-# Which share of what the best hit covers of the words another has to cover: unasked, and asked for.
-_CLOSE, _NEARLY = 0.75, 0.5
+# Which share of the words that are left of a question an earlier prompt has to have.
+_SAID = 0.6
 _COMPARED_CHARS = 250
 NOT_LASTING = frozenset({SUMMARY, "note"})
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An observation a search found, with its score and the piece of its text that shows why; ``matched`` has the words
-    that were looked for: the observation, or what it replaced."""
+    """An observation a search found: its score, the piece of its text that shows why, the words it was found by, and
+    its evidence (None of what was named)."""
 
     row: Observation
     score: float
     excerpt: str
-    matched: Observation
+    words: tuple[str, ...] = ()
+    evidence: Evidence | None = None
+
+    def answers(self, least: float, model: str = "asked") -> bool:
+        """Whether it is this likely that it answers."""
+        return self.evidence is None or self.evidence.probability(model) >= least
 
 
 @dataclass(slots=True)
@@ -73,7 +76,6 @@ class Draw:
     unasked: bool
     unmerged: bool = False
     findings: Findings = field(default_factory=Findings)
-    searched: dict[tuple[str, float | None, str | None, bool], list[Found]] = field(default_factory=dict)
 
 
 class Providers:
@@ -135,8 +137,8 @@ class Providers:
 
     def sessions_about(self, draw: Draw, words: str, *, limit: int) -> list[SessionLine]:
         """The sessions whose summary is about ``words``, best first."""
-        found = self.search(draw, words, floor=UNASKED_FLOOR, type=SUMMARY)
-        ids = list(dict.fromkeys(one.row.session_id for one in found))[:limit]
+        found = self.search(draw, words, type=SUMMARY)
+        ids = list(dict.fromkeys(one.row.session_id for one in found if one.answers(bar("sure"))))[:limit]
         lines = table.sessions_by_id(self._store, json.dumps(ids))
         return self.told(draw, [lines[session] for session in ids if session in lines])
 
@@ -159,7 +161,7 @@ class Providers:
             match = match_any(content)
             found = session_table.search_prompts(self._store, match=match, projects=draw.ask.reads, limit=_SEARCHED)
             texts = [word.text for word in content]
-            found = [one for one in found if covers(one.content, texts, UNASKED_FLOOR)]
+            found = [one for one in found if covers(one.content, texts, _SAID)]
         else:
             found = session_table.recent_prompts(self._store, projects=draw.ask.reads, limit=_SEARCHED)
         fitting = [one for one in found if start <= one.created_at < end and not reads_like_an_order(one.content)]
@@ -167,11 +169,15 @@ class Providers:
 
     # --- observations ----------------------------------------------------------------------------------
 
-    def lasting(self, draw: Draw, words: str, *, floor: float | None, days: Days | None = None) -> list[Found]:
+    def lasting(self, draw: Draw, words: str) -> list[Found]:
         """Observations about ``words`` that are neither notes nor digests, best first, the same thing once."""
-        found = self.search(draw, words, floor=floor, lasting=True)
-        fitting = [one for one in found if one.row.type not in NOT_LASTING and self._within(draw, one.row, days)]
-        return different(fitting)
+        found = self.search(draw, words)
+        return different([one for one in found if one.row.type not in NOT_LASTING and one.answers(bar("shown"))])
+
+    def evident(self, draw: Draw) -> list[Found]:
+        """What a prompt that did not ask the memory most likely needs, best first, the same thing once."""
+        found = self.search(draw, draw.ask.query, floor=0.0)
+        return different([one for one in found if one.evidence and one.answers(bar("unasked"), "unasked")])
 
     def of_days(self, draw: Draw, days: Days, *, limit: int) -> list[Observation]:
         """What was saved or revised on ``days``, latest first; decisions before the rest."""
@@ -208,92 +214,45 @@ class Providers:
         named = [row for row in rows if any(term in _entity_name(row) for term in terms)]
         return self.vetted(draw, named)[:limit]
 
-    def search(
-        self, draw: Draw, words: str, *, floor: float | None, type: str | None = None, lasting: bool = False
-    ) -> list[Found]:
-        """What a search for ``words`` finds and may be shown. ``words`` are never read as a query language.
-
-        With ``lasting`` notes and digests are not what the rest is compared with; they may still be among it.
-        """
-        plain = plain_words(words)
-        key = (plain, floor, type, lasting)
-        if key not in draw.searched:
-            draw.searched[key] = self._searched(draw, plain, floor, type, lasting)
-        return draw.searched[key]
-
-    def _searched(self, draw: Draw, plain: str, floor: float | None, type: str | None, lasting: bool) -> list[Found]:
+    def search(self, draw: Draw, words: str, *, floor: float | None = None, type: str | None = None) -> list[Found]:
+        """What a search for ``words`` finds and may be shown. ``words`` are never read as a query language."""
         ask = draw.ask
         try:
             with self._usage.paused(), self._trail.paused():
                 results = self._searches.search(
-                    plain,
+                    plain_words(words),
                     project=ask.project,
                     session_id=ask.session_id,
                     scope=ask.scope,
                     type=type,
                     limit=_SEARCHED,
                     floor=floor,
+                    explain=True,
+                    snippet_chars=PREVIEW_CHARS,
                 )
         except EmptyQueryError:
             return []
-        instead = {hit.id: hit.instead_of.id for hit in results.results if hit.instead_of and hit.instead_of.id}
-        rows = observation_table.by_ids(self._store, [*(hit.id for hit in results.results), *instead.values()])
-        close = _CLOSE if draw.unasked else _NEARLY
-        hits = _as_close([hit for hit in results.results if hit.id in rows], close)
-        if lasting and floor and not any(hit.type not in NOT_LASTING for hit in hits.values()):
-            # A digest took the answer over the floor, and is not shown: the rest is held to the floor without it.
-            texts = [word.text for word in parse_query(plain).content_words]
-            held = [hit for hit in results.results if hit.id in rows and hit.type not in NOT_LASTING]
-            hits = _as_close([hit for hit in held if share_held(whole(rows[hit.id]), texts) >= floor], close)
+        assert results.explain is not None
+        numbers = {one.id: one for one in results.explain.hits if one.relevance}
+        hits = {hit.id: hit for hit in results.results}
+        rows = observation_table.by_ids(self._store, [*hits])
         kept = self._vetting.vetted(
-            [rows[row_id] for row_id in hits], draw.findings, unasked=draw.unasked, unmerged=draw.unmerged, hits=hits
+            [rows[row_id] for row_id in hits if row_id in rows],
+            draw.findings,
+            unasked=draw.unasked,
+            unmerged=draw.unmerged,
+            hits=hits,
         )
-        matched = {row.id: rows.get(instead.get(row.id, row.id), row) for row in kept}
-        return [Found(row, hits[row.id].score, hits[row.id].snippet, matched[row.id]) for row in kept]
-
-    def by_ids(self, draw: Draw, ids: Sequence[int]) -> list[Observation]:
-        """The observations of these ids that may be shown, latest change first."""
-        rows = observation_table.by_ids(self._store, list(dict.fromkeys(ids)))
-        return self.vetted(draw, sorted(rows.values(), key=lambda row: (row.updated_at, row.id), reverse=True))
-
-    def current(self, draw: Draw, ids: Sequence[int]) -> list[int]:
-        """The same ids, each that was replaced giving its place to what replaced it."""
-        rows = observation_table.by_ids(self._store, ids)
-        old = {row.sync_id: row for row in rows.values() if row.lifecycle == "historical"}
-        by = {old[sync_id].id: new for sync_id, new in relations.replacements(self._store, old).items()}
-        told = {new: handle(row, rows[row].title) for row, new in by.items() if new not in ids}
-        draw.findings.remarks.instead_of.update(told)
-        return list(dict.fromkeys(by.get(row, row) for row in ids))
+        found = []
+        for row in kept:
+            told = numbers.get(row.id)
+            words_of, evidence = (told.words, told.evidence) if told else ((), None)
+            found.append(Found(row, hits[row.id].score, hits[row.id].snippet, words_of, evidence))
+        return found
 
     def vetted(self, draw: Draw, rows: Sequence[Observation], *, unasked: bool | None = None) -> list[Observation]:
         unasked = draw.unasked if unasked is None else unasked
         return self._vetting.vetted(rows, draw.findings, unasked=unasked, unmerged=draw.unmerged)
-
-    def _within(self, draw: Draw, row: Observation, days: Days | None) -> bool:
-        start, end = draw.ask.moments(days)
-        return start <= row.updated_at < end or start <= row.created_at < end
-
-
-def _as_close(hits: Sequence[Hit], share: float) -> dict[int, Hit]:
-    """Those about as close as the best of them: the answer as a whole passed the floor, not each of its hits."""
-    least = share * max((hit.coverage for hit in hits), default=0.0)
-    return {hit.id: hit for hit in hits if hit.coverage >= least}
-
-
-def whole(row: Observation) -> str:
-    """All that says what a row is about, as one text."""
-    return f"{row.title} {row.topic_key or ''} {row.aliases} {row.content[:READ_CHARS]}"
-
-
-def plain_words(text: str) -> str:
-    """A prompt as words: no quotes, filters, exclusions or handles of the query language are left in it."""
-    words = (word.strip("-+\"'#:[](){}<>*`") for word in text.replace(":", " ").replace('"', " ").split())
-    return " ".join(word for word in words if word)
-
-
-def asks_something(words: str) -> bool:
-    """Whether anything is left to look for: a word that says what a text is about."""
-    return any(not word.stop for word in parse_query(plain_words(words)).words)
 
 
 def different(found: Sequence[Found]) -> list[Found]:

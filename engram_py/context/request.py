@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, tzinfo
 
 from engram_py.context.values import Mode
+from engram_py.dataclass import dataclass
 from engram_py.projects.values import Place
 from engram_py.recall.query.days import Days
 from engram_py.times import to_text

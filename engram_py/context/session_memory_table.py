@@ -5,7 +5,7 @@ from __future__ import annotations
 from engram_py.database.store import Store
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
-from engram_py.sessions.table import as_prompt
+from engram_py.sessions.table import PROMPT
 from engram_py.sessions.values import Prompt
 
 _LIVE = "deleted_at is null and lifecycle = 'active' and origin <> 'import' and type <> 'session_summary'"
@@ -30,7 +30,7 @@ order by updated_at desc, id desc
 limit :limit
 """
 
-PROMPTS = "select * from user_prompts where session_id = :session_id order by id desc limit :limit"
+PROMPTS = f"{PROMPT} where session_id = :session_id order by id desc limit :limit"
 
 
 def saved(store: Store, session_id: str, *, project: str, since: str, limit: int) -> list[Observation]:
@@ -41,4 +41,4 @@ def saved(store: Store, session_id: str, *, project: str, since: str, limit: int
 
 def prompts(store: Store, session_id: str, *, limit: int) -> list[Prompt]:
     """What the user asked for in a session, the latest first."""
-    return [as_prompt(row) for row in store.rows(PROMPTS, session_id=session_id, limit=limit)]
+    return [Prompt(*row) for row in store.rows(PROMPTS, session_id=session_id, limit=limit)]

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from engram_py.database.store import Row, Store
 from engram_py.observations.table import COLUMNS, VISIBLE, projects_json
-from engram_py.observations.usage import SMALL, ids_visible
 from engram_py.observations.values import Observation
-from engram_py.recall.index.mentions import Span
-from engram_py.recall.index.table import newest
 from engram_py.sessions.table import SUMMARY
 from engram_py.sessions.values import SessionLine
 
@@ -109,27 +104,6 @@ order by id desc
 limit :limit
 """
 
-NAMED_BY = f"""
-select id, title, topic_key, aliases, substr(content, 1, :chars) as content
-from observations
-where id in (select value from json_each(:ids)) and deleted_at is null and lifecycle <> 'archived'
-  and +type <> 'session_summary' and {VISIBLE}
-order by id desc
-limit :limit
-"""
-_NAMED_POOL, _MOST_WALKED = 500, 20_000
-
-
-class Named(NamedTuple):
-    id: int
-    title: str
-    topic_key: str | None
-    aliases: str | None
-    content: str
-
-
-MENTIONED = "select 1 from observations_fts where observations_fts match :match limit 1"
-
 
 def overrides(store: Store, *, limit: int) -> list[Observation]:
     return [Observation.from_row(row) for row in store.rows(OVERRIDES, limit=limit)]
@@ -195,26 +169,6 @@ def saved_last(store: Store, session: SessionLine, *, limit: int) -> list[Observ
     """What a session saved besides its summary and who the user is, the latest first."""
     rows = store.rows(SAVED_LAST, session_id=session.id, project=session.project, limit=limit)
     return [Observation.from_row(row) for row in rows]
-
-
-def named_by(store: Store, match: str, *, projects: Sequence[str] | None, limit: int, chars: int = 0) -> list[Named]:
-    """What names each row that matches, and how its content begins; the newest first.
-
-    Of what hundreds of other projects' rows match, only a small project's own are sure to be looked at.
-    """
-    own = ids_visible(store, projects, most=SMALL) if projects is not None else None
-    if own is None:
-        ids = newest(store, match, limit=_NAMED_POOL)
-    else:
-        matching = newest(store, match, limit=_MOST_WALKED, span=Span.around(own))
-        ids = [row for row in matching if row in own][:_NAMED_POOL]
-    values = {"ids": json.dumps(ids), "projects": projects_json(projects), "limit": limit, "chars": chars}
-    return [Named(*row) for row in store.rows(NAMED_BY, **values)]
-
-
-def mentioned(store: Store, match: str) -> bool:
-    """Whether any observation matches."""
-    return store.row(MENTIONED, match=match) is not None
 
 
 def _seen(

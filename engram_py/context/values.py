@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Literal, get_args
 
+from engram_py.dataclass import dataclass, field
 from engram_py.observations.values import Observation
 from engram_py.recall.values import Remarks
 from engram_py.sessions.values import Prompt, SessionLine

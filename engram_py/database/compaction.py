@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -13,8 +12,9 @@ from engram_py.database.fts import INDEXES, Index
 from engram_py.database.lock_timeout import at_once
 from engram_py.database.store import Store
 from engram_py.errors import StoreBusyError, StoreError
+from engram_py.log import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # A search of 100,000 rows took .92 of its time once twelve pieces were three, of 1,000,000 rows and 21 pieces .85, a
 # pasted log there .78; 5,000 saves later, in 23 pieces, 1.06.

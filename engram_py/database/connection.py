@@ -28,8 +28,7 @@ _STEP_SECONDS = 0.01
 def connect(path: Path) -> sqlite3.Connection:
     """Return a connection with row access by name, usable from any thread (callers serialise).
 
-    Raises:
-        StoreError: the file cannot be opened, is damaged, or stayed locked.
+    Raises StoreError: the file cannot be opened, is damaged, or stayed locked.
     """
     with translated(path, waited_seconds=LOCK_TIMEOUT_SECONDS):
         connection = sqlite3.connect(

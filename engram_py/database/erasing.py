@@ -6,13 +6,12 @@ full-text index, where a deletion is a note beside the words until their segment
 
 from __future__ import annotations
 
-import logging
-
 from engram_py.database.lock_timeout import waiting
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
+from engram_py.log import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # An index of this many rows is merged in about half a second, and nobody else writes meanwhile. In a larger one the
 # words stay until its segments are merged in the course of time, or by `engram reindex`.
@@ -28,7 +27,8 @@ def erase(store: Store, index: str) -> bool:
     try:
         with waiting(store, _SECONDS):
             merged = _merge(store, index)
-            return _empty_log(store) and merged
+            with store.connection() as connection:
+                return not connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0] and merged
     except StoreError as exc:
         logger.info("deleted words may still be in the file: %s", exc.message)
         return False
@@ -41,8 +41,3 @@ def _merge(store: Store, index: str) -> bool:
     with store.transaction():
         store.execute(f"insert into {index} ({index}) values ('optimize')")
     return True
-
-
-def _empty_log(store: Store) -> bool:
-    with store.connection() as connection:
-        return not connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]

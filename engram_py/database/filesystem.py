@@ -42,7 +42,9 @@ def prepare_data_dir(data_dir: Path) -> Path:
     """
     if not data_dir.is_absolute():
         raise DataDirError(str(data_dir), "the path is relative")
-    refuse_network_filesystem(data_dir)
+    kind = filesystem_type(data_dir)
+    if kind in NETWORK_TYPES:
+        raise NetworkFilesystemError(str(data_dir), kind)
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except FileExistsError:
@@ -127,12 +129,6 @@ def tighten(path: Path) -> None:
             path.chmod(mode & 0o700)
 
 
-def refuse_network_filesystem(path: Path) -> None:
-    kind = filesystem_type(path)
-    if kind in NETWORK_TYPES:
-        raise NetworkFilesystemError(str(path), kind)
-
-
 def filesystem_type(path: Path) -> str:
     """Return the type of the file system that holds ``path``, ``""`` when it is unknown."""
     existing = path
@@ -161,12 +157,11 @@ def parse_proc_mounts(text: str) -> list[tuple[str, str]]:
 
     A Windows drive in WSL is a 9p mount with an option that says so; its type here is ``drvfs``.
     """
-    fields = (line.split(" ") for line in text.splitlines())
-    return [
-        (_unescape(field[1]), "drvfs" if field[2] == "9p" and "drvfs" in " ".join(field[3:]) else field[2])
-        for field in fields
-        if len(field) > 2
-    ]
+    found = []
+    for _, point, kind, *options in (line.split(" ") for line in text.splitlines() if line.count(" ") > 1):
+        path = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), point)
+        found.append((path, "drvfs" if kind == "9p" and "drvfs" in " ".join(options) else kind))
+    return found
 
 
 def parse_bsd_mounts(text: str) -> list[tuple[str, str]]:
@@ -185,10 +180,6 @@ def _mounts() -> list[tuple[str, str]]:
             raise OSError(str(exc)) from exc
         return parse_bsd_mounts(listing.stdout)
     return parse_proc_mounts(Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace"))
-
-
-def _unescape(text: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
 
 
 def _windows_type(path: Path) -> str:

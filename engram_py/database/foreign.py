@@ -21,7 +21,7 @@ class ForeignDatabase:
         rows = self._connection.execute("select name from sqlite_master where type = 'table'").fetchall()
         return {str(row[0]) for row in rows}
 
-    def rows(self, table: str, wanted: Sequence[str], *, order: str = "rowid") -> Iterator[dict[str, Any]]:
+    def rows(self, table: str, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield the rows of a table with those of the ``wanted`` columns that it has, bytes decoded to text.
 
         ``table`` and ``wanted`` are this program's own names, never the file's.
@@ -31,7 +31,7 @@ class ForeignDatabase:
         if not names:
             return
         listed = ", ".join(f'"{name}"' for name in names)
-        for row in self._connection.execute(f"select {listed} from {table} order by {order}"):
+        for row in self._connection.execute(f"select {listed} from {table} order by rowid"):
             yield dict(zip(names, map(_plain, row), strict=True))
 
 

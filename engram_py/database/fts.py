@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from engram_py.database import health, journal, migrations
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass
 
 # Pages that one step of the removal of an index zeroes: about 10 ms.
 _DISCARDED_PAGES = 256
@@ -60,8 +60,7 @@ end;
 
 _FILL = """
 insert into {next} (rowid, {columns})
-select id, {columns} from {table}
-where id in (
+select id, {columns} from {table} where id in (
     select id from {table}
     where id > :after and id <= :last and {is_live} and id not in (select id from {next}_docsize)
 )
@@ -100,7 +99,8 @@ def begin(store: Store, index: Index, version: str) -> int | None:
         known, _, after = (journal.get_meta(store, index.cursor) or "").rpartition(" ")
         if definition(store, index.next) == made_of and known == version:
             return int(after)
-        _drop_next(store, index)
+        _drop_triggers(store, index)
+        store.execute(f"drop table if exists {index.next}")
         store.execute(f"create virtual table {index.next} using fts5({made_of}")
         for statement in migrations.statements(_TRIGGERS.format(**_parts(store, index))):
             store.execute(statement)
@@ -109,9 +109,8 @@ def begin(store: Store, index: Index, version: str) -> int | None:
 
 
 def rows_after(store: Store, index: Index, after: int, *, limit: int) -> list[Row]:
-    return store.rows(
-        f"select * from {index.table} where id > :after order by id limit :limit", after=after, limit=limit
-    )
+    sql = f"select * from {index.table} where id > :after order by id limit :limit"
+    return store.rows(sql, after=after, limit=limit)
 
 
 def rewrite(store: Store, index: Index, row: Row, columns: Mapping[str, str]) -> int:
@@ -126,11 +125,6 @@ def fill(store: Store, index: Index, version: str, *, after: int, last: int) -> 
     store.update("meta", {"key": index.cursor, "value": f"{version} {after}"}, {"value": f"{version} {last}"})
 
 
-def fill_rest(store: Store, index: Index) -> int:
-    """Bring in whatever is missing: rows that were changed or saved since their turn; how many there were."""
-    return store.execute(_FILL.format(**_parts(store, index)), after=0, last=_LAST).rowcount
-
-
 def is_building(store: Store, index: Index) -> bool:
     """Return whether the rebuild is still this process's; False when another one has finished it."""
     return definition(store, index.next) is not None
@@ -138,7 +132,8 @@ def is_building(store: Store, index: Index) -> bool:
 
 def swap(store: Store, index: Index) -> None:
     """Put the new index in the place of the old, which ``discard`` then takes away. Call inside a transaction."""
-    fill_rest(store, index)
+    # Rows that were changed or saved since their turn are missing.
+    store.execute(_FILL.format(**_parts(store, index)), after=0, last=_LAST)
     _drop_triggers(store, index)
     # Renaming a table reads every trigger again, and fails at one that names a table that is not there.
     triggers = store.rows(
@@ -190,11 +185,6 @@ def _parts(store: Store, index: Index) -> dict[str, str]:
         "watched": ", ".join([*columns, *(["deleted_at"] if index.deletes_softly else [])]),
         "is_live": "deleted_at is null" if index.deletes_softly else "true",
     }
-
-
-def _drop_next(store: Store, index: Index) -> None:
-    _drop_triggers(store, index)
-    store.execute(f"drop table if exists {index.next}")
 
 
 def _drop_triggers(store: Store, index: Index) -> None:

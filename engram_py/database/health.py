@@ -12,20 +12,7 @@ from engram_py.errors import IndexDamagedError
 _MISSING = "select count(*) from {table} where {live} and id not in (select id from {index}_docsize)"
 _EXTRA = "select count(*) from {index}_docsize where id not in (select id from {table} where {live})"
 
-_DROP = """
-drop trigger if exists observations_fts_insert;
-drop trigger if exists observations_fts_delete;
-drop trigger if exists observations_fts_leave;
-drop trigger if exists observations_fts_enter;
-drop trigger if exists prompts_fts_insert;
-drop trigger if exists prompts_fts_delete;
-drop trigger if exists prompts_fts_leave;
-drop trigger if exists prompts_fts_enter;
-drop table if exists observations_mentions;
-drop table if exists observations_vocab;
-drop table if exists observations_fts;
-drop table if exists prompts_fts;
-"""
+_TRIGGERS = [f"{index}_{event}" for index in soundness.INDEXES for event in ("insert", "delete", "leave", "enter")]
 
 _FILL = (
     """
@@ -74,12 +61,10 @@ order by project
 _OF_AGENTS = "id not like 'mcp-%' and id not like 'manual-save%'"
 
 SESSION_PLACES = f"""
-select directory, project, count(*) as sessions, max(started_at) as latest
-from sessions
+select directory, project, count(*) as sessions, max(started_at) as latest from sessions
 where {_OF_AGENTS} and directory <> ''
 group by directory, project
-order by latest desc, directory, project
-limit 200
+order by latest desc, directory, project limit 200
 """
 
 MISNAMED_MANUAL_SESSIONS = """
@@ -101,8 +86,7 @@ order by project, directory
 """
 
 STALE_OPEN_SESSIONS = f"""
-select id, project, {_LAST_USED} as last_used
-from sessions
+select id, project, {_LAST_USED} as last_used from sessions
 where ended_at is null and {_LAST_USED} < :before
 order by last_used, id
 """
@@ -112,9 +96,7 @@ BLANK_SESSIONS = "select id, project from sessions where trim(id) = ''"
 UNOWNED_SESSIONS = "select id, directory from sessions where trim(project) = '' order by id"
 
 INCOMPLETE_OBSERVATIONS = """
-select id, project
-from observations
-where deleted_at is null
+select id, project from observations where deleted_at is null
   and (trim(title) = '' or trim(content) = '' or trim(type) = '' or trim(session_id) = '' or trim(sync_id) = '')
 order by id
 """
@@ -148,14 +130,10 @@ def index_drift(store: Store) -> dict[str, tuple[int, int]]:
     return found
 
 
-def expected_triggers() -> set[str]:
-    return {line.rstrip(";").split()[-1] for line in _DROP.splitlines() if line.startswith("drop trigger")}
-
-
 def missing_triggers(store: Store) -> list[str]:
     """Return the missing triggers and vocabulary tables of the index."""
     present = {row[0] for row in store.rows("select name from sqlite_master where type in ('trigger', 'table')")}
-    return sorted((expected_triggers() | set(soundness.WORD_TABLES)) - present)
+    return sorted({*_TRIGGERS, *soundness.WORD_TABLES} - present)
 
 
 def rebuild_indexes(store: Store) -> None:
@@ -172,10 +150,14 @@ def rebuild_indexes(store: Store) -> None:
 
 
 def _remake(store: Store) -> None:
-    searched = (file for file in migrations.migration_files() if file.stem.endswith(("_search", "_mentions")))
-    for script in (_DROP, *(file.read_text(encoding="utf-8") for file in searched)):
-        for statement in migrations.statements(script):
-            store.execute(statement)
+    for name in _TRIGGERS:
+        store.execute(f"drop trigger if exists {name}")
+    for name in (*soundness.WORD_TABLES, *soundness.INDEXES):
+        store.execute(f"drop table if exists {name}")
+    for file in migrations.migration_files():
+        if file.stem.endswith(("_search", "_mentions")):
+            for statement in migrations.statements(file.read_text(encoding="utf-8")):
+                store.execute(statement)
     for statement in _FILL:
         store.execute(statement)
 

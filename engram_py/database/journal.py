@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import datetime
 
 from engram_py.clock import just_after, new_device_id, next_stamp
@@ -28,7 +29,8 @@ class Journal:
     def stamp(self) -> str:
         """Return the clock of a change: later than every change this database has seen."""
         milliseconds = int(self._clock().timestamp() * 1000)
-        known = get_metas(self._store, _CLOCK, _DEVICE)
+        sql = "select key, value from meta where key in (:clock, :device)"
+        known = dict(self._store.tuples(sql, clock=_CLOCK, device=_DEVICE))
         device = known.get(_DEVICE) or self.device()
         stamp = next_stamp(known.get(_CLOCK) or "", now_milliseconds=milliseconds, device=device)
         set_meta(self._store, _CLOCK, stamp)
@@ -45,27 +47,23 @@ class Journal:
     def changed(self, entity: str, key: str, *, project: str, clock: str) -> None:
         """Queue the present state of a row."""
         if entity in NATURAL:  # made again under a name that was deleted
-            remove_tombstone(self._store, entity, key)
+            for table in ("tombstones", "sync_private"):
+                sql = f"delete from {table} where entity = :entity and entity_key = :key"
+                self._store.execute(sql, entity=entity, key=key)
         self._enqueue(entity, key, "upsert", project, self._later_than_ahead(entity, key, clock))
 
     def removed(self, entity: str, key: str, *, project: str, clock: str, session_id: str | None = None) -> None:
         """Leave a tombstone for a hard delete and queue it."""
         clock = self._later_than_ahead(entity, key, clock)
-        add_tombstone(
-            self._store,
-            entity=entity,
-            entity_key=key,
-            project=project,
-            session_id=session_id,
-            deleted_at=self.now(),
-            clock=clock,
-        )
+        stone = {"entity": entity, "entity_key": key, "project": project, "session_id": session_id, "clock": clock}
+        add_tombstone(self._store, stone | {"deleted_at": self.now()})
         self._enqueue(entity, key, "delete", project, clock)
 
     def _later_than_ahead(self, entity: str, key: str, clock: str) -> str:
         """Return the clock of a change to a row that another machine dated far ahead: later yet, or it would be lost
         there."""
-        ahead = ahead_of(self._store, entity, key)
+        sql = "select clock from sync_ahead where entity = :entity and entity_key = :key"
+        ahead: str | None = self._store.value(sql, entity=entity, key=key)
         if ahead is None or ahead < clock:
             return clock
         later = just_after(ahead, device=self.device())
@@ -74,6 +72,14 @@ class Journal:
 
     def _enqueue(self, entity: str, key: str, op: str, project: str, clock: str) -> None:
         enqueue(self._store, entity=entity, entity_key=key, op=op, project=project, clock=clock, occurred_at=self.now())
+
+
+class Operations:
+    """Operations on an open memory: on its store, with the journal of its changes."""
+
+    def __init__(self, store: Store, journal: Journal) -> None:
+        self._store = store
+        self._journal = journal
 
 
 def new_sync_id(prefix: str) -> str:
@@ -99,72 +105,21 @@ def get_meta(store: Store, key: str) -> str | None:
     return value
 
 
-def get_metas(store: Store, one: str, other: str) -> dict[str, str]:
-    """Return two values by their keys; the clock and the device are read with every change."""
-    return dict(store.tuples("select key, value from meta where key in (:one, :other)", one=one, other=other))
-
-
 def set_meta(store: Store, key: str, value: str) -> None:
-    store.execute(
-        "insert into meta (key, value) values (:key, :value) on conflict (key) do update set value = :value",
-        key=key,
-        value=value,
-    )
+    sql = "insert into meta (key, value) values (:key, :value) on conflict (key) do update set value = :value"
+    store.execute(sql, key=key, value=value)
 
 
-def enqueue(store: Store, *, entity: str, entity_key: str, op: str, project: str, clock: str, occurred_at: str) -> None:
+def enqueue(store: Store, **mutation: str) -> None:
+    """Queue a mutation: ``entity``, ``entity_key``, ``op``, ``project``, ``clock`` and ``occurred_at``."""
     # `or replace` deletes the row of an earlier change of the same thing and takes a new seq: the queue holds
     # each thing once, and a reader's cursor still passes over it again.
-    store.insert(
-        "sync_mutations",
-        {
-            "entity": entity,
-            "entity_key": entity_key,
-            "op": op,
-            "project": project,
-            "clock": clock,
-            "occurred_at": occurred_at,
-        },
-        replace=True,
-    )
+    store.insert("sync_mutations", mutation, replace=True)
 
 
-def add_tombstone(
-    store: Store,
-    *,
-    entity: str,
-    entity_key: str,
-    project: str,
-    session_id: str | None,
-    deleted_at: str,
-    clock: str,
-    final: bool = True,
-) -> None:
-    store.insert(
-        "tombstones",
-        {
-            "entity": entity,
-            "entity_key": entity_key,
-            "project": project,
-            "session_id": session_id,
-            "deleted_at": deleted_at,
-            "clock": clock,
-            "final": int(final),
-        },
-        replace=True,
-    )
-
-
-def remove_tombstone(store: Store, entity: str, key: str) -> None:
-    store.execute("delete from tombstones where entity = :entity and entity_key = :key", entity=entity, key=key)
-    store.execute("delete from sync_private where entity = :entity and entity_key = :key", entity=entity, key=key)
-
-
-def ahead_of(store: Store, entity: str, key: str) -> str | None:
-    """Return the clock of a row that is dated too far ahead for this machine's clock to follow."""
-    sql = "select clock from sync_ahead where entity = :entity and entity_key = :key"
-    found: str | None = store.value(sql, entity=entity, key=key)
-    return found
+def add_tombstone(store: Store, stone: Mapping[str, str | None], *, final: bool = True) -> None:
+    """Keep a tombstone: ``entity``, ``entity_key``, ``project``, ``session_id``, ``deleted_at`` and ``clock``."""
+    store.insert("tombstones", {**stone, "final": int(final)}, replace=True)
 
 
 def advance_ahead(store: Store, entity: str, key: str, clock: str, *, ahead: str) -> None:

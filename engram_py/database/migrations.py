@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -112,12 +112,8 @@ def statements(script: str) -> Iterator[str]:
             statement = ""
 
 
-class _step:
-    """A migration that runs one file; sqlite-utils asks it for its ``__name__``."""
+def _step(file: Path) -> Callable[[Database], None]:
+    def run(db: Database) -> None:
+        db.executescript(file.read_text(encoding="utf-8"))
 
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.__name__ = file.stem
-
-    def __call__(self, db: Database, /) -> None:
-        db.executescript(self.file.read_text(encoding="utf-8"))
+    return run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -16,12 +15,13 @@ from engram_py.database.connection import LOCK_TIMEOUT_SECONDS, begin_immediate,
 from engram_py.database.generation import Generation
 from engram_py.database.soundness import is_of_index
 from engram_py.errors import IndexDamagedError, StoreError, StoreGoneError, StoreReplacedError
+from engram_py.log import logger_of
 
 Row = sqlite3.Row
 
 _COUNT = "select count(*) from observations where deleted_at is null"
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 class Store:

@@ -1,5 +1,6 @@
 """Git: what is asked of a repository.
 
-HEAD, the common directory, the index and configuration are read from git's files, because a hook answers
-before a git process has started; ``program`` asks git for the rest, within a time limit.
+``repository`` reads HEAD, the common directory and the remote from git's files, because a hook needs them at once.
+All else (``history``, ``tracked``) is asked of the git program through ``program``, within a time limit: it reads
+every repository there is, and answers in 2 ms while a library is still being imported.
 """

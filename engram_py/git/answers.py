@@ -1,62 +1,130 @@
-"""What git answered about one HEAD, kept in this process and in the database: the answer cannot change."""
+"""What git answered about one HEAD, kept in this process and in the database: the answer cannot change.
+
+A row that is lost costs one more question.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from engram_py.database.journal import Journal
+from engram_py.database.lock_timeout import waiting
 from engram_py.database.store import Store
+from engram_py.errors import StoreError
 from engram_py.files import readable_path
-from engram_py.git import answers_table as git_answers
+from engram_py.git.program import Deadline, has_git
 from engram_py.git.repository import Repository
 from engram_py.times import parse_time
+
+ANSWERS = """
+select question, answer
+from git_answers
+where repository = :repository and head = :head and question in (select value from json_each(:questions))
+"""
+
+INSERT = """
+insert or replace into git_answers (repository, head, question, answer, asked_at)
+values (:repository, :head, :question, :answer, :asked_at)
+"""
+
+# The answers of HEADs that somebody may come back to: the branches in use.
+_HEADS_KEPT = 16
+FORGET = f"""
+delete from git_answers
+where repository = :repository and head not in (
+    select head from git_answers where repository = :repository
+    group by head order by max(asked_at) desc, head limit {_HEADS_KEPT}
+)
+"""
 
 _MOST = 20_000
 # A repository in which git takes too long must not cost that again with every search.
 _REFUSED_FOR = timedelta(minutes=10)
 
 
-class GitMemory:
-    """Answers by question, and the questions that git did not answer in time."""
+class GitAnswers:
+    """What git said, and what it did not say in time."""
 
     def __init__(self, store: Store, journal: Journal) -> None:
         self._store = store
         self._journal = journal
         self._known: dict[tuple[str, str, str], str] = {}
 
-    def answers(self, repository: Repository, head: str, questions: Sequence[str]) -> dict[str, str]:
-        """What is known already."""
+    def ask(
+        self,
+        repository: Repository,
+        head: str,
+        questions: Sequence[str],
+        *,
+        kind: str,
+        patience: Deadline,
+        git: Callable[[list[str]], Mapping[str, str]],
+        lasting: Callable[[str], bool] = lambda answer: True,
+    ) -> dict[str, str]:
+        """Answers by question; ``git`` tells those that are not known yet, as far as it can.
+
+        Where it did not a short while ago, in this process or in another, it is not asked again. Answers that are not
+        ``lasting`` are not kept.
+        """
+        found = self._kept(repository, head, questions)
+        missing = [one for one in questions if one not in found]
+        # Who has little time finds out once how long git takes, and leaves the question to those that have more.
+        kinds = [f"refused:{kind}"] if patience.whole else [f"refused:{kind}", f"refused:hasty {kind}"]
+        if not missing or patience.left <= 0 or self._refused(repository, head, kinds):
+            return found
+        told = git(missing)
+        kept = {question: answer for question, answer in told.items() if lasting(answer)}
+        if len(told) < len(missing) and has_git(repository.root):  # another process may have one
+            kept[kinds[-1]] = self._journal.now()
+        self._keep(repository, head, kept)
+        return found | dict(told)
+
+    def _kept(self, repository: Repository, head: str, questions: Sequence[str]) -> dict[str, str]:
         name = _name(repository)
         found = {one: self._known[key] for one in questions if (key := (name, head, one)) in self._known}
         unread = [one for one in questions if one not in found]
         if unread:
-            stored = git_answers.answers(self._store, repository=name, head=head, questions=unread)
+            rows = self._store.rows(ANSWERS, repository=name, head=head, questions=json.dumps(unread))
+            stored = {row["question"]: row["answer"] for row in rows}
             self._learn(name, head, stored)
             found |= stored
         return found
 
-    def keep(self, repository: Repository, head: str, found: Mapping[str, str]) -> None:
+    def _refused(self, repository: Repository, head: str, kinds: Sequence[str]) -> bool:
+        now = self._journal.moment()
+        times = map(parse_time, self._kept(repository, head, kinds).values())
+        return any(at is not None and now - _REFUSED_FOR < at <= now for at in times)
+
+    def _keep(self, repository: Repository, head: str, found: Mapping[str, str]) -> None:
+        """Keep answers; in the database unless it is being written right now: a search does not wait for that."""
         if not found:
             return
-        name = _name(repository)
+        name, now = _name(repository), self._journal.now()
         self._learn(name, head, found)
-        git_answers.remember(self._store, found, repository=name, head=head, now=self._journal.now())
-
-    def refused(self, repository: Repository, head: str, kind: str) -> bool:
-        """Whether git failed to answer this kind of question a short while ago, in this process or in another."""
-        told = self.answers(repository, head, [f"refused:{kind}"]).get(f"refused:{kind}")
-        at, now = parse_time(told), self._journal.moment()
-        return at is not None and now - _REFUSED_FOR < at <= now
-
-    def refuse(self, repository: Repository, head: str, kind: str) -> None:
-        self.keep(repository, head, {f"refused:{kind}": self._journal.now()})
+        key = {"repository": name, "head": head, "asked_at": now}
+        self._write([key | {"question": question, "answer": answer} for question, answer in found.items()])
 
     def _learn(self, name: str, head: str, found: Mapping[str, str]) -> None:
         if len(self._known) + len(found) > _MOST:
             self._known.clear()
         for question, answer in found.items():
             self._known[name, head, question] = answer
+
+    def _write(self, rows: Sequence[Mapping[str, str]]) -> None:
+        with suppress(StoreError), waiting(self._store, 0), self._store.connection() as connection:
+            if connection.in_transaction:
+                return
+            connection.execute("begin immediate")
+            try:
+                connection.executemany(INSERT, rows)
+                connection.execute(FORGET, {"repository": rows[0]["repository"]})
+                connection.execute("commit")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("rollback")
 
 
 def _name(repository: Repository) -> str:

@@ -3,7 +3,6 @@ a shell, the network, or anything the repository's own configuration would have 
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Sequence
@@ -11,11 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engram_py.log import logger_of
+
 # Imported when git is asked, which most processes never do.
 if TYPE_CHECKING:
     import subprocess
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # What git is given for all the questions of one call. A repository that needs longer gets no answer, and says so.
 TIMEOUT_SECONDS = 1.5

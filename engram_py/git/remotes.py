@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from urllib.parse import unquote
 
 from engram_py.files import real_path
 
@@ -48,24 +47,19 @@ def canonical_remote(url: str, *, base: Path) -> str | None:
     if scheme := _SCHEME.match(text):
         kind, rest = scheme[1].lower(), text[scheme.end() :]
         if kind == "file":
-            return _local(unquote(rest[rest.find("/") :] if "/" in rest else rest), base)
+            return _local(_unquoted(rest[rest.find("/") :] if "/" in rest else rest), base)
         authority, _, path = rest.partition("/")
-        return _hosted(kind, authority, unquote(path, errors="replace"))
+        return _hosted(kind, authority, _unquoted(path))
     if _is_local(text):
         return _local(text, base)
     host, _, path = _split_scp(text)
     return _hosted("ssh", host, path)
 
 
-def is_local_remote(remote: str) -> bool:
-    """Whether a canonical remote is a path on this machine."""
-    return remote.startswith("/") or bool(_DRIVE.match(remote)) or remote.startswith("\\\\")
-
-
 def remote_names(remote: str) -> tuple[str, ...]:
     """What a project may be called after its canonical remote: ``name``, ``owner-name``, ``host-owner-name``."""
     parts = [part for part in re.split(r"[/\\]", remote) if part]
-    if is_local_remote(remote):
+    if remote.startswith(("/", "\\\\")) or _DRIVE.match(remote):  # a path on this machine
         return tuple("-".join(parts[-count:]) for count in range(1, min(2, len(parts)) + 1))
     names = [parts[-1]]
     if len(parts) > 2:
@@ -127,3 +121,11 @@ def _local(text: str, base: Path) -> str | None:
     resolved = str(real_path(base / _CONTROL.sub("", text)))
     trimmed = resolved.removesuffix(".git").rstrip("/\\")
     return trimmed or None
+
+
+def _unquoted(text: str) -> str:
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote
+
+    return unquote(text, errors="replace")

@@ -49,10 +49,7 @@ def name_of(source: Path | BinaryIO) -> str:
 
 def moment_of(text: str | None) -> str | None:
     """Return ``text`` as the memory writes times, None when it is no time: Go's zero time is the year 1."""
-    try:
-        moment = canonical(text)
-    except OverflowError:  # the last hours of the year 9999, west of Greenwich
-        return None
+    moment = canonical(text)
     fits = moment is not None and len(moment) == FORMAT_WIDTH and _OLDEST <= moment < _NEWEST
     return moment if fits else None
 

@@ -18,13 +18,7 @@ from engram_py.interchange.import_ledger import DESTROYED, EPOCH, HERE_ALREADY, 
 from engram_py.observations import table
 from engram_py.observations.columns import COUNTED_HERE, OWN
 from engram_py.observations.validation import Prepared, clean_content, clean_line, prepare
-from engram_py.observations.values import (
-    REVIEW_MONTHS,
-    SCOPES,
-    TITLE_LIMIT_CHARS,
-    Draft,
-    Observation,
-)
+from engram_py.observations.values import REVIEW_MONTHS, SCOPES, TITLE_LIMIT_CHARS, Draft, Observation
 from engram_py.projects.merge import fold_topic
 from engram_py.sync.mutation import chosen_lifecycle
 from engram_py.times import add_months, parse_time, to_text

@@ -19,10 +19,10 @@ from engram_py.interchange.import_ledger import (
     session_key,
 )
 from engram_py.interchange.import_observations import import_observation, import_versions
+from engram_py.interchange.results import Progress
 from engram_py.observations import relations_table as relation_table
 from engram_py.observations import table as observation_table
 from engram_py.observations.relation_values import VERBS
-from engram_py.observations.relations_table import settle_all
 from engram_py.projects import table as project_table
 from engram_py.projects.names import normalize_project
 from engram_py.sessions import table as session_table
@@ -37,14 +37,13 @@ _RELATION_VERBS = frozenset({*VERBS, "pending"})
 _WHOLE_SECOND = len("2026-01-02T03:04:05")
 
 # Whether a thing that a tombstone names is here.
-_LIVE = {
-    "session": "select 1 from sessions where id = :key",
-    "observation": "select 1 from observations where sync_id = :key",
-    "prompt": "select 1 from user_prompts where sync_id = :key",
-    "relation": "select 1 from memory_relations where sync_id = :key",
-    "project": "select 1 from projects where name = :key",
-    "alias": "select 1 from project_aliases where alias = :key",
-}
+_LIVE = {entity: f"select 1 from {table} where {column} = :key" for entity, (table, column) in journal.TABLES.items()}
+
+
+_LINK = """
+update memory_relations set superseded_by_relation_id = (select id from memory_relations where sync_id = :by)
+where sync_id = :sync_id and superseded_by_relation_id is null
+"""
 
 
 def import_tombstones(ledger: Ledger) -> None:
@@ -68,17 +67,9 @@ def _bury(ledger: Ledger, entity: str, key: str, stone: PromptTombstoneIn | OwnT
         return
     counts.new += 1
     ledger.add_tombstone(entity, key)
-    project, deleted_at = stone.project or "", moment_of(stone.deleted_at) or ledger.now
-    journal.add_tombstone(
-        ledger.store,
-        entity=entity,
-        entity_key=key,
-        project=project,
-        session_id=stone.session_id,
-        deleted_at=deleted_at,
-        clock=ledger.clock,
-    )
-    names = {"entity": entity, "entity_key": key, "project": project, "clock": ledger.clock}
+    names = {"entity": entity, "entity_key": key, "project": stone.project or "", "clock": ledger.clock}
+    deleted_at = moment_of(stone.deleted_at) or ledger.now
+    journal.add_tombstone(ledger.store, {**names, "session_id": stone.session_id, "deleted_at": deleted_at})
     journal.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
 
 
@@ -154,7 +145,8 @@ def import_relation(ledger: Ledger, row: RelationIn) -> None:
         return
     known = relation_table.by_sync_id(ledger.store, row.sync_id)
     updated = moment_of(row.updated_at) or moment_of(row.created_at) or ledger.now
-    whole = all(_is_end(ledger, end) for end in (row.source_id, row.target_id))
+    ends = (row.source_id, row.target_id)
+    whole = all(end.startswith("entity:") or ledger.store.row(_LIVE["observation"], key=end) for end in ends)
     own = ledger.own.relations.get(row.sync_id)
     status = (own or row).judgment_status if whole else "orphaned"
     # Engram keeps whole seconds. Whatever its age, one that was without an end here and has both now is told again.
@@ -190,23 +182,11 @@ def _relation_values(ledger: Ledger, row: RelationIn, *, status: str, updated: s
     }
 
 
-def _is_end(ledger: Ledger, reference: str) -> bool:
-    return reference.startswith("entity:") or ledger.store.row(_LIVE["observation"], key=reference) is not None
-
-
 def link_superseded(ledger: Ledger) -> None:
     """Point relations at the ones that replaced them, which may stand later in the file."""
     for row in ledger.document.relations:
         if row.superseded_by_relation_sync_id:
-            ledger.store.execute(
-                """
-                update memory_relations
-                set superseded_by_relation_id = (select id from memory_relations where sync_id = :by)
-                where sync_id = :sync_id and superseded_by_relation_id is null
-                """,
-                sync_id=row.sync_id,
-                by=row.superseded_by_relation_sync_id,
-            )
+            ledger.store.execute(_LINK, sync_id=row.sync_id, by=row.superseded_by_relation_sync_id)
 
 
 def import_aliases(ledger: Ledger) -> None:
@@ -226,8 +206,6 @@ def import_aliases(ledger: Ledger) -> None:
             ledger.store.insert("project_aliases", values)
             ledger.changed("alias", alias, project)
 
-
-Progress = Callable[[int, int], None]
 
 _PROGRESS_EVERY = 100
 
@@ -253,7 +231,7 @@ def run_import(store: Store, journal: Journal, document: ExportIn, progress: Pro
     import_versions(ledger)
     link_superseded(ledger)
     import_aliases(ledger)
-    settle_all(store)
+    relation_table.settle_all(store)
     if progress:
         progress(total, total)
     return ledger

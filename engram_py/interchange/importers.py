@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.errors import EngramError, InvalidArgumentError, InvalidProjectError, InvalidSourceError
+from engram_py.errors import EngramError, InvalidArgumentError, InvalidSourceError
 from engram_py.interchange.import_ledger import session_key, without_nul
-from engram_py.interchange.results import Imported
+from engram_py.interchange.results import Imported, Progress
 from engram_py.observations import table
 from engram_py.observations.validation import clean_content
 from engram_py.projects.identities import Identities
@@ -21,9 +21,8 @@ from engram_py.text.normalize import content_hash
 
 if TYPE_CHECKING:
     from engram_py.interchange.sources.draft import Source
-    from engram_py.interchange.values import ExportIn, ObservationIn, PromptIn
+    from engram_py.interchange.values import ObservationIn, PromptIn
 
-Progress = Callable[[int, int], None]
 
 # kind → (where its program keeps it, below the home directory; what it is)
 KINDS: dict[str, tuple[str, str]] = {
@@ -76,7 +75,10 @@ class Importers:
             with self._store.transaction():
                 known = (0, 0)
                 if not source.identified:
-                    known = self._without_known(document), self._without_known_prompts(document)
+                    known = (
+                        _drop_known(document.observations, self._observation_key, self._has_observation),
+                        _drop_known(document.prompts, self._prompt_key, self._has_prompt),
+                    )
                 ledger = run_import(self._store, self._journal, document, progress)
                 if dry_run:
                     raise _DryRunEnded
@@ -94,51 +96,49 @@ class Importers:
             str(path), kind, **ledger.counts, redacted=ledger.redacted, warnings=(*warnings, *ledger.warnings)
         )
 
-    def _without_known(self, document: ExportIn) -> int:
-        """Take out the observations whose text their project has; how many there were."""
-        seen: set[tuple[str, str]] = set()
-        fresh = [row for row in document.observations if not self._is_known(row, seen)]
-        known = len(document.observations) - len(fresh)
-        document.observations = fresh
-        return known
+    def _observation_key(self, row: ObservationIn) -> tuple[str, str]:
+        text = clean_content(without_nul(row.content))[0]
+        return self._identities.canonical(normalize_project(row.project or "unknown")), content_hash(text)
 
-    def _is_known(self, row: ObservationIn, seen: set[tuple[str, str]]) -> bool:
-        try:
-            digest = content_hash(clean_content(without_nul(row.content))[0])
-            project = self._identities.canonical(normalize_project(row.project or "unknown"))
-        except (EngramError, InvalidProjectError):
-            return False  # the import says what is wrong with it
-        if (project, digest) in seen:
-            return True
-        seen.add((project, digest))
-        return table.hash_exists(self._store, content_hash=digest, project=project) is not None
+    def _has_observation(self, row: ObservationIn, key: tuple[str, str]) -> bool:
+        return table.hash_exists(self._store, content_hash=key[1], project=key[0]) is not None
 
-    def _without_known_prompts(self, document: ExportIn) -> int:
-        """Take out the prompts that their session has in the same words; how many there were."""
-        seen: set[tuple[str, str]] = set()
-        fresh = [row for row in document.prompts if not self._is_known_prompt(row, seen)]
-        known = len(document.prompts) - len(fresh)
-        document.prompts = fresh
-        return known
-
-    def _is_known_prompt(self, row: PromptIn, seen: set[tuple[str, str]]) -> bool:
+    def _prompt_key(self, row: PromptIn) -> tuple[str, str] | None:
         session_id = session_key(row.session_id)
-        if not session_id:
-            return False
-        try:
-            text = clean_content(without_nul(row.content))[0]
-            project = self._identities.canonical(normalize_project(row.project or "unknown"))
-        except (EngramError, InvalidProjectError):
-            return False  # the import says what is wrong with it
-        if (session_id, text) in seen:
-            return True
-        seen.add((session_id, text))
+        return (session_id, clean_content(without_nul(row.content))[0]) if session_id else None
+
+    def _has_prompt(self, row: PromptIn, key: tuple[str, str]) -> bool:
+        session_id, text = key
         session = session_table.by_id(self._store, session_id)
-        projects = {project, session.project} if session is not None else {project}
+        named = self._identities.canonical(normalize_project(row.project or "unknown"))
         return any(
-            session_table.equal_prompt(self._store, session_id=session_id, project=one, content=text)
-            for one in projects
+            session_table.equal_prompt(self._store, session_id=session_id, project=project, content=text)
+            for project in {named, session.project if session else named}
         )
+
+
+_Row = TypeVar("_Row", "ObservationIn", "PromptIn")
+
+
+def _drop_known(
+    rows: list[_Row], key_of: Callable[[_Row], tuple[str, str] | None], is_here: Callable[[_Row, tuple[str, str]], bool]
+) -> int:
+    """Take out the rows whose text is here or comes twice; return their number."""
+    seen: set[tuple[str, str]] = set()
+    fresh = []
+    for row in rows:
+        try:
+            key = key_of(row)
+            known = key is not None and (key in seen or is_here(row, key))
+        except EngramError:  # the import says what is wrong with it
+            key, known = None, False
+        if key is not None:
+            seen.add(key)
+        if not known:
+            fresh.append(row)
+    dropped = len(rows) - len(fresh)
+    rows[:] = fresh
+    return dropped
 
 
 def _read(kind: str, path: Path, project: str | None) -> Source:

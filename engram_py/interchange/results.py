@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+
+from engram_py.dataclass import dataclass, field
+
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
 
 from engram_py.anchors import table as anchor_table
-from engram_py.database.journal import Journal
-from engram_py.database.store import Row, Store
+from engram_py.database.store import Row
 from engram_py.errors import InvalidArgumentError, UnknownProjectError
-from engram_py.interchange.results import Exported, Imported
+from engram_py.interchange.results import Exported, Imported, Progress
 from engram_py.observations.columns import COUNTED_HERE, ENGRAM, EXACT, OWN, SPECIAL, TIMES
 from engram_py.observations.table import projects_json
 from engram_py.projects import table as project_table
 from engram_py.projects.names import similar_projects
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations
 from engram_py.sessions.table import MADE_UP
 from engram_py.times import to_engram
 
-Progress = Callable[[int, int], None]
 ExportVersion = Literal["0.1.0", "0.2.0"]
 
 _IN_PROJECT = "(:projects is null or project in (select value from json_each(:projects)))"
@@ -44,13 +42,8 @@ order by memory_relations.id
 """
 
 
-class Transfer:
+class Transfer(ProjectOperations):
     """Exports and imports Engram's JSON."""
-
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
 
     def export(
         self, target: Path | TextIO, *, project: str | None = None, version: ExportVersion = "0.2.0"
@@ -92,13 +85,8 @@ class Transfer:
         with self._store.transaction():
             ledger = run_import(self._store, self._journal, document, progress)
         compacted(self._store, seconds=IMPORT_SHARE * (time.monotonic() - started))
-        return Imported(
-            name_of(source),
-            document.version or "0.1.0",
-            **ledger.counts,
-            redacted=ledger.redacted,
-            warnings=ledger.warnings,
-        )
+        version, said = document.version or "0.1.0", ledger.warnings
+        return Imported(name_of(source), version, **ledger.counts, redacted=ledger.redacted, warnings=said)
 
     def document(self, *, project: str | None = None, version: ExportVersion = "0.2.0") -> dict[str, Any]:
         """Return the export as JSON-ready values."""
@@ -139,16 +127,11 @@ class Transfer:
         return self._store.rows(f"select * from {name} where {_IN_PROJECT} order by {order}", projects=reads)
 
     def _prompt_tombstones(self, reads: str | None) -> list[dict[str, Any]]:
-        sql = f"select * from tombstones where entity = 'prompt' and {_IN_PROJECT} order by entity_key"
-        return [
-            {
-                "sync_id": row["entity_key"],
-                "session_id": row["session_id"],
-                "project": row["project"],
-                "deleted_at": to_engram(row["deleted_at"]),
-            }
-            for row in self._store.rows(sql, projects=reads)
-        ]
+        sql = f"""
+        select entity_key as sync_id, session_id, project, deleted_at
+        from tombstones where entity = 'prompt' and {_IN_PROJECT} order by entity_key
+        """
+        return [_pick(row, row.keys()) for row in self._store.rows(sql, projects=reads)]
 
     def _own_block(self, observations: list[Row], sessions: list[Row], reads: str | None) -> dict[str, Any]:
         versions = self._store.rows(
@@ -180,7 +163,7 @@ class Transfer:
         }
 
 
-def _pick(row: Row, names: tuple[str, ...]) -> dict[str, Any]:
+def _pick(row: Row, names: Iterable[str]) -> dict[str, Any]:
     return {name: to_engram(row[name]) if name in _TIMES else row[name] for name in names}
 
 

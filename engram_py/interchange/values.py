@@ -11,11 +11,20 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 READABLE = ("0.1.0", "0.2.0")
 
+Status = Literal["pending", "judged", "orphaned", "ignored"]
 Count = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
 
 class _Lenient(BaseModel):
     model_config = ConfigDict(extra="ignore")
+
+
+class _Times(_Lenient):
+    last_seen_at: str | None = None
+    review_after: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    deleted_at: str | None = None
 
 
 class SessionIn(_Lenient):
@@ -28,7 +37,7 @@ class SessionIn(_Lenient):
     summary: str | None = None
 
 
-class ObservationIn(_Lenient):
+class ObservationIn(_Times):
     id: object = None
     sync_id: str | None = None
     session_id: str | None = None
@@ -41,12 +50,7 @@ class ObservationIn(_Lenient):
     topic_key: str | None = None
     revision_count: Count = 1
     duplicate_count: Count = 1
-    last_seen_at: str | None = None
     pinned: bool = False
-    review_after: str | None = None
-    created_at: str | None = None
-    updated_at: str | None = None
-    deleted_at: str | None = None
 
 
 class PromptIn(_Lenient):
@@ -66,7 +70,7 @@ class RelationIn(_Lenient):
     reason: str | None = None
     evidence: str | None = None
     confidence: float | None = Field(default=None, ge=0, le=1)
-    judgment_status: Literal["pending", "judged", "orphaned", "ignored"] = "pending"
+    judgment_status: Status = "pending"
     marked_by_actor: str | None = None
     marked_by_kind: str | None = None
     marked_by_model: str | None = None
@@ -84,7 +88,7 @@ class PromptTombstoneIn(_Lenient):
     deleted_at: str | None = None
 
 
-class OwnObservation(_Lenient):
+class OwnObservation(_Times):
     """The columns of an observation that Engram has no place for, and its times to the millisecond."""
 
     aliases: str | None = None
@@ -96,11 +100,6 @@ class OwnObservation(_Lenient):
     expires_at: str | None = None
     git_branch: str | None = None
     git_commit: str | None = None
-    created_at: str | None = None
-    updated_at: str | None = None
-    last_seen_at: str | None = None
-    deleted_at: str | None = None
-    review_after: str | None = None
 
 
 class OwnSession(_Lenient):
@@ -113,7 +112,7 @@ class OwnSession(_Lenient):
 class OwnRelation(_Lenient):
     """The judgment of a relation whose row says orphaned, because one of its ends is not in the file."""
 
-    judgment_status: Literal["pending", "judged", "orphaned", "ignored"]
+    judgment_status: Status
 
 
 class OwnVersion(_Lenient):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any
 
+from engram_py.dataclass import fields, is_dataclass
 from engram_py.doors import call
 from engram_py.errors import EngramError
 from engram_py.interfaces import wording, wording_search

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from engram_py.anchors.report_values import Checked, StaleLine
-from engram_py.anchors.values import AnchorState
+from engram_py.anchors.values import AnchorState, Checked, StaleLine
 from engram_py.interfaces.amounts import amount
 from engram_py.interfaces.wording import age, notes
 

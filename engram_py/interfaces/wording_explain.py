@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from engram_py.dataclass import dataclass
 from engram_py.interfaces.wording_search import counted_in_order, nothing, still
 from engram_py.recall.values import Explain, Numbers, Results
 
 _TITLE_CHARS, _WHY_CHARS, _WORD_CHARS = 60, 160, 40
-_FIGURES = ("score", "own words", "lent", "close", "session", "covers", "found", "rows", "idf")
+_FIGURES = ("score", "own words", "lent", "close", "session", "tells", "answers", "found", "rows", "idf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ def head(value: Results) -> list[str]:
 
 
 def foot(explain: Explain) -> str:
-    """What held for the whole search: the floor, the filters, the time."""
-    parts = [f"An answer covers {explain.floor:.1%} of the question at least"]
+    """What held for the whole search: what is asked of an answer, the filters, the time."""
+    parts = [f"An answer needs a probability of {explain.floor:.0%}"]
     if explain.below_floor:
         parts.append(f"{explain.below_floor:,} below that were held back")
     if explain.filters:
@@ -72,14 +72,16 @@ def _hits(value: Results, numbers: Sequence[Numbers]) -> Section:
             f"{one.lent:.2f}",
             f"{one.closeness:.2f}",
             f"{one.session:.2f}",
-            f"{one.coverage:.0%}",
+            f"{one.passage:.0%}",
+            f"{one.probability:.0%}",
             _factors(one),
             still(titles.get(one.id, "(left out by a filter)"), _TITLE_CHARS),
         )
         for one in numbers
     )
     legend = "score = (own words + neighbours' words + closeness of the words + share of the session's best) x factors."
-    columns = ("hit", "score", "own words", "lent", "close", "session", "covers", "factors", "title")
+    legend += " tells = how much of the question its best passage holds; answers = how likely it answers."
+    columns = ("hit", "score", "own words", "lent", "close", "session", "tells", "answers", "factors", "title")
     return Section("Hits", legend, columns, rows)
 
 

@@ -9,10 +9,11 @@ from datetime import datetime
 
 from engram_py.doors import call
 from engram_py.interfaces.wording import age, notes, relation
-from engram_py.recall.values import HIT_LINE_CHARS, NO_WORD, Hit, NoResults, Results, counted
+from engram_py.recall.values import NO_WORD, Hit, NoResults, Results, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40
 _MOST_NAMED = 8
+_NEAR_CHARS = 80
 _TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 _WORD = re.compile(r"\w+")
 _QUOTE, _MINUS = re.compile(r"""["“”„«»]"""), re.compile(r"(?<!\S)-\S")
@@ -20,7 +21,7 @@ _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
 
 
 def results(value: Results, *, now: datetime, full: bool = False) -> str:
-    """Hits, best first: handle, type, title, age, one line of the text. Without any, why, and what to do next."""
+    """Hits, best first: handle, type, title, age, the passage that answers. Without any, why, and what to do next."""
     if not value.results:
         return "\n".join([*nothing(value), *notes(value.warnings)])
     shown = call("get", id=value.results[0].id if len(value.results) == 1 else "ID")
@@ -38,8 +39,9 @@ def counted_in_order(value: Results) -> str:
 
 
 def unseen(value: Results) -> list[str]:
-    """The words of a question with hits that no memory has, in a sentence."""
-    return [f"No memory contains: {_named(value.unknown)}."] if value.unknown else []
+    """What to know of hits before they are believed: words that no memory has, and that they may be about others."""
+    lines = ["Unsure: these are more likely about other things than an answer."] if value.unsure else []
+    return [*lines, f"No memory contains: {_named(value.unknown)}."] if value.unknown else lines
 
 
 def marks(hit: Hit) -> list[str]:
@@ -72,25 +74,20 @@ def places(hit: Hit, *, full: bool = False) -> str:
 def _hit(hit: Hit, value: Results, now: datetime, full: bool) -> Iterator[str]:
     several = value.projects is None or hit.project not in value.projects or len(value.projects) > 1
     about = [hit.type, age(hit.updated_at, now), *([hit.project] if several else []), *marks(hit)]
-    line = hit.snippet if full else _line(hit)
-    yield f"[#{hit.id}] {named(hit, line)} ({', '.join(about)})"
+    yield f"[#{hit.id}] {named(hit)} ({', '.join(about)})"
     old = hit.instead_of
     if old is not None:
         yield f'  replaced [#{old.id}] "{old.title}"'
-    yield f"  {line}"
+    if hit.snippet:
+        yield f"  {hit.snippet}"
     if found := places(hit, full=full):
         yield f"  {found}"
     yield from (f"  {relation(note)}" for note in hit.relations if old is None or note.id != old.id)
 
 
-def named(hit: Hit, line: str) -> str:
-    """The title, with what it does not say of a session's summary unless the ``line`` below says it."""
-    return hit.title if hit.goal.removesuffix("…") in line else f"{hit.title}. {hit.goal}"
-
-
-def _line(hit: Hit) -> str:
-    line = "…" + hit.snippet[hit.place :] if hit.place else hit.snippet
-    return line if len(line) <= HIT_LINE_CHARS else line[: HIT_LINE_CHARS - 1] + "…"
+def named(hit: Hit) -> str:
+    """The title, with what it does not say of a session's summary unless the passage says it."""
+    return hit.title if hit.goal.removesuffix("…") in hit.snippet else f"{hit.title}. {hit.goal}"
 
 
 def nothing(value: Results) -> list[str]:
@@ -108,9 +105,7 @@ def nothing(value: Results) -> list[str]:
 
 
 def _why(silence: NoResults) -> str:
-    # The figures are for a program and `explain`; an agent can do nothing with them.
-    reason = "what is nearest covers too little of the question" if silence.short else silence.reason
-    why = f"{reason[:1].upper()}{reason[1:]}."
+    why = f"{silence.reason[:1].upper()}{silence.reason[1:]}."
     if silence.filtered:
         together = " together" if len(silence.filters) > 1 else ""
         why = f"Filtered away by {_named(silence.filters)}{together}: {silence.filtered:,} with words of it."
@@ -126,14 +121,9 @@ def _why(silence: NoResults) -> str:
 
 
 def _near(silence: NoResults) -> str:
-    parts = []
-    if silence.filters and not silence.filtered:
-        parts.append(f"Searched only {_named(silence.filters)}")
-    if silence.nearest:
-        parts.append(f"Nearest: [#{silence.nearest}] {silence.nearest_title}".rstrip(" .…"))
-    if silence.topics:
-        parts.append(f"Nearest topics: {_named(silence.topics)}")
-    return f"{'. '.join(parts)}." if parts else ""
+    searched = f"Searched only {_named(silence.filters)}. " if silence.filters and not silence.filtered else ""
+    near = "; ".join(f"[#{one.id}] {still(one.title, _NEAR_CHARS)}".rstrip(" .…") for one in silence.nearest)
+    return f"{searched}Nearest, likely about other things: {near}." if near else searched.rstrip()
 
 
 def _next_step(value: Results, silence: NoResults) -> str:
@@ -157,10 +147,8 @@ def _next_step(value: Results, silence: NoResults) -> str:
         return "Next: add a word that does, or put the words in quotes to find them as they stand."
     if silence.marked:
         return f"Next: search without {_marks(value.query)}."
-    if silence.elsewhere and not silence.promising:
+    if silence.elsewhere:
         return f"Next: search all projects ({call('everywhere')}), or try other words."
-    if silence.promising:
-        return f"Next: open [#{silence.nearest}] if that may be it, or ask with fewer or other words."
     return f"Next: {_other_words(silence)}{_elsewhere(value)}."
 
 

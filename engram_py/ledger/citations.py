@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
-from engram_py.database.journal import Journal
+from engram_py.database.journal import Operations
 from engram_py.database.store import Store
 from engram_py.sessions.values import Tally
 
@@ -17,8 +17,7 @@ MOST_KEPT = 20_000
 
 _INJECT = """
 insert into injections (session_id, observation_id, surface, bytes, visible, injected_at)
-select :session_id, id, :surface, :bytes, :visible, :now
-from observations
+select :session_id, id, :surface, :bytes, :visible, :now from observations
 where id = :id and exists (select 1 from sessions where id = :session_id)
 on conflict (session_id, observation_id, surface) do update set
     times = times + 1, bytes = bytes + excluded.bytes, visible = max(visible, excluded.visible),
@@ -26,15 +25,13 @@ on conflict (session_id, observation_id, surface) do update set
 """
 
 _VISIBLE = """
-select distinct observation_id
-from injections
+select distinct observation_id from injections
 where session_id = :session_id and visible = 1 and surface in (select value from json_each(:surfaces))
 order by observation_id
 """
 
 _LAST_GIVEN = """
-select max(injected_at)
-from injections
+select max(injected_at) from injections
 where session_id = :session_id and surface in (select value from json_each(:surfaces))
 """
 
@@ -47,8 +44,7 @@ select
     :session_id, observations.id, :times,
     exists (select 1 from injections where session_id = :session_id and observation_id = observations.id),
     :now
-from observations
-where observations.id = :id
+from observations where observations.id = :id
 on conflict (session_id, observation_id) do update set
     times = times + excluded.times, injected = max(injected, excluded.injected), last_at = excluded.last_at
 """
@@ -65,12 +61,8 @@ _DELETE_OLDEST = "delete from {table} where id <= (select max(id) from {table}) 
 _SHRINK = tuple(_DELETE_OLDEST.format(table=table) for table in ("injections", "citations"))
 
 
-class Citations:
+class Citations(Operations):
     """Records injections and citations. Both are of this machine alone, and the latest 20,000 of each are kept."""
-
-    def __init__(self, store: Store, journal: Journal) -> None:
-        self._store = store
-        self._journal = journal
 
     def inject(
         self, session_id: str, shown: Mapping[int, int], surface: Surface, *, visible: Collection[int] | None = None

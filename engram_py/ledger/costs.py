@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store
 from engram_py.errors import SessionNotFoundError
 from engram_py.ledger import table
 from engram_py.ledger.values import Cost, DoorCost, SessionCost, Share, tokens_of
 from engram_py.observations.arguments import clamp
 from engram_py.observations.validation import clean_session_id
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations
 from engram_py.times import to_text
 
 MOST_DAYS = 3_650
 SESSIONS_SHOWN = 5
 
 
-class Costs:
+class Costs(ProjectOperations):
     """Reports what the ledger counted."""
-
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
 
     def of(self, *, session_id: str | None = None, project: str | None = None, days: int | None = None) -> Cost:
         """What was counted: of everything, or of one session, one project, the last days (UTC, today included).
@@ -54,13 +47,9 @@ class Costs:
             project=project,
             since=since,
             doors=tuple(
-                DoorCost(row["door"], row["name"], row["calls"], row["bytes"], tokens_of(row["bytes"]))
-                for row in table.doors(self._store, scope)
+                DoorCost(**dict(row), tokens=tokens_of(row["bytes"])) for row in table.doors(self._store, scope)
             ),
-            sessions=tuple(
-                SessionCost(row["id"], row["project"], row["day"], row["calls"], row["bytes"], tokens_of(row["bytes"]))
-                for row in sessions
-            ),
+            sessions=tuple(SessionCost(*(*row[:-1], tokens_of(row["bytes"]))) for row in sessions),
             session_count=sessions[0]["total"] if sessions else 0,
             injected=shares["injected"],
             recalled=shares["recalled"],

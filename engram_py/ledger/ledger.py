@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-import threading
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import EngramError
 from engram_py.ledger import table
-from engram_py.observations.usage import Alarm, timer
+from engram_py.observations.usage import Alarm, Deferred, timer
 from engram_py.times import to_text
 
 if TYPE_CHECKING:
@@ -38,21 +36,15 @@ _Key = tuple[str, str, str, str, str]  # session, project, day, door, name
 _Answer = tuple[str, str, int, str, str | None, Caller, tuple[int, ...]]
 
 
-class _Sum:
+class _Sum(NamedTuple):
     """How often, how many bytes, and when last."""
 
-    __slots__ = ("at", "bytes", "times")
-
-    def __init__(self, times: int, size: int, at: str) -> None:
-        self.times, self.bytes, self.at = times, size, at
-
-    def add(self, other: _Sum) -> None:
-        self.times += other.times
-        self.bytes += other.bytes
-        self.at = max(self.at, other.at)
+    times: int
+    bytes: int
+    at: str
 
 
-class Ledger:
+class Ledger(Deferred):
     """Counts the bytes that sessions are given, by day and by tool, event of a hook or route.
 
     Answers are only noted at first; a thread adds them up and writes them seconds or 200 answers later, in a
@@ -63,17 +55,10 @@ class Ledger:
     def __init__(
         self, store: Store, journal: Journal, *, later: Callable[[float, Callable[[], object]], Alarm] = timer
     ) -> None:
-        self._store = store
-        self._journal = journal
-        self._later = later
+        super().__init__(store, journal, later=later)
         self._answers: list[_Answer] = []
         self._sums: dict[_Key, _Sum] = {}
         self._recalls: dict[tuple[str, int], _Sum] = {}
-        self._alarm: Alarm | None = None
-        self._urgent = False
-        self._refused = False
-        self._closed = False
-        self._lock = threading.Lock()
 
     def answered(
         self,
@@ -121,7 +106,6 @@ class Ledger:
                     _add(self._recalls, (owner, row_id), _Sum(1, size // len(shown), at))
 
     def flush(self) -> bool:
-        """Write the counts; False when the file is busy or cannot be written, and they wait."""
         self.settle()
         with self._lock:
             sums, self._sums = self._sums, {}
@@ -131,8 +115,7 @@ class Ledger:
             return True
         rows = [_row(key, one.times, one.bytes) for key, one in sums.items()]
         shown = [
-            {"session_id": session_id, "id": row_id, "times": one.times, "bytes": one.bytes, "at": one.at}
-            for (session_id, row_id), one in recalls.items()
+            {"session_id": session_id, "id": row_id, **one._asdict()} for (session_id, row_id), one in recalls.items()
         ]
         try:
             counted = table.count(self._store, rows, shown, most=MOST_ROWS)
@@ -148,33 +131,18 @@ class Ledger:
             self._set_alarm()
         return counted
 
-    def close(self) -> None:
-        """Write what is left unless the file is busy; the rest is dropped."""
-        self._closed = True
-        self.flush()
-
     def _set_alarm(self) -> None:
         """See that what waits is written down: at once where there is much of it, else in some seconds."""
-        if self._closed or not (self._answers or self._sums):
-            return
-        urgent = len(self._answers) >= MOST_WAITING and not self._refused
-        if self._alarm is None or (urgent and not self._urgent):
-            self._clear_alarm()
-            alarm = self._later(0.0 if urgent else LONGEST_WAIT_SECONDS, self.flush)
-            with contextlib.suppress(RuntimeError):  # no thread available; the next answer tries again
-                alarm.start()
-                self._alarm, self._urgent = alarm, urgent
-
-    def _clear_alarm(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm, self._urgent = None, False
+        if len(self._answers) >= MOST_WAITING and not self._refused:
+            self._schedule(0.0, self.flush, urgent=True)
+        elif self._answers or self._sums:
+            self._schedule(LONGEST_WAIT_SECONDS, self.flush, urgent=False)
 
 
 def _add(sums: dict[K, _Sum], key: K, more: _Sum) -> None:
-    if key in sums:
-        sums[key].add(more)
-    elif len(sums) < MOST_KEPT:
+    if old := sums.get(key):
+        more = _Sum(old.times + more.times, old.bytes + more.bytes, max(old.at, more.at))
+    if old or len(sums) < MOST_KEPT:
         sums[key] = more
 
 

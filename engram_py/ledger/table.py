@@ -21,9 +21,7 @@ on conflict (session_id, day, door, name) do update set
 # What was destroyed since it was shown leaves nothing.
 RECALL = """
 insert into recalls (session_id, observation_id, times, bytes, recalled_at)
-select :session_id, id, :times, :bytes, :at
-from observations
-where id = :id
+select :session_id, id, :times, :bytes, :at from observations where id = :id
 on conflict (session_id, observation_id) do update set
     times = times + excluded.times, bytes = bytes + excluded.bytes, recalled_at = max(recalled_at, excluded.recalled_at)
 """
@@ -46,8 +44,7 @@ _IN_SCOPE = """(:session_id is null or session_id = :session_id)
 
 DOORS = f"""
 {_SCOPE}
-select door, name, sum(calls) as calls, sum(bytes) as bytes
-from ledger
+select door, name, sum(calls) as calls, sum(bytes) as bytes from ledger
 where {_IN_SCOPE} and day >= :since
 group by door, name
 order by door, bytes desc, name
@@ -62,24 +59,20 @@ select
     sum(calls) as calls,
     sum(bytes) as bytes,
     count(*) over () as total
-from ledger
-where {_IN_SCOPE} and day >= :since
+from ledger where {_IN_SCOPE} and day >= :since
 group by session_id
-order by bytes desc, session_id
-limit :limit
+order by bytes desc, session_id limit :limit
 """
 
 SHARES = f"""
 {_SCOPE},
 injected as (
-    select observation_id, sum(bytes) as bytes
-    from injections
+    select observation_id, sum(bytes) as bytes from injections
     where {_IN_SCOPE} and injected_at >= :since
     group by observation_id
 ),
 recalled as (
-    select observation_id, sum(bytes) as bytes
-    from recalls
+    select observation_id, sum(bytes) as bytes from recalls
     where {_IN_SCOPE} and recalled_at >= :since
     group by observation_id
 ),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from engram_py.dataclass import dataclass
 
 Door = Literal["hook", "mcp", "http"]
 

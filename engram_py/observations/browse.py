@@ -4,53 +4,46 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from engram_py.database import journal
-from engram_py.database.journal import Journal
-from engram_py.database.store import Row, Store
+from engram_py.database.store import Store
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.observations import browse_table as table
 from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import clamp, clean_scope
-from engram_py.observations.listing import Blocked, Stats, Suggestion
 from engram_py.observations.lookup import MAX_ID, relation_notes, replacement
-from engram_py.observations.topic_keys import near_topic, suggest_topic_key
 from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.names import normalize_project
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.recall.index import table as search
 from engram_py.recall.query.parse import match_all, parse_query
-from engram_py.sync.autosync import table as sync_state
+
+if TYPE_CHECKING:
+    from engram_py.observations.listing import Blocked, Stats, Suggestion
 
 MOST = 500
 
 
-class Browsing:
+class Browsing(ProjectOperations):
     """Reads rows for a program that lists them; none of them counts as shown to a model."""
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
-
     def recent(
-        self, project: str | None = None, *, all_projects: bool = False, scope: str | None = None, limit: int = 20
+        self,
+        project: str | None = None,
+        *,
+        newest: bool = False,
+        all_projects: bool = False,
+        scope: str | None = None,
+        limit: int = 20,
     ) -> tuple[Observation, ...]:
-        """The observations changed last, whole, at most 500 of them."""
+        """The observations changed last, whole, at most 500 of them; with ``newest`` those saved last, which no
+        correction or pin moves."""
         limit, _ = clamp("limit", limit, 1, MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        found = observation_table.recent(self._store, projects=place.reads, limit=limit, scope=clean_scope(scope))
-        return tuple(found)
-
-    def newest(
-        self, project: str | None = None, *, all_projects: bool = False, scope: str | None = None, limit: int = 20
-    ) -> tuple[Observation, ...]:
-        """The observations saved last, whole, at most 500 of them; a correction or a pin does not move one."""
-        limit, _ = clamp("limit", limit, 1, MOST)
-        place = self._projects.for_read(project, all_projects=all_projects)
-        found = observation_table.newest(self._store, projects=place.reads, limit=limit, scope=clean_scope(scope))
-        return tuple(found)
+        read = observation_table.newest if newest else observation_table.recent
+        return tuple(read(self._store, projects=place.reads, limit=limit, scope=clean_scope(scope)))
 
     def whole(self, ids: Sequence[int]) -> tuple[Observation, ...]:
         """The observations of these ids that exist, in the order of ``ids``."""
@@ -85,6 +78,8 @@ class Browsing:
 
         Raises InvalidProjectError, EmptyFieldError, InvalidArgumentError.
         """
+        from engram_py.observations.listing import Blocked
+
         if not target.strip():
             raise EmptyFieldError("target_project")
         name = normalize_project(target)
@@ -93,23 +88,16 @@ class Browsing:
         for number in (*observations, *prompts):
             if not 1 <= number <= MAX_ID:
                 raise InvalidArgumentError("ids", number, expected="positive")
-        chosen: tuple[tuple[str, Sequence[int | str]], ...] = (
-            ("session", sessions),
-            ("observation", observations),
-            ("prompt", prompts),
-        )
-        return tuple(one for kind, ids in chosen for one in self._blocked(kind, ids, name))
-
-    def _blocked(self, kind: str, ids: Sequence[int | str], target: str) -> list[Blocked]:
-        owners = table.owners(self._store, kind, ids)
+        chosen = {"session": sessions, "observation": observations, "prompt": prompts}
         found = []
-        for one in dict.fromkeys(ids):
-            owner = owners.get(one)
-            if owner is None:
-                found.append(Blocked(kind, str(one), "missing", ""))
-            elif owner != target:
-                found.append(Blocked(kind, str(one), "owned_by_other_project", owner))
-        return found
+        for kind, ids in chosen.items():
+            owners = table.owners(self._store, kind, ids)
+            for one in dict.fromkeys(ids):
+                owner = owners.get(one)
+                if owner != name:
+                    reason = "missing" if owner is None else "owned_by_other_project"
+                    found.append(Blocked(kind, str(one), reason, owner or ""))
+        return tuple(found)
 
 
 class MemoryStats:
@@ -120,19 +108,28 @@ class MemoryStats:
 
     def suggest_topic(self, *, type: str = "", title: str = "", content: str = "") -> Suggestion:
         """A topic key for a text to come, and what holds that key, or a near one, in the current project."""
+        from engram_py.observations.listing import Suggestion
+        from engram_py.observations.topic_keys import near_topic, suggest_topic_key
+
         place = self._projects.for_read()
         made = Suggestion(suggest_topic_key(type=type, title=title, content=content), None, None)
         for project in place.reads or ():
-            for row in _same_title(self._store, title, project=project, scope=place.default_scope):
+            where = {"project": project, "scope": place.default_scope}
+            words = parse_query(title).words
+            match = f"title : ({match_all(words)})"
+            for row in search.with_title(self._store, title=title, match=match, **where) if words else ():
                 if row["topic_key"]:
                     return Suggestion(row["topic_key"], row["id"], row["title"])
-            found = near_topic(self._store, made.topic_key, project=project, scope=place.default_scope)
+            found = near_topic(self._store, made.topic_key, **where)
             if found is not None:
                 return found
         return made
 
     def stats(self, project: str | None = None) -> Stats:
         """Counts of everything kept, or of one project."""
+        from engram_py.observations.listing import Stats
+        from engram_py.sync.autosync import table as sync_state
+
         reads = self._projects.for_read(project).reads if project else None
         named = None if reads is None else json.dumps(list(reads))
 
@@ -141,7 +138,7 @@ class MemoryStats:
             sql = f"select count(*) from {table_name} where {where} and {in_project}"
             return int(self._store.value(sql, projects=named))
 
-        types = self._store.rows(
+        types = self._store.tuples(
             """
             select type, count(*) as n from observations
             where deleted_at is null and (:projects is null or project in (select value from json_each(:projects)))
@@ -159,15 +156,7 @@ class MemoryStats:
             queued_mutations=journal.queue_size(self._store),
             database_bytes=self._store.path.stat().st_size,
             database_path=str(self._store.path),
-            types={row["type"]: row["n"] for row in types},
+            types=dict(types),
             projects=tuple(line.name for line in project_table.lines(self._store)),
             syncs=sync_state.is_used(self._store),
         )
-
-
-def _same_title(store: Store, title: str, *, project: str, scope: str) -> list[Row]:
-    """Id, type and topic key of the newest live observations that have exactly this title."""
-    words = parse_query(title).words
-    if not words:
-        return []
-    return search.with_title(store, title=title, match=f"title : ({match_all(words)})", project=project, scope=scope)

@@ -5,16 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from engram_py.database.journal import TABLES
 from engram_py.database.store import Row, Store
 from engram_py.observations.listing import ObservationLine
 from engram_py.observations.table import COLUMNS
-
-# Which project a selected row belongs to; of each kind by the key it is named by.
-OWNERS = {
-    "session": "select id, project from sessions where id in (select value from json_each(:ids))",
-    "observation": "select id, project from observations where id in (select value from json_each(:ids))",
-    "prompt": "select id, project from user_prompts where id in (select value from json_each(:ids))",
-}
 
 _RELATION = """
 select
@@ -44,21 +38,17 @@ COUNT_RELATIONS = f"select count(*) from memory_relations {_LISTED}"
 RELATION_BY_ID = f"{_RELATION} where memory_relations.id = :id"
 
 TALLY = """
-select {column} as name, count(*) as n
-from memory_relations
+select {column} as name, count(*) as n from memory_relations
 where (:projects is null or project in (select value from json_each(:projects)))
 group by {column}
 order by name
 """
 
 PAGE = f"""
-select {COLUMNS}
-from observations
-where id > :cursor and deleted_at is null
+select {COLUMNS} from observations where id > :cursor and deleted_at is null
   and (:projects is null or project in (select value from json_each(:projects)))
   and updated_at >= :since
-order by id
-limit :limit
+order by id limit :limit
 """
 
 
@@ -84,14 +74,15 @@ def _line(row: Row) -> ObservationLine:
 
 def prompts_and_sessions(store: Store, project: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """The ids of a project's prompts and of its sessions."""
-    prompts = store.rows("select id from user_prompts where project = :project order by id", project=project)
-    sessions = store.rows("select id from sessions where project = :project order by id", project=project)
+    sql = "select id from {} where project = :project order by id"
+    prompts, sessions = (store.rows(sql.format(name), project=project) for name in ("user_prompts", "sessions"))
     return tuple(row[0] for row in prompts), tuple(row[0] for row in sessions)
 
 
 def owners(store: Store, kind: str, ids: Sequence[object]) -> dict[object, str]:
     """The project of each row of ``kind`` that exists, by its id."""
-    return {row["id"]: row["project"] for row in store.rows(OWNERS[kind], ids=json.dumps(list(ids)))}
+    sql = f"select id, project from {TABLES[kind][0]} where id in (select value from json_each(:ids))"
+    return dict(store.tuples(sql, ids=json.dumps(list(ids))))
 
 
 def relations(
@@ -109,8 +100,7 @@ def relation(store: Store, relation_id: int) -> Row | None:
 
 def tally(store: Store, column: str, *, projects: str | None) -> dict[str, int]:
     """How many relations there are of each value of ``column``, which is one of this module's own names."""
-    rows = store.rows(TALLY.format(column=column), projects=projects)
-    return {row["name"]: row["n"] for row in rows}
+    return dict(store.tuples(TALLY.format(column=column), projects=projects))
 
 
 def page(store: Store, *, projects: str | None, since: str, cursor: int, limit: int) -> list[Row]:

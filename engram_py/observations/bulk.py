@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from engram_py.database.erasing import erase
+from engram_py.dataclass import replace
 from engram_py.errors import AmbiguousProjectError, BulkFilterError
 from engram_py.observations import browse_table as table
 from engram_py.observations.arguments import clamp, clean_scope
@@ -44,29 +44,18 @@ class Bulk(Deleting):
         """
         limit, said = clamp("limit", limit, 1, MOST_LISTED)
         place, visible = self._scope_filter(filters, project, all_projects, type, scope)
-        if deleted:
-            ids = index.latest_deleted(self._store, visible.values, limit=limit)
-        else:
-            ids = index.latest(self._store, visible.values, limit=limit)
-        lines = table.lines(self._store, ids)
+        latest = index.latest_deleted if deleted else index.latest
+        lines = table.lines(self._store, latest(self._store, visible.values, limit=limit))
         return Listing("observations", tuple(lines), (*said, *visible.notes, *place.warnings))
 
-    def select(
-        self,
-        filters: str,
-        *,
-        project: str | None = None,
-        all_projects: bool = False,
-        type: str | None = None,
-        scope: str | None = None,
-    ) -> Selection:
+    def select(self, filters: str, *, project: str | None = None, all_projects: bool = False) -> Selection:
         """The observations of the project that match the filters; unlike a search, none that other projects share.
 
         Raises:
             BulkFilterError: words, a filter that is not understood, or none.
             AmbiguousProjectError: nothing names one project, nor all of them.
         """
-        place, visible = self._scope_filter(filters, project, all_projects, type, scope)
+        place, visible = self._scope_filter(filters, project, all_projects)
         if not (place.project or all_projects):  # a read covers every candidate; a change must be told which
             raise AmbiguousProjectError(place.path, place.reads or (), *(place.warnings or ("no project here",)))
         if visible.notes or not visible.said:  # what is left out of a search must not widen a deletion
@@ -109,9 +98,8 @@ class Bulk(Deleting):
             removed = sum(self._sessions.close_or_remove(session_id) for session_id in selection.sessions)
         if selection.prompts:
             erase(self._store, "prompts_fts")
-        return BulkDone(
-            "deleted", selection.what, live, len(selection.ids) - len(live), len(selection.prompts), removed
-        )
+        gone = len(selection.ids) - len(live)
+        return BulkDone("deleted", selection.what, live, gone, len(selection.prompts), removed)
 
     def delete_many(self, ids: Sequence[int], *, hard: bool = False) -> Listing:
         """Delete several observations by id: all of them, or none where one is not there.
@@ -140,7 +128,7 @@ class Bulk(Deleting):
         return tuple(row.id for row in table.lines(self._store, ids) if row.deleted_at is None)
 
     def _scope_filter(
-        self, filters: str, project: str | None, all_projects: bool, type: str | None, scope: str | None
+        self, filters: str, project: str | None, all_projects: bool, type: str | None = None, scope: str | None = None
     ) -> tuple[Place, ScopeFilter]:
         parsed = parse_query(filters, filters=True)
         if parsed.words or parsed.excluded or parsed.phrases or "stale" in parsed.filters.states:

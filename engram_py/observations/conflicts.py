@@ -40,14 +40,9 @@ class Conflicts(Candidates):
         """Relations, newest first, but for those found to be no conflict. Raises InvalidArgumentError."""
         limit = DEFAULT if limit <= 0 else min(limit, MOST)
         offset = max(0, min(offset, MAX_ID))
-        total, rows = table.relations(
-            self._store,
-            projects=self._reads(project, all_projects),
-            status=status or None,
-            since=_moment(since),
-            limit=limit,
-            offset=offset,
-        )
+        reads, moment = self._reads(project, all_projects), _moment(since)
+        where = {"projects": reads, "status": status or None}
+        total, rows = table.relations(self._store, **where, since=moment, limit=limit, offset=offset)
         return RelationPage(total, limit, offset, tuple(RelationLine(**dict(row)) for row in rows))
 
     def get(self, relation_id: int) -> RelationLine:
@@ -107,9 +102,12 @@ class Conflicts(Candidates):
 
     def _pairs(self, observation: Observation, seen: set[tuple[str, ...]]) -> list[str]:
         """The sync ids of what looks like this observation; each pair once, whichever end comes first."""
-        others = [row["sync_id"] for _, row in self._similar(observation)[:LIMIT]]
-        fresh = [one for one in others if tuple(sorted((one, observation.sync_id))) not in seen]
-        seen.update(tuple(sorted((one, observation.sync_id))) for one in fresh)
+        pairs = {
+            tuple(sorted((row["sync_id"], observation.sync_id))): row["sync_id"]
+            for _, row in self._similar(observation)[:LIMIT]
+        }
+        fresh = [other for pair, other in pairs.items() if pair not in seen]
+        seen.update(pairs)
         return fresh
 
     def _reads(self, project: str | None, all_projects: bool) -> str | None:
@@ -120,10 +118,7 @@ def _moment(since: str | None) -> str:
     """The first moment that counts. Raises InvalidArgumentError for what is no time."""
     if not since or not since.strip():
         return ""
-    try:
-        moment = canonical(since)
-    except OverflowError:
-        moment = None
+    moment = canonical(since)
     if moment is None:
         raise InvalidArgumentError("since", since, expected="a time as RFC 3339 writes it")
     return moment

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from engram_py.database.erasing import erase
+from engram_py.dataclass import asdict
 from engram_py.errors import NoEarlierVersionError, ObservationNotFoundError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table

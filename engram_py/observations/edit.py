@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engram_py.errors import (
     ChangedMeanwhileError,
@@ -40,8 +39,7 @@ _NOT_REVISED = frozenset({"lifecycle", "salience", "expires_at"})
 _EDITED = ("title", "content", "type", "scope", "topic_key")
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
+class _Edit(NamedTuple):
     """The columns a change sets, already redacted, and what redacting and cutting did."""
 
     columns: dict[str, Any]
@@ -74,25 +72,22 @@ class Editing(Saving):
             changed = {name: value for name, value in edit.columns.items() if getattr(old, name) != value}
             if changed:
                 self._check_topic(old, changed)
-                self._rewrite(old, changed) if changed.keys() - _NOT_REVISED else self._write_status(old, changed)
+                if changed.keys() - _NOT_REVISED:
+                    self._rewrite(old, changed)
+                else:
+                    clock = self._journal.stamp()
+                    self._write(old, changed | {"clock": clock}, clock)
             notes: tuple[str, ...] = ()
             if "content" in changed:
                 notes = self._anchors.record(old.id, old.project, observed, "updated")
             now = live_observation(self._store, observation_id)
         return Updated(
             outcome="updated" if changed else "unchanged",
-            id=now.id,
-            sync_id=now.sync_id,
-            title=now.title,
-            type=now.type,
-            scope=now.scope,
-            topic_key=now.topic_key,
-            project=now.project,
-            revision_count=now.revision_count,
+            **now.shared_with(Updated),
             changed=tuple(changed),
             truncation=edit.truncation,
             redacted=edit.redacted,
-            warnings=(*_said(edit.redacted), *notes),
+            warnings=(f"redacted {edit.redacted} secret or private part(s)",) * bool(edit.redacted) + notes,
         )
 
     def _observed(self, observation_id: int, change: Change) -> Observed | None:
@@ -139,10 +134,6 @@ class Editing(Saving):
         if change.expires_at is not None:
             columns["expires_at"] = end_of("expires_at", change.expires_at, self._journal.moment())
         return columns
-
-    def _write_status(self, old: Observation, changed: dict[str, Any]) -> None:
-        clock = self._journal.stamp()
-        self._write(old, changed | {"clock": clock}, clock)
 
     def _new_content(self, old: Observation, change: Change) -> str | None:
         if change.find is None and change.replace is None:
@@ -214,7 +205,3 @@ class Editing(Saving):
         if values.keys() & {"deleted_at", "scope", "lifecycle"}:
             relations.settle(self._store, [old.sync_id])
         self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
-
-
-def _said(redacted: int) -> tuple[str, ...]:
-    return (f"redacted {redacted} secret or private part(s)",) if redacted else ()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+
+from engram_py.dataclass import dataclass
 
 VERBS = ("related", "compatible", "scoped", "conflicts_with", "supersedes", "not_conflict")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from engram_py.capture.redact import redact
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, JudgmentNotFoundError, TextTooLongError
 from engram_py.observations import browse_table as browsing
 from engram_py.observations import relations_table as table
@@ -16,7 +14,7 @@ from engram_py.observations.lookup import MAX_ID, live_observation
 from engram_py.observations.relation_values import VERBS, Judged, Relation, pair_id
 from engram_py.observations.table import projects_json
 from engram_py.observations.validation import clean_session_id
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations
 from engram_py.text.normalize import check_text
 
 REASONING_LIMIT_CHARS = 200
@@ -24,13 +22,8 @@ NOTE_LIMIT_CHARS = 4_000
 PENDING_MOST = 200
 
 
-class Relations:
+class Relations(ProjectOperations):
     """Judges candidates a save surfaced, compares any two observations, and lists what waits for a verdict."""
-
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
 
     def judge(
         self,
@@ -127,15 +120,12 @@ class Relations:
         return recorded
 
     def _judged(self, relation: Relation) -> Judged:
-        source = observation_table.by_sync_id(self._store, relation.source_id)
-        target = observation_table.by_sync_id(self._store, relation.target_id)
-        return Judged(
-            relation,
-            source.id if source else None,
-            source.title if source else relation.source_id,
-            target.id if target else None,
-            target.title if target else relation.target_id,
-        )
+        source, target = (self._end(sync_id) for sync_id in (relation.source_id, relation.target_id))
+        return Judged(relation, *source, *target)
+
+    def _end(self, sync_id: str) -> tuple[int | None, str]:
+        found = observation_table.by_sync_id(self._store, sync_id)
+        return (found.id, found.title) if found else (None, sync_id)
 
 
 def _verdict(

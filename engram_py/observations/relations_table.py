@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 
 from engram_py.database.store import Row, Store
 from engram_py.observations.relation_values import Relation, Replacement
 
-COLUMNS = tuple(field.name for field in fields(Relation))
+COLUMNS = Relation.__match_args__
 
 # `+` keeps SQLite from walking everything that waits for a verdict; the cost is the relations of these rows.
 TOUCHING = """
@@ -57,8 +56,7 @@ verdicts as materialized (
 below (verdict, sync_id) as (
     select verdict, older from verdicts
     union
-    select below.verdict, next.older
-    from below
+    select below.verdict, next.older from below
     join verdicts as this on this.verdict = below.verdict
     join verdicts as next
       on next.newer = below.sync_id and (next.at, next.clock, next.verdict) > (this.at, this.clock, this.verdict)
@@ -87,8 +85,7 @@ where sync_id in (select sync_id from linked)
 
 REPLACEMENTS = f"""
 {_REPLACED}
-select replaced.sync_id, max(id)
-from replaced
+select replaced.sync_id, max(id) from replaced
 join observations on id = by
 where lifecycle <> 'historical' and replaced.sync_id in (select value from json_each(:sync_ids))
 group by replaced.sync_id
@@ -96,8 +93,7 @@ group by replaced.sync_id
 
 LINE = f"""
 {_REPLACED}
-select verdicts.at, reason, new.id, new.title, old.id, old.title, old.content
-from verdicts
+select verdicts.at, reason, new.id, new.title, old.id, old.title, old.content from verdicts
 join memory_relations on memory_relations.sync_id = verdict
 join observations as new on new.sync_id = newer
 join observations as old on old.sync_id = older
@@ -121,8 +117,7 @@ def between(store: Store, one: str, other: str) -> Relation | None:
         """
         select * from memory_relations
         where (source_id = :one and target_id = :other) or (source_id = :other and target_id = :one)
-        order by updated_at desc, id desc
-        limit 1
+        order by updated_at desc, id desc limit 1
         """,
         one=one,
         other=other,
@@ -138,11 +133,9 @@ def touching(store: Store, sync_ids: Sequence[str]) -> list[Row]:
 def pending(store: Store, *, projects: str | None, limit: int) -> list[Relation]:
     rows = store.rows(
         """
-        select * from memory_relations
-        where judgment_status = 'pending'
+        select * from memory_relations where judgment_status = 'pending'
           and (:projects is null or project in (select value from json_each(:projects)))
-        order by created_at desc, id desc
-        limit :limit
+        order by created_at desc, id desc limit :limit
         """,
         projects=projects,
         limit=limit,

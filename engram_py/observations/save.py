@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
+from engram_py.dataclass import asdict, replace
 from engram_py.errors import OperationConflictError, TextTooLongError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
@@ -28,7 +28,7 @@ from engram_py.observations.values import (
     Truncated,
 )
 from engram_py.privacy.switches import Switches
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.projects.values import Place
 from engram_py.text.derived_terms import derived_terms
 from engram_py.text.normalize import check_text
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _OPERATION_DAYS = 30
 
 
-class Saving:
+class Saving(ProjectOperations):
     """Saves a draft as a new observation, a revision or a duplicate."""
 
     def __init__(
@@ -60,9 +60,7 @@ class Saving:
         usage: Usage,
         switches: Switches,
     ) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
+        super().__init__(store, journal, projects)
         self._sessions = sessions
         self._candidates = candidates
         self._anchors = anchors
@@ -96,7 +94,9 @@ class Saving:
             notes = (*notes, *self._switches.note(place.project, session.id))
             saved = replace(saved, warnings=(*saved.warnings, *notes))
             if operation_id:
-                self._remember(operation_id, fingerprint, saved)
+                values = {"operation_id": operation_id, "fingerprint": fingerprint, "answer": json.dumps(asdict(saved))}
+                before = to_text(self._journal.moment() - timedelta(days=_OPERATION_DAYS))
+                table.remember_operation(self._store, values, now=self._journal.now(), forget_before=before)
         return saved
 
     def _decide(self, draft: Draft, new: Prepared, place: Place, session_id: str) -> Saved:
@@ -106,17 +106,14 @@ class Saving:
             topic = {"topic_key": new.topic_key, **key}
             # Without a row of this key, the keyless row takes it whose save suggested it.
             old = table.live_topic(self._store, **topic) or table.suggested(self._store, **topic)
-            if old is not None and not _says_the_same(old, new):
-                return self._revise(old, new, place, session_id)
             if old is not None:
-                return self._repeat(old, new, place)
+                same = _says_the_same(old, new)
+                return self._repeat(old, new, place) if same else self._revise(old, new, place, session_id)
         else:
             since = to_text(self._journal.moment() - timedelta(minutes=DEDUPE_WINDOW_MINUTES))
-            same = table.equal_text(
-                self._store, content_hash=new.content_hash, type=new.type, title=new.title, since=since, **key
-            )
-            if same:
-                return self._repeat(same, new, place)
+            key |= {"content_hash": new.content_hash, "type": new.type, "title": new.title, "since": since}
+            if old := table.equal_text(self._store, **key):
+                return self._repeat(old, new, place)
         return self._add(draft, new, place, session_id, scope)
 
     def _add(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str) -> Saved:
@@ -209,20 +206,10 @@ class Saving:
         assert kept is not None
         return Saved(
             outcome=outcome,
-            id=kept.id,
-            sync_id=kept.sync_id,
-            title=kept.title,
-            type=kept.type,
-            scope=kept.scope,
-            topic_key=kept.topic_key,
-            project=kept.project,
+            **kept.shared_with(Saved),
             project_source=place.source,
             project_path=place.path,
-            session_id=kept.session_id,
-            revision_count=kept.revision_count,
-            duplicate_count=kept.duplicate_count,
             state=kept.state(self._journal.moment()),
-            review_after=kept.review_after,
             truncation=new.truncation,
             redacted=new.redacted,
             candidates=self._candidates.find(kept, clock=changed) if changed else (),
@@ -242,16 +229,6 @@ class Saving:
         if row["fingerprint"] != fingerprint:
             raise OperationConflictError
         return replace(_saved_from_json(row["answer"]), replayed=True)
-
-    def _remember(self, operation_id: str, fingerprint: str, saved: Saved) -> None:
-        table.remember_operation(
-            self._store,
-            operation_id=operation_id,
-            fingerprint=fingerprint,
-            answer=json.dumps(asdict(saved)),
-            now=self._journal.now(),
-            forget_before=to_text(self._journal.moment() - timedelta(days=_OPERATION_DAYS)),
-        )
 
 
 def _says_the_same(old: Observation, new: Prepared) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engram_py.database.store import Row, Store
@@ -24,27 +24,22 @@ BY_SYNC_ID = f"select {COLUMNS} from observations where sync_id = :sync_id"
 # Indexed look-ups of the write path: the newest live row of a topic, the newest equal text.
 # `+` keeps SQLite from walking the whole project in the order of its last changes.
 LIVE_TOPIC = f"""
-select {COLUMNS}
-from observations
+select {COLUMNS} from observations
 where topic_key = :topic_key and project = :project and scope = :scope and deleted_at is null
-order by +updated_at desc, +id desc
-limit 1
+order by +updated_at desc, +id desc limit 1
 """
 
 # The newest row without a key whose save suggested this one.
 SUGGESTED = f"""
-select {COLUMNS}
-from observations indexed by observations_suggested
+select {COLUMNS} from observations indexed by observations_suggested
 where suggested_key = :topic_key and topic_key is null and deleted_at is null
   and project = :project and scope = :scope
-order by id desc
-limit 1
+order by id desc limit 1
 """
 
 # Read from the index of topics alone: each beginning is one step into it.
 TOPICS_BEGINNING = """
-select topic_key
-from json_each(:beginnings) as beginning
+select topic_key from json_each(:beginnings) as beginning
 cross join observations indexed by observations_topic
     on project = :project and scope = :scope and deleted_at is null
     and topic_key >= beginning.value and topic_key < beginning.value || :last
@@ -52,24 +47,20 @@ limit :limit
 """
 
 EQUAL_TEXT = f"""
-select {COLUMNS}
-from observations
+select {COLUMNS} from observations
 where content_hash = :content_hash and project = :project and scope = :scope and type = :type and title = :title
   and deleted_at is null and lifecycle <> 'historical' and created_at >= :since
-order by created_at desc, id desc
-limit 1
+order by created_at desc, id desc limit 1
 """
 
 # One project at a time, so that the index gives the order and the cost is the limit, not the memory.
 _RECENT = f"""
-select {COLUMNS}
-from observations
+select {COLUMNS} from observations
 where deleted_at is null and lifecycle = 'active' and pinned = {{pinned}}
   and type not in (select value from json_each(:without))
   and (:scope is null or scope = :scope)
   and {{where}}
-order by updated_at desc, id desc
-limit :limit
+order by updated_at desc, id desc limit :limit
 """
 # Spelt out for pinned and not, because a partial index serves only a condition SQLite can read in the text.
 RECENT_IN_PROJECT, RECENT_SHARED, RECENT_ANYWHERE = (
@@ -78,41 +69,27 @@ RECENT_IN_PROJECT, RECENT_SHARED, RECENT_ANYWHERE = (
 )
 
 NEWEST = f"""
-select {COLUMNS}
-from observations
+select {COLUMNS} from observations
 where deleted_at is null and lifecycle = 'active' and (:scope is null or scope = :scope) and {VISIBLE}
-order by created_at desc, id desc
-limit :limit
+order by created_at desc, id desc limit :limit
 """
 
 DUE = f"""
-select {COLUMNS}
-from observations
+select {COLUMNS} from observations
 where review_after <= :now and deleted_at is null and {VISIBLE}
-order by review_after, id
-limit :limit
+order by review_after, id limit :limit
 """
 
-BEFORE = """
-select id, type, title, created_at
-from observations
-where session_id = :session_id and id < :id and deleted_at is null
-order by id desc
-limit :limit
+_NEIGHBOURS = """
+select id, type, title, created_at from observations
+where session_id = :session_id and id {} :id and deleted_at is null
+order by id {} limit :limit
 """
-
-AFTER = """
-select id, type, title, created_at
-from observations
-where session_id = :session_id and id > :id and deleted_at is null
-order by id
-limit :limit
-"""
+BEFORE, AFTER = _NEIGHBOURS.format("<", "desc"), _NEIGHBOURS.format(">", "asc")
 
 # The device of a clock stands after 12 digits of time and 4 of counter.
 MADE_ELSEWHERE = """
-select id from observations
-where id in (select value from json_each(:ids))
+select id from observations where id in (select value from json_each(:ids))
   and substr(clock, 19) <> (select value from meta where key = 'device_id')
 """
 
@@ -135,8 +112,7 @@ select count(*) from (
 # No index has the type: whether there is one is asked of the newest rows that the projects see.
 _HAS_TYPE = """
 select exists (
-    select 1
-    from ({seen}) as seen cross join observations on observations.id = seen.id
+    select 1 from ({seen}) as seen cross join observations on observations.id = seen.id
     where type in (select value from json_each(:types))
 )
 """
@@ -241,11 +217,8 @@ def due(store: Store, *, now: str, projects: Sequence[str] | None, limit: int) -
 def neighbours(store: Store, observation: Observation, *, before: int, after: int) -> tuple[list[Neighbour], ...]:
     """The rows of its session before and after an observation, both oldest first."""
     key = {"session_id": observation.session_id, "id": observation.id}
-    earlier, later = store.rows(BEFORE, **key, limit=before)[::-1], store.rows(AFTER, **key, limit=after)
-    return tuple(
-        [Neighbour(row["id"], row["type"], row["title"], row["created_at"]) for row in rows]
-        for rows in (earlier, later)
-    )
+    earlier, later = store.tuples(BEFORE, **key, limit=before)[::-1], store.tuples(AFTER, **key, limit=after)
+    return [Neighbour(*row) for row in earlier], [Neighbour(*row) for row in later]
 
 
 def count_in_session(store: Store, session_id: str) -> int:
@@ -313,9 +286,8 @@ def operation(store: Store, operation_id: str) -> Row | None:
     return store.row("select * from save_operations where operation_id = :id", id=operation_id)
 
 
-def remember_operation(
-    store: Store, *, operation_id: str, fingerprint: str, answer: str, now: str, forget_before: str
-) -> None:
+def remember_operation(store: Store, answer: Mapping[str, str], *, now: str, forget_before: str) -> None:
+    """Keep an ``answer`` by its ``operation_id`` and ``fingerprint``, and forget up to 50 old ones."""
     store.execute(
         """
         delete from save_operations where operation_id in
@@ -323,5 +295,4 @@ def remember_operation(
         """,
         before=forget_before,
     )
-    values = {"operation_id": operation_id, "fingerprint": fingerprint, "answer": answer, "created_at": now}
-    store.insert("save_operations", values)
+    store.insert("save_operations", {**answer, "created_at": now})

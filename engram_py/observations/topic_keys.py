@@ -117,67 +117,23 @@ FAMILY_OF_TYPE = {
     for name in names
 }
 
-# In order of precedence; a stem and the endings with which it is still the same word.
-_KEYWORDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
-    (
-        "bug",
-        (
-            ("bug", "s|gy|fix|fixes|fixed"),
-            ("fix", "es|ed|ing"),
-            ("panic", "s|ked|king"),
-            ("error", "s|ed"),
-            ("crash", "es|ed|ing"),
-            ("regress", "ion|ions|ed|es"),
-            ("incident", "s"),
-            ("hotfix", "es|ed"),
-        ),
-    ),
-    (
-        "architecture",
-        (
-            ("architectur", "e|es|al"),
-            ("design", "s|ed|ing"),
-            ("adr", "s"),
-            ("boundar", "y|ies"),
-            ("hexagonal", ""),
-            ("refactor", "s|ed|ing|ings"),
-        ),
-    ),
-    (
-        "decision",
-        (
-            ("decision", "s"),
-            ("tradeoff", "s"),
-            ("trade-off", "s"),
-            ("chose", "n"),
-            ("choos", "e|es|ing"),
-            ("decid", "e|es|ed|ing"),
-        ),
-    ),
-    ("pattern", (("pattern", "s"), ("convention", "s"), ("naming", ""), ("guideline", "s"))),
-    (
-        "config",
-        (
-            ("config", "s|ure|ures|ured|uring|uration|urations|urable"),
-            ("setup", "s"),
-            ("environment", "s"),
-            ("env", "s"),
-            ("docker", "file|files|ized|ised"),
-            ("pipeline", "s"),
-        ),
-    ),
-    (
-        "discovery",
-        (
-            ("discover", "y|ies|s|ed|ing"),
-            ("investigat", "e|es|ed|ing|ion|ions"),
-            ("found", ""),
-            ("root cause", "s"),
-            ("root-cause", "s"),
-        ),
-    ),
-    ("learning", (("learn", "ed|t|ing|ings"),)),
-)
+# Families in order of precedence, each with stems and the endings with which a stem is still the same word.
+_STEMS = """
+bug: bug s|gy|fix|fixes|fixed, fix es|ed|ing, panic s|ked|king, error s|ed, crash es|ed|ing
+bug: regress ion|ions|ed|es, incident s, hotfix es|ed
+architecture: architectur e|es|al, design s|ed|ing, adr s, boundar y|ies, hexagonal , refactor s|ed|ing|ings
+decision: decision s, tradeoff s, trade-off s, chose n, choos e|es|ing, decid e|es|ed|ing
+pattern: pattern s, convention s, naming , guideline s
+config: config s|ure|ures|ured|uring|uration|urations|urable, setup s, environment s, env s
+config: docker file|files|ized|ised, pipeline s
+discovery: discover y|ies|s|ed|ing, investigat e|es|ed|ing|ion|ions, found , root cause s, root-cause s
+learning: learn ed|t|ing|ings
+"""
+_KEYWORDS = [
+    (family, *keyword.rpartition(" ")[::2])
+    for family, _, keywords in (line.partition(": ") for line in _STEMS.strip().splitlines())
+    for keyword in keywords.split(", ")
+]
 _NEED_ENDING = frozenset({"architectur", "boundar", "choos", "decid", "discover", "investigat", "learn", "regress"})
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -189,8 +145,7 @@ _REDACTED = re.compile(r"\[REDACTED(?::\w+)?\]")
 def suggest_topic_key(*, type: str, title: str, content: str) -> str:
     """``family/subject``: the family from the type or else from the words, the subject from the title.
 
-    Raises:
-        EmptyFieldError: title and content are both blank.
+    Raises EmptyFieldError: title and content are both blank.
     """
     if not title.strip() and not content.strip():
         raise EmptyFieldError("title or content")
@@ -201,11 +156,8 @@ def suggest_topic_key(*, type: str, title: str, content: str) -> str:
 
 def _family_of_words(text: str) -> str | None:
     words = _HUMP.sub(" ", text).lower()
-    for family, keywords in _KEYWORDS:
-        for stem, endings in keywords:
-            if stem in words and _keyword(stem, endings).search(words):
-                return family
-    return None
+    found = (name for name, stem, endings in _KEYWORDS if stem in words and _keyword(stem, endings).search(words))
+    return next(found, None)
 
 
 @cache

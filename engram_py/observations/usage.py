@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Protocol, TypeVar
 
 from engram_py.database.journal import Journal
@@ -39,7 +39,50 @@ def timer(seconds: float, call: Callable[[], object]) -> Alarm:
     return alarm
 
 
-class Usage:
+class Deferred:
+    """Keeps counts in memory and has them written by an alarm; a closed one sets no alarm any more."""
+
+    def __init__(
+        self, store: Store, journal: Journal, *, later: Callable[[float, Callable[[], object]], Alarm] = timer
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._later = later
+        self._alarm: Alarm | None = None
+        self._urgent = False
+        self._refused = False  # the last attempt to write
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def flush(self) -> bool:
+        """Write the counts; False when the file is busy or cannot be written, and they wait."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Write what is left unless the file is busy; the rest is dropped."""
+        self._closed = True
+        self.flush()
+
+    def _schedule(self, seconds: float, call: Callable[[], object], *, urgent: bool) -> None:
+        """Set the alarm, unless one is set already that is as urgent."""
+        if not self._closed and (self._alarm is None or (urgent and not self._urgent)):
+            self._clear_alarm()
+            self._arm(seconds, call)
+            self._urgent = urgent
+
+    def _arm(self, seconds: float, call: Callable[[], object]) -> None:
+        self._alarm, alarm = None, self._later(seconds, call)
+        with suppress(RuntimeError):  # no thread available; the next count tries again
+            alarm.start()
+            self._alarm = alarm
+
+    def _clear_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm, self._urgent = None, False
+
+
+class Usage(Deferred):
     """Counts observations that were surfaced: found by a search, part of a context, or opened by id.
 
     Lists, timelines, exports and pages to browse do not count: what a person walks past says nothing about worth.
@@ -51,17 +94,10 @@ class Usage:
     def __init__(
         self, store: Store, journal: Journal, *, later: Callable[[float, Callable[[], object]], Alarm] = timer
     ) -> None:
-        self._store = store
-        self._journal = journal
-        self._later = later
+        super().__init__(store, journal, later=later)
         self._waiting: dict[int, tuple[int, str]] = {}
-        self._alarm: Alarm | None = None
-        self._urgent = False
         self._more = False  # something was shown since the alarm was set
         self._put_off = 0  # how often, because somebody searched
-        self._refused = False
-        self._closed = False
-        self._lock = threading.Lock()
         self._thread = threading.local()
         store.after_write.append(self._after_write)
 
@@ -82,9 +118,9 @@ class Usage:
             self._set_alarm()
 
     def flush(self) -> bool:
-        """Write the counts; False when the file is busy or cannot be written, and they wait."""
         with self._lock:
             waiting, self._waiting = self._waiting, {}
+            self._put_off = 0
             self._clear_alarm()
         if not waiting:
             return True
@@ -99,31 +135,22 @@ class Usage:
                 self._set_alarm()
         return counted
 
-    def close(self) -> None:
-        """Write what is left unless the file is busy; the rest is dropped."""
-        self._closed = True
-        self.flush()
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
+    def paused(self) -> AbstractContextManager[bool]:
         """Do not count what this thread surfaces meanwhile."""
-        before = getattr(self._thread, "is_paused", False)
-        self._thread.is_paused = True
-        try:
-            yield
-        finally:
-            self._thread.is_paused = before
+        return self._meanwhile("is_paused", True)
+
+    def collected(self) -> AbstractContextManager[set[int]]:
+        """Collect the ids that this thread surfaces meanwhile: those one answer shows."""
+        return self._meanwhile("collecting", set[int]())
 
     @contextmanager
-    def collected(self) -> Iterator[set[int]]:
-        """Collect the ids that this thread surfaces meanwhile: those one answer shows."""
-        before = getattr(self._thread, "collecting", None)
-        shown: set[int] = set()
-        self._thread.collecting = shown
+    def _meanwhile(self, name: str, value: T) -> Iterator[T]:
+        before = getattr(self._thread, name, None)
+        setattr(self._thread, name, value)
         try:
-            yield shown
+            yield value
         finally:
-            self._thread.collecting = before
+            setattr(self._thread, name, before)
 
     def _after_write(self) -> None:
         if self._waiting:
@@ -131,13 +158,10 @@ class Usage:
 
     def _set_alarm(self) -> None:
         """See that what waits is written down: at once where there is much of it, else in half a minute."""
-        if self._closed or not self._waiting:
-            return
-        urgent = len(self._waiting) >= MOST_WAITING and not self._refused
-        if self._alarm is None or (urgent and not self._urgent):
-            self._clear_alarm()
-            self._urgent = urgent
-            self._arm(QUIET_SECONDS if urgent else LONGEST_WAIT_SECONDS, self._when_quiet if urgent else self.flush)
+        if len(self._waiting) >= MOST_WAITING and not self._refused:
+            self._schedule(QUIET_SECONDS, self._when_quiet, urgent=True)
+        elif self._waiting:
+            self._schedule(LONGEST_WAIT_SECONDS, self.flush, urgent=False)
 
     def _when_quiet(self) -> None:
         """Write it down unless somebody is searching, one after the other."""
@@ -150,15 +174,6 @@ class Usage:
                 self._arm(QUIET_SECONDS, self._when_quiet)
         if not searching:
             self.flush()
-
-    def _arm(self, seconds: float, call: Callable[[], object]) -> None:
-        self._alarm = self._later(seconds, call)
-        self._alarm.start()
-
-    def _clear_alarm(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm, self._urgent, self._put_off = None, False, 0
 
     def _put_back(self, waiting: dict[int, tuple[int, str]]) -> None:
         for row_id, (times, at) in self._waiting.items():

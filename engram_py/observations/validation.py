@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
-from engram_py.capture.redact import Redacted, redact, redact_head
+from engram_py.capture.redact import redact, redact_head
+from engram_py.dataclass import dataclass
 from engram_py.errors import EmptyFieldError, TextTooLongError
 from engram_py.observations.arguments import clean_scope
-from engram_py.observations.values import (
-    CONTENT_LIMIT_BYTES,
-    TITLE_LIMIT_CHARS,
-    Draft,
-    Scope,
-    Truncated,
-)
+from engram_py.observations.values import CONTENT_LIMIT_BYTES, TITLE_LIMIT_CHARS, Draft, Scope, Truncated
 from engram_py.text.derived_terms import derived_terms
 from engram_py.text.normalize import check_text, content_hash, normalize_topic_key, truncate_utf8
 
@@ -71,7 +65,7 @@ def prepare(draft: Draft) -> Prepared:
     kind, hidden_type = clean_line("type", draft.type.strip() or "manual", limit=TYPE_LIMIT_CHARS)
     topic_key, hidden_topic = clean_topic_key(draft.topic_key)
     aliases, hidden_aliases = _clean_aliases(draft.aliases)
-    tool_name = _clean_tool_name(draft.tool_name)
+    tool_name = (draft.tool_name or "").strip()
     redacted = hidden_title + hidden_content + hidden_type + hidden_topic + hidden_aliases
     return Prepared(
         title=title,
@@ -80,11 +74,11 @@ def prepare(draft: Draft) -> Prepared:
         scope=clean_scope(draft.scope),
         topic_key=topic_key,
         aliases=aliases,
-        tool_name=tool_name,
+        tool_name=clean_line("tool_name", tool_name, limit=NAME_LIMIT_CHARS)[0] if tool_name else None,
         content_hash=content_hash(content),
         redacted=redacted,
         truncation=truncation,
-        warnings=_warnings(content, redacted, truncation),
+        warnings=(*intake_notes(redacted, truncation), *_path_notes(content)),
     )
 
 
@@ -104,7 +98,7 @@ def clean_content(text: str, *, field: str = "content") -> tuple[str, Truncated 
     """A required text, redacted and cut to 50,000 bytes; what was cut, and how many secrets went."""
     check_text(field, text)
     original = len(text.encode())
-    hidden = redact_readable(text)
+    hidden = redact_head(text, READ_LIMIT_CHARS)
     body = hidden.text.strip()
     if not body:
         raise EmptyFieldError(field)
@@ -114,11 +108,6 @@ def clean_content(text: str, *, field: str = "content") -> tuple[str, Truncated 
     return kept.text, Truncated(original, kept.stored_bytes, CONTENT_LIMIT_BYTES), hidden.count
 
 
-def redact_readable(text: str, limit: int = READ_LIMIT_CHARS) -> Redacted:
-    """The first ``limit`` characters of a text, redacted, without a half secret at the cut."""
-    return redact_head(text, limit)
-
-
 def clean_topic_key(topic_key: str | None) -> tuple[str | None, int]:
     """A topic key in its canonical form, None when none was given, and how many secrets went."""
     if topic_key is None or not topic_key.strip():
@@ -126,12 +115,6 @@ def clean_topic_key(topic_key: str | None) -> tuple[str | None, int]:
     check_text("topic_key", topic_key)
     hidden = redact(topic_key[:NAME_LIMIT_CHARS])
     return normalize_topic_key(hidden.text), hidden.count
-
-
-def _clean_tool_name(tool_name: str | None) -> str | None:
-    if tool_name is None or not tool_name.strip():
-        return None
-    return clean_line("tool_name", tool_name, limit=NAME_LIMIT_CHARS)[0]
 
 
 def _clean_aliases(aliases: tuple[str, ...]) -> tuple[str, int]:
@@ -171,13 +154,11 @@ def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[str, ...]
     return tuple(found)
 
 
-def _warnings(content: str, redacted: int, truncation: Truncated | None) -> tuple[str, ...]:
-    found = intake_notes(redacted, truncation)
-    paths = absolute_paths(content)
-    if not paths:
-        return found
-    said = f"content names a path of this machine ({paths[0]}); a path inside the repository travels better"
-    return (*found, said)
+def _path_notes(content: str) -> tuple[str, ...]:
+    paths = absolute_paths(content)[:1]
+    return tuple(
+        f"content names a path of this machine ({path}); a path inside the repository travels better" for path in paths
+    )
 
 
 _END = r"\s\"'`<>|:;,()\[\]{}*"

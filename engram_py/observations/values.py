@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from engram_py.dataclass import dataclass
 from engram_py.times import parse_time
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ Origin = Literal["user", "agent", "derived", "import"]
 Outcome = Literal["added", "updated", "duplicate"]
 
 SCOPES: tuple[Scope, ...] = ("project", "personal", "global")
-SHARED_SCOPES: tuple[Scope, ...] = ("personal", "global")  # seen from every project
 
 TYPES = (  # suggested, not enforced: `type` is free text
     "decision", "bugfix", "pattern", "discovery", "learning", "architecture", "config", "preference", "policy", "fact",
@@ -97,13 +96,17 @@ class Observation:
         values[_PINNED] = bool(values[_PINNED])
         return cls(*values)
 
+    def shared_with(self, answer: Any) -> dict[str, Any]:
+        """The values, by name, of the columns that another dataclass has as fields, too."""
+        return {name: getattr(self, name) for name in OBSERVATION_COLUMNS if name in answer.__dataclass_fields__}
+
     def state(self, now: datetime) -> str:
         """``needs_review`` once its review date has come, else ``active``."""
         due = parse_time(self.review_after)
         return "needs_review" if due is not None and due <= now else "active"
 
 
-OBSERVATION_COLUMNS = tuple(field.name for field in fields(Observation))
+OBSERVATION_COLUMNS = Observation.__match_args__
 _PINNED = OBSERVATION_COLUMNS.index("pinned")
 
 

@@ -10,11 +10,9 @@ from engram_py.observations.relation_values import Version
 from engram_py.times import parse_time
 
 VERSIONS = """
-select version, title, content, created_at
-from observation_versions
+select version, title, content, created_at from observation_versions
 where observation_id = :id and (:cursor is null or version < :cursor)
-order by version desc
-limit :limit
+order by version desc limit :limit
 """
 
 # The text that stood at a moment: of those that were replaced since, which their clocks say, the last one written by

@@ -6,28 +6,21 @@ import contextlib
 import json
 
 from engram_py.database.erasing import erase
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store
 from engram_py.privacy import clear_table as table
 from engram_py.privacy.values import Cleared
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations
 from engram_py.sessions.spool_files import FOLDER
 
 _BATCH = 500  # rows in one transaction, for which other writers wait
 _BACKUPS = "backups"
 
 
-class Clearing:
+class Clearing(ProjectOperations):
     """Counts and destroys; only a backup brings it back.
 
     What is destroyed leaves tombstones without text, so that no sync brings it back. Other machines, and a team's
     server, keep theirs, unless ``everywhere`` tells them.
     """
-
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
 
     def look(
         self, what: str, *, project: str | None = None, session_id: str | None = None, everywhere: bool = False

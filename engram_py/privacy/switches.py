@@ -11,8 +11,7 @@ from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Projects
 
 _CHOICES = """
-select scope, switch, is_on from switches
-where scope = 'all'
+select scope, switch, is_on from switches where scope = 'all'
    or (scope = 'project' and name = :project)
    or (scope = 'session' and name = :session)
 """
@@ -79,12 +78,8 @@ class Switches:
         return SwitchState(project, self.allowed(project, session_id or ""), choices, dict(self._settings.environment))
 
     def _is_on(self, switch: str, chosen: dict[tuple[str, str], bool]) -> bool:
-        narrow = (
-            self._settings.environment.get(switch),
-            chosen.get(("session", switch)),
-            chosen.get(("project", switch)),
-        )
-        for choice in narrow:
+        narrow = [chosen.get((scope, switch)) for scope in ("session", "project")]
+        for choice in (self._settings.environment.get(switch), *narrow):
             if choice is not None:
                 return choice
         everywhere = chosen.get(("all", switch), self._settings.config.get(switch, True))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from engram_py.dataclass import dataclass, field
 
 SWITCHES = ("enabled", "record", "inject")
 TURN_DAYS = 30

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidProjectError
-from engram_py.files import read_bounded, reason
+from engram_py.files import read_bounded, reason, write_atomically
+from engram_py.log import logger_of
 from engram_py.projects.names import normalize_project
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 BINDING_FILE = "engram-project-identity.json"
 _MAX_SIZE = 4096
@@ -60,29 +60,19 @@ def _parsed(data: object, path: Path) -> tuple[Binding | None, str | None]:
         return None, f"{path} names no usable project: {exc.reason}"
 
 
-def read_binding(common_dir: Path) -> Binding | None:
-    """The binding of a repository; a damaged one is logged and counts as none."""
-    binding, warning = load_binding(common_dir)
-    if warning:
-        logger.warning("%s", warning)
-    return binding
-
-
 def write_binding(common_dir: Path, project: str) -> Binding | None:
     """Bind a repository to ``project``, unless it is bound: the first of several processes wins.
 
     Returns what is in the file afterwards, which may name another project; None when the git directory
     cannot be written or holds a damaged binding, which is left as it is.
 
-    Raises:
-        InvalidProjectError: ``project`` is not a project name.
+    Raises InvalidProjectError: ``project`` is not a project name.
     """
     name = normalize_project(project)
     if (bound := load_binding(common_dir)[0]) is not None:
         return bound
-    record = {"version": _VERSION, "id": os.urandom(16).hex(), "project": name}
     try:
-        _publish(common_dir, (json.dumps(record, ensure_ascii=False) + "\n").encode())
+        _publish(common_dir, _record(os.urandom(16).hex(), name))
     except OSError as exc:
         logger.debug("%s cannot be bound: %s", common_dir, reason(exc))
     return _settled(common_dir)
@@ -101,13 +91,15 @@ def rebind(common_dir: Path, project: str) -> None:
         return
     if bound is None or bound.project == name:
         return
-    draft = common_dir / f".{BINDING_FILE}.{os.urandom(8).hex()}"
-    record = {"version": _VERSION, "id": bound.id, "project": name}
     try:
-        _create(draft, (json.dumps(record, ensure_ascii=False) + "\n").encode())
-        draft.replace(common_dir / BINDING_FILE)
+        write_atomically(common_dir / BINDING_FILE, _record(bound.id, name))
     except OSError as exc:
         logger.debug("%s cannot be bound again: %s", common_dir, reason(exc))
+
+
+def _record(identity: str, project: str) -> bytes:
+    values = {"version": _VERSION, "id": identity, "project": project}
+    return (json.dumps(values, ensure_ascii=False) + "\n").encode()
 
 
 def _publish(common_dir: Path, data: bytes) -> None:
@@ -146,4 +138,7 @@ def _settled(common_dir: Path) -> Binding | None:
             if (common_dir / BINDING_FILE).stat().st_size:
                 break
         time.sleep(0.005)
-    return read_binding(common_dir)
+    binding, warning = load_binding(common_dir)
+    if warning:
+        logger.warning("%s", warning)
+    return binding

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store
+from engram_py.database.journal import Operations
 from engram_py.files import readable_path
 from engram_py.projects import table
 from engram_py.projects.binding import rebind, write_binding
@@ -14,13 +13,9 @@ from engram_py.projects.locate import Location
 from engram_py.projects.names import former_spelling, slug_project
 
 
-class Identities:
+class Identities(Operations):
     """One project per repository. A clone is known by its remote, a worktree or subfolder by the common git
     directory, a moved or re-pointed repository by the binding file inside that directory."""
-
-    def __init__(self, store: Store, journal: Journal) -> None:
-        self._store = store
-        self._journal = journal
 
     def canonical(self, name: str) -> str:
         """The project that ``name`` is now: itself, or what it was merged into."""
@@ -60,11 +55,9 @@ class Identities:
         repository = location.repository
         if repository is None or location.source in ("config", "git_child"):
             return
-        known = [table.identity_owner(self._store, kind, value) for kind, value in _identities(location)]
-        if all(owner == project for owner in known):
+        if all(table.identity_owner(self._store, *one) == project for one in _identities(location)):
             return
-        for kind, value in _identities(location):
-            table.set_identity(self._store, kind=kind, value=value, project=project, now=self._journal.now())
+        self._set(location, project)
         if location.source != "git_binding":
             write_binding(repository.common_dir, project)
 
@@ -72,10 +65,14 @@ class Identities:
         """This repository is ``project`` from now on, whatever it was and whatever its remote is called."""
         if not table.exists(self._store, project):
             self.create(project)
-        for kind, value in _identities(location):
-            table.set_identity(self._store, kind=kind, value=value, project=project, now=self._journal.now())
+        self._set(location, project)
         if location.repository is not None:
             rebind(location.repository.common_dir, project)
+
+    def _set(self, location: Location, project: str) -> None:
+        for kind, value in _identities(location):
+            values = {"kind": kind, "value": value, "project": project, "created_at": self._journal.now()}
+            self._store.insert("project_identities", values, replace=True)
 
     def create(self, project: str) -> None:
         now, clock = self._journal.now(), self._journal.stamp()
@@ -87,11 +84,11 @@ class Identities:
         """Whether a *different* repository owns this name: another remote, or, without one, another directory."""
         repository = location.repository
         assert repository is not None
-        remotes = table.remotes_of(self._store, project)
+        remotes = table.identities_of(self._store, "remote", project)
         if repository.remote and remotes:
             return repository.remote not in remotes
         here = readable_path(str(repository.common_dir))
-        others = [known for known in table.common_dirs_of(self._store, project) if known != here]
+        others = [known for known in table.identities_of(self._store, "common_dir", project) if known != here]
         return any(Path(known).exists() for known in others)  # one that is gone was moved here, or deleted
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from engram_py.dataclass import dataclass, replace
 from engram_py.files import exists, is_folder, real_path
 from engram_py.git.remotes import remote_names
 from engram_py.git.repository import Repository, find_repository, read_head
@@ -44,8 +45,7 @@ class Location:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(NamedTuple):
     source: Source
     name: str
     fallback_names: tuple[str, ...] = ()
@@ -55,26 +55,26 @@ _SKIPPED = frozenset(
     "node_modules vendor .venv venv __pycache__ target dist build .idea .vscode".split()  # noqa: SIM905
 )
 
-_Naming = Callable[[Path], tuple[str, tuple[str, ...], str] | None]
 
-
-@dataclass(frozen=True, slots=True)
-class Children:
+class _Children(NamedTuple):
     """The projects of the child repositories, sorted; ``only`` is the folder where there is exactly one."""
 
-    names: tuple[str, ...] = ()
-    only: Path | None = None
-    warnings: tuple[str, ...] = ()
+    names: tuple[str, ...]
+    only: Path | None
+    warnings: tuple[str, ...]
 
 
-def locate(directory: Path, *, home: Path | None = None, clock: Clock = time.monotonic) -> Location:
+def locate(directory: Path, *, clock: Clock = time.monotonic) -> Location:
     """The project that ``directory`` belongs to, by the first rule that answers; never raises.
 
     A directory that is gone counts as the nearest parent that is there. The home directory, a file system's
     root and the shared temporary directory never lend a project their name.
     """
     here, warnings = _existing(directory)
-    nameless = _nameless(home)
+    shared = [os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)]
+    home = os.path.expanduser("~")  # noqa: PTH111 (Path.home may raise)
+    # Folders whose name is never a project's, besides the roots, which have none.
+    nameless = _resolved((home, "/tmp", "/var/tmp", *shared))  # noqa: S108 (nothing is written there)
     repository = find_repository(here)
     settings = find_project_settings(here, repository.root if repository else None)
     warnings += settings.warnings
@@ -86,17 +86,17 @@ def locate(directory: Path, *, home: Path | None = None, clock: Clock = time.mon
         named, more = _repository_name(repository, nameless)
         warnings += repository.warnings + more
         if named is not None:
-            return _named(found, named, warnings)
+            return replace(found, **named._asdict(), warnings=warnings)
         found = replace(found, repository=None)
-    children = _scan_children(here, settings.ignore, _child_names(nameless), clock() + CHILD_BUDGET_SECONDS, clock)
+    children = _scan_children(here, settings.ignore, nameless, clock() + CHILD_BUDGET_SECONDS, clock)
     return _from_children(found, children, warnings, nameless)
 
 
 class Locator:
     """``locate`` for a server that asks with every call: the project for two seconds, HEAD fresh each time."""
 
-    def __init__(self, home: Path | None = None, *, clock: Clock = time.monotonic) -> None:
-        self._home, self._clock = home, clock
+    def __init__(self, *, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
         self._kept: dict[Path, tuple[float, Location]] = {}
 
     def locate(self, directory: Path, *, head: bool = True) -> Location:
@@ -105,8 +105,11 @@ class Locator:
         now = self._clock()
         at, location = self._kept.get(directory, (0.0, None))
         if location is not None and now - at < CACHE_SECONDS:
-            return _with_fresh_head(location) if head else location
-        location = locate(directory, home=self._home)
+            if not head or location.repository is None:
+                return location
+            branch, commit = read_head(location.repository)
+            return replace(location, repository=replace(location.repository, branch=branch, commit=commit))
+        location = locate(directory)
         if len(self._kept) >= _CACHED:
             self._kept.clear()
         self._kept[directory] = (now, location)
@@ -117,14 +120,6 @@ class Locator:
         self._kept.clear()
 
 
-def _with_fresh_head(location: Location) -> Location:
-    repository = location.repository
-    if repository is None:
-        return location
-    branch, commit = read_head(repository)
-    return replace(location, repository=replace(repository, branch=branch, commit=commit))
-
-
 def _existing(directory: Path) -> tuple[Path, tuple[str, ...]]:
     wanted = real_path(directory)
     for folder in (wanted, *wanted.parents):
@@ -132,13 +127,6 @@ def _existing(directory: Path) -> tuple[Path, tuple[str, ...]]:
             gone = folder != wanted and not exists(wanted)
             return folder, ((f"{wanted} is not there; {folder} is used instead",) if gone else ())
     return wanted, (f"{wanted} is not a directory",)
-
-
-def _nameless(home: Path | None) -> frozenset[Path]:
-    """The folders whose name is never a project's, besides the roots, which have none."""
-    own = str(home) if home is not None else os.path.expanduser("~")  # noqa: PTH111 (Path.home may raise)
-    shared = (os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name))
-    return _resolved((own, "/tmp", "/var/tmp", *shared))  # noqa: S108 (nothing is written there)
 
 
 @lru_cache(maxsize=8)
@@ -162,44 +150,32 @@ def _repository_name(repository: Repository, nameless: frozenset[Path]) -> tuple
         if names:
             others = dict.fromkeys(name for name in names[1:] if name != names[0])
             return _Named("git_remote", names[0], tuple(others)), warnings
-    folder = repository.main_folder
-    name = _folder_name(folder, nameless)
-    if name is None:
-        return None, warnings
-    return _Named("git_root", name), warnings
+    name = _folder_name(repository.main_folder, nameless)
+    return _Named("git_root", name) if name is not None else None, warnings
 
 
-def _child_names(nameless: frozenset[Path]) -> _Naming:
-    """How a child repository is called: its name, what else it may be called, and its identity."""
-
-    def names(folder: Path) -> tuple[str, tuple[str, ...], str] | None:
-        repository = find_repository(folder)
-        if repository is None:
-            return None
-        identity = repository.remote or str(repository.common_dir)
-        if project := find_project_settings(folder, repository.root).project:
-            return project, (), project
-        named, _ = _repository_name(repository, nameless)
-        return (named.name, named.fallback_names, identity) if named else None
-
-    return names
-
-
-def _named(found: Location, named: _Named, warnings: tuple[str, ...]) -> Location:
-    return replace(found, source=named.source, name=named.name, fallback_names=named.fallback_names, warnings=warnings)
+def _child_names(folder: Path, nameless: frozenset[Path]) -> tuple[str, tuple[str, ...], str] | None:
+    """The name of a child repository, its other possible names, and its identity."""
+    repository = find_repository(folder)
+    if repository is None:
+        return None
+    if project := find_project_settings(folder, repository.root).project:
+        return project, (), project
+    named, _ = _repository_name(repository, nameless)
+    return (named.name, named.fallback_names, repository.remote or str(repository.common_dir)) if named else None
 
 
 def _from_children(
-    found: Location, children: Children, warnings: tuple[str, ...], nameless: frozenset[Path]
+    found: Location, children: _Children, warnings: tuple[str, ...], nameless: frozenset[Path]
 ) -> Location:
     warnings += children.warnings
     own = _folder_name(found.directory, nameless)
     if found.directory in nameless or found.directory == found.directory.parent:
         return replace(found, candidates=children.names, warnings=warnings)
     if children.only is not None:
-        named = _Named("git_child", children.names[0])
         note = f"{children.only} is the one repository in {found.directory}, so its project is used"
-        return _named(replace(found, repository=find_repository(children.only)), named, (*warnings, note))
+        found = replace(found, source="git_child", name=children.names[0], warnings=(*warnings, note))
+        return replace(found, repository=find_repository(children.only))
     if children.names:
         return replace(found, source="ambiguous", candidates=children.names, warnings=warnings)
     if own is not None:
@@ -208,8 +184,8 @@ def _from_children(
 
 
 def _scan_children(
-    directory: Path, ignore: tuple[str, ...], naming: _Naming, deadline: float, clock: Clock
-) -> Children:
+    directory: Path, ignore: tuple[str, ...], nameless: frozenset[Path], deadline: float, clock: Clock
+) -> _Children:
     """The child repositories of ``directory``; past the ``deadline`` the answer is cut short and says so.
 
     Several checkouts of one repository are one project. Where two repositories share a name, the second is
@@ -220,31 +196,26 @@ def _scan_children(
     for folder in folders:
         # Past the deadline a folder's name stands in for what its repository would say.
         complete = complete and clock() < deadline
-        named = naming(folder) if complete else None
-        if named is None:
-            slug = slug_project(folder.name)
-            named = (slug, (), str(folder)) if slug else None
+        named = _child_names(folder, nameless) if complete else None
+        if named is None and (slug := slug_project(folder.name)):
+            named = slug, (), str(folder)
         if named is not None:
             name, longer, identity = named
             free = next((each for each in (name, *longer) if owners.get(each, identity) == identity), name)
             owners.setdefault(free, identity)
     only = folders[0] if complete and len(owners) == 1 else None
-    slow = f"{directory} has too many children to look at all of them in time"
-    warnings = () if complete else (slow,)
-    return Children(tuple(sorted(owners)), only, warnings)
+    slow = () if complete else (f"{directory} has too many children to look at all of them in time",)
+    return _Children(tuple(sorted(owners)), only, slow)
 
 
 def _repositories(directory: Path, ignore: tuple[str, ...], deadline: float, clock: Clock) -> tuple[list[Path], bool]:
     found: list[Path] = []
-    try:
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                if clock() > deadline:
-                    return sorted(found), False
-                if _looks_like_repository(entry, ignore):
-                    found.append(Path(entry.path))
-    except OSError:
-        return sorted(found), True
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if clock() > deadline:
+                return sorted(found), False
+            if _looks_like_repository(entry, ignore):
+                found.append(Path(entry.path))
     return sorted(found), True
 
 

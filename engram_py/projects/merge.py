@@ -83,7 +83,8 @@ class Merging:
                 continue
             others = [one.name for one in lines if one.name not in taken | {line.name}]
             near = similar_projects(line.name, others, limit=len(others))
-            near = [one for one in near if not self._are_apart(line.name, one)]
+            remotes = {*table.identities_of(self._store, "remote", line.name)}
+            near = [one for one in near if not self._has_other_remotes(one, remotes)]
             if near and wanted in (None, line.name, *near):
                 taken |= {line.name, *near}
                 groups.append(Alike(line.name, tuple(near)))
@@ -154,9 +155,9 @@ class Merging:
         self._store.execute("delete from projects where name = :name", name=project)
         self._journal.removed("project", project, project=project, clock=self._journal.stamp())
 
-    def _are_apart(self, one: str, other: str) -> bool:
-        ours, theirs = table.remotes_of(self._store, one), table.remotes_of(self._store, other)
-        return bool(ours and theirs) and not {*ours} & {*theirs}
+    def _has_other_remotes(self, project: str, remotes: set[str]) -> bool:
+        own = table.identities_of(self._store, "remote", project)
+        return bool(own and remotes) and remotes.isdisjoint(own)
 
     def _drop_alias(self, alias: str) -> None:
         for name in ("project_aliases", "sync_aliases"):

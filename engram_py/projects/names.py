@@ -23,8 +23,7 @@ _SEPARATORS = re.compile(r"[-_\s]+")
 def normalize_project(name: str) -> str:
     """The one spelling of a project name, which is Engram's: NFC, lower case, trimmed, no repeated ``-`` or ``_``.
 
-    Raises:
-        InvalidProjectError: it is empty, too long, a path, or holds characters that are not text.
+    Raises InvalidProjectError: it is empty, too long, a path, or holds characters that are not text.
     """
     text = name.strip()
     if flaw := _flaw(text):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-from engram_py.database.journal import Journal
+from engram_py.database.journal import Journal, Operations
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.doors import call
 from engram_py.errors import AmbiguousProjectError, InvalidProjectError, UnknownProjectError
 from engram_py.projects import table
@@ -68,7 +68,7 @@ class Projects:
             if scope in ("personal", "global"):
                 place = Place(scope, "scope", place.path, (scope,))
             else:
-                candidates = place.reads or self._suggestions()
+                candidates = place.reads or [line.name for line in table.lines(self._store)][:10]
                 raise AmbiguousProjectError(place.path, candidates, *(place.warnings or (NO_PROJECT,)))
         ensured = self._ensured(place, explicit=bool(project))
         if location is not None and place.source != "scope":
@@ -197,16 +197,8 @@ class Projects:
             return Place("", "none", path, None, warnings=(note, *warnings))
         name = self._identities.owner(location)
         branch, commit = _head(location)
-        return Place(
-            name,
-            _engram_source(location),
-            path,
-            (name,),
-            default_scope=location.settings.default_scope,
-            warnings=warnings,
-            branch=branch,
-            commit=commit,
-        )
+        source, scope = _engram_source(location), location.settings.default_scope
+        return Place(name, source, path, (name,), scope, branch, commit, warnings=warnings)
 
     def _ensured(self, place: Place, *, explicit: bool) -> Place:
         """``place`` with its project in the table; a new explicit name says so and names the similar ones."""
@@ -222,14 +214,19 @@ class Projects:
             warnings = (*warnings, text)
         return replace(place, created=True, warnings=warnings)
 
-    def _suggestions(self) -> list[str]:
-        return [line.name for line in table.lines(self._store)][:10]
-
     # --- listing ---------------------------------------------------------------------------------------
 
     def list(self) -> tuple[ProjectLine, ...]:
         """All projects, the most recently active first."""
         return tuple(table.lines(self._store))
+
+
+class ProjectOperations(Operations):
+    """Operations whose calls belong to a project."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
+        super().__init__(store, journal)
+        self._projects = projects
 
 
 def _checked_name(project: str) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from engram_py.dataclass import dataclass, replace
 from engram_py.errors import AlreadyInitializedError, InvalidArgumentError
-from engram_py.files import read_bounded, real_path, reason
+from engram_py.files import read_bounded, real_path, reason, write_atomically
 from engram_py.projects.names import normalize_project
 from engram_py.projects.settings_keys import KEYS, Refusal, SettingKey
 
@@ -173,12 +172,9 @@ def write_project_settings(root: Path, project: str, *, force: bool = False) -> 
         raise AlreadyInitializedError(str(path))
     others = {one: value for one, value in _present(path).items() if one not in ("project", "project_name")}
     document = others | {key: name}
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        beside.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        beside.replace(path)
+        write_atomically(path, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode(), mode=0o666)
     except OSError as exc:
-        beside.unlink(missing_ok=True)
         expected = f"a folder where {path.name} can be written ({exc.strerror or exc})"
         raise InvalidArgumentError("folder", str(root), expected=expected) from exc
     return path

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
 
@@ -23,10 +23,10 @@ class SettingKey:
 
     name: str
     type: str
-    default: object
-    help: str
-    example: object
     check: Callable[[object], object]
+    default: object
+    example: object
+    help: str
     alias: str | None = None
 
     @property
@@ -73,70 +73,22 @@ def _switch(value: object) -> bool:
     return value
 
 
-KEYS: tuple[SettingKey, ...] = (
-    SettingKey(
-        name="project",
-        alias="project_name",
-        type="text",
-        default=None,
-        help="The project that everything saved below this folder belongs to.",
-        example="widgets",
-        check=_project,
-    ),
-    SettingKey(
-        name="default_scope",
-        type="project | personal | global",
-        default="project",
-        help="The scope of an observation that is saved without one.",
-        example="project",
-        check=_scope,
-    ),
-    SettingKey(
-        name="ignore",
-        type="list of glob patterns",
-        default=(),
-        help="Child folders that are never offered as projects, and files that memories are never tied to.",
-        example=["vendor/*", "*.lock"],
-        check=_patterns,
-    ),
-    SettingKey(
-        name="enabled",
-        type="true or false",
-        default=True,
-        help="`false`: hooks do nothing in this project.",
-        example=True,
-        check=_switch,
-    ),
-    SettingKey(
-        name="record",
-        type="true or false",
-        default=True,
-        help="`false`: hooks keep no prompts, messages or learnings of this project.",
-        example=True,
-        check=_switch,
-    ),
-    SettingKey(
-        name="inject",
-        type="true or false",
-        default=True,
-        help="`false`: hooks give no memory to an agent in this project.",
-        example=True,
-        check=_switch,
-    ),
-    SettingKey(
-        name="budgets.context_tokens",
-        type="whole number, 100 to 20000",
-        default=1500,
-        help="The most tokens a new session is given to read.",
-        example=1500,
-        check=_whole(100, 20_000),
-    ),
-    SettingKey(
-        name="budgets.search_limit",
-        type="whole number, 1 to 20",
-        default=10,
-        help="The most results a search answers when it is not told how many.",
-        example=10,
-        check=_whole(1, 20),
-    ),
+_NAMED = "The project that everything saved below this folder belongs to."
+_IGNORED = "Child folders that are never offered as projects, and files that memories are never tied to."
+_OFF = "`false`: hooks do nothing in this project."
+_UNRECORDED = "`false`: hooks keep no prompts, messages or learnings of this project."
+_SILENT = "`false`: hooks give no memory to an agent in this project."
+_BUDGET = "The most tokens a new session is given to read."
+_RESULTS = "The most results a search answers when it is not told how many."
+_UNSCOPED = "The scope of an observation that is saved without one."
+
+KEYS = (
+    SettingKey("project", "text", _project, None, "widgets", _NAMED, alias="project_name"),
+    SettingKey("default_scope", "project | personal | global", _scope, "project", "project", _UNSCOPED),
+    SettingKey("ignore", "list of glob patterns", _patterns, (), ["vendor/*", "*.lock"], _IGNORED),
+    SettingKey("enabled", "true or false", _switch, True, True, _OFF),
+    SettingKey("record", "true or false", _switch, True, True, _UNRECORDED),
+    SettingKey("inject", "true or false", _switch, True, True, _SILENT),
+    SettingKey("budgets.context_tokens", "whole number, 100 to 20000", _whole(100, 20_000), 1500, 1500, _BUDGET),
+    SettingKey("budgets.search_limit", "whole number, 1 to 20", _whole(1, 20), 10, 10, _RESULTS),
 )

@@ -51,39 +51,20 @@ def aliases_of(store: Store, project: str) -> list[str]:
 
 
 def identity_owner(store: Store, kind: str, value: str) -> str | None:
-    found: str | None = store.value(
-        "select project from project_identities where kind = :kind and value = :value", kind=kind, value=value
-    )
+    sql = "select project from project_identities where kind = :kind and value = :value"
+    found: str | None = store.value(sql, kind=kind, value=value)
     return found
 
 
-def remotes_of(store: Store, project: str) -> list[str]:
-    rows = store.rows("select value from project_identities where kind = 'remote' and project = :p", p=project)
-    return [row[0] for row in rows]
-
-
-def common_dirs_of(store: Store, project: str) -> list[str]:
-    rows = store.rows("select value from project_identities where kind = 'common_dir' and project = :p", p=project)
-    return [row[0] for row in rows]
-
-
-def set_identity(store: Store, *, kind: str, value: str, project: str, now: str) -> None:
-    values: dict[str, Any] = {"kind": kind, "value": value, "project": project, "created_at": now}
-    store.insert("project_identities", values, replace=True)
+def identities_of(store: Store, kind: str, project: str) -> list[str]:
+    """The values of a project's identities of a kind: ``remote`` or ``common_dir``."""
+    sql = "select value from project_identities where kind = :kind and project = :project"
+    return [row[0] for row in store.rows(sql, kind=kind, project=project)]
 
 
 def lines(store: Store) -> list[ProjectLine]:
-    return [
-        ProjectLine(
-            row["name"],
-            row["observations"],
-            row["sessions"],
-            row["prompts"],
-            row["last_activity_at"],
-            tuple(row["aliases"].split("\n")) if row["aliases"] else (),
-        )
-        for row in store.rows(LINES)
-    ]
+    found = store.tuples(LINES)
+    return [ProjectLine(*(*row[:-1], tuple(row[-1].split("\n")) if row[-1] else ())) for row in found]
 
 
 # What a project must not have to be empty: a hidden observation can be brought back, so it is something.
@@ -93,8 +74,7 @@ where not exists (select 1 from observations where project = projects.name)
   and not exists (select 1 from user_prompts where project = projects.name)
   and not exists (select 1 from memory_relations where project = projects.name)
   and not exists (
-      select 1 from sessions
-      where project = projects.name
+      select 1 from sessions where project = projects.name
         and (summary is not null or exists (select 1 from observations where session_id = sessions.id)
             or exists (select 1 from user_prompts where session_id = sessions.id)
             or exists (select 1 from turns where session_id = sessions.id))
@@ -120,8 +100,7 @@ def clashing_topics(store: Store, *, project: str, into: str) -> Sequence[Row]:
     """Pairs of live observations of two projects that hold the same topic in the same scope."""
     return store.rows(
         """
-        select mine.id as id, theirs.id as other
-        from observations as mine
+        select mine.id as id, theirs.id as other from observations as mine
         join observations as theirs
           on theirs.topic_key = mine.topic_key and theirs.scope = mine.scope
         where mine.project = :project and theirs.project = :into

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
 
 from engram_py.database.store import Store
-from engram_py.observations import table
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.observations.values import Observation
 from engram_py.recall.file_names import weigh_files
 from engram_py.recall.index import mentions
@@ -15,6 +14,7 @@ from engram_py.recall.plan import weigh, weigh_dates
 from engram_py.recall.postings import look_up
 from engram_py.recall.query.parse import Query
 from engram_py.recall.scope_filter import ScopeFilter
+from engram_py.recall.score.evidence import NONE, Evidence, bar, weigh_evidence
 from engram_py.recall.score.proximity import lens, read
 from engram_py.recall.score.relevance import (
     WHOLE,
@@ -27,7 +27,6 @@ from engram_py.recall.score.relevance import (
     score,
     settle,
 )
-from engram_py.recall.score.threshold import FLOOR, MOST_ELSEWHERE, Verdict, judge
 from engram_py.recall.substitutes import called_otherwise, in_one, in_two, misspelt
 from engram_py.recall.values import LadderStep, WordNote
 from engram_py.recall.visible_rows import VisibleRows
@@ -42,12 +41,11 @@ READ = 40
 _POOL = 400
 # With 40 words to look for, a text takes 60 microseconds: of a pasted log fewer are read.
 READ_OF_PASTED = 24
-# Beside an answer, what covers less than this part of the floor is padding.
+# Beside an answer, what holds less than this part of what its passage tells is padding.
 PADDING = 0.25
-# A row that shares no word with the question is shown for its neighbours' sake only this near to the best.
-WITHOUT_A_WORD = 0.7
+# A row that neighbours lend its words is shown for their sake this near to the best.
+NEARLY = 0.5
 _ASKED_ABOUT = 100
-_ENOUGH_KNOWN = 20_000
 _MOST_RESEMBLING = 4
 
 
@@ -66,15 +64,21 @@ class Found:
     # Whose words were found, by what stands in its place; and by its id, what would, but was filtered away.
     instead: dict[int, Observation] = field(default_factory=dict)
     missed: dict[int, int] = field(default_factory=dict)
-    verdict: Verdict = field(default_factory=lambda: Verdict(0.0, 0.0))
+    evidence: Evidence = NONE
     notes: tuple[str, ...] = ()
 
-    def answers(self, floor: float) -> list[Scored]:
-        """What may be shown: nothing where words cover too little, but for what is near by meaning."""
-        if not self.verdict.answers(floor):
+    @property
+    def probability(self) -> float:
+        """That the best of what the words found answers, 0..1."""
+        return self.evidence.probability()
+
+    def answers(self, least: float) -> list[Scored]:
+        """What may be shown: nothing where an answer is less likely, but for what is near by meaning."""
+        if self.probability < least:
             return [one for one in self.scored if one.id in self.strong]
         best = max((one.relevance for one in self.scored), default=0.0)
-        return [one for one in self.scored if one.id in self.near or _belongs(one, floor, best)]
+        told = max((one.share for one in self.scored), default=0.0)
+        return [one for one in self.scored if one.id in self.near or _belongs(one, best, told)]
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -85,18 +89,17 @@ class Found:
         return tuple(WordNote(term.text, term.rows, round(term.idf, 3), _use(term)) for term in self.terms)
 
 
-def _belongs(one: Scored, floor: float, best: float) -> bool:
-    """Whether a row stands beside an answer for a reason: words of its own, or a neighbour that says nearly all."""
-    if one.covered > 0:
-        return one.covered >= floor * PADDING or one.share >= floor
-    return one.relevance >= best * WITHOUT_A_WORD
+def _belongs(one: Scored, best: float, told: float) -> bool:
+    """Whether a row stands beside an answer for a reason: a good part of what it tells, or nearly its score."""
+    return one.share >= PADDING * told or one.relevance >= best * NEARLY
 
 
 def retrieve(
-    store: Store, query: Query, sight: ScopeFilter, *, limit: int, floor: float = FLOOR, today: date | None = None
+    store: Store, query: Query, sight: ScopeFilter, *, limit: int, least: float | None = None, today: date | None = None
 ) -> Found:
     """Every rung that looks words up: all of them, any of them, and what resembles those that nobody ever saw.
-    ``today`` is the day from which "last week" is told."""
+    ``today`` is the day from which "last week" is told; what is ``least`` likely to answer needs no other reading."""
+    least = bar("shown") if least is None else least
     totals = mentions.totals(store)
     terms = weigh(store, query.content_words, size=totals.rows)
     terms = weigh_dates(store, terms, query.asked, size=totals.rows, projects=sight.projects, today=today)
@@ -109,38 +112,15 @@ def retrieve(
     missing = [term for term in found.terms if not term.rows and (may_resemble(term.text) or stand_ins(term.text))]
     if missing and best < WHOLE and len(missing) <= _MOST_RESEMBLING:
         _resembling(store, query, in_sight, found, missing, totals)
-    found.verdict = _judged(store, query, sight, found, floor)
-    if not found.verdict.answers(floor) and (joined := in_one(store, query, found.terms, found.total)):
+    if found.probability < least and (joined := in_one(store, query, found.terms, found.total)):
         _again(store, query, in_sight, found, totals, f"read {', '.join(joined)} in one word")
-        found.verdict = _judged(store, query, sight, found, floor)
     if not any(term.mentions for term in found.terms):
         found.rungs.append(LadderStep("any word", 0, "no word of the query is known here"))
         return found
-    # Which words stand in one passage is known once the floor was asked.
     whole = sum(scored.whole for scored in found.scored) if best > WHOLE else 0
     enough = "enough" if whole >= limit else "fewer than asked for: any word follows"
     found.rungs[:0] = [LadderStep("all words", whole, enough), LadderStep("any word", first - whole, why)]
     return found
-
-
-def _judged(store: Store, query: Query, sight: ScopeFilter, found: Found, floor: float) -> Verdict:
-    """What the floor says, which is lower where much is known of other projects and less than half of the question is
-    theirs."""
-    sessions = {row: observation.session_id for row, observation in found.rows.items()}
-    # Where a filter or a phrase hides rows, what is out of sight is not elsewhere.
-    hidden = sight.filtered or sight.projects is None or bool(query.phrases or query.excluded)
-    verdict = judge(found.terms, found.scored, sessions, found.total, hidden=hidden)
-    if verdict.answers(floor) or hidden or floor > FLOOR or verdict.elsewhere > MOST_ELSEWHERE:
-        return verdict
-    return replace(verdict, others=_others_known(store, sight.projects or ()))
-
-
-def _others_known(store: Store, projects: Sequence[str]) -> bool:
-    """Whether other projects have at least a third of the memory, or ten thousand of its rows."""
-    if not table.count_others(store, projects, cap=1):
-        return False
-    here = table.count_live(store, projects, cap=_ENOUGH_KNOWN)
-    return here <= 2 * table.count_others(store, projects, cap=1 + here // 2) > 0
 
 
 def _resembling(
@@ -188,8 +168,12 @@ def _rank(store: Store, query: Query, in_sight: VisibleRows, found: Found, total
     found.rows = in_sight.first([one.id for one in best], most=most)
     kept = {row: scored[row] for row in found.rows}
     _look_at(found, kept, lengths, totals.average)
-    settle(kept, {row: observation.session_id for row, observation in found.rows.items()})
-    found.scored = current(found, sorted(kept.values(), key=lambda one: (-one.relevance, -one.id)), in_sight)
+    sessions = {row: observation.session_id for row, observation in found.rows.items()}
+    settle(kept, sessions)
+    best = sorted(kept.values(), key=lambda one: (-one.relevance, -one.id))
+    weigh_evidence(found.terms, best, sessions, found.total, asks=query.is_question, foreign=query.is_foreign)
+    found.evidence = best[0].evidence if best else NONE
+    found.scored = current(found, best, in_sight)
 
 
 def _heads(own: Mapping[int, float], in_sight: VisibleRows) -> tuple[list[int], list[int]]:
@@ -259,7 +243,9 @@ def _look_at(found: Found, kept: Mapping[int, Scored], lengths: Mapping[int, men
             named = title.seen.keys() | beside.seen.keys()
             body = read(text, glass, terms, besides=named)
             one.closeness = title.closeness + body.closeness
-            one.titled = bool(named)
+            one.titled = frozenset(named)
+            length = lengths.get(one.id)
+            one.named = min(1.0, len(title.seen) / max(1, length.title)) if length else 0.0
             seen = named | body.seen.keys()
             if framed:
                 one.bm25 = one.covered = 0.0

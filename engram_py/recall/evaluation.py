@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import replace
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidInputError, QuestionNotFoundError
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.usage import Usage

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from engram_py.dataclass import dataclass, field
 
 QuestionOrigin = Literal["user", "learned"]
 # Of a question with answers: one of them was found, or none. Of one that should find nothing: it did not, it did.

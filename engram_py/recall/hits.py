@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from engram_py.anchors.anchors import Anchors
+from engram_py.anchors.values import AnchorState
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.ledger import citations
 from engram_py.observations import table
 from engram_py.observations.lookup import relation_notes
 from engram_py.observations.values import Observation, RelationNote
-from engram_py.recall.preview import preview
+from engram_py.recall.preview import Preview, preview, shares
 from engram_py.recall.score.diversity import alike, shingles
 from engram_py.recall.score.proximity import lens
 from engram_py.recall.score.rank import Standing, factors
@@ -24,6 +25,10 @@ from engram_py.sessions.values import SUMMARY_TITLE
 # Texts that share this much of their words say the same; the second gives way to what is different.
 SAME = 0.85
 LOOKED_BEHIND = 20
+# The whole answer: 600 tokens of four characters, of which a hit takes so many besides its titles and its passage.
+ANSWER_CHARS, HEAD_CHARS, LINE_CHARS = 2_400, 70, 24
+# Behind the first hits, what is half as good as the best is no answer.
+FIRST, TAIL = 5, 0.5
 
 
 @dataclass(slots=True)
@@ -48,6 +53,8 @@ class Placed:
             session=round(one.session, 3),
             coverage=round(one.covered, 3),
             passage=round(one.share, 3),
+            evidence=one.evidence,
+            probability=round(one.evidence.probability(), 3),
             relevance=round(one.relevance, 3),
             factors=dict(self.factors),
             score=round(self.score, 3),
@@ -110,55 +117,85 @@ class Hits:
         terms: Sequence[Term],
         placed: Sequence[Placed],
         *,
+        limit: int,
         instead: Mapping[int, Observation],
         stale_only: bool = False,
+        snippet_chars: int | None = None,
     ) -> tuple[Hit, ...]:
-        """The hits to show, each with the place of its text where the terms stand and the state of its files."""
+        """The first ``limit`` hits without the tail, each with the state of its files and the passage that answers.
+
+        The passages share what the answer has room for; ``snippet_chars`` gives each of them so many characters.
+        """
         glass = lens(terms)
         states = self._anchors.states([place.row for place in placed])
         now = self._journal.moment()
-        # Within one answer no score is above the one before: what was named counts 1, so does the first by its words.
-        best = next((place.score for place in placed if place.scored.relevance), 1.0) or 1.0
-        score = 1.0
+        if stale_only:
+            placed = [
+                place
+                for place in placed
+                if place.row.state(now) != "active" or any(anchor.stale for anchor in states.get(place.row.id, ()))
+            ]
+        scores = _shown_scores(placed[:limit])
+        lines = sum(_line_chars(place, states.get(place.row.id, ())) for place, _ in zip(placed, scores, strict=False))
+        room = max(ANSWER_CHARS // 4, ANSWER_CHARS - HEAD_CHARS - lines)
+        # What says the same as a better hit is not shown twice.
+        ids = {place.row.id for place in placed}
+        lengths = [0 if place.like in ids else len(place.row.content) for place in placed]
+        parts = shares(scores, lengths, room) if snippet_chars is None else [snippet_chars] * len(scores)
         hits = []
-        for place in placed:
-            row = place.row
-            anchors = states.get(row.id, ())
-            state = row.state(now)
-            if stale_only and state == "active" and not any(anchor.stale for anchor in anchors):
-                continue
-            shown = preview(row.content, terms, glass)
-            if place.scored.relevance:
-                score = min(score, place.score / best)
-            hits.append(
-                Hit(
-                    id=row.id,
-                    sync_id=row.sync_id,
-                    title=row.title,
-                    type=row.type,
-                    project=row.project,
-                    scope=row.scope,
-                    topic_key=row.topic_key,
-                    score=round(score, 4),
-                    snippet=shown.text,
-                    truncated=shown.cut,
-                    pinned=row.pinned,
-                    state=state,
-                    review_after=row.review_after,
-                    created_at=row.created_at,
-                    updated_at=row.updated_at,
-                    relations=place.relations,
-                    lifecycle=row.lifecycle,
-                    coverage=round(place.scored.covered, 3),
-                    anchors=anchors,
-                    branch=place.branch,
-                    like=place.like,
-                    place=shown.place,
-                    goal=goal_of(row),
-                    instead_of=RelationNote("replaced", old.id, old.title) if (old := instead.get(row.id)) else None,
-                )
-            )
+        for place, score, part in zip(placed, scores, parts, strict=False):
+            passage = preview(place.row.content, terms, glass, limit=part)
+            told = _hit(place, score, passage, place.row.state(now))
+            replaced = instead.get(told.id)
+            note = RelationNote("replaced", replaced.id, replaced.title) if replaced else None
+            hits.append(replace(told, anchors=states.get(told.id, ()), instead_of=note))
         return tuple(hits)
+
+
+def _hit(place: Placed, score: float, passage: Preview, state: str) -> Hit:
+    row = place.row
+    return Hit(
+        id=row.id,
+        sync_id=row.sync_id,
+        title=row.title,
+        type=row.type,
+        project=row.project,
+        scope=row.scope,
+        topic_key=row.topic_key,
+        score=round(score, 4),
+        snippet=passage.text,
+        truncated=passage.cut,
+        pinned=row.pinned,
+        state=state,
+        review_after=row.review_after,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        relations=place.relations,
+        lifecycle=row.lifecycle,
+        coverage=round(place.scored.covered, 3),
+        branch=place.branch,
+        like=place.like,
+        goal=goal_of(row),
+    )
+
+
+def _shown_scores(placed: Sequence[Placed]) -> list[float]:
+    """The scores to show of the hits before the tail: within one answer none is above the one before, and what was
+    named counts 1, as does the first by its words."""
+    best = next((place.score for place in placed if place.scored.relevance), 1.0) or 1.0
+    scores: list[float] = []
+    for place in placed:
+        before = scores[-1] if scores else 1.0
+        scores.append(min(before, place.score / best) if place.scored.relevance else before)
+    return [score for at, score in enumerate(scores) if at < FIRST or score >= TAIL]
+
+
+def _line_chars(place: Placed, anchors: Sequence[AnchorState]) -> int:
+    """About what a hit takes of an answer besides its passage."""
+    row = place.row
+    texts = [row.title, *(note.title for note in place.relations), *(one.path for one in anchors if one.stale)]
+    texts += [f"says the same as [#{place.like}]"] if place.like is not None else []
+    return len(row.type) + len(place.branch) + sum(LINE_CHARS + len(text) for text in texts)
 
 
 def goal_of(row: Observation) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
-from functools import lru_cache, partial
+from functools import partial
 
 from engram_py.database.store import Store
 from engram_py.recall.index import table as search
 from engram_py.recall.index import vocabulary, word_counts
 from engram_py.recall.postings import NEWEST_ROWS, ROW_BUDGET
-from engram_py.recall.query.dates import Dated, dates_in
-from engram_py.recall.query.days import Days, days_in, is_deed, may_name_days
-from engram_py.recall.query.month_days import days_there_are_not
+from engram_py.recall.query.days import Days, dates_in, days_in, is_deed, may_name_days
 from engram_py.recall.query.parse import Word, quote
 from engram_py.recall.score.bm25 import idf
 from engram_py.recall.score.relevance import Term
@@ -80,14 +78,14 @@ def weigh_dates(
     if not dates and today is not None and len(terms) <= MOST_WORDS_ASKED and may_name_days(segments(text.lower())):
         return _weigh_days(store, terms, text, size=size, projects=projects, today=today)
     for dated in dates:
-        words = {word.lower() for word in dated.words}
+        words = set(segments(dated.words.lower()))
         naming = [term for term in terms if term.text in words]
         then, changed = _changed_in(store, dated, projects)
         said = [term.expression for term in naming if not _is_year(term.text)]
         expression = " AND ".join(said) if said else ""
         rows = dict.fromkeys([*then, *_saying(store, said, projects)])
         worth = idf(max(changed, len(rows)), size)
-        date = Term(dated.name, expression, worth, len(rows), mentions=dict.fromkeys(rows, 1.0), looked_up=True)
+        date = Term(dated.words, expression, worth, len(rows), mentions=dict.fromkeys(rows, 1.0), looked_up=True)
         terms = [date, *(term for term in terms if term not in naming)]
     named = [term for term in terms if term.looked_up and term.mentions]
     return [*named, *_without_deeds([term for term in terms if term not in named])] if named else terms
@@ -99,8 +97,7 @@ def _weigh_days(
     heard = PromptText(text)
     days = days_in(heard, today)
     if days is None:
-        unreal = {word for said in days_not_there(text) for word in said.split()}
-        return [term for term in terms if term.rows or plain(term.text) not in unreal]
+        return terms
     then, changed = _changed_in(store, days, projects)
     if not changed:
         return terms
@@ -129,19 +126,12 @@ def day_note(days: Days) -> str:
     return f"{days.words}: {days.start}" + (f" to {days.last}" if days.last != days.start else "")
 
 
-@lru_cache(maxsize=8)
-def days_not_there(text: str) -> tuple[str, ...]:
-    """The days of a question that their months have not, as they were said: its search and its answer ask for them."""
-    named = may_name_days(segments(text.lower()))
-    return tuple(days_there_are_not(PromptText(text).words)) if named else ()
-
-
 def _saying(store: Store, words: Sequence[str], projects: Sequence[str] | None) -> list[int]:
     """The newest rows that have all of these expressions."""
     return search.newest_seen(store, " AND ".join(words), projects=projects, limit=NEWEST_ROWS) if words else []
 
 
-def _changed_in(store: Store, days: Dated | Days, projects: Sequence[str] | None) -> tuple[list[int], int]:
+def _changed_in(store: Store, days: Days, projects: Sequence[str] | None) -> tuple[list[int], int]:
     """The rows that changed then, latest first, and how many did. Where these are too many to be all, those of the
     projects, if any did."""
     since, until = (to_text(datetime.combine(day, time(), UTC)) for day in (days.start, days.end))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass
 from engram_py.recall.index import mentions
 from engram_py.recall.index import table as index
 from engram_py.recall.index.mentions import EVERYWHERE, Span

@@ -1,54 +1,77 @@
-"""The few words of a text that show why it was found."""
+"""The passage of a text that answers, and how much of an answer each hit's passage may take."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
-from engram_py.recall.score.proximity import READ_CHARS, Lens
+from engram_py.dataclass import dataclass
+from engram_py.recall.score.proximity import Lens
 from engram_py.recall.score.relevance import Term
-from engram_py.recall.values import HIT_LINE_CHARS
 from engram_py.text.normalize import folded
 
 PREVIEW_CHARS = 300
-# A word counts less the further it is behind the place where the line begins, and nothing from here on.
-_REACH_CHARS = 200
-# How much may stand before the first word: back to where its sentence begins, or else a few words.
-_SENTENCE_CHARS, _WORDS_CHARS = 30, 16
+# What decides stands behind what raises the question, so a word of the query counts for the text that follows it as
+# far as a passage reaches, less the further it is; for what is before it a quarter as far, and less.
+_BEFORE, _BEFORE_REACH = 0.7, 0.25
+# Evidence to the power of this is a hit's part of the room: of two hits, one half as good gets a thirtieth.
+_POWER, _NOTHING = 5, 0.01
+# A shorter passage of a longer text says nothing: its title stands alone.
+_LEAST_CHARS = 200
+_READ_CHARS = 16_000
 _SENTENCE = re.compile(r"[.!?;][\"')\]*_`]*\s+|\n\s*|[。！？]")
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A piece of a text on one line, whether something was cut, and where in it a shorter line should begin."""
+    """A piece of a text on one line, and whether something was cut."""
 
     text: str
     cut: bool = False
-    place: int = 0
+
+
+def shares(scores: Sequence[float], lengths: Sequence[int], room: int) -> list[int]:
+    """How many of ``room`` characters the passage of each hit gets, by its score; the scores fall. The last get none
+    where it would be too few, and what a short text leaves over goes to the others."""
+    for shown in range(len(scores), 0, -1):
+        given = _shared([max(score, _NOTHING) ** _POWER for score in scores[:shown]], lengths, room)
+        if all(part >= min(_LEAST_CHARS, length) for part, length in zip(given, lengths, strict=False)):
+            return given + [0] * (len(scores) - shown)
+    return [0] * len(scores)
+
+
+def _shared(weights: Sequence[float], lengths: Sequence[int], room: int) -> list[int]:
+    given = [0] * len(weights)
+    rest = sum(weights)
+    # What needs least of its part comes first, so that it is known what the others can have.
+    for at in sorted(range(len(weights)), key=lambda at: lengths[at] / weights[at]):
+        given[at] = min(lengths[at], int(room * weights[at] / rest))
+        room -= given[at]
+        rest -= weights[at]
+    return given
 
 
 def preview(
     content: str, terms: Sequence[Term] = (), lens: Lens | None = None, *, limit: int = PREVIEW_CHARS
 ) -> Preview:
-    """At most ``limit`` characters from where the ``terms`` stand together best, by what each of them tells.
+    """The ``limit`` characters that have most of the ``terms`` and of what follows them, by what each of them tells.
 
-    It begins with their sentence or a few words before the first of them, so that what is left of the line goes to
-    what follows. ``lens`` is that of the terms. A text that is not longer than ``limit`` is shown whole.
+    It begins with a sentence, or a piece of a long one. ``lens`` is that of the terms. A text that is not longer than
+    ``limit`` is shown whole.
     """
-    start = 0
-    if len(content) > HIT_LINE_CHARS and lens is not None:
-        at = _place(content[:READ_CHARS], terms, lens)
-        start = _beginning(content, (_place(content, terms, lens) or 0) if at is None else at)
-    piece = _on_one_line(content[start:], limit)
+    if not limit:
+        return Preview("", cut=bool(content))
+    piece = _on_one_line(content, limit)
     if len(piece) <= limit:
-        whole = _on_one_line(content, limit) if start else piece
-        if len(whole) <= limit:
-            return Preview(whole, place=len(whole) - len(piece) if len(whole) > HIT_LINE_CHARS else 0)
-    room = limit - (1 if start else 0) - 1
-    if len(piece) > room + 1:
-        piece = piece[:room]
+        return Preview(piece)
+    start = _start(content, terms, lens, limit) if lens is not None else 0
+    piece = _on_one_line(content[start:], limit)
+    room = limit - (1 if start else 0)
+    if len(piece) > room:
+        piece = piece[: room - 1]
         piece = (piece[: piece.rfind(" ")] if piece.rfind(" ") > room // 2 else piece) + "…"
     return Preview(("…" if start else "") + piece, cut=True)
 
@@ -59,46 +82,77 @@ def _on_one_line(text: str, limit: int) -> str:
     return first if len(first) > limit else " ".join(text.split())
 
 
-def _place(content: str, terms: Sequence[Term], lens: Lens) -> int | None:
-    """Where in a text the line should begin; None where no word of it is asked for."""
-    seen = folded(content)
-    at = _best(seen, terms, lens)
-    if at is None or len(seen) == len(content):
-        return at
-    # Letters and marks apart.
-    return bisect_left(range(len(content)), at, key=lambda end: len(folded(content[:end])))
-
-
-def _best(text: str, terms: Sequence[Term], lens: Lens) -> int | None:
-    """Where those words begin that tell most, each counted once and less the later it comes."""
-    found = lens.found_in(text)
-    if not found:  # parts of names that are written in one word
-        return min((at for stem, _ in lens.stems if (at := text.find(stem)) >= 0), default=None)
-    worths = [term.idf * term.worth for term in terms]
-    next_of: dict[int, int] = {}
-    best, most = 0, 0.0
-    for here, number in reversed(found):
-        next_of[number] = here
-        reach = here + _REACH_CHARS
-        worth = sum([worths[other] * (reach - at) for other, at in next_of.items() if at < reach])
-        if worth >= most:
-            best, most = here, worth
-    return best
-
-
-def _beginning(content: str, at: int) -> int:
-    """Where to begin so that the word at ``at`` is read in its sentence, and a short end fills the line."""
-    if at <= _SENTENCE_CHARS:
+def _start(content: str, terms: Sequence[Term], lens: Lens, limit: int) -> int:
+    """Where the passage of ``limit`` characters begins that is nearest to the terms."""
+    pieces = _read(content, 0, limit, lens)
+    if not pieces.held and len(content) > _READ_CHARS:
+        seen = folded(content)
+        at = min((at for at, _ in _found(seen, lens)), default=0) * len(content) // len(seen)
+        pieces = _read(content, max(0, at - _READ_CHARS // 4), limit, lens)
+    if not pieces.held:
         return 0
-    sentences = list(_SENTENCE.finditer(content, at - _SENTENCE_CHARS, at))
-    start = sentences[-1].end() if sentences else _next_word(content, at - _WORDS_CHARS, at)
-    latest = max(1, len(content.rstrip()) - HIT_LINE_CHARS + 1)
-    return _next_word(content, latest, start) if start > latest else start
+    first = pieces.first
+    ends = [*first[1:], min(len(content), first[0] + _READ_CHARS)]
+    near = [0.0] * len(first)
+    for number, places in pieces.held.items():
+        weight = terms[number].weight
+        for at, nearness in _nearness(first, ends, places, limit).items():
+            near[at] += weight * nearness
+    worth = [0.0, *accumulate(value * (end - at) for value, at, end in zip(near, first, ends, strict=True))]
+
+    def passage(at: int) -> float:
+        end = min(first[at] + limit, ends[-1])
+        last = bisect_left(ends, end)
+        return worth[last] + near[last] * (end - first[last]) - worth[at]
+
+    latest = bisect_left(first, len(content.rstrip()) - limit, hi=len(first) - 1)
+    begins = pieces.sentences.union(*pieces.held.values())
+    return first[max((at for at in range(latest + 1) if at in begins or at == latest), key=passage)]
 
 
-def _next_word(content: str, since: int, until: int) -> int:
-    """Where the first word between two places begins, the second place if none does."""
-    for at in range(since, until):
-        if content[at - 1].isspace() and not content[at].isspace():
-            return at
-    return until
+class _Pieces(NamedTuple):
+    """Where the sentences and lines of a text begin, and pieces of long ones; the numbers of those that are whole
+    sentences, and for each term of those that have it."""
+
+    first: list[int]
+    sentences: set[int]
+    held: dict[int, list[int]]
+
+
+def _read(content: str, since: int, limit: int, lens: Lens) -> _Pieces:
+    """The pieces of 16,000 characters of a text from a place on."""
+    text = content[since : since + _READ_CHARS]
+    longest = max(_LEAST_CHARS, limit) // 3
+    first, sentences = [0], {0}
+    for end in [*(one.end() for one in _SENTENCE.finditer(text)), len(text)]:
+        while end - first[-1] > longest:
+            blank = text.rfind(" ", first[-1], first[-1] + longest)
+            first.append(blank + 1 if blank > first[-1] else first[-1] + longest)
+        if first[-1] < end < len(text):
+            sentences.add(len(first))
+            first.append(end)
+    texts = [folded(text[at:end]) for at, end in pairwise([*first, len(text)])]
+    starts = [0, *accumulate(len(one) + 1 for one in texts)]
+    held: dict[int, list[int]] = {}
+    for at, number in _found("\n".join(texts), lens):
+        held.setdefault(number, []).append(bisect_right(starts, at) - 1)
+    return _Pieces([since + at for at in first], sentences, held)
+
+
+def _found(text: str, lens: Lens) -> list[tuple[int, int]]:
+    # Or else parts of names that are written in one word.
+    return lens.found_in(text) or [(at, number) for stem, number in lens.stems if (at := text.find(stem)) >= 0]
+
+
+def _nearness(first: Sequence[int], ends: Sequence[int], places: Sequence[int], reach: int) -> dict[int, float]:
+    """How near each piece is to a term that these pieces have: 1 with it, and less the further from it."""
+    near: dict[int, float] = {}
+    for place, following in pairwise([*places, len(first)]):
+        near[place] = 1.0
+        for at in range(place + 1, min(following, bisect_left(first, ends[place] + reach))):
+            near[at] = 1 - (first[at] - ends[place]) / reach
+    back = reach * _BEFORE_REACH
+    for place in places:
+        for at in range(bisect_right(ends, first[place] - back), place):
+            near[at] = max(near.get(at, 0.0), _BEFORE * (1 - (first[place] - ends[at]) / back))
+    return near

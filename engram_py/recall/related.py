@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ from itertools import accumulate, chain
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import StoreError
+from engram_py.log import logger_of
 from engram_py.observations import relations_table as relations
 from engram_py.observations.relation_values import pair_id
 from engram_py.observations.values import Candidate, Observation
@@ -30,7 +30,7 @@ from engram_py.recall.score.similar_titles import (
     written_words,
 )
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 LIMIT = 3
 _LOOKED_AT = 20

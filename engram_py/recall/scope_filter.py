@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from engram_py.database.journal import Journal
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.errors import InvalidTopicKeyError
 from engram_py.observations.table import projects_json
 from engram_py.observations.values import SCOPES
@@ -55,6 +55,11 @@ def says_where(query: str, scope: str | None) -> bool:
     filters = cut_filters(query)[0]
     scopes = (scope.strip().lower(),) if scope else filters.scopes
     return bool(filters.projects) or scopes == ("personal",)
+
+
+def seen_from(projects: tuple[str, ...] | None) -> ScopeFilter:
+    """All of these projects, without filters."""
+    return ScopeFilter(projects, _values(projects))
 
 
 def scope_filter_of(

@@ -20,11 +20,11 @@ from engram_py.recall.file_observations import NamedFiles
 from engram_py.recall.hits import Hits, Placed
 from engram_py.recall.index import table as index
 from engram_py.recall.no_results import explain_no_results, nameless
-from engram_py.recall.plan import MOST_WORDS_ASKED, day_note, days_meant, days_not_there
+from engram_py.recall.plan import MOST_WORDS_ASKED, day_note, days_meant
 from engram_py.recall.query.days import Days, may_name_days
 from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS, Query, parse_query
 from engram_py.recall.scope_filter import ScopeFilter, scope_filter_of, types_of
-from engram_py.recall.score.threshold import FLOOR, Verdict
+from engram_py.recall.score.evidence import bar
 from engram_py.recall.search_log import SearchLog
 from engram_py.recall.unknown_words import unfamiliar_notes
 from engram_py.recall.values import Explain, LadderStep, NoResults, Results
@@ -77,13 +77,16 @@ class Search:
         session_id: str | None = None,
         floor: float | None = None,
         explain: bool = False,
+        snippet_chars: int | None = None,
     ) -> Results:
         """The best matches, at most ``limit`` (1..20, by default what ``.engram.json`` says, else 10), best first.
 
         Rows that hold every word in one passage come first, then those that hold any, so one word that is missing never
-        empties the answer; ``match_mode="any"`` ranks them together. What covers less than ``floor`` of the query
-        (0..1, by idf) is no answer: then ``silence`` says why there is none. The query may hold ``"phrases"``,
-        ``-word`` and filters (``query/filters.py``). A personal search that names no project reads every project.
+        empties the answer; ``match_mode="any"`` ranks them together. Where the best is less likely than ``floor``
+        (0..1) to answer, ``silence`` says why there is nothing. Behind the fifth, what scores less than half of the
+        best is left out. The answer holds about 600 tokens of passages, most of them from the best hits;
+        ``snippet_chars`` asks for as many of each instead. The query may hold ``"phrases"``, ``-word`` and filters
+        (``query/filters.py``). A personal search that names no project reads every project.
 
         Raises EmptyQueryError when the query is blank and neither type nor scope is given, InvalidArgumentError for an
         unknown argument.
@@ -97,12 +100,13 @@ class Search:
         if not (query.strip() or (type or "").strip() or (scope or "").strip()):
             raise EmptyQueryError(query)
         parsed = parse_query(query, filters=True)
-        floor = FLOOR if floor is None else max(0.0, min(1.0, floor))
+        floor = bar("shown") if floor is None else max(0.0, min(1.0, floor))
         sight, place_notes = self._sight(parsed, project, all_projects, type, scope, session_id)
         found, placed = self._placed(parsed, sight, limit, floor, any_word=match_mode == "any")
         # Whether a file changed is known only of what was looked at.
         placed = placed if sight.stale else placed[:limit]
-        hits = self._hits.shown(found.terms, placed, instead=found.instead, stale_only=sight.stale)[:limit]
+        shown = partial(self._hits.shown, limit=limit, stale_only=sight.stale, snippet_chars=snippet_chars)
+        hits = shown(found.terms, placed, instead=found.instead)
         ids = [hit.id for hit in hits]
         days = self._days(parsed, found)
         silence = None if hits else explain_no_results(self._store, parsed, found, sight, floor, days=days)
@@ -122,6 +126,7 @@ class Search:
             if explain
             else None,
             silence=silence,
+            unsure=bool(found.terms) and not found.strong and found.probability < bar("sure") and bool(hits),
             unknown=nameless(found.unknown, days) if hits and len(found.terms) <= MOST_WORDS_ASKED else (),
         )
 
@@ -199,7 +204,7 @@ class Search:
             from engram_py.recall.vector_rows import add_meaning
 
             add_meaning(self._store, self._vectors, parsed, sight, found)
-        found.rungs.append(_floor_rung(found.verdict, floor))
+        found.rungs.append(_evidence_step(found, floor))
         answers = [one for one in found.answers(floor) if one.id not in exact]
         whole_first = not any_word and not found.near
         wanted = STALE_READ if sight.stale else limit
@@ -212,9 +217,9 @@ class Search:
 
     def _retrieved(self, parsed: Query, sight: ScopeFilter, limit: int, floor: float) -> Found:
         """A question that quotes what no answer says word for word is asked again without the quotes, and says so."""
-        ask = partial(retrieve, self._store, limit=limit, floor=floor, today=self._journal.moment().date())
+        ask = partial(retrieve, self._store, limit=limit, least=floor, today=self._journal.moment().date())
         found = ask(parsed, sight)
-        looser = None if found.scored and found.verdict.answers(floor) else parsed.unquoted()
+        looser = None if found.scored and found.probability >= floor else parsed.unquoted()
         if looser is not None and (other := ask(looser, sight)).scored:
             other.rungs[:0] = found.rungs
             other.notes = (
@@ -274,17 +279,19 @@ class Search:
         self, parsed: Query, sight: ScopeFilter, ids: Sequence[int], silence: NoResults | None, *, narrowed: bool
     ) -> None:
         self._usage.surfaced(ids)
-        named = [silence.nearest] if silence and silence.nearest else ids
+        named = [silence.nearest[0].id] if silence and silence.nearest else ids
         narrowed = narrowed or sight.filtered or not parsed.asks
         self._trail.searched(parsed.text, projects=sight.projects, ids=named, narrowed=narrowed)
 
     def _explain(self, found: Found, placed: list[Placed], floor: float, sight: ScopeFilter, started: float) -> Explain:
-        below = len(found.scored) if not found.verdict.answers(floor) else 0
+        below = len(found.scored) if found.probability < floor else 0
         return Explain(
             rungs=tuple(found.rungs),
             words=found.word_notes(),
             hits=tuple(one.numbers() for one in placed),
-            floor=floor * found.verdict.ease,
+            evidence=found.evidence,
+            probability=round(found.probability, 3),
+            floor=floor,
             below_floor=below,
             filters=sight.said,
             seconds=round(time.perf_counter() - started, 6),
@@ -296,12 +303,12 @@ def _unheld(sight: ScopeFilter) -> tuple[str, ...]:
     return (f"not asked of what an id names: {', '.join(sight.said)}",) if sight.said else ()
 
 
-def _floor_rung(verdict: Verdict, floor: float) -> LadderStep:
-    answers = verdict.answers(floor)
-    mixed = f" (the best passage {verdict.passage:.1%}, a session's first hits together {verdict.session:.1%})"
-    mixed = mixed if round(verdict.session - verdict.passage, 3) else ""
-    why = f"covers {verdict.coverage:.1%} of the question{mixed}, the floor is {floor * verdict.ease:.1%}"
-    return LadderStep("floor", 0, why if answers or not verdict.coverage else f"{why}: silent")
+def _evidence_step(found: Found, floor: float) -> LadderStep:
+    one = found.evidence
+    why = f"the best holds {one.passage:.0%} of what the words tell"
+    why += f", its session {one.session:.0%}" if one.session > one.passage else ""
+    why += f": it answers with a probability of {found.probability:.0%}, {floor:.0%} is needed"
+    return LadderStep("evidence", 0, why if one.passage else "no word of the question was found")
 
 
 def _rung(found: Found) -> str:
@@ -336,6 +343,4 @@ def _notes(query: str, parsed: Query) -> list[str]:
     if parsed.excluded:
         said = dict.fromkeys(expression.strip("()").replace('"', "") for expression in parsed.excluded)
         notes.append(f"left out: what has {', '.join(said)}")
-    if len(parsed.content_words) <= MOST_WORDS_ASKED:
-        notes += [f"there is no {said}; it was searched as words" for said in days_not_there(parsed.asked)]
     return notes

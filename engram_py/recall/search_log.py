@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 import unicodedata
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from engram_py.capture.plain import surely_plain
 from engram_py.database.journal import Journal
 from engram_py.database.lock_timeout import at_once
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidTopicKeyError, StoreError
+from engram_py.log import logger_of
 from engram_py.observations.lookup import handles
 from engram_py.observations.values import Observation
 from engram_py.recall import evaluation_table as table
 from engram_py.times import parse_time, to_text
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 REMEMBERED = 20  # searches
 OPENED_WITHIN = timedelta(minutes=10)

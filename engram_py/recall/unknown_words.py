@@ -12,7 +12,7 @@ from engram_py.recall.index import older_texts
 from engram_py.recall.plan import MOST_WORDS_ASKED
 from engram_py.recall.query.parse import Query
 from engram_py.recall.scope_filter import ScopeFilter
-from engram_py.recall.score.threshold import tells_elsewhere
+from engram_py.recall.score.relevance import is_elsewhere
 from engram_py.recall.values import Earlier
 from engram_py.text.normalize import folded
 from engram_py.text.segments import is_unspaced, segments
@@ -51,7 +51,7 @@ def unfamiliar_notes(query: Query, found: Found, sight: ScopeFilter, shown: Sequ
     # A filter, a phrase or an exclusion hides rows of this project as well.
     if sight.projects is not None and not (sight.filtered or query.phrases or query.excluded):
         words = {term.text for term in found.terms if term.stems}  # no days, which every project has, and no files
-        elsewhere = [term.text for term in found.terms if tells_elsewhere(term) and term.text in words]
+        elsewhere = [term.text for term in found.terms if is_elsewhere(term) and term.text in words]
         said = f"only other projects know {', '.join(elsewhere)}; {call('everywhere')} searches them"
         notes += [said] if elsewhere else []
     return notes

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from engram_py.dataclass import dataclass, field
 from engram_py.observations.values import MOST_COUNTED, RelationNote, Scope
 
 if TYPE_CHECKING:
     from engram_py.anchors.values import AnchorState
     from engram_py.observations.values import Observation
-
-HIT_LINE_CHARS = 100  # of the text of a hit, in a list of them
+    from engram_py.recall.score.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class WordNote:
 class Numbers:
     """What a hit's place is made of: ``relevance`` is the sum of bm25, lent, closeness and session
     (``recall.score.relevance``), ``score`` that times ``factors``, in the order of the answer. ``passage`` is the share
-    of the question that its best passage covers, as the threshold weighs it."""
+    of what the question's words tell that its best passage holds, ``probability`` how likely it answers."""
 
     id: int
     bm25: float
@@ -46,6 +45,8 @@ class Numbers:
     session: float
     coverage: float
     passage: float
+    evidence: Evidence
+    probability: float
     relevance: float
     factors: dict[str, float]
     score: float
@@ -54,11 +55,14 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """``seconds`` is the time of the whole search; ``floor`` the coverage below which this question is not answered."""
+    """``probability`` is how likely the best hit answers, by its ``evidence``; below ``floor`` nothing is answered.
+    ``seconds`` is the time of the whole search."""
 
     rungs: tuple[LadderStep, ...]
     words: tuple[WordNote, ...]
     hits: tuple[Numbers, ...]
+    evidence: Evidence
+    probability: float
     floor: float
     below_floor: int
     filters: tuple[str, ...]
@@ -77,42 +81,46 @@ NO_WORD = "no memory here has any of its words"  # a reason that says nothing ne
 
 
 @dataclass(frozen=True, slots=True)
-class NoResults:
-    """Why nothing was answered: words this memory never saw, topics that are near, and what the filters took away.
-    ``nearest`` holds at least a third of what is known of the question (0: nothing does); ``promising`` says that it
-    is not far from an answer, ``foreign`` that the question is not in English and no memory is in another language, as
-    far as small words tell. Only other projects know what stands in ``elsewhere``. The nearest covers ``covered`` of
-    the question where ``needed`` is the least; it is ``short`` where that is why there is no answer. Phrases or
-    exclusions may be what hides an answer where it is ``marked``; no word says what to look for where it is
-    ``unworded``: it is filters, stop words, or none at all; ``numbered`` says that it is nothing but ids. ``others``:
-    there are memories of other projects. What stood only in a text that was rewritten since is in ``earlier``."""
+class Near:
+    """An observation that has ``words`` of a question and is more likely about other things."""
 
-    unknown: tuple[str, ...]
-    topics: tuple[str, ...]
-    filtered: int
-    filters: tuple[str, ...]
-    nearest: int
+    id: int
+    title: str
+    probability: float = 0.0
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoResults:
+    """Why nothing was answered, and what is nearest.
+
+    No memory has the ``unknown`` words, only other projects those ``elsewhere``, only a text that was rewritten since
+    those in ``earlier``. ``filters`` took ``filtered`` rows away. ``foreign``: the question is not in English and no
+    memory is in another language, as far as small words tell. Phrases or exclusions may be what hides an answer where
+    it is ``marked``; no word says what to look for where it is ``unworded``: it is filters, stop words, or none at all;
+    ``numbered`` says that it is nothing but ids. ``others``: there are memories of other projects."""
+
     reason: str
-    nearest_title: str = ""
-    foreign: bool = False
-    promising: bool = False
+    nearest: tuple[Near, ...] = ()
+    unknown: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
-    covered: float = 0.0
-    needed: float = 0.0
-    short: bool = False
+    earlier: tuple[Earlier, ...] = ()
+    filtered: int = 0
+    filters: tuple[str, ...] = ()
+    foreign: bool = False
     marked: bool = False
     unworded: bool = False
     numbered: bool = False
     others: bool = True
-    earlier: tuple[Earlier, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     """Enough of an observation to choose by. ``score`` is 0..1 within one answer, best first; ``coverage`` the share of
     the query it holds. ``branch`` is set when it was made where HEAD does not lead; ``like`` is a better hit that says
-    the same. ``place`` is where a short line of the snippet begins, ``goal`` what a session was for. ``instead_of`` has
-    the words of the query, and was replaced by this."""
+    the same. ``snippet`` is the passage that answers, empty where the evidence is too weak for one; ``truncated`` says
+    that there is more text. ``goal`` is what a session was for. ``instead_of`` has the words of the query, and was
+    replaced by this."""
 
     id: int
     sync_id: str
@@ -135,7 +143,6 @@ class Hit:
     anchors: tuple[AnchorState, ...] = ()
     branch: str = ""
     like: int | None = None
-    place: int = 0
     goal: str = ""
     instead_of: RelationNote | None = None
 
@@ -149,8 +156,9 @@ def counted(memories: int) -> str:
 @dataclass(frozen=True, slots=True)
 class Results:
     """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them; ``silence``
-    says why there is nothing; no memory has the ``unknown`` words. ``memories``: how many observations can be seen from
-    there, counted little further than MOST_COUNTED."""
+    says why there is nothing; no memory has the ``unknown`` words. ``unsure``: more likely than not the hits are about
+    other things. ``memories``: how many observations can be seen from there, counted little further than
+    MOST_COUNTED."""
 
     query: str
     results: tuple[Hit, ...]
@@ -161,6 +169,7 @@ class Results:
     explain: Explain | None = None
     silence: NoResults | None = None
     unknown: tuple[str, ...] = ()
+    unsure: bool = False
 
 
 @dataclass(frozen=True, slots=True)

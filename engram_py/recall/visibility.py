@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from engram_py.anchors.anchors import Anchors
 from engram_py.anchors.values import AnchorState
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass, field
 from engram_py.observations import table
 from engram_py.observations.values import Observation
 from engram_py.recall.values import Hit, Remarks

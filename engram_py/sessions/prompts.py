@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engram_py.capture.passive import learning_title, parse_learnings, without_memory_blocks
+from engram_py.capture.redact import redact_head
 from engram_py.database.erasing import erase
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.errors import EmptyQueryError, PromptNotFoundError
 from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import clamp
 from engram_py.observations.lookup import check_id, live_observation
-from engram_py.observations.validation import clean_content, intake_notes, redact_readable
+from engram_py.observations.validation import READ_LIMIT_CHARS, clean_content, intake_notes
 from engram_py.observations.values import Draft, Saved
 from engram_py.privacy.switches import Switches
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.recall.query.parse import match_all, parse_query
 from engram_py.sessions import table
 from engram_py.sessions.sessions import Sessions
@@ -32,15 +33,13 @@ if TYPE_CHECKING:
 PROMPTS_MOST = 200
 
 
-class Prompts:
+class Prompts(ProjectOperations):
     """Keeps user prompts, so that the next session knows what was asked for."""
 
     def __init__(
         self, store: Store, journal: Journal, projects: Projects, sessions: Sessions, switches: Switches
     ) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
+        super().__init__(store, journal, projects)
         self._sessions = sessions
         self._switches = switches
 
@@ -56,16 +55,9 @@ class Prompts:
             session = self._sessions.ensure(session_id, place)
             known = table.equal_prompt(self._store, session_id=session.id, project=place.project, content=text)
             prompt = known or self._add(text, session.id, place.project)
-        return PromptSaved(
-            "duplicate" if known else "added",
-            prompt.id,
-            prompt.sync_id,
-            place.project,
-            place.source,
-            session.id,
-            redacted,
-            (*intake_notes(redacted, truncation), *place.warnings),
-        )
+        notes = (*intake_notes(redacted, truncation), *place.warnings)
+        found = (place.project, place.source, session.id)
+        return PromptSaved("duplicate" if known else "added", prompt.id, prompt.sync_id, *found, redacted, notes)
 
     def _add(self, text: str, session_id: str, project: str) -> Prompt:
         now, clock, sync_id = self._journal.now(), self._journal.stamp(), new_sync_id("prompt")
@@ -125,21 +117,13 @@ class Episodes:
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id)
             session = self._sessions.ensure(session_id, place)
-            draft = Draft(
-                title=f"{SUMMARY_TITLE}{place.project}",
-                content=content,
-                type="session_summary",
-                topic_key=summary_topic(session.id),
-            )
+            title, topic_key = f"{SUMMARY_TITLE}{place.project}", summary_topic(session.id)
+            draft = Draft(title, content, type="session_summary", topic_key=topic_key)
             saved = self._observations.save(draft, project=place.project, session_id=session.id)
             self._sessions.summarize(session.id, live_observation(self._store, saved.id).content)
         # The answer tells how this call found the project, not the save inside it.
-        return replace(
-            saved,
-            project_source=place.source,
-            project_path=place.path,
-            warnings=tuple(dict.fromkeys((*saved.warnings, *place.warnings))),
-        )
+        warnings = tuple(dict.fromkeys((*saved.warnings, *place.warnings)))
+        return replace(saved, project_source=place.source, project_path=place.path, warnings=warnings)
 
     def capture(
         self, content: str, *, session_id: str | None = None, source: str | None = None, project: str | None = None
@@ -150,7 +134,7 @@ class Episodes:
         """
         # Redact before parsing: a private passage can span several items.
         check_text("content", content)
-        hidden = redact_readable(content)
+        hidden = redact_head(content, READ_LIMIT_CHARS)
         learnings = parse_learnings(hidden.text)
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id)
@@ -165,8 +149,6 @@ class Episodes:
                 ):
                     draft = Draft(learning_title(text), text, "passive", tool_name=source or "mcp-passive")
                     ids.append(self._observations.save(draft, project=place.project, session_id=session_id).id)
-        saved = len(ids)
+        found, saved = len(learnings), len(ids)
         warnings = (*intake_notes(hidden.count, None), *place.warnings)
-        return Captured(
-            len(learnings), saved, len(learnings) - saved, tuple(ids), place.project, place.source, warnings
-        )
+        return Captured(found, saved, found - saved, tuple(ids), place.project, place.source, warnings)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 from engram_py.capture.redact import redact
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError, SessionInUseError, SessionNotFoundError
 from engram_py.files import readable_path
 from engram_py.observations.arguments import clamp
 from engram_py.observations.validation import clean_content, clean_session_id, intake_notes
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.projects.values import Place
 from engram_py.sessions import table
 from engram_py.sessions.hosts import hosted
@@ -29,7 +29,7 @@ SessionMode = Literal["process", "manual"]
 OWN_PREFIX = "mcp-"  # sessions that a server process opened by itself
 
 
-class Sessions:
+class Sessions(ProjectOperations):
     """Starts, continues, ends and lists sessions.
 
     A call that names no session belongs to the one this process started. A server (``process``) joins the session
@@ -47,9 +47,7 @@ class Sessions:
         agent: str = "",
         hosts: Sequence[str] = (),
     ) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
+        super().__init__(store, journal, projects)
         self._mode = mode
         self.agent = agent
         self._hosts = hosts
@@ -93,15 +91,12 @@ class Sessions:
     def end(self, session_id: str, *, summary: str | None = None, at: str | None = None) -> SessionState:
         """Close a session, keeping ``summary`` when there is one; ``at`` is when it was over, unless just now.
 
-        Raises:
-            SessionNotFoundError: nothing was ever saved or started under this id.
+        Raises SessionNotFoundError: nothing was ever saved or started under this id.
         """
-        session_id = clean_session_id(session_id)
         clean, warnings = _clean_summary(summary)
         with self._store.transaction():
-            session = table.by_id(self._store, session_id)
-            if session is None:
-                raise SessionNotFoundError(session_id)
+            session = self.get(session_id)
+            session_id = session.id
             ended = replace(session, ended_at=at or self._journal.now(), summary=_both(session.summary, clean))
             self._write(ended)
         self._started = {project: known for project, known in self._started.items() if known != session_id}
@@ -155,6 +150,7 @@ class Sessions:
             self._write(replace(session, summary=_both(session.summary, text)))
 
     def get(self, session_id: str) -> Session:
+        """The session of this id. Raises SessionNotFoundError."""
         session_id = clean_session_id(session_id)
         session = table.by_id(self._store, session_id)
         if session is None:
@@ -168,18 +164,20 @@ class Sessions:
         limit, _ = clamp("limit", limit, 1, SESSIONS_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         lines = table.recent(self._store, projects=place.reads, limit=limit)
-        return tuple(line for line in lines if not self._is_emptied(line))
-
-    def _is_emptied(self, line: SessionLine) -> bool:
-        """Whether a session holds nothing but deleted observations, which can be restored."""
-        nothing = line.ended_at is not None and line.summary is None and not line.observations
-        return nothing and table.observations_in(self._store, line.id) > 0
+        # An emptied one holds nothing but deleted observations, which can be restored.
+        return tuple(
+            line
+            for line in lines
+            if line.ended_at is None
+            or line.summary is not None
+            or line.observations
+            or not table.observations_in(self._store, line.id)
+        )
 
     def delete(self, session_id: str) -> None:
         """Remove a session that holds no observations, and its prompts, leaving tombstones.
 
-        Raises:
-            SessionInUseError: observations belong to it, soft-deleted ones included.
+        Raises SessionInUseError: observations belong to it, soft-deleted ones included.
         """
         with self._store.transaction():
             session = self.get(session_id)
@@ -220,16 +218,8 @@ class Sessions:
     ) -> SessionState:
         session = table.by_id(self._store, session_id)
         if session is None:
-            created = Session(
-                session_id,
-                place.project,
-                redact(readable_path(directory)).text,
-                self.agent,
-                ownership_mode,
-                self._journal.now(),
-                None,
-                None,
-            )
+            folder, now = redact(readable_path(directory)).text, self._journal.now()
+            created = Session(session_id, place.project, folder, self.agent, ownership_mode, now, None, None)
             self._write(created, new=True)
             return SessionState(created, "created")
         if session.project != place.project and table.made_elsewhere(self._store, session_id):
@@ -247,10 +237,7 @@ class Sessions:
         clock = self._journal.stamp()
         values = {name: getattr(session, name) for name in SESSION_COLUMNS}
         values |= {"updated_at": self._journal.now(), "clock": clock}
-        if new:
-            self._store.insert("sessions", values)
-        else:
-            self._store.update("sessions", {"id": session.id}, values)
+        self._store.insert("sessions", values) if new else self._store.update("sessions", {"id": session.id}, values)
         self._journal.changed("session", session.id, project=session.project, clock=clock)
 
 

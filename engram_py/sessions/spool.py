@@ -10,12 +10,12 @@ from typing import Any
 
 from engram_py.capture.passive import parse_learnings
 from engram_py.database.journal import Journal
-from engram_py.database.lock_timeout import waiting
+from engram_py.database.lock_timeout import at_once
 from engram_py.database.store import Store
 from engram_py.errors import EngramError, StoreError
 from engram_py.files import read_bounded
 from engram_py.privacy.switches import Switches
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.sessions import table as session_table
 from engram_py.sessions.prompts import Episodes, Prompts
 from engram_py.sessions.sessions import Sessions
@@ -29,7 +29,7 @@ AT_ONCE = 50
 _UNREADABLE = ".unreadable"
 
 
-class Spool:
+class Spool(ProjectOperations):
     """Stores spooled prompts, learnings and ends of sessions, exactly once."""
 
     def __init__(
@@ -43,9 +43,7 @@ class Spool:
         transcripts: Callable[[], Transcripts],
         switches: Switches,
     ) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects.without_override()
+        super().__init__(store, journal, projects.without_override())
         self._sessions = sessions
         self._prompts = prompts
         self._episodes = episodes
@@ -54,7 +52,7 @@ class Spool:
         self._unread: dict[Path, tuple[str, str]] = {}
         self._active: dict[str, str] = {}
 
-    def drain(self, *, patience: float = 0.0, until: float | None = None, read: bool = True) -> int:
+    def drain(self, *, until: float | None = None, read: bool = True) -> int:
         """Store what waits, oldest first and some at a time, if the lock can be had; how many it were.
 
         A file goes when its transaction is committed, the end of a session when its transcript is read as well: until
@@ -68,7 +66,7 @@ class Spool:
         self._unread.clear()
         self._active.clear()
         try:
-            with waiting(self._store, patience), self._store.transaction():
+            with at_once(self._store):
                 done = [file for file in files if self._stored(file)]
         except StoreError:
             self._unread.clear()

@@ -40,32 +40,25 @@ with candidates (id) as (
 select
     id, project, agent, started_at, ended_at, {SUMMARY} as summary,
     (select count(*) from observations where session_id = sessions.id and deleted_at is null) as observations,
-    (select max(id) from observations where session_id = sessions.id and deleted_at is null) as newest,
     max(started_at, coalesce((
         select created_at from observations where session_id = sessions.id and deleted_at is null
         order by observations.id desc limit 1
-    ), started_at)) as last_activity_at
-from sessions
-where id in (select id from candidates) and {{sessions}}
+    ), started_at)) as last_activity_at,
+    (select max(id) from observations where session_id = sessions.id and deleted_at is null) as newest
+from sessions where id in (select id from candidates) and {{sessions}}
   and (directory is not :without or {SUMMARY} is not null)
   and (not :told or {SUMMARY} is not null
        or exists (select 1 from observations where session_id = sessions.id and deleted_at is null))
-order by last_activity_at desc, newest desc, id
-limit :limit
+order by last_activity_at desc, newest desc, id limit :limit
 """
 RECENT_IN_PROJECT = RECENT.format(sessions="project = :project", observations="project = :project")
 RECENT_ANYWHERE = RECENT.format(sessions="true", observations="true")
 
-_PROMPTS = """
-select id, sync_id, session_id, project, content, created_at
-from user_prompts
-where {where}
-order by created_at desc, id desc
-limit :limit
-"""
+PROMPT = "select id, sync_id, session_id, project, content, created_at from user_prompts"
+_PROMPTS = f"{PROMPT} where {{where}} order by created_at desc, id desc limit :limit"
 PROMPTS_IN_PROJECT = _PROMPTS.format(where="project = :project")
 PROMPTS_ANYWHERE = _PROMPTS.format(where="true")
-PROMPTS_OF_SESSION = "select * from user_prompts where session_id = :session_id order by id"
+PROMPTS_OF_SESSION = f"{PROMPT} where session_id = :session_id order by id"
 
 LAST_ACTIVE = """
 select max(
@@ -74,21 +67,14 @@ select max(
     coalesce((select max(updated_at) from observations where session_id = :id), ''),
     coalesce((select max(read_at) from turns where session_id = :id), '')
 )
-from sessions
-where id = :id
+from sessions where id = :id
 """
 
-KEEP_HOSTS = """
-insert into session_hosts (session_id, hosts, started_at) values (:session_id, :hosts, :now)
-on conflict (session_id) do update set hosts = excluded.hosts, started_at = excluded.started_at
-"""
 HOSTED = """
-select session_id, hosts
-from session_hosts
+select session_id, hosts from session_hosts
 join sessions on sessions.id = session_id
 where project = :project and ended_at is null
-order by session_hosts.started_at desc, session_id
-limit 20
+order by session_hosts.started_at desc, session_id limit 20
 """
 
 SEARCH_PROMPTS = """
@@ -97,8 +83,7 @@ from prompts_fts
 join user_prompts on user_prompts.id = prompts_fts.rowid
 where prompts_fts match :match
   and (:projects is null or project in (select value from json_each(:projects)))
-order by bm25(prompts_fts), user_prompts.id desc
-limit :limit
+order by bm25(prompts_fts), user_prompts.id desc limit :limit
 """
 
 
@@ -114,7 +99,8 @@ def last_active(store: Store, session_id: str) -> str:
 
 def keep_hosts(store: Store, session_id: str, hosts: Sequence[str], now: str) -> None:
     """Remember the processes above the hook of a session. Call inside a transaction."""
-    store.execute(KEEP_HOSTS, session_id=session_id, hosts=json.dumps(hosts), now=now)
+    values = {"session_id": session_id, "hosts": json.dumps(hosts), "started_at": now}
+    store.insert("session_hosts", values, replace=True)
 
 
 def hosted(store: Store, project: str) -> list[tuple[str, str]]:
@@ -132,8 +118,7 @@ def recent(
     rows.sort(key=lambda row: row["id"])
     # Engram keeps whole seconds: of sessions of one second the one that saved last was the last.
     rows.sort(key=lambda row: (str(row["last_activity_at"]), row["newest"] or 0), reverse=True)
-    names = ("id", "project", "agent", "started_at", "ended_at", "summary", "observations", "last_activity_at")
-    return [SessionLine(**{name: row[name] for name in names}) for row in rows[:limit]]
+    return [SessionLine(*row[:-1]) for row in rows[:limit]]
 
 
 def _per_project(
@@ -144,39 +129,31 @@ def _per_project(
     return [row for project in projects for row in store.rows(in_project, project=project, **values)]
 
 
-def as_prompt(row: Row) -> Prompt:
-    return Prompt(row["id"], row["sync_id"], row["session_id"], row["project"], row["content"], row["created_at"])
-
-
 def recent_prompts(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Prompt]:
     """The prompts of the projects, newest first."""
     rows = _per_project(store, projects, PROMPTS_ANYWHERE, PROMPTS_IN_PROJECT, {"limit": limit})
     rows.sort(key=lambda row: (row["created_at"], row["id"]), reverse=True)
-    return [as_prompt(row) for row in rows[:limit]]
+    return [Prompt(*row) for row in rows[:limit]]
 
 
 def prompts_of(store: Store, session_id: str) -> list[Prompt]:
-    return [as_prompt(row) for row in store.rows(PROMPTS_OF_SESSION, session_id=session_id)]
+    return [Prompt(*row) for row in store.rows(PROMPTS_OF_SESSION, session_id=session_id)]
 
 
 def search_prompts(store: Store, *, match: str, projects: Sequence[str] | None, limit: int) -> list[Prompt]:
     rows = store.rows(SEARCH_PROMPTS, match=match, projects=projects_json(projects), limit=limit)
-    return [as_prompt(row) for row in rows]
+    return [Prompt(*row) for row in rows]
 
 
 def prompt_by_id(store: Store, prompt_id: int) -> Prompt | None:
-    row = store.row("select * from user_prompts where id = :id", id=prompt_id)
-    return None if row is None else as_prompt(row)
+    row = store.row(f"{PROMPT} where id = :id", id=prompt_id)
+    return None if row is None else Prompt(*row)
 
 
 def equal_prompt(store: Store, *, session_id: str, project: str, content: str) -> Prompt | None:
-    row = store.row(
-        "select * from user_prompts where session_id = :session_id and project = :project and content = :content",
-        session_id=session_id,
-        project=project,
-        content=content,
-    )
-    return None if row is None else as_prompt(row)
+    sql = f"{PROMPT} where session_id = :session_id and project = :project and content = :content"
+    row = store.row(sql, session_id=session_id, project=project, content=content)
+    return None if row is None else Prompt(*row)
 
 
 def observations_in(store: Store, session_id: str) -> int:

@@ -57,10 +57,10 @@ def turns_of_document(text: bytes | str) -> list[Turn]:
     return [turn for turn in found if turn]
 
 
-def spoken(role: Role, text: str, *, agent: str = "") -> Turn | None:
+def spoken(role: Role, text: str) -> Turn | None:
     """The turn of a text that comes without a transcript; its words are its name."""
     text = printable(text).strip()
-    return Turn(role, text, _digest(role, "", text), agent=agent) if text else None
+    return Turn(role, text, _digest(role, "", text)) if text else None
 
 
 def cited_ids(text: str) -> list[int]:

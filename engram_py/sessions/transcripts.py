@@ -8,7 +8,6 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,6 +15,7 @@ from engram_py.capture.passive import without_memory_blocks
 from engram_py.capture.redact import CUT_MARGIN_CHARS, redact_head
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.errors import TranscriptMissingError, TranscriptRefusedError
 from engram_py.files import real_path
 from engram_py.ledger.citations import Citations
@@ -39,19 +39,14 @@ MOST_LEARNED_FROM = 200
 SLICE_TURNS = 50
 SLICE_CHARS = 100_000
 
+_READ_CHARS = TURN_LIMIT_CHARS + CUT_MARGIN_CHARS
 _HEAD_BYTES = 1_024
 _LONGEST_LINE = 4 * 1024 * 1024
 _SUFFIXES = (".jsonl", ".json", ".ndjson")
 # Where agents keep transcripts when not below the home directory.
 _ROOTS = (
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-    "GEMINI_CLI_HOME",
-    "QWEN_HOME",
-    "XDG_DATA_HOME",
-    "XDG_STATE_HOME",
-    "APPDATA",
-)
+    "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "APPDATA",
+)  # fmt: skip
 # A FIFO in the place of a file would otherwise block the hook for ever.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
@@ -117,7 +112,8 @@ class Transcripts:
                         learn(turns[number].content)
                 # A document is read as a whole: half of it is to be read again, where what is known costs little.
                 reached = end if stop == len(turns) else begin if parse is _document else turns[stop].position
-                cursor = (str(place), _cursor(file, identity, reached))
+                size = min(reached, _HEAD_BYTES)
+                cursor = (str(place), Cursor(identity, _head(file, size), size, reached))
                 new, counted = self.keep(turns[done:stop], session_id=session_id, project=project, cursor=cursor)
                 done, added, cited = stop, added + new, cited + counted
         skipped = begin if start is None else 0
@@ -130,12 +126,14 @@ class Transcripts:
         # Redaction takes its time, and other processes should not wait for it.
         known = table.known(self._store, session_id, (turn.key for turn in turns)) if turns else set()
         said = [(turn, without_memory_blocks(turn.content).strip()) for turn in turns if turn.key not in known]
-        clean = [(turn, own, _stored(own)) for turn, own in said if own]
+        # Redacted before it is cut, so that no half of a secret stands at the cut.
+        clean = [(turn, own, redact_head(own, _READ_CHARS).text[:TURN_LIMIT_CHARS]) for turn, own in said if own]
         added, cited = 0, list[int]()
         with self._store.transaction():
             now, before = self._journal.now(), oldest_kept(self._journal.moment, self._days)
             for turn, own, content in clean:
-                kept = before < (_moment(turn) or now)
+                said_at = parse_time(turn.said_at)
+                kept = before < (to_text(said_at) if said_at else now)
                 if not kept or table.add(
                     self._store, turn, content=content, session_id=session_id, project=project, now=now
                 ):
@@ -150,9 +148,9 @@ class Transcripts:
                 table.keep_cursor(self._store, path, reached, session_id=session_id, now=now, most=MOST_TRANSCRIPTS)
         return added, found
 
-    def add_message(self, message: str, *, session_id: str, project: str, agent: str = "") -> None:
+    def add_message(self, message: str, *, session_id: str, project: str) -> None:
         """Keep the last message of an agent without a transcript. The session must exist."""
-        turn = spoken("assistant", message, agent=agent)
+        turn = spoken("assistant", message)
         if turn is not None:
             self.keep([turn], session_id=session_id, project=project)
 
@@ -167,9 +165,9 @@ class Transcripts:
         limit, _ = clamp("limit", limit, 1, 200)
         return table.latest(self._store, session_id=session_id, projects=projects, limit=limit)
 
-    def turns(self, session_id: str, *, limit: int = 1_000) -> list[Turn]:
+    def turns(self, session_id: str) -> list[Turn]:
         """The buffered turns of a session, in reading order."""
-        return table.of_session(self._store, session_id, limit=limit)
+        return table.of_session(self._store, session_id)
 
     def _admitted(self, path: str) -> Path:
         """The real path of a transcript, if it is a file that agents keep transcripts in."""
@@ -185,12 +183,6 @@ class Transcripts:
         if not any(place.is_relative_to(root) for root in roots):
             raise TranscriptRefusedError("it lies outside of the home directory and of the agents' own")
         return place
-
-
-def _moment(turn: Turn) -> str | None:
-    """When it was said, where the transcript says so."""
-    said = parse_time(turn.said_at)
-    return to_text(said) if said else None
 
 
 def _agents_roots() -> list[Path]:
@@ -211,16 +203,11 @@ def _opened(place: Path) -> BinaryIO:
     return file
 
 
-def _stored(content: str) -> str:
-    """What is kept of a turn: redacted before it is cut, so that no half of a secret stands at the cut."""
-    return redact_head(content, TURN_LIMIT_CHARS + CUT_MARGIN_CHARS).text[:TURN_LIMIT_CHARS]
-
-
 def _slice_ends(turns: Sequence[Turn]) -> Iterator[int]:
     """The indexes after which a slice is stored; the last is the number of turns."""
     begun = chars = 0
     for number, turn in enumerate(turns):
-        size = min(len(turn.content), TURN_LIMIT_CHARS + CUT_MARGIN_CHARS)
+        size = min(len(turn.content), _READ_CHARS)
         if number > begun and (number - begun >= SLICE_TURNS or chars + size > SLICE_CHARS):
             yield number
             begun, chars = number, 0
@@ -229,11 +216,6 @@ def _slice_ends(turns: Sequence[Turn]) -> Iterator[int]:
 
 
 # --- where to go on ---------------------------------------------------------------------------------------
-
-
-def _cursor(file: BinaryIO, identity: str, position: int) -> Cursor:
-    size = min(position, _HEAD_BYTES)
-    return Cursor(identity, _head(file, size), size, position)
 
 
 def _head(file: BinaryIO, size: int) -> str:

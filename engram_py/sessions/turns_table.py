@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from engram_py.database.store import Row, Store
+from engram_py.database.store import Store
+from engram_py.dataclass import asdict, dataclass
 from engram_py.observations.table import projects_json
 from engram_py.sessions.values import KeptTurn, Turn
 
 CURSOR = "select identity, head, head_bytes, position from transcripts where path = :path"
-
-KEEP_CURSOR = """
-insert into transcripts (path, session_id, identity, head, head_bytes, position, read_at)
-values (:path, :session_id, :identity, :head, :head_bytes, :position, :read_at)
-on conflict (path) do update set
-    session_id = excluded.session_id, identity = excluded.identity, head = excluded.head,
-    head_bytes = excluded.head_bytes, position = excluded.position, read_at = excluded.read_at
-"""
 
 ADD = """
 insert into turns (session_id, project, agent, key, position, role, content, said_at, read_at)
@@ -26,9 +18,7 @@ values (:session_id, :project, :agent, :key, :position, :role, :content, :said_a
 on conflict (session_id, key) do nothing
 """
 
-KNOWN = """
-select key from turns where session_id = :session_id and key in (select value from json_each(:keys))
-"""
+KNOWN = "select key from turns where session_id = :session_id and key in (select value from json_each(:keys))"
 
 # The oldest go first, whether they were distilled or not: this is a buffer.
 SHRINK = "delete from turns where id <= (select max(id) from turns) - :most"
@@ -38,13 +28,14 @@ where path in (select path from transcripts order by read_at desc, path limit -1
 """
 
 LATEST = """
-select * from turns
+select session_id, project, role, agent, content, said_at, read_at from turns
 where (:session_id is null or session_id = :session_id)
   and (:projects is null or project in (select value from json_each(:projects)))
-order by id desc
-limit :limit
+order by id desc limit :limit
 """
-OF_SESSION = "select * from turns where session_id = :session_id order by id limit :limit"
+OF_SESSION = """
+select role, content, key, position, agent, said_at from turns where session_id = :session_id order by id limit 1000
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,34 +55,14 @@ def cursor(store: Store, path: str) -> Cursor | None:
 
 def keep_cursor(store: Store, path: str, cursor: Cursor, *, session_id: str, now: str, most: int) -> None:
     """Remember how far ``path`` was read. Call inside a transaction."""
-    store.execute(
-        KEEP_CURSOR,
-        path=path,
-        session_id=session_id,
-        identity=cursor.identity,
-        head=cursor.head,
-        head_bytes=cursor.head_bytes,
-        position=cursor.position,
-        read_at=now,
-    )
+    store.insert("transcripts", asdict(cursor) | {"path": path, "session_id": session_id, "read_at": now}, replace=True)
     store.execute(FORGET_CURSORS, most=most)
 
 
 def add(store: Store, turn: Turn, *, content: str, session_id: str, project: str, now: str) -> bool:
     """Keep a turn; False when its session has it already. Call inside a transaction."""
-    cursor = store.execute(
-        ADD,
-        session_id=session_id,
-        project=project,
-        agent=turn.agent,
-        key=turn.key,
-        position=turn.position,
-        role=turn.role,
-        content=content,
-        said_at=turn.said_at,
-        read_at=now,
-    )
-    return cursor.rowcount > 0
+    values = asdict(turn) | {"content": content, "session_id": session_id, "project": project, "read_at": now}
+    return store.execute(ADD, **values).rowcount > 0
 
 
 def known(store: Store, session_id: str, keys: Iterable[str]) -> set[str]:
@@ -116,14 +87,10 @@ def prune(store: Store, *, before: str) -> int:
 
 def latest(store: Store, *, session_id: str | None, projects: Sequence[str] | None, limit: int) -> list[KeptTurn]:
     """The turns that were read last, newest first."""
-    rows = store.rows(LATEST, session_id=session_id, projects=projects_json(projects), limit=limit)
-    names = ("session_id", "project", "role", "agent", "content", "said_at", "read_at")
-    return [KeptTurn(**{name: row[name] for name in names}) for row in rows]
+    rows = store.tuples(LATEST, session_id=session_id, projects=projects_json(projects), limit=limit)
+    return [KeptTurn(*row) for row in rows]
 
 
-def of_session(store: Store, session_id: str, *, limit: int) -> list[Turn]:
-    """The turns of a session in the order they were read."""
-    rows: list[Row] = store.rows(OF_SESSION, session_id=session_id, limit=limit)
-    return [
-        Turn(row["role"], row["content"], row["key"], row["position"], row["agent"], row["said_at"]) for row in rows
-    ]
+def of_session(store: Store, session_id: str) -> list[Turn]:
+    """The first 1,000 turns of a session in the order they were read."""
+    return [Turn(*row) for row in store.tuples(OF_SESSION, session_id=session_id)]

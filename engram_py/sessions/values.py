@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Literal
 
+from engram_py.dataclass import dataclass
 from engram_py.observations.values import Row
 
 # Before the name of the project; every session's, as Engram writes it (spec/engram-behaviour.md 5.2).
@@ -29,7 +29,7 @@ class Session:
         return cls(*row[: len(SESSION_COLUMNS)])
 
 
-SESSION_COLUMNS = tuple(field.name for field in fields(Session))
+SESSION_COLUMNS: tuple[str, ...] = Session.__match_args__
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from engram_py.dataclass import dataclass
 from engram_py.sync.mutation import KINDS, OWN_BLOCK, Mutation
 from engram_py.sync.packing import ChunkRefusedError
 from engram_py.sync.wire import InvalidEntryError, entry_of, mutation_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 
+from engram_py.dataclass import asdict
 from engram_py.sync.chunk import About
 from engram_py.sync.packing import ID
 from engram_py.times import parse_time

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from engram_py.dataclass import dataclass
 from engram_py.sync.wire import fingerprint
 
 

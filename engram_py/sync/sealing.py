@@ -15,9 +15,9 @@ import hmac
 import os
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import Any
 
+from engram_py.dataclass import dataclass
 from engram_py.sync.packing import ChunkRefusedError
 
 MARK = b"engram1\n"

@@ -6,9 +6,9 @@ import base64
 import binascii
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from engram_py.dataclass import dataclass
 from engram_py.sync.packing import ChunkRefusedError
 
 if TYPE_CHECKING:

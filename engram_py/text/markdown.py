@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from engram_py.dataclass import dataclass
 
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"(#{1,3})\s+(\S.*)$")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from dataclasses import dataclass
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidTextError, InvalidTopicKeyError
 
 TRUNCATION_MARKER = "... [truncated]"

@@ -36,7 +36,7 @@ class PromptText:
         self._cut_raw: list[str] = []
 
     def find(self, phrase: str) -> int | None:
-        """The number of the first word of ``phrase`` (as cues.py spells it), or None."""
+        """The number of the first word of ``phrase``, or None."""
         if phrase[0] >= UNSPACED_FROM:
             return 0 if phrase in self._lowered else None
         if phrase.removeprefix("^ ").partition(" ")[0] not in self._known:
@@ -47,15 +47,6 @@ class PromptText:
         if place < 0 or (at_start and place > 0) or (at_end and place + len(sought) < len(self._joined)):
             return None
         return bisect_left(self._starts, place + 1)
-
-    def names(self, name: str) -> bool:
-        """Whether a name occurs, alone or as a plural; most do not, and are told by their first word."""
-        if name[0] >= UNSPACED_FROM:
-            return name in self._lowered
-        first, _, more = name.partition(" ")
-        if first in self._known:
-            return not more or f" {name} " in self._joined or f" {name}s " in self._joined
-        return not more and f"{first}s" in self._known
 
     def first(self, phrases: Iterable[str]) -> str | None:
         """The first of ``phrases`` that occurs."""
@@ -78,11 +69,6 @@ class PromptText:
         start, stop = self._spans[at]
         return stop - start > 1 and self.text[start].isupper() and not self.text.isupper()
 
-    def is_capitals(self, at: int) -> bool:
-        """Whether a word is in capitals among others that are not: a name."""
-        start, stop = self._spans[at]
-        return stop - start > 1 and self.text[start:stop].isupper() and not self.text.isupper()
-
     @property
     def rest(self) -> str:
         """The text without what was cut out, as it was typed."""
@@ -103,7 +89,7 @@ class PromptText:
 
 @cache
 def listed(text: str) -> dict[str, None]:
-    """The phrases of one list of cues.py, in its order."""
+    """The phrases of a list with one of ``|`` or a line end between each two, in its order."""
     return dict.fromkeys(phrase for line in text.strip().split("\n") for phrase in _spelt(line).split("|") if phrase)
 
 

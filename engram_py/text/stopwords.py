@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from engram_py.text.segments import segments
-
 _ENGLISH = """
 a about after again all also am an and any are as at be because been before being between both but by can
 could d did do does doing don during each few for from further had has have having he her here hers him his
@@ -75,8 +73,6 @@ FOREIGN = frozenset(_FOREIGN.split()) - ENGLISH
 _AMONG_FOREIGN = frozenset(_AMONG_OTHERS.split()) - ENGLISH
 STOP_WORDS = ENGLISH | FOREIGN
 
-_AROUND = "()[]{}<>\"',;:!?.¿¡*`"
-
 # Typed as operators more often than as names.
 _OPERATORS = ("AND", "OR", "NOT")
 
@@ -101,12 +97,3 @@ def is_foreign(words: Sequence[str]) -> bool:
     foreign = len(plain & FOREIGN)
     foreign += len(plain & _AMONG_FOREIGN) if foreign else 0
     return foreign > max(1, len((plain & ENGLISH).difference(_EITHER.split())))
-
-
-def without_foreign(part: str, question: str) -> str:
-    """A part of a question without what says nothing there: of `kein ORM` alone nobody can tell that it is German."""
-    runs = segments(question)
-    if not is_foreign(runs):
-        return part
-    nothing = said_nothing_by(runs)
-    return " ".join(word for word in part.split() if word.strip(_AROUND).lower() not in nothing) or part

@@ -30,7 +30,8 @@ class Backups:
         Raises InvalidBackupError when ``target`` exists, StoreDamagedError when the memory is not sound (no copy
         of it is kept), StoreError when the copy cannot be written.
         """
-        path = target or self._free_name(label)
+        stem = f"engram-{self._clock():%Y%m%dT%H%M%S%fZ}" + (f"-{label}" if label else "")
+        path = target or filesystem.free_name(self._store.path.parent / FOLDER / f"{stem}.db")
         try:
             if path.exists():
                 raise InvalidBackupError(str(path), "the file exists already")
@@ -45,10 +46,6 @@ class Backups:
             raise StoreDamagedError(str(self._store.path), exc.reason) from exc
         return Backup(str(path), path.stat().st_size, observations)
 
-    def _free_name(self, label: str) -> Path:
-        stem = f"engram-{self._clock():%Y%m%dT%H%M%S%fZ}" + (f"-{label}" if label else "")
-        return filesystem.free_name(self._store.path.parent / FOLDER / f"{stem}.db")
-
 
 def restore(data_dir: Path, source: Path, *, clock: Clock, progress: Progress | None = None) -> Restored:
     """Replace the memory in ``data_dir`` by a backup. What was there is kept, as a backup or set aside.
@@ -60,7 +57,9 @@ def restore(data_dir: Path, source: Path, *, clock: Clock, progress: Progress | 
     observations = backup.check_backup(source)
     path = filesystem.prepare_data_dir(data_dir)
     try:
-        kept = _back_up_present(data_dir, clock)
+        with contextlib.closing(Store.open(data_dir)) as store:
+            holds = any(store.value(f"select 1 from {table} limit 1") for table in _TABLES_OF_A_MEMORY)
+            kept = Path(Backups(store, clock).create(label="before-restore").path) if holds else None
     except (StoreDamagedError, StoreForeignError):
         kept = backup.set_aside(path, f"damaged-{clock():%Y%m%dT%H%M%SZ}")
     with contextlib.closing(Store.open(data_dir)) as store:
@@ -68,11 +67,3 @@ def restore(data_dir: Path, source: Path, *, clock: Clock, progress: Progress | 
         if health.index_damage(store):
             health.rebuild_indexes(store)
     return Restored(str(source), str(path), observations, str(kept) if kept else None)
-
-
-def _back_up_present(data_dir: Path, clock: Clock) -> Path | None:
-    """Back up the memory that is about to be replaced; None when it is empty."""
-    with contextlib.closing(Store.open(data_dir)) as store:
-        if not any(store.value(f"select 1 from {table} limit 1") for table in _TABLES_OF_A_MEMORY):
-            return None
-        return Path(Backups(store, clock).create(label="before-restore").path)

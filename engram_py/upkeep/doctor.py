@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from engram_py.clock import parse_stamp
 from engram_py.database import backup, filesystem, health, journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.errors import (
     InvalidArgumentError,
     InvalidBackupError,
@@ -64,7 +64,7 @@ class Doctor:
             "sync_queue": self._sync_queue,
             "clock": self._clock_check,
             "vectors": self._vectors_check,
-            "hooks": self._hooks,
+            "hooks": lambda: hooks_check(self._store.path.parent, self._journal.moment()),
             "sync": self._sync,
         }
 
@@ -156,18 +156,14 @@ class Doctor:
             return Check("search_index", "error", "; ".join(damage), {"damage": damage}, step, fixable=True)
         drift = health.index_drift(self._store)
         if not any(missing or extra for missing, extra in drift.values()):
-            return self._index_age()
+            if said := reindex_notes(self._store):
+                return Check("search_index", "warning", "; ".join(said), {}, "run `engram reindex`")
+            return Check("search_index", "ok", "the search index agrees with the tables")
         parts = [
             f"{name}: not there" if missing < 0 else f"{name}: {missing} row(s) missing, {extra} too many"
             for name, (missing, extra) in drift.items()
         ]
         return Check("search_index", "error", "; ".join(parts), {"drift": drift}, step, fixable=True)
-
-    def _index_age(self) -> Check:
-        said = reindex_notes(self._store)
-        if not said:
-            return Check("search_index", "ok", "the search index agrees with the tables")
-        return Check("search_index", "warning", "; ".join(said), {}, "run `engram reindex`")
 
     def _orphans(self) -> Check:
         observations = self._store.rows(health.ORPHANED_OBSERVATIONS)
@@ -248,9 +244,6 @@ class Doctor:
             message = f"the newest change is dated {ahead / 86_400:.1f} days in the future"
             return Check("clock", "warning", message, {"seconds_ahead": round(ahead)}, step)
         return Check("clock", "ok", "no change is dated in the future")
-
-    def _hooks(self) -> Check:
-        return hooks_check(self._store.path.parent, self._journal.moment())
 
     def _sync(self) -> Check:
         from engram_py.sync.autosync.status import sync_check

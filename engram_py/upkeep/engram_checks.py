@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from engram_py.database import health
@@ -12,7 +13,7 @@ from engram_py.projects.identities import Identities
 from engram_py.projects.locate import locate
 from engram_py.sync.autosync.settings import TARGET
 from engram_py.times import to_text
-from engram_py.upkeep.values import Check
+from engram_py.upkeep.values import Check, CheckResult
 
 # Checks of ours that are the same thing.
 SAME = {"sqlite_lock_contention": "write_lock", "orphaned_observation_session": "orphans"}
@@ -20,6 +21,45 @@ SAME = {"sqlite_lock_contention": "write_lock", "orphaned_observation_session": 
 _LIVE_DAYS, _STALE_DAYS = 7, 30
 _SHOWN = 20
 _FROM_GIT = ("git_binding", "git_remote", "git_root")
+
+# name → (query for the rows that are wrong, the answer without any, what is wrong, the next step, the result)
+_RULES: dict[str, tuple[str, str, str, str, CheckResult]] = {
+    "manual_session_name_project_mismatch": (
+        health.MISNAMED_MANUAL_SESSIONS,
+        "every session manual-save-NAME is in project NAME",
+        "sessions manual-save-NAME are in another project than NAME",
+        "`engram get` shows a row's project; `engram projects merge OLD --into NEW` joins two",
+        "warning",
+    ),
+    "invalid_session_identity": (
+        health.BLANK_SESSIONS,
+        "every session has a name",
+        "a session's name is blank",
+        "report it; `engram export` keeps its rows",
+        "error",
+    ),
+    "unowned_session_project": (
+        health.UNOWNED_SESSIONS,
+        "every session has a project",
+        "sessions have no project",
+        "start them again in the folder of their project",
+        "warning",
+    ),
+    "sync_mutation_required_fields": (
+        health.INCOMPLETE_OBSERVATIONS,
+        "every observation has what a server asks for",
+        "observations lack a title, content, type or session, so a server refuses them",
+        "`engram update ID --title …` fills in what is missing",
+        "error",
+    ),
+    "sync_target_closed_space": (
+        health.FOREIGN_TARGETS,
+        "the state of sync is that of the one server there is",
+        "there is state of a server that nothing syncs with",
+        "`engram sync --status` shows what is in use",
+        "error",
+    ),
+}
 
 
 class EngramChecks:
@@ -32,16 +72,20 @@ class EngramChecks:
 
     @property
     def checks(self) -> dict[str, Callable[[], Check]]:
+        """Every check by its name."""
+        rules: dict[str, Callable[[], Check]] = {name: partial(self._found, name) for name in _RULES}
+        first, *_ = rules
         return {
             "session_project_directory_mismatch": self._directories,
-            "manual_session_name_project_mismatch": self._manual_names,
+            first: rules[first],
             "ambiguous_active_runtime_sessions": self._several_active,
             "stale_open_sessions": self._stale,
-            "invalid_session_identity": self._identity,
-            "unowned_session_project": self._unowned,
-            "sync_mutation_required_fields": self._required_fields,
-            "sync_target_closed_space": self._targets,
+            **rules,
         }
+
+    def _found(self, name: str) -> Check:
+        sql, fine, wrong, step, result = _RULES[name]
+        return _check(name, self._store.rows(sql, known=TARGET), fine, wrong, step=step, result=result)
 
     def _directories(self) -> Check:
         """Find sessions that an agent started in a repository of another project, the latest 200 places."""
@@ -62,15 +106,6 @@ class EngramChecks:
         location = locate(path)
         return self._identities.owner(location) if location.source in _FROM_GIT else None
 
-    def _manual_names(self) -> Check:
-        return _check(
-            "manual_session_name_project_mismatch",
-            self._store.rows(health.MISNAMED_MANUAL_SESSIONS),
-            "every session manual-save-NAME is in project NAME",
-            "sessions manual-save-NAME are in another project than NAME",
-            step="`engram get` shows a row's project; `engram projects merge OLD --into NEW` joins two",
-        )
-
     def _several_active(self) -> Check:
         """Always ok: a save without a session goes to its own process's."""
         rows = self._store.rows(health.SEVERAL_OPEN_SESSIONS, since=self._days_ago(_LIVE_DAYS))
@@ -84,53 +119,14 @@ class EngramChecks:
         evidence = _evidence(rows) | {"stale_count": len(rows), "threshold_days": _STALE_DAYS}
         return Check("stale_open_sessions", "ok", said, evidence)
 
-    def _identity(self) -> Check:
-        return _check(
-            "invalid_session_identity",
-            self._store.rows(health.BLANK_SESSIONS),
-            "every session has a name",
-            "a session's name is blank",
-            step="report it; `engram export` keeps its rows",
-            error=True,
-        )
-
-    def _unowned(self) -> Check:
-        return _check(
-            "unowned_session_project",
-            self._store.rows(health.UNOWNED_SESSIONS),
-            "every session has a project",
-            "sessions have no project",
-            step="start them again in the folder of their project",
-        )
-
-    def _required_fields(self) -> Check:
-        return _check(
-            "sync_mutation_required_fields",
-            self._store.rows(health.INCOMPLETE_OBSERVATIONS),
-            "every observation has what a server asks for",
-            "observations lack a title, content, type or session, so a server refuses them",
-            step="`engram update ID --title …` fills in what is missing",
-            error=True,
-        )
-
-    def _targets(self) -> Check:
-        return _check(
-            "sync_target_closed_space",
-            self._store.rows(health.FOREIGN_TARGETS, known=TARGET),
-            "the state of sync is that of the one server there is",
-            "there is state of a server that nothing syncs with",
-            step="`engram sync --status` shows what is in use",
-            error=True,
-        )
-
     def _days_ago(self, days: int) -> str:
         return to_text(self._now() - timedelta(days=days))
 
 
-def _check(name: str, rows: list[Row], fine: str, wrong: str, *, step: str, error: bool = False) -> Check:
-    if not rows:
-        return Check(name, "ok", fine)
-    return Check(name, "error" if error else "warning", f"{len(rows)} found: {wrong}", _evidence(rows), step)
+def _check(name: str, rows: list[Row], fine: str, wrong: str, *, step: str, result: CheckResult = "warning") -> Check:
+    return (
+        Check(name, result, f"{len(rows)} found: {wrong}", _evidence(rows), step) if rows else Check(name, "ok", fine)
+    )
 
 
 def _evidence(rows: list[Row]) -> dict[str, object]:

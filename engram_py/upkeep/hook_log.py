@@ -6,12 +6,12 @@ import contextlib
 import json
 import os
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from engram_py.files import read_bounded
+from engram_py.dataclass import dataclass
+from engram_py.files import read_bounded, write_atomically
 from engram_py.sessions.spool_files import waiting_files
 from engram_py.times import parse_time, to_text
 from engram_py.upkeep.values import Check
@@ -39,23 +39,14 @@ def append(data_dir: Path, *, now: datetime, agent: str, event: str, reason: str
     path = data_dir / FILE
     with contextlib.suppress(OSError, ValueError):
         if path.exists() and path.stat().st_size > MOST_BYTES:
-            _halve(path)
+            # Keeps the later half. A line that is added meanwhile may be lost: it is a log.
+            write_atomically(path, path.read_bytes()[-MOST_BYTES // 2 :].partition(b"\n")[2])
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(path, flags, 0o600)
         try:
             os.write(descriptor, line.encode())
         finally:
             os.close(descriptor)
-
-
-def _halve(path: Path) -> None:
-    """Keep the later half. A line that is added meanwhile may be lost: it is a log."""
-    partial = path.with_name(f".{FILE}.{os.getpid()}")
-    kept = path.read_bytes()[-MOST_BYTES // 2 :].partition(b"\n")[2]
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(kept)
-    partial.replace(path)
 
 
 def lately(data_dir: Path, now: datetime) -> list[Failure]:

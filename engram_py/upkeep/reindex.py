@@ -62,13 +62,8 @@ class Reindexing:
         run = _Run(self._store, version, self._pause, progress, fts.count(self._store))
         for index in fts.INDEXES:
             run.rebuild(index)
-        return Reindexed(
-            observations=run.indexed[fts.OBSERVATIONS.name],
-            prompts=run.indexed[fts.PROMPTS.name],
-            rewritten=run.rewritten,
-            resumed=run.resumed,
-            mended=mended,
-        )
+        observations, prompts = (run.indexed[index.name] for index in (fts.OBSERVATIONS, fts.PROMPTS))
+        return Reindexed(observations, prompts, run.rewritten, run.resumed, mended)
 
 
 class _Run:

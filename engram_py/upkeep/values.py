@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from engram_py.dataclass import dataclass, field
 
 CheckResult = Literal["ok", "warning", "error"]
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engram_py.vectors.arrays import unpack
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from engram_py.vectors.arrays import Vectors
 
-    Vectors = NDArray[np.float32]
-    Integers = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 _FIRST_ROOM = 1_024
 
@@ -26,8 +27,6 @@ class Codes:
     """The bits of each passage, its observation, and the row it is read from. Not locked: one thread at a time."""
 
     def __init__(self, dimension: int, centre: Vectors) -> None:
-        import numpy as np
-
         self.dimension = dimension
         self._centre = centre
         self._words = -(-dimension // 64)
@@ -48,8 +47,6 @@ class Codes:
 
     def put(self, ids: Sequence[int], blobs: Sequence[bytes], *, rows: Sequence[int]) -> None:
         """Take in the vectors of observations, in place of those they had; ``rows`` is where each was read."""
-        import numpy as np
-
         passages, counts = unpack(blobs, self.dimension)
         new = np.asarray(ids, dtype=np.int64)
         self.drop(new)
@@ -65,8 +62,6 @@ class Codes:
 
     def drop(self, ids: Integers) -> None:
         """Forget observations."""
-        import numpy as np
-
         if self._size and len(ids):
             self._alive[: self._size] &= ~np.isin(self._ids[: self._size], ids)
 
@@ -75,8 +70,6 @@ class Codes:
 
         ``among`` restricts them.
         """
-        import numpy as np
-
         places = self._places(among)
         if not len(places):
             return {}
@@ -98,8 +91,6 @@ class Codes:
         return dict(zip(self._ids[places].tolist(), self._rows[places].tolist(), strict=True))
 
     def _places(self, among: Integers | None, *, first: bool = False) -> Integers:
-        import numpy as np
-
         alive = self._alive[: self._size]
         if first:
             alive = alive & self._first[: self._size]
@@ -110,16 +101,12 @@ class Codes:
 
     def _coded(self, rows: Vectors) -> NDArray[np.uint64]:
         """The bits of rows, a column each."""
-        import numpy as np
-
         packed = np.packbits(np.atleast_2d(rows) > self._centre, axis=1)
         padded = np.zeros((len(packed), self._words * 8), np.uint8)
         padded[:, : packed.shape[1]] = packed
         return np.ascontiguousarray(padded.view(np.uint64).T)
 
     def _make_room(self, more: int) -> None:
-        import numpy as np
-
         if self._size + more <= len(self._ids):
             return
         kept = np.flatnonzero(self._alive[: self._size])  # the moment to leave behind what is gone

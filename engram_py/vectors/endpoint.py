@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from engram_py.errors import EmbedderFailedError, EmbedderMissingError
+from engram_py.errors import EmbedderFailedError
 from engram_py.vectors.arrays import unit
-from engram_py.vectors.protocol import Spec
+from engram_py.vectors.protocol import Embedder, Spec, library
 
 if TYPE_CHECKING:
     from engram_py.vectors.arrays import Vectors
@@ -36,17 +36,14 @@ _PREFIXES = {
 }
 
 
-class EndpointEmbedder:
+class EndpointEmbedder(Embedder):
     """Asks ``{address}/embeddings``. ``key`` goes out as a bearer token when there is one.
 
     Raises EmbedderMissingError (when made) without numpy.
     """
 
     def __init__(self, spec: Spec, *, key: str = "") -> None:
-        try:
-            import numpy as np  # noqa: F401 (the answer becomes an array)
-        except ImportError as exc:
-            raise EmbedderMissingError(spec.name, "numpy") from exc
+        library(spec.name, "numpy")  # the answer becomes an array
         self._spec = spec
         self._url = f"{spec.target}/embeddings"
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}

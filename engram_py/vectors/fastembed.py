@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engram_py.errors import EmbedderFailedError, EmbedderMissingError
+from engram_py.errors import EmbedderFailedError
 from engram_py.vectors.arrays import unit
-from engram_py.vectors.protocol import Spec
+from engram_py.vectors.protocol import Embedder, Spec, half_of_the_processors, library
 
 if TYPE_CHECKING:
     from engram_py.vectors.arrays import Vectors
@@ -22,7 +21,7 @@ _POOLINGS = {
 }
 
 
-class FastembedEmbedder:
+class FastembedEmbedder(Embedder):
     """A model fastembed knows by name, or any directory with a ``model.onnx`` and its tokenizer.
 
     A directory may say how to pool in ``1_Pooling/config.json``, as sentence-transformers writes it; else the mean
@@ -34,42 +33,16 @@ class FastembedEmbedder:
     """
 
     def __init__(self, spec: Spec, *, download: bool, threads: int | None = None) -> None:
-        try:
-            from fastembed import TextEmbedding
-        except ImportError as exc:
-            raise EmbedderMissingError(spec.name, "fastembed") from exc
+        fastembed = library(spec.name, "fastembed")
         self._name = spec.name
         try:
-            self._model: Any = self._loaded(TextEmbedding, spec, download, threads or _half_of_the_processors())
+            self._model: Any = _loaded(fastembed.TextEmbedding, spec, download, threads or half_of_the_processors())
         except EmbedderFailedError:
             raise
         except Exception as exc:  # whatever the library and the files it reads may raise
             if spec.directory is None and not download:
                 raise EmbedderFailedError.absent(spec.name) from exc
             raise EmbedderFailedError.loading(spec.name, exc) from exc
-
-    def _loaded(self, library: Any, spec: Spec, download: bool, threads: int) -> Any:
-        folder = spec.directory
-        if folder is None:
-            return library(spec.target, threads=threads, local_files_only=not download)
-        file = _model_file(folder, spec.name)
-        self._register(library, folder, file)
-        return library(str(folder), threads=threads, specific_model_path=str(folder), local_files_only=True)
-
-    @staticmethod
-    def _register(library: Any, folder: Path, file: str) -> None:
-        from fastembed.common.model_description import ModelSource, PoolingType
-
-        if any(one["model"].lower() == str(folder).lower() for one in library.list_supported_models()):
-            return
-        library.add_custom_model(
-            model=str(folder),
-            pooling=PoolingType[_pooling(folder)],
-            normalization=True,
-            sources=ModelSource(url=folder.as_uri()),
-            dim=0,  # never read: what the model answers decides
-            model_file=file,
-        )
 
     def passages(self, texts: Sequence[str]) -> Vectors:
         try:
@@ -84,9 +57,28 @@ class FastembedEmbedder:
             raise EmbedderFailedError.running(self._name, exc) from exc
 
 
-def _half_of_the_processors() -> int:
-    # The other half is for what the person at this machine is doing.
-    return max(1, (os.cpu_count() or 2) // 2)
+def _loaded(model: Any, spec: Spec, download: bool, threads: int) -> Any:
+    folder = spec.directory
+    if folder is None:
+        return model(spec.target, threads=threads, local_files_only=not download)
+    file = _model_file(folder, spec.name)
+    _register(model, folder, file)
+    return model(str(folder), threads=threads, specific_model_path=str(folder), local_files_only=True)
+
+
+def _register(model: Any, folder: Path, file: str) -> None:
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    if any(one["model"].lower() == str(folder).lower() for one in model.list_supported_models()):
+        return
+    model.add_custom_model(
+        model=str(folder),
+        pooling=PoolingType[_pooling(folder)],
+        normalization=True,
+        sources=ModelSource(url=folder.as_uri()),
+        dim=0,  # never read: what the model answers decides
+        model_file=file,
+    )
 
 
 def _model_file(folder: Path, name: str) -> str:

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass
 from engram_py.errors import EmbedderFailedError
 from engram_py.vectors import table
 from engram_py.vectors.arrays import unit, unpack
 from engram_py.vectors.codes import Codes
+from engram_py.vectors.values import Nearest
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from engram_py.vectors.arrays import Vectors
 
 _READ_AT_ONCE = 20_000
 _CENTRE_ROWS = 4_000
 # Passages nearest by bits that are read whole; and more, where most of those are out of sight.
 NEAREST, NEAREST_AT_LAST = 600, 10_000
-# How many stand for a whole memory when it is measured what is usual there.
-USUAL = 1_000
+# How many stand for a whole memory when its baseline is measured.
+BASELINE_SIZE = 1_000
 # Up to here a project's own rows are picked out first; a larger one is a large part of any memory.
-_PICKED = 20_000
+_SMALL_PROJECT = 20_000
 _SAMPLES_KEPT = 16
 _LOADING_SECONDS = 1.0
 # The centre is drawn to zero while there are few passages: of five, the one that answers is a fifth of the mean.
@@ -44,16 +45,6 @@ class View:
     sees: Sees | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
-    """What was found: ``hits`` nearest first, those asked about besides among them."""
-
-    hits: tuple[tuple[int, float], ...]
-    mean: float
-    deviation: float
-    population: int
-
-
 class VectorIndex:
     """Finds the nearest observations. Safe to use from several threads."""
 
@@ -65,14 +56,14 @@ class VectorIndex:
         self._codes: Codes | None = None
         self._seen = 0
         self._file: tuple[int, int] | None = None
-        self._samples: dict[tuple[str, ...] | None, tuple[tuple[int, int], Usual, float]] = {}
+        self._samples: dict[tuple[str, ...] | None, tuple[tuple[int, int], Baseline, float]] = {}
 
     def refresh(self, store: Store | None = None) -> None:
         """Take in what was computed since. ``store`` is another connection to the same file."""
         with self._lock:
             self._refresh(store or self._store)
 
-    def near(self, question: Vectors, view: View, *, limit: int, also: Iterable[int] = ()) -> Near:
+    def near(self, question: Vectors, view: View, *, limit: int, also: Iterable[int] = ()) -> Nearest:
         """The ``limit`` nearest observations that ``view`` shows, and how near those of ``also`` are.
 
         Raises EmbedderFailedError while another thread reads a large memory in.
@@ -85,25 +76,26 @@ class VectorIndex:
         finally:
             self._lock.release()
 
-    def _near(self, question: Vectors, view: View, limit: int, also: tuple[int, ...]) -> Near:
+    def _near(self, question: Vectors, view: View, limit: int, also: tuple[int, ...]) -> Nearest:
         codes = self._codes
         assert codes is not None
-        among = self._picked(view)
+        among = self._project_ids(view)
         count = codes.count(among)
-        usual, share = self._usual(view, among, count)
+        baseline, share = self._baseline(view, among, count)
         for most in (NEAREST, NEAREST_AT_LAST):
             rows = codes.nearest(question[0], most=most, among=among)
-            blobs = table.read(self._store, self.embedder_id, rows.values())
+            blobs = table.read(self._store, self.embedder_id, rows.values(), by="seq")
             self._drop_missing(rows, blobs)
-            found = usual.cosines(question, blobs)
+            found = baseline.cosines(question, blobs)
             shown = self._first_shown(sorted(found, key=lambda key: (-found[key], -key)), view, limit)
             if len(shown) >= limit or len(rows) < most // 2:
                 break
         hits = {key: found[key] for key in shown}
-        hits |= usual.cosines(question, table.of(self._store, self.embedder_id, set(also) - hits.keys()))
-        mean, deviation = usual.closeness(question)
+        others = table.read(self._store, self.embedder_id, set(also) - hits.keys(), by="observation_id")
+        hits |= baseline.cosines(question, others)
+        mean, deviation = baseline.closeness(question)
         ranked = sorted(hits.items(), key=lambda hit: (-hit[1], -hit[0]))
-        return Near(tuple(ranked), mean, deviation, round(count * share))
+        return Nearest(tuple(ranked), mean, deviation, round(count * share))
 
     def _first_shown(self, ordered: Sequence[int], view: View, limit: int) -> list[int]:
         """The first of them that may be shown, asked for in portions: looking at a row costs more than its vector."""
@@ -116,28 +108,26 @@ class VectorIndex:
             start, portion = start + portion, 4 * portion
         return shown[:limit]
 
-    def _usual(self, view: View, among: NDArray[np.int64] | None, count: int) -> tuple[Usual, float]:
+    def _baseline(self, view: View, among: NDArray[np.int64] | None, count: int) -> tuple[Baseline, float]:
         """The sample of what these projects see, and the share of all rows that is."""
         made = self._samples.get(view.projects)
-        if made is not None and (made[0] == (self._seen, count) or USUAL < count < 1.1 * made[0][1]):
+        if made is not None and (made[0] == (self._seen, count) or BASELINE_SIZE < count < 1.1 * made[0][1]):
             return made[1], made[2]
         assert self._codes is not None
-        drawn = self._codes.spread(most=USUAL, among=among)
+        drawn = self._codes.spread(most=BASELINE_SIZE, among=among)
         seen = table.seen(self._store, drawn, projects=view.projects)
-        blobs = table.read(self._store, self.embedder_id, [row for key, row in drawn.items() if key in seen])
-        usual, share = Usual(list(blobs.values()), self._dimension), len(blobs) / max(1, len(drawn))
-        self._samples = {view.projects: ((self._seen, count), usual, share), **self._samples}
+        blobs = table.read(self._store, self.embedder_id, [row for key, row in drawn.items() if key in seen], by="seq")
+        baseline, share = Baseline(list(blobs.values()), self._dimension), len(blobs) / max(1, len(drawn))
+        self._samples = {view.projects: ((self._seen, count), baseline, share), **self._samples}
         while len(self._samples) > _SAMPLES_KEPT:
             self._samples.popitem()
-        return usual, share
+        return baseline, share
 
-    def _picked(self, view: View) -> NDArray[np.int64] | None:
+    def _project_ids(self, view: View) -> NDArray[np.int64] | None:
         """The rows of a project that is small, None where all are looked through."""
         if view.projects is None:
             return None
-        import numpy as np
-
-        ids = table.ids_within(self._store, view.projects, limit=_PICKED)
+        ids = table.ids_within(self._store, view.projects, limit=_SMALL_PROJECT)
         return None if ids is None else np.asarray(ids, dtype=np.int64)
 
     def _shown(self, ids: Sequence[int], view: View) -> set[int]:
@@ -148,8 +138,6 @@ class VectorIndex:
     def _drop_missing(self, rows: Collection[int], blobs: Collection[int]) -> None:
         gone = [key for key in rows if key not in blobs]  # destroyed since: nothing announces that
         if gone and self._codes is not None:
-            import numpy as np
-
             self._codes.drop(np.asarray(gone, dtype=np.int64))
 
     # --- reading in -----------------------------------------------------------------------------------------
@@ -164,14 +152,12 @@ class VectorIndex:
             self._seen = rows[-1]["seq"]
 
     def _empty(self, store: Store) -> Codes:
-        import numpy as np
-
         sample, _ = unpack(table.spread(store, self.embedder_id, limit=_CENTRE_ROWS), self._dimension)
         centre = sample.mean(axis=0) if len(sample) else np.zeros(self._dimension, np.float32)
         return Codes(self._dimension, centre)
 
 
-class Usual:
+class Baseline:
     """A fair sample of what a question may see: its centre, and how close it is to the question as a rule.
 
     Everything is seen from the centre because texts of one memory, and of one language, all point one way: what they
@@ -180,8 +166,6 @@ class Usual:
     """
 
     def __init__(self, blobs: Sequence[bytes], dimension: int) -> None:
-        import numpy as np
-
         rows, counts = unpack([blob for blob in blobs if blob], dimension)
         self.size = len(counts)
         self._dimension = dimension
@@ -191,8 +175,6 @@ class Usual:
 
     def closeness(self, question: Vectors) -> tuple[float, float]:
         """Mean and deviation of how close the observations of the sample are."""
-        import numpy as np
-
         if not self.size:
             return 0.0, 0.0
         best = np.maximum.reduceat(self._rows @ self._seen(question), self._starts)
@@ -200,8 +182,6 @@ class Usual:
 
     def cosines(self, question: Vectors, blobs: Mapping[int, bytes]) -> dict[int, float]:
         """How close the nearest passage of each observation is; one without vectors is left out."""
-        import numpy as np
-
         ids = [key for key, blob in blobs.items() if blob]
         if not ids:
             return {}
@@ -216,8 +196,6 @@ class Usual:
 
 def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where the passages of each observation begin."""
-    import numpy as np
-
     starts: NDArray[np.int64] = np.cumsum(counts) - counts
     return starts
 

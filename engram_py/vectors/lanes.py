@@ -12,10 +12,10 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import EmbedderFailedError
 from engram_py.vectors import sentence, static
 from engram_py.vectors.protocol import parse_embedder

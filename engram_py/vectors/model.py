@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,21 +78,20 @@ class VectorModel:
             return self._asked(text)
         if self._failure is not None and time.monotonic() - self._failed_at < _REST_SECONDS:
             raise self._failure
-        answer: list[Vectors | BaseException] = []
+        answer: Future[Vectors] = Future()
 
         def ask() -> None:
             try:
-                answer.append(self._asked(text))
+                answer.set_result(self._asked(text))
             except BaseException as exc:
-                answer.append(exc)
+                answer.set_exception(exc)
 
-        thread = threading.Thread(target=ask, name="engram-question", daemon=True)
-        thread.start()
-        thread.join(seconds)
-        found = answer[0] if answer else self._late(seconds)
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        threading.Thread(target=ask, name="engram-question", daemon=True).start()
+        try:
+            return answer.result(seconds)
+        except TimeoutError:
+            hint = "a model that is being loaded answers the next search"
+            raise EmbedderFailedError(self.setting, f"no vector within {seconds:g} s", hint=hint) from None
 
     def passages(self, texts: Sequence[str]) -> Vectors:
         """One row per text. Raises EmbedderError."""
@@ -108,10 +108,6 @@ class VectorModel:
         while len(self._questions) > _REMEMBERED:
             self._questions.popitem(last=False)
         return found
-
-    def _late(self, seconds: float) -> EmbedderFailedError:
-        reason = f"no vector within {seconds:g} s"
-        return EmbedderFailedError(self.setting, reason, hint="a model that is being loaded answers the next search")
 
 
 def load_embedder(

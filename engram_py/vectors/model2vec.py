@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engram_py.errors import EmbedderFailedError, EmbedderMissingError
+from engram_py.errors import EmbedderFailedError
 from engram_py.vectors.arrays import unit
-from engram_py.vectors.protocol import Spec
+from engram_py.vectors.protocol import Embedder, Spec, library
 
 if TYPE_CHECKING:
     from engram_py.vectors.arrays import Vectors
 
 
-class Model2VecEmbedder:
+class Model2VecEmbedder(Embedder):
     """A model2vec model from a directory, or from Hugging Face's cache on this machine.
 
     Raises (when made):
@@ -24,14 +24,12 @@ class Model2VecEmbedder:
     """
 
     def __init__(self, spec: Spec, *, download: bool) -> None:
-        try:
-            from model2vec import StaticModel
-        except ImportError as exc:
-            raise EmbedderMissingError(spec.name, "model2vec") from exc
+        model2vec = library(spec.name, "model2vec")
         self._name = spec.name
         self._lock = threading.Lock()  # encode() sets the tokenizer's cut and sets it back
         try:
-            self._model: Any = StaticModel.from_pretrained(_place(spec, download=download), force_download=False)
+            place = _place(spec, download=download)
+            self._model: Any = model2vec.StaticModel.from_pretrained(place, force_download=False)
         except EmbedderFailedError:
             raise
         except Exception as exc:  # whatever the library and the files it reads may raise
@@ -43,9 +41,6 @@ class Model2VecEmbedder:
                 return unit(self._model.encode(list(texts), use_multiprocessing=False))
         except Exception as exc:
             raise EmbedderFailedError.running(self._name, exc) from exc
-
-    def question(self, text: str) -> Vectors:
-        return self.passages([text])
 
 
 def _place(spec: Spec, *, download: bool) -> Path:

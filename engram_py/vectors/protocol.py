@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import ipaddress
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
 
-from engram_py.errors import InvalidEmbedderError
+from engram_py.dataclass import dataclass
+from engram_py.errors import EmbedderMissingError, InvalidEmbedderError
 from engram_py.vectors.values import SENTENCE_WEIGHT, STATIC_WEIGHT
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from types import ModuleType
 
-    Vectors = NDArray[np.float32]
+    from engram_py.vectors.arrays import Vectors
 
 Kind = Literal["static", "sentence", "model2vec", "fastembed", "openai"]
 
@@ -37,6 +38,20 @@ class Embedder(Protocol):
 
     def question(self, text: str) -> Vectors:
         """One row for what somebody asks; some models write questions differently from what answers them."""
+        return self.passages([text])
+
+
+def library(name: str, package: str) -> ModuleType:
+    """Return the package that the embedder ``name`` needs. Raises EmbedderMissingError without it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as exc:
+        raise EmbedderMissingError(name, package) from exc
+
+
+def half_of_the_processors() -> int:
+    """Return how many threads a model uses; the others are for what the person at this machine is doing."""
+    return max(1, (os.cpu_count() or 2) // 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +98,7 @@ class Spec:
 
 
 def parse_embedder(text: str) -> Spec:
-    """Read the ``embedder`` setting.
-
-    Raises InvalidEmbedderError when it is none of the forms.
-    """
+    """Read the ``embedder`` setting. Raises InvalidEmbedderError when it is none of the forms."""
     kind, colon, target = text.strip().partition(":")
     if kind.lower() in MODELS and target in ("", MODELS[kind.lower()]):
         return Spec("static" if kind.lower() == "static" else "sentence", MODELS[kind.lower()])
@@ -94,10 +106,8 @@ def parse_embedder(text: str) -> Spec:
     if not colon or not target or "\0" in target:
         raise InvalidEmbedderError(text, f"it is {_FORMS}")
     match kind.strip().lower():
-        case "model2vec":
-            return Spec("model2vec", target)
-        case "fastembed":
-            return Spec("fastembed", target)
+        case "model2vec" | "fastembed" as library_kind:
+            return Spec(library_kind, target)
         case "openai":
             return _endpoint(text, target)
     raise InvalidEmbedderError(text, f"it is {_FORMS}")

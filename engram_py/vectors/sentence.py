@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engram_py.errors import EmbedderFailedError, EmbedderMissingError
+from engram_py.errors import EmbedderFailedError
 from engram_py.vectors.arrays import unit
+from engram_py.vectors.protocol import Embedder, half_of_the_processors, library
 from engram_py.vectors.wordpiece import WordPiece
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MAX_PIECES = 256  # what the model was trained with
 _VOCABULARY = Path(__file__).with_name("wordpiece.txt.gz")
 
 
-class SentenceEmbedder:
+class SentenceEmbedder(Embedder):
     """The mean of what the model says of each word piece, from ``folder``, which ``lanes`` filled.
 
     Raises (when made):
@@ -29,15 +29,11 @@ class SentenceEmbedder:
     """
 
     def __init__(self, name: str, folder: Path, *, threads: int | None = None) -> None:
-        try:
-            import onnxruntime
-        except ImportError as exc:
-            raise EmbedderMissingError(name, "onnxruntime") from exc
+        onnxruntime = library(name, "onnxruntime")
         self._name = name
         self._words = WordPiece(gzip.decompress(_VOCABULARY.read_bytes()).decode().splitlines())
         options = onnxruntime.SessionOptions()
-        # The other half of the processors is for what the person at this machine is doing.
-        options.intra_op_num_threads = threads or max(1, (os.cpu_count() or 2) // 2)
+        options.intra_op_num_threads = threads or half_of_the_processors()
         try:
             self._model: Any = onnxruntime.InferenceSession(
                 str(folder / MODEL), options, providers=["CPUExecutionProvider"]
@@ -61,6 +57,3 @@ class SentenceEmbedder:
         except Exception as exc:
             raise EmbedderFailedError.running(self._name, exc) from exc
         return unit((said * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True))
-
-    def question(self, text: str) -> Vectors:
-        return self.passages([text])

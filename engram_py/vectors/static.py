@@ -7,8 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engram_py.errors import EmbedderFailedError, EmbedderMissingError
+from engram_py.errors import EmbedderFailedError
 from engram_py.vectors.arrays import unit
+from engram_py.vectors.protocol import Embedder, library
 
 if TYPE_CHECKING:
     from engram_py.vectors.arrays import Vectors
@@ -18,7 +19,7 @@ _SPACE = "\u2581"
 _LONGEST_WORD, _WORDS_KEPT = 64, 50_000
 
 
-class StaticEmbedder:
+class StaticEmbedder(Embedder):
     """The mean of a text's word pieces, from ``folder``, which ``lanes`` filled.
 
     Raises (when made):
@@ -27,13 +28,10 @@ class StaticEmbedder:
     """
 
     def __init__(self, name: str, folder: Path) -> None:
-        try:
-            import numpy as np
-        except ImportError as exc:
-            raise EmbedderMissingError(name, "numpy") from exc
+        numpy = library(name, "numpy")
         try:
             pieces = (folder / PIECES).read_bytes().decode().split("\n")
-            self._table: Any = np.load(folder / TABLE, mmap_mode="r", allow_pickle=False)
+            self._table: Any = numpy.load(folder / TABLE, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as exc:
             raise EmbedderFailedError.loading(name, exc) from exc
         self._numbers = {piece: number for number, piece in enumerate(pieces)}
@@ -44,9 +42,6 @@ class StaticEmbedder:
 
         rows = [self._table[self.numbers(text)].astype(np.float32).sum(axis=0) for text in texts]
         return unit(np.stack(rows))
-
-    def question(self, text: str) -> Vectors:
-        return self.passages([text])
 
     def numbers(self, text: str) -> list[int]:
         """The numbers of a text's pieces, without what is between its words: of code that would be most of them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from engram_py.database.store import Row, Store
 from engram_py.observations.table import VISIBLE, projects_json
@@ -45,18 +46,6 @@ from observation_vectors
 where embedder_id = :embedder and seq % :step = 0 and vectors <> x''
 order by seq
 limit :limit
-"""
-
-READ = """
-select observation_id, vectors
-from observation_vectors
-where embedder_id = :embedder and seq in (select value from json_each(:rows))
-"""
-
-OF = """
-select observation_id, vectors
-from observation_vectors
-where embedder_id = :embedder and observation_id in (select value from json_each(:ids))
 """
 
 SEEN = f"""
@@ -233,14 +222,16 @@ def spread(store: Store, embedder_id: int, *, limit: int) -> list[bytes]:
     return [row[0] for row in store.rows(SPREAD, embedder=embedder_id, step=step, limit=limit)]
 
 
-def read(store: Store, embedder_id: int, rows: Iterable[int]) -> dict[int, bytes]:
-    """The vectors of each observation, from the rows (``seq``) they were seen in; what was written anew is left out."""
-    return {row[0]: row[1] for row in store.rows(READ, embedder=embedder_id, rows=json.dumps(list(rows)))}
-
-
-def of(store: Store, embedder_id: int, ids: Iterable[int]) -> dict[int, bytes]:
-    """The vectors of each of these observations that has some."""
-    return {row[0]: row[1] for row in store.rows(OF, embedder=embedder_id, ids=json.dumps(list(ids)))}
+def read(
+    store: Store, embedder_id: int, keys: Iterable[int], *, by: Literal["seq", "observation_id"]
+) -> dict[int, bytes]:
+    """The vectors of each observation that has some, by its id, or by the row (``seq``) they were seen in: what was
+    written anew since is left out."""
+    sql = f"""
+    select observation_id, vectors from observation_vectors
+    where embedder_id = :embedder and {by} in (select value from json_each(:keys))
+    """
+    return {row[0]: row[1] for row in store.rows(sql, embedder=embedder_id, keys=json.dumps(list(keys)))}
 
 
 def seen(store: Store, ids: Iterable[int], *, projects: Sequence[str] | None) -> set[int]:

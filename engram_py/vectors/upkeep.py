@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass
 from engram_py.errors import EmbedderError
+from engram_py.log import logger_of
 from engram_py.times import Clock, to_text
 from engram_py.vectors import table
 from engram_py.vectors.arrays import pack
@@ -20,7 +20,7 @@ from engram_py.vectors.passages import passages, text_hash
 if TYPE_CHECKING:
     from engram_py.vectors.arrays import Vectors
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # A step ends with one transaction; what it computed is kept whatever happens to the next.
 _OBSERVATIONS, _PASSAGES = 64, 128

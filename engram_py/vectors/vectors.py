@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from engram_py.dataclass import replace
 from engram_py.errors import EmbedderError, EmbedderFailedError
 
 if TYPE_CHECKING:
@@ -83,28 +84,28 @@ class Vectors:
         ``projects`` are as in a search; ``sees``, given ids, answers which of them may be shown. Never raises for the
         embedder's sake: when there are no vectors to answer with, the note says why.
         """
-        from engram_py.vectors.index import View
         from engram_py.vectors.values import Nearest
 
         if not self.enabled or not text.strip():
             return Nearest()
-        view = View(None if projects is None else tuple(projects), sees)
+        shown = text[:_QUESTION_CHARS].encode("utf-8", "replace").decode()
         try:
-            index = self._entry()
-            asked = text[:_QUESTION_CHARS].encode("utf-8", "replace").decode()
-            near = index.near(self._model.question(asked, seconds=self._patience), view, limit=limit, also=also)
+            index = self._open_index()
+            from engram_py.vectors.index import View  # after what says that numpy is missing
+
+            question = self._model.question(shown, seconds=self._question_seconds)
+            view = View(None if projects is None else tuple(projects), sees)
+            near = index.near(question, view, limit=limit, also=also)
         except EmbedderError as exc:
             return Nearest(note=f"vectors were left out: {exc.message}; {exc.hint}")
-        return Nearest(near.hits, near.mean, near.deviation, near.population, self._model.spec.weight)
+        return replace(near, weight=self._model.spec.weight)
 
-    def _entry(self) -> VectorIndex:
+    def _open_index(self) -> VectorIndex:
         """The vectors of the model that is set.
 
         Raises EmbedderError: nothing was computed with it, or another model by that name made what there is.
         """
         from engram_py.vectors import table
-        from engram_py.vectors.index import VectorIndex
-        from engram_py.vectors.upkeep import same_model
 
         row = table.embedder(self._store, self._model.spec.name)
         if row is None:
@@ -112,14 +113,20 @@ class Vectors:
             raise EmbedderFailedError(self._setting, "nothing was computed yet", hint=hint)
         index = self._index
         if index is None or index.embedder_id != row["id"]:
-            if not same_model(self._model.probe(seconds=self._patience), row["probe"], row["dimension"]):
+            probe = self._model.probe(
+                seconds=self._question_seconds
+            )  # it says so when numpy is missing, which these import
+            from engram_py.vectors.index import VectorIndex
+            from engram_py.vectors.upkeep import same_model
+
+            if not same_model(probe, row["probe"], row["dimension"]):
                 reason = "it answers otherwise than when the vectors were computed"
                 raise EmbedderFailedError(self._setting, reason, hint="run `engram vectors on`")
             index = self._index = VectorIndex(self._store, row["id"], row["dimension"])
         return index
 
     @property
-    def _patience(self) -> float:
+    def _question_seconds(self) -> float:
         return SERVER_SECONDS if self._worker is not None else COMMAND_SECONDS
 
     # --- computing ------------------------------------------------------------------------------------------
@@ -150,13 +157,14 @@ class Vectors:
         def work() -> None:
             upkeep.run()
             with contextlib.suppress(EmbedderError):
-                self._entry().refresh(store)  # so that the first search finds everything in memory
+                self._open_index().refresh(store)  # so that the first search finds everything in memory
 
         return work
 
     def open(self) -> None:
         """Load the model, fetching it where its library does so by itself. Raises EmbedderError."""
-        self._require()
+        if not self.enabled:
+            raise EmbedderFailedError("embedder", "none is set", hint="run `engram vectors on`")
         self._model.open(download=True, threads=os.cpu_count())
         self._model.probe()
 
@@ -199,7 +207,7 @@ class Vectors:
         from engram_py.vectors import table
         from engram_py.vectors.values import VectorState
 
-        problem: EmbedderError | None = None
+        problem = hint = None
         name, host, model_bytes, question_ms = self._setting, "", 0, 0.0
         if self.enabled:
             try:
@@ -212,7 +220,7 @@ class Vectors:
                     self._model.question("How long does it take to ask?", seconds=COMMAND_SECONDS)
                     question_ms = round((time.perf_counter() - started) * 1000, 1)
             except EmbedderError as exc:
-                problem = exc
+                problem, hint = exc.message, exc.hint
         live = table.count_live(self._store)
         row = table.embedder(self._store, name) if name else None
         pending = live if row is None else table.count_pending(self._store, row["id"], row["done_to"])
@@ -224,13 +232,8 @@ class Vectors:
             dimension=0 if row is None else row["dimension"],
             bytes=table.vector_bytes(self._store),
             others=tuple(one["name"] for one in table.embedders(self._store) if one["name"] != name),
-            problem=None if problem is None else problem.message,
-            hint=None if problem is None else problem.hint,
+            problem=problem,
+            hint=hint,
             model_bytes=model_bytes,
             question_ms=question_ms,
         )
-
-    def _require(self) -> None:
-        if not self.enabled:
-            hint = "run `engram vectors on`"
-            raise EmbedderFailedError("embedder", "none is set", hint=hint)

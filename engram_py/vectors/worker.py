@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 from collections.abc import Callable
 
 from engram_py.database.store import Store
 from engram_py.errors import EmbedderError, EngramError, StoreError
+from engram_py.log import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Writes of this process wake the thread; those of others are noticed this often.
 _LOOK_SECONDS = 5.0

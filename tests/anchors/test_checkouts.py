@@ -72,30 +72,16 @@ def test_a_file_that_was_renamed_to_where_a_sparse_checkout_leaves_it_out_is_sai
 
 
 @pytest.mark.parametrize("index", ["folders", "version 4"])
-def test_a_file_left_out_under_an_index_that_does_not_list_it_is_not_called_gone(
+def test_a_file_that_is_left_out_is_as_git_tracks_it_whatever_the_format_of_the_index(
     here: Engram, root: Path, git: Git, index: str
 ) -> None:
     saved = about(here, AUTH)
     git(root, "sparse-checkout", "set", "--cone", *(["--sparse-index"] if index == "folders" else []), "lib")
     if index == "version 4":
         git(root, "update-index", "--index-version", "4")
-    assert told(state(here, saved)) == LEFT_OUT
+    assert told(state(here, saved)) == ("fresh", None, False, None)
 
-
-@pytest.mark.parametrize("ended", ["disabled", "by hand", "of every checkout"])
-def test_a_file_that_somebody_deletes_after_a_sparse_checkout_is_gone_though_the_index_cannot_be_read(
-    here: Engram, root: Path, git: Git, ended: str
-) -> None:
-    saved = about(here, f"{AUTH}:3-6")
-    git(root, "sparse-checkout", "set", "lib")
-    git(root, "update-index", "--index-version", "4")
-    assert state(here, saved).reason == "left out by the sparse checkout"
     git(root, "sparse-checkout", "disable")
-    if ended == "by hand":
-        git(root, "config", "--worktree", "core.sparseCheckout", "no")
-    if ended == "of every checkout":
-        git(root, "config", "--worktree", "--unset", "core.sparseCheckout")
-        git(root, "config", "core.sparseCheckout", "0")
     assert (root / ".git/info/sparse-checkout").exists()
     git(root, "rm", "-q", AUTH)
     commit(git, root, "delete", by="Bo")

@@ -10,7 +10,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.anchors.anchors import Anchors
-from engram_py.anchors.file_history import Log, read_log
+from engram_py.anchors.git_log import Log, read_log
 from engram_py.anchors.spans import _like as like
 from engram_py.anchors.spans import digest_of, mark_span
 from engram_py.observations.values import Saved
@@ -198,7 +198,6 @@ def test_nothing_moved_to_a_file_that_is_not_there(
     git(root, "mv", AUTH, "src/identity.py")
     commit(git, root, "rename")
     monkeypatch.setattr(Anchors, "states", lambda *_, **__: pytest.fail("compared"))
-    monkeypatch.setattr("subprocess.Popen", None)
     assert here.anchors.of_file("src/other.py") == []
 
 
@@ -241,6 +240,6 @@ def test_of_many_files_that_are_gone_a_few_are_followed(
         paths.append(len(names))
         return read_log(root, head, names, **more)
 
-    monkeypatch.setattr("engram_py.anchors.git_search.read_log", counted)
+    monkeypatch.setattr("engram_py.anchors.trace.read_log", counted)
     assert here.anchors.of_file("identity.py") == [moved.id]
     assert 0 < sum(paths) <= 65

@@ -354,7 +354,7 @@ def test_a_deletion_further_back_than_git_is_asked_about_is_nobodys(
     commit(git, root, "delete", by="Bo")
     for _ in range(3):
         commit(git, root, "go on")
-    monkeypatch.setattr("engram_py.anchors.git_search._DEPTHS", (1, 2))
+    monkeypatch.setattr("engram_py.anchors.trace._DEPTHS", (1, 2))
     assert blame(state(here, saved)) == ("gone", None, None, False)
 
 

@@ -39,5 +39,4 @@ def test_prose_that_names_the_tag_is_no_block() -> None:
 
 def test_the_context_of_engram_ends_at_the_next_heading_of_its_level() -> None:
     text = f"# Memory from This Session\n### Key Learnings\n1. {LESSON}\n\n## Key Learnings\n1. {OWN}"
-
     assert parse_learnings(text) == [OWN]

@@ -66,7 +66,6 @@ TOKENS = [
 )
 def test_a_token_with_a_known_shape_is_replaced_by_its_kind(kind: str, token: str, before: str, after: str) -> None:
     redacted = redact(before + token + after)
-
     assert redacted.text == f"{before}[REDACTED:{kind}]{after}"
     assert redacted.kinds == {kind: 1}
 
@@ -210,16 +209,13 @@ def test_ordinary_notes_are_left_as_they_are(text: str) -> None:
 
 def test_every_kind_is_counted() -> None:
     token = "gh" + "p_" + MIXED[:36]
-
     redacted = redact(f"<private>x</private> {token} and {token}")
-
     assert redacted.kinds == {"private_tag": 1, "github_token": 2}
     assert redacted.count == 3
 
 
 def test_tokens_that_touch_are_all_hidden() -> None:
     token = "sh" + "pat_" + HEX[:32]
-
     assert redact(token * 20).text == "[REDACTED:shopify_token]" * 20
 
 
@@ -243,6 +239,5 @@ FRAGMENTS = st.sampled_from(
 @given(st.lists(st.one_of(FRAGMENTS, st.text(max_size=6)), max_size=12).map("".join))
 def test_redacting_never_fails_and_redacting_twice_changes_nothing_more(text: str) -> None:
     once = redact(text)
-
     assert redact(once.text).text == once.text
     assert (once.count == 0) == (once.text == text)

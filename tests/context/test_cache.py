@@ -82,13 +82,6 @@ def test_prompts_are_told_apart_by_their_beginning(app: Engram) -> None:
     assert app.contexts.assemble(query="why one") is not app.contexts.assemble(query="why two")
 
 
-def test_names_that_were_learned_since_are_heard(app: Engram) -> None:
-    app.save(draft("Fifteen minutes."))
-    assert app.contexts.assemble(query="greet the gatekeeper").section is None
-    app.save(draft("It guards.", title="The guard", topic_key="entity/gatekeeper"))
-    assert app.contexts.assemble(query="greet the gatekeeper").section == "memories"
-
-
 def test_a_cache_keeps_a_few_answers_and_drops_the_oldest() -> None:
     cache = Cache[int]()
     for number in range(MOST_KEPT + 1):

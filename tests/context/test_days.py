@@ -35,7 +35,7 @@ def week(app: Engram, clock: FakeClock) -> Engram:
     return app
 
 
-@pytest.mark.parametrize("prompt", ["what happened last week?", "was wurde letzte Woche gespeichert?"])
+@pytest.mark.parametrize("prompt", ["what happened last week?", "what was decided last week"])
 def test_days_of_a_summary_say_how_many_more_were_saved_and_what_lists_them(week: Engram, prompt: str) -> None:
     found = MORE.search(told(week, prompt))
 
@@ -51,9 +51,10 @@ def test_a_reason_asked_of_days_says_so_too_and_one_that_is_whole_does_not(week:
     clock.advance(days=1)
 
     assert MORE.search(told(week, "what did we decide yesterday?")) is None
-    week.save(Draft("Chose another color", "Of a hue.", "decision"), session_id="s-2")
+    for number in range(4):
+        week.save(Draft(f"Chose hue {number}", f"Of color {number}.", "decision"), session_id="s-2")
     clock.advance(days=1)
-    assert "(1 more saved then" in told(week, "what did we decide this week?")
+    assert MORE.search(told(week, "what did we decide this week?"))
 
 
 def test_a_question_about_something_in_those_days_does_not_count_the_others(week: Engram) -> None:

@@ -14,11 +14,7 @@ from engram_py.database.journal import set_meta
 from engram_py.database.store import Store
 from engram_py.errors import InvalidBackupError, StoreIOError
 from engram_py.times import fixed_clock
-from tests.database.files import (
-    another_process_writing,
-    save,
-    titles,
-)
+from tests.database.files import another_process_writing, save, titles
 
 
 def test_a_backup_is_one_sound_file_with_everything_that_was_acknowledged(app: Engram) -> None:

@@ -28,12 +28,8 @@ def pragmas(store: Store) -> dict[str, object]:
     return {name: store.value(f"pragma {name}") for name in names}
 
 
-EXPECTED = {
-    "journal_mode": "wal",
-    "foreign_keys": 1,
-    "synchronous": 1,
-    "busy_timeout": int(BUSY_TIMEOUT_SECONDS * 1000),
-}
+TIMEOUT = int(BUSY_TIMEOUT_SECONDS * 1000)
+EXPECTED = {"journal_mode": "wal", "foreign_keys": 1, "synchronous": 1, "busy_timeout": TIMEOUT}
 
 
 @contextmanager
@@ -66,11 +62,9 @@ def test_every_connection_has_wal_foreign_keys_normal_sync_and_a_busy_timeout(st
 
 
 def test_a_row_that_points_nowhere_is_refused(store: Store) -> None:
+    prompt = {"sync_id": "p", "session_id": "nobody", "project": "x", "content": "c"}
     with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"), store.transaction():
-        store.insert(
-            "user_prompts",
-            {"sync_id": "p", "session_id": "nobody", "project": "x", "content": "c", "created_at": "", "clock": ""},
-        )
+        store.insert("user_prompts", prompt | {"created_at": "", "clock": ""})
 
 
 def test_a_transaction_takes_the_write_lock_before_its_first_read(store: Store, data_dir: Path) -> None:
@@ -182,8 +176,6 @@ def test_a_second_store_of_the_same_process_does_not_cost_the_first_one_its_log(
     # closes the file last, and delete the write-ahead log the first store goes on writing to.
     Store.open(data_dir).close()
     elsewhere("store = Store.open(folder)\nstore.close()", data_dir)
-
     with store.transaction():
         set_meta(store, "acknowledged", "yes")
-
     assert elsewhere("print(get_meta(Store.open(folder), 'acknowledged'))", data_dir) == "yes"

@@ -153,20 +153,13 @@ def test_a_place_where_nothing_can_be_made_is_refused_with_a_code(path: str) -> 
 
 
 def test_proc_mounts_give_each_mount_point_with_its_blanks_and_its_type() -> None:
-    assert parse_proc_mounts(PROC_MOUNTS) == [
-        ("/", "ext4"),
-        ("/home/me", "tmpfs"),
-        ("/home/me/net drive", "nfs4"),
-        ("/mnt/ssh", "fuse.sshfs"),
-    ]
+    found = [("/", "ext4"), ("/home/me", "tmpfs"), ("/home/me/net drive", "nfs4"), ("/mnt/ssh", "fuse.sshfs")]
+    assert parse_proc_mounts(PROC_MOUNTS) == found
 
 
 def test_the_mounts_of_macos_are_read_with_brackets_in_their_names() -> None:
-    assert parse_bsd_mounts(BSD_MOUNTS) == [
-        ("/", "apfs"),
-        ("/System/Volumes/Data/home", "autofs"),
-        ("/Volumes/My (old) share", "smbfs"),
-    ]
+    found = [("/", "apfs"), ("/System/Volumes/Data/home", "autofs"), ("/Volumes/My (old) share", "smbfs")]
+    assert parse_bsd_mounts(BSD_MOUNTS) == found
 
 
 @pytest.mark.parametrize(
@@ -198,9 +191,7 @@ def test_a_network_file_system_is_refused_before_anything_is_made(
 
 
 @pytest.mark.parametrize(
-    "failure",
-    [OSError("no /proc"), PermissionError("/proc is closed")],
-    ids=["no-mount-table", "closed"],
+    "failure", [OSError("no /proc"), PermissionError("/proc is closed")], ids=["no-mount-table", "closed"]
 )
 def test_a_mount_table_that_cannot_be_read_stops_nobody(
     failure: Exception, data_dir: Path, monkeypatch: pytest.MonkeyPatch
@@ -216,8 +207,6 @@ def test_a_mount_table_that_cannot_be_read_stops_nobody(
 def test_a_windows_drive_in_wsl_is_told_from_the_root_of_a_sandbox() -> None:
     wsl = r"C:\134 /mnt/c 9p rw,noatime,aname=drvfs;path=C:\;uid=1000,trans=fd,rfd=5 0 0"
     sandbox = "none / 9p rw,trans=fd,rfdno=4,aname=/,dfltuid=4294967294 0 0"
-
     mounts = filesystem.parse_proc_mounts(f"{sandbox}\n{wsl}\n")
-
     assert filesystem.type_of_mount(Path("/mnt/c/Users/x"), mounts) in filesystem.NETWORK_TYPES
     assert filesystem.type_of_mount(Path("/root/.local/share"), mounts) not in filesystem.NETWORK_TYPES

@@ -55,9 +55,7 @@ def test_every_index_over_words_belongs_to_a_table_with_an_integer_key(store: St
 def test_a_file_of_an_earlier_version_is_brought_to_the_same_schema(data_dir: Path, tmp_path: Path, count: int) -> None:
     make_of_schema(data_dir / "engram.db", count)
     Store.open(tmp_path / "new").close()
-
     Store.open(data_dir).close()
-
     assert schema(data_dir / "engram.db") == schema(tmp_path / "new" / "engram.db")
 
 

@@ -187,10 +187,7 @@ def a_folder(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "spoil",
-    [
-        *(missing, empty, a_folder, into_garbage, into_half),
-        *(into_a_broken_table, into_a_foreign_one, make_newer),
-    ],
+    [*(missing, empty, a_folder, into_garbage, into_half), *(into_a_broken_table, into_a_foreign_one, make_newer)],
 )
 @pytest.mark.parametrize("there", ["memory", "nothing"])
 def test_what_is_no_backup_is_refused_before_anything_is_changed(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 Git = Callable[..., str]
+MakeRepo = Callable[..., Path]
 
 ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -31,9 +32,9 @@ def git_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def git() -> Git:
-    def run(folder: Path, *arguments: str) -> str:
+    def run(folder: Path, *arguments: str, given: str | None = None) -> str:
         command = ["git", "-c", "protocol.file.allow=always", *arguments]
-        done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=folder, input=given, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
     return run

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.git.repository import Repository, find_repository, read_head
+from engram_py.git.repository import Repository, created_at, find_repository, read_head, read_ref
 
-from .conftest import Git
-
-MakeRepo = Callable[..., Path]
+from .conftest import Git, MakeRepo
 
 
 def found(folder: Path) -> Repository:
@@ -31,7 +29,7 @@ def test_a_subfolder_belongs_to_the_repository_above_it(make_repo: MakeRepo, git
     assert (repository.root, repository.common_dir) == (root, root / ".git")
     assert (repository.branch, repository.commit) == ("main", git(root, "rev-parse", "HEAD"))
     assert repository.remote == "github.com/acme/widgets"
-    assert (repository.submodule, repository.bare, repository.warnings) == (False, False, ())
+    assert (repository.bare, repository.warnings) == (False, ())
 
 
 def test_no_git_program_is_started(make_repo: MakeRepo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +52,6 @@ def test_worktrees_share_one_common_dir_and_keep_their_own_branch(make_repo: Mak
     assert worktree.common_dir == found(root).common_dir
     assert (worktree.root, worktree.branch) == (root.parent / "elsewhere", "feature/x")
     assert worktree.main_folder == root
-    assert not worktree.submodule
 
 
 def test_a_worktree_whose_repository_is_out_of_reach_still_tells_its_name(make_repo: MakeRepo, git: Git) -> None:
@@ -72,7 +69,6 @@ def test_a_submodule_is_its_own_repository(make_repo: MakeRepo, git: Git) -> Non
     git(root, "submodule", "--quiet", "add", str(library), "libs/lib")
     submodule = found(root / "libs" / "lib")
 
-    assert submodule.submodule
     assert submodule.root == root / "libs" / "lib"
     assert submodule.common_dir != found(root).common_dir
     assert submodule.remote == str(library)
@@ -125,19 +121,6 @@ def test_packed_refs_are_read(make_repo: MakeRepo, git: Git) -> None:
     assert read_head(found(root)) == ("main", git(root, "rev-parse", "HEAD"))
 
 
-@pytest.mark.parametrize("padding", range(0, 120, 7))
-def test_packed_refs_are_found_across_a_block_border(
-    tmp_path: Path, padding: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engram_py.git.refs._BLOCK", 128)
-    git_dir = tmp_path / ".git"
-    git_dir.mkdir()
-    (git_dir / "HEAD").write_text("ref: refs/heads/main\n")
-    lines = ["# pack-refs with: peeled" + "x" * padding, "b" * 40 + " refs/heads/aaa", "a" * 40 + " refs/heads/main"]
-    (git_dir / "packed-refs").write_text("\n".join(lines) + "\n")
-    assert found(tmp_path).commit == "a" * 40
-
-
 def test_a_ref_cannot_name_a_file_outside_the_git_directory(make_repo: MakeRepo, tmp_path: Path) -> None:
     root = make_repo("widgets")
     (tmp_path / "secret").write_text("c" * 40)
@@ -151,20 +134,26 @@ def test_a_symbolic_ref_that_names_itself_ends(make_repo: MakeRepo) -> None:
     assert read_head(found(root)) == ("main", None)
 
 
-def test_a_ref_format_we_cannot_read_is_left_to_git(make_repo: MakeRepo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ref_format_that_only_git_reads_is_left_to_git(
+    make_repo: MakeRepo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     root = make_repo("widgets")
     (root / ".git" / "HEAD").write_text("ref: refs/heads/.invalid\n")
-    assert find_repository(root) is not None  # real git finds nothing behind it and says so quietly
-    monkeypatch.setattr("engram_py.git.fallback.git_head", lambda git_dir: ("asked", git_dir.name))
-    assert read_head(found(root)) == ("asked", ".git")
+    assert read_head(found(root)) == (None, None)  # real git finds nothing behind it and says so quietly
+    (tmp_path / "git").write_text("#!/bin/sh\ncase $* in *symbolic-ref*) echo main;; *) echo abc;; esac\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert read_head(found(root)) == ("main", "abc")
+    assert read_ref(found(root), "refs/heads/main") == "abc"
 
 
-def test_git_itself_answers_for_an_ordinary_head(make_repo: MakeRepo, git: Git) -> None:
-    from engram_py.git.fallback import git_head
-
+def test_a_branch_tells_where_it_was_created(make_repo: MakeRepo, git: Git) -> None:
     root = make_repo("widgets")
-    assert git_head(root / ".git") == ("main", git(root, "rev-parse", "HEAD"))
-    assert git_head(root.parent) == (None, None)
+    first = git(root, "rev-parse", "HEAD")
+    git(root, "checkout", "-q", "-b", "feature/x")
+    git(root, "commit", "-q", "--allow-empty", "-m", "second")
+    assert created_at(found(root), "feature/x") == first
+    assert [created_at(found(root), name) for name in ("main", "nothing", "../../../HEAD")] == [None] * 3
 
 
 def test_conditional_includes_are_followed(make_repo: MakeRepo) -> None:
@@ -173,6 +162,49 @@ def test_conditional_includes_are_followed(make_repo: MakeRepo) -> None:
     with (root / ".git" / "config").open("a") as file:
         file.write(f'[includeIf "gitdir:{root.parent}/"]\n\tpath = {root.parent / "extra"}\n')
     assert found(root).remote == "example.org/acme/widgets"
+
+
+def test_includes_that_go_in_circles_leave_what_the_file_itself_says(make_repo: MakeRepo) -> None:
+    root = make_repo("widgets", remote="https://example.org/a/b")
+    with (root / ".git" / "config").open("a") as file:
+        file.write("[include]\n path = config\n path = missing\n")
+    assert found(root).remote == "example.org/a/b"
+
+
+CONFIGS = [
+    pytest.param('[remote "b"]\nurl = h:b\n[remote "a"]\nurl = h:a', "h/a", id="first-alphabetical"),
+    pytest.param('[remote "a"]\nurl = h:a\n[remote "origin"]\nurl = h:o\nurl = h:p', "h/o", id="origin-first-url"),
+    pytest.param('[remote "origin"]\nfetch = x\n[remote "z"]\nurl = h:z', "h/z", id="origin-without-url"),
+    pytest.param('[remote "origin"]\nurl = gh:a/b\n[url "git@h:"]\ninsteadOf = gh:', "h/a/b", id="insteadOf"),
+    pytest.param('[remote "origin"]\nurl = h:a\nurl =\nurl = h:b', "h/b", id="empty-forgets"),
+    pytest.param('\ufeff[remote "origin"]\nurl = h:a', "h/a", id="byte-order-mark"),
+    pytest.param('[Remote "origin"] URL = h:a # behind', "h/a", id="one-line-and-comment"),
+    pytest.param("[remote.Origin]\n\turl = h:a", "h/a", id="old-spelling"),
+    pytest.param('[remote "origin"]\nurl = "h:a"   ', "h/a", id="quotes"),
+    pytest.param(
+        '[alias]\nx = "!f() { [remote \\\n[remote \\\n; }; f"\n[remote "o"]\nurl = h:a\\\nb', "h/ab", id="continued"
+    ),
+    pytest.param("[core]\nbare = false", None, id="none"),
+    pytest.param('[remote "origin"\nurl = a\n]]] \x00 "', None, id="garbage"),
+]
+
+
+@pytest.mark.parametrize(("config", "remote"), CONFIGS)
+def test_the_remote_is_the_one_that_git_reads(make_repo: MakeRepo, config: str, remote: str | None) -> None:
+    root = make_repo("widgets")
+    (root / ".git" / "config").write_text(config + "\n")
+    assert found(root).remote == remote
+
+
+def test_a_configuration_as_git_writes_it_is_read_without_git(
+    make_repo: MakeRepo, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_repo("widgets", remote="https://example.org/a/b")
+    git(root, "config", "alias.all", '!f() { git log "$@"; }; f # all')
+    git(root, "config", "branch.main.remote", "origin")
+    git(root, "config", "remote.origin.promisor", "true")
+    monkeypatch.setattr(subprocess, "Popen", None)
+    assert found(root).remote == "example.org/a/b"
 
 
 def test_two_clones_of_one_remote_are_the_same_remote(make_repo: MakeRepo) -> None:

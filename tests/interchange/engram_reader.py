@@ -131,9 +131,8 @@ class Engram:
                 self.db.execute(f"delete from {_TABLES[kind]} where {column} = ?", (key,))
                 self._bury(key, payload.get("deleted_at")) if kind == "prompt" else None
             else:
-                self.db.execute(
-                    "update observations set deleted_at = ? where sync_id = ?", (payload["deleted_at"], key)
-                )
+                sql = "update observations set deleted_at = ? where sync_id = ?"
+                self.db.execute(sql, (payload["deleted_at"], key))
             self.counts[kind, "deleted"] += 1
             return
         values = _decoded(kind, payload)
@@ -153,19 +152,16 @@ class Engram:
 
     def _upsert(self, kind: str, values: dict[str, Any]) -> str:
         table, column = _TABLES[kind], "id" if kind == "session" else "sync_id"
-        if (
-            kind == "prompt"
-            and self.db.execute("select 1 from prompt_tombstones where sync_id = ?", (values["sync_id"],)).fetchone()
-        ):
+        buried = self.db.execute("select 1 from prompt_tombstones where sync_id = ?", (values.get("sync_id"),))
+        if kind == "prompt" and buried.fetchone():
             return "buried"
         here = self.db.execute(f"select * from {table} where {column} = ?", (values[column],)).fetchone()
         if here is not None:
             if kind != "observation" or (values["updated_at"] or "") <= here["updated_at"]:
                 return "stale"
             self.db.execute(f"delete from {table} where {column} = ?", (values[column],))
-        known = {row[1] for row in self.db.execute(f"pragma table_info({table})")} - (
-            {"id"} if kind != "session" else set()
-        )
+        known = {row[1] for row in self.db.execute(f"pragma table_info({table})")}
+        known -= {"id"} if kind != "session" else set()
         kept = {name: value for name, value in values.items() if name in known}
         marks = ", ".join("?" for _ in kept)
         self.db.execute(f"insert into {table} ({', '.join(kept)}) values ({marks})", tuple(kept.values()))
@@ -176,9 +172,8 @@ class Engram:
         return bool(self.db.execute(sql, (values["source_id"], values["target_id"])).fetchone()[0] == 2)
 
     def _bury(self, sync_id: str, deleted_at: str | None) -> None:
-        self.db.execute(
-            "insert or ignore into prompt_tombstones (sync_id, deleted_at) values (?, ?)", (sync_id, deleted_at)
-        )
+        sql = "insert or ignore into prompt_tombstones (sync_id, deleted_at) values (?, ?)"
+        self.db.execute(sql, (sync_id, deleted_at))
         self.counts["prompt_tombstone", "added"] += 1
 
     @contextmanager

@@ -49,9 +49,7 @@ def tell(app: Engram, document: dict[str, Any], tmp_path: Path) -> engram_reader
 @pytest.mark.parametrize("version", ["0.2.0", "0.1.0"])
 def test_engram_reads_every_row_of_an_export(app: Engram, tmp_path: Path, project: str | None, version: Any) -> None:
     crowd(app, tmp_path)
-
     reader = tell(app, app.transfer.document(project=project, version=version), tmp_path)
-
     where = f"where project = '{project}'" if project else ""
     ours = app.store.rows(f"select sync_id, title, content from observations {where} order by id")
     assert [tuple(row) for row in reader.all("observation", "sync_id, title, content")] == [tuple(row) for row in ours]

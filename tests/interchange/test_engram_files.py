@@ -20,7 +20,6 @@ def only(app: Engram, column: str, table: str = "observations") -> object:
 
 def test_an_empty_export_of_nulls_is_read(app: Engram, tmp_path: Path) -> None:
     result = imported(app, tmp_path, export())
-
     assert counts(result) == (0, 0, 0, 0)
 
 
@@ -28,9 +27,7 @@ def test_an_empty_export_of_nulls_is_read(app: Engram, tmp_path: Path) -> None:
 def test_the_older_format_needs_no_version(app: Engram, tmp_path: Path, version: str | None) -> None:
     document = export(observations=[observation()])
     del document["relations"], document["prompt_tombstones"], document["version"]
-
     result = imported(app, tmp_path, document | ({} if version is None else {"version": version}))
-
     assert (result.version, counts(result)) == ("0.1.0", (1, 0, 0, 0))
 
 
@@ -56,14 +53,12 @@ def test_every_column_of_an_observation_is_taken_over(app: Engram, tmp_path: Pat
 )
 def test_times_are_read_as_engram_writes_them(app: Engram, tmp_path: Path, written: str, kept: str) -> None:
     imported(app, tmp_path, export(observations=[observation(created_at=written, updated_at=written)]))
-
     assert only(app, "updated_at") == kept
 
 
 @pytest.mark.parametrize("written", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59-12:00", "soon", ""])
 def test_a_time_that_is_none_is_left_out(app: Engram, tmp_path: Path, written: str) -> None:
     imported(app, tmp_path, export(observations=[observation(deleted_at=written, updated_at=written)]))
-
     assert only(app, "deleted_at") is None
     assert only(app, "updated_at") == "2026-01-02T03:04:05.000Z"
 
@@ -72,14 +67,12 @@ def test_a_row_whose_session_is_missing_gets_one(app: Engram, tmp_path: Path) ->
     imported(
         app, tmp_path, export(observations=[observation(session_id="s9"), observation(sync_id="x", session_id="")])
     )
-
     assert {row[0] for row in app.store.rows("select id from sessions")} == {"s9", "import-widgets"}
     assert app.doctor.examine(check="orphans").status == "ok"
 
 
 def test_a_row_without_a_title_takes_one_from_its_text(app: Engram, tmp_path: Path) -> None:
     imported(app, tmp_path, export(observations=[observation(title="")]))
-
     assert only(app, "title") == "One file, no daemon."
 
 
@@ -87,24 +80,19 @@ def test_a_row_without_an_identity_is_known_again(app: Engram, tmp_path: Path) -
     document = export(observations=[observation(sync_id=None)], prompts=[prompt(sync_id=None)])
     imported(app, tmp_path, document)
     before = digest(app)
-
     imported(app, tmp_path, document)
-
     assert digest(app) == before
 
 
 def test_a_row_without_any_text_is_left_out_and_said(app: Engram, tmp_path: Path) -> None:
     result = imported(app, tmp_path, export(observations=[observation(content="  "), observation(sync_id="obs-2")]))
-
     assert counts(result) == (1, 0, 0, 1)
     assert "obs-00000000000000aa" in result.warnings[0]
 
 
 def test_many_rows_that_are_left_out_are_counted_and_not_all_listed(app: Engram, tmp_path: Path) -> None:
     rows = [observation(sync_id=f"obs-{number}", content="") for number in range(50)]
-
     result = imported(app, tmp_path, export(observations=rows))
-
     assert counts(result) == (0, 0, 0, 50)
     assert (len(result.warnings), result.warnings[-1]) == (21, "and 30 more")
 
@@ -154,7 +142,6 @@ def test_a_field_we_would_refuse_does_not_cost_the_row(
     app: Engram, tmp_path: Path, field: str, value: object, column: str, kept: object
 ) -> None:
     result = imported(app, tmp_path, export(observations=[observation(**{field: value})]))
-
     assert counts(result) == (1, 0, 0, 0)
     assert only(app, column) == kept
 
@@ -162,7 +149,6 @@ def test_a_field_we_would_refuse_does_not_cost_the_row(
 @pytest.mark.parametrize("mode", ["shared", "project_owned"])
 def test_the_ownership_of_a_session_is_kept(app: Engram, tmp_path: Path, mode: str) -> None:
     imported(app, tmp_path, export(sessions=[session(ownership_mode=mode)]))
-
     assert app.transfer.document()["sessions"][0]["ownership_mode"] == mode
 
 
@@ -187,14 +173,12 @@ def test_a_relation_without_one_of_its_ends_is_kept_as_orphaned(
     app: Engram, tmp_path: Path, target: str, status: str, checked: str
 ) -> None:
     imported(app, tmp_path, export(observations=[observation()], relations=[relation(target_id=target)]))
-
     assert only(app, "judgment_status", "memory_relations") == status
     assert app.doctor.examine(check="orphans").status == checked
 
 
 def test_a_relation_with_a_verdict_nobody_knows_is_left_out_and_said(app: Engram, tmp_path: Path) -> None:
     result = imported(app, tmp_path, export(observations=ENDS, relations=[relation(relation="obliterates")]))
-
     assert counts(result, "relations") == (0, 0, 0, 1)
     assert "obliterates" in result.warnings[0]
 

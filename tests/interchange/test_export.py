@@ -31,9 +31,7 @@ def two_projects(app: Engram) -> None:
 
 def test_an_export_of_one_project_holds_nothing_of_another(app: Engram) -> None:
     two_projects(app)
-
     document = app.transfer.document(project="widgets")
-
     text = json.dumps(document)
     assert "Chose shorter tokens" in text
     assert not [word for word in ("gizmos", "Gizmos", "Rust", "gizzies") if word in text]
@@ -52,16 +50,13 @@ def test_an_export_of_one_project_holds_all_of_it(app: Engram) -> None:
 
 def test_an_export_of_an_alias_is_one_of_its_project(app: Engram) -> None:
     furnish(app)
-
     assert app.transfer.document(project="gadgets")["observations"]
 
 
 def test_a_project_nothing_was_kept_for_is_refused_with_the_ones_it_resembles(app: Engram, tmp_path: Path) -> None:
     furnish(app)
-
     with pytest.raises(UnknownProjectError) as refused:
         app.transfer.export(tmp_path / "out.json", project="widget")
-
     assert refused.value.similar == ["widgets"]
     assert not (tmp_path / "out.json").exists()
 
@@ -105,9 +100,7 @@ def test_an_export_is_readable_by_its_owner_alone(app: Engram, tmp_path: Path) -
     file = tmp_path / "out.json"
     file.write_text("an older one")
     file.chmod(0o644)
-
     app.transfer.export(file)
-
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 

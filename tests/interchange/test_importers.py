@@ -241,10 +241,9 @@ def test_instructions_come_in_by_section_without_what_engram_wrote(app: Engram, 
 
 def test_sections_too_short_to_keep_are_counted_and_named(app: Engram, tmp_path: Path) -> None:
     path = wrote(tmp_path / "CLAUDE.md", "Hi.\n" + "".join(f"# Part {i}\nRun it.\n" for i in range(4)))
-    assert app.adopting.adopt("instructions", path).warnings == (
-        "CLAUDE.md: 5 section(s) shorter than 20 characters were left out (before the first heading; Part 0; Part 1"
-        " and 2 more); keep what matters of them with `engram save`",
-    )
+    [said] = app.adopting.adopt("instructions", path).warnings
+    assert said.startswith("CLAUDE.md: 5 section(s) shorter than 20 characters were left out")
+    assert "before the first heading; Part 0; Part 1 and 2 more" in said
 
 
 def test_what_is_imported_without_a_session_is_of_today_and_of_no_recent_session(
@@ -306,13 +305,6 @@ def test_a_changed_source_revises_what_came_from_it_before(app: Engram, tmp_path
     assert (done.observations.new, done.observations.newer) == (0, 1)
     assert [row["content"] for row in kept(app)] == ["Run them with tox from now on, and with nothing else."]
     assert app.get(1, history=True).versions[0].content.startswith("Run them with pytest")
-
-
-def test_what_was_destroyed_here_does_not_come_back(app: Engram, tmp_path: Path) -> None:
-    path = server_memory(tmp_path)
-    app.adopting.adopt("server-memory", path)
-    app.observations.delete(1, hard=True)
-    assert new(app.adopting.adopt("server-memory", path)) == (0, 0)
 
 
 def test_a_text_that_the_project_has_is_not_kept_a_second_time(app: Engram, tmp_path: Path) -> None:

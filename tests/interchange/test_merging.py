@@ -35,18 +35,14 @@ def test_a_newer_text_wins_and_the_older_one_becomes_a_version(app: Engram, tmp_
 def test_an_older_or_equally_old_text_is_skipped(app: Engram, tmp_path: Path, when: str) -> None:
     imported(app, tmp_path, export(observations=[observation()]))
     before = digest(app)
-
     result = imported(app, tmp_path, export(observations=[observation(content="Two files.", updated_at=when)]))
-
     assert counts(result) == (0, 0, 1, 0)
     assert digest(app) == before
 
 
 def test_a_newer_row_that_changes_no_text_makes_no_version(app: Engram, tmp_path: Path) -> None:
     imported(app, tmp_path, export(observations=[observation()]))
-
     imported(app, tmp_path, export(observations=[observation(pinned=True, updated_at=LATER)]))
-
     found = the_one(app)
     assert (found.observation.pinned, found.version_total) == (True, 0)
 
@@ -62,24 +58,16 @@ def test_a_topic_held_by_both_sides_keeps_both_texts(
     app: Engram, tmp_path: Path, when: str, live: str, kept: str
 ) -> None:
     app.save(Draft("Chose a database", "Ours.", "manual", topic_key=TOPIC))
-    theirs = observation(content="Theirs.", topic_key=TOPIC, updated_at=when)
+    theirs = export(observations=[observation(content="Theirs.", topic_key=TOPIC, updated_at=when)])
 
-    imported(app, tmp_path, export(observations=[theirs]))
-
-    found = the_one(app)
-    assert found.observation.content == live
-    assert [version.content for version in found.versions] == [kept]
-
-
-def test_a_topic_held_by_both_sides_is_folded_once(app: Engram, tmp_path: Path) -> None:
-    app.save(Draft("Chose a database", "Ours.", "manual", topic_key=TOPIC))
-    theirs = export(observations=[observation(content="Theirs.", topic_key=TOPIC)])
     imported(app, tmp_path, theirs)
     before = digest(app)
-
     imported(app, tmp_path, theirs)
 
     assert digest(app) == before
+    found = the_one(app)
+    assert found.observation.content == live
+    assert [version.content for version in found.versions] == [kept]
 
 
 def test_a_newer_row_that_takes_a_topic_leaves_one_live_row_for_it(app: Engram, tmp_path: Path) -> None:
@@ -120,18 +108,14 @@ def test_a_newer_verdict_replaces_an_older_one(app: Engram, tmp_path: Path) -> N
 
 def test_a_session_made_up_for_its_rows_is_filled_in_by_the_file_that_has_it(app: Engram, tmp_path: Path) -> None:
     imported(app, tmp_path, export(observations=[observation()]))
-
     imported(app, tmp_path, export(sessions=[session(summary="All done.")]))
-
     assert (app.sessions.get("s1").directory, app.sessions.get("s1").summary) == ("/work/widgets", "All done.")
 
 
 def test_a_session_that_is_here_keeps_what_it_says(app: Engram, tmp_path: Path) -> None:
     app.sessions.start("s1")
     app.sessions.end("s1", summary="Ours.")
-
     result = imported(app, tmp_path, export(sessions=[session(summary="Theirs.")]))
-
     assert counts(result, "sessions") == (0, 0, 1, 0)
     assert app.sessions.get("s1").summary == "Ours."
 
@@ -140,29 +124,18 @@ def test_a_prompt_that_was_removed_does_not_come_back(app: Engram, tmp_path: Pat
     imported(app, tmp_path, export(prompts=[prompt()]))
     [kept] = app.prompts.recent("widgets")
     app.prompts.delete(kept.id)
-
     result = imported(app, tmp_path, export(prompts=[prompt()]))
-
     assert counts(result, "prompts") == (0, 0, 1, 0)
 
 
 def test_a_prompt_the_file_says_was_removed_is_not_taken_in(app: Engram, tmp_path: Path) -> None:
     stone = {"sync_id": prompt()["sync_id"], "session_id": "s1", "project": "widgets", "deleted_at": LATER}
-
     result = imported(app, tmp_path, export(prompts=[prompt()], prompt_tombstones=[stone]))
-
     assert counts(result, "prompts") == (0, 0, 1, 0)
     assert [one["sync_id"] for one in app.transfer.document()["prompt_tombstones"]] == [stone["sync_id"]]
 
 
-def test_what_is_imported_can_be_searched(app: Engram, tmp_path: Path) -> None:
-    imported(app, tmp_path, export(observations=[observation()]))
-
-    assert [hit.title for hit in app.search("daemon").results] == ["Chose SQLite"]
-
-
 def test_what_is_imported_is_queued_for_other_machines(app: Engram, tmp_path: Path) -> None:
     imported(app, tmp_path, export(observations=[observation()], prompts=[prompt()]))
-
     queued = {row[0] for row in app.store.rows("select entity from sync_mutations")}
     assert {"observation", "prompt", "session", "project"} <= queued

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from engram_py.interfaces import render
 from engram_py.observations.values import Change
 from engram_py.sessions import table as session_table
 from tests.interchange.interop import FILES, WAYS, database, from_database, from_folder, kept, unpack
+from tests.interchange.transfer_files import imported
 from tests.sync.git.conftest import is_root, put_chunk
 
 WAY = pytest.mark.parametrize("way", WAYS)
@@ -31,6 +33,10 @@ def accounted(done: Imported) -> dict[str, int]:
     return {name: getattr(done, name).read for name in KINDS if getattr(done, name).read}
 
 
+def exported() -> Any:
+    return json.loads((FILES / "export.json").read_text(encoding="utf-8"))
+
+
 def changed(folder: Path, script: str) -> Path:
     """Engram's database after more happened in it."""
     path = database(folder)
@@ -43,7 +49,7 @@ def changed(folder: Path, script: str) -> Path:
 def test_every_row_arrives_as_it_was_and_under_its_number(here: Engram, root: Path, way: str) -> None:
     WAYS[way](here, root)
 
-    document = json.loads((FILES / "export.json").read_text(encoding="utf-8"))
+    document = exported()
     names = ("id", "sync_id", "session_id", "type", "title", "content", "project", "scope", "revision_count")
     there = [(*(row[name] for name in names), row.get("topic_key")) for row in document["observations"]]
     assert kept(here, ", ".join((*names, "topic_key"))) == there
@@ -68,8 +74,7 @@ def test_every_relation_arrives_as_it_was_judged(here: Engram, root: Path, way: 
 @WAY
 def test_the_last_summarys_next_step_stands_first_in_a_new_session(here: Engram, root: Path, way: str) -> None:
     WAYS[way](here, root)
-
-    for context in (here.contexts.assemble(unasked=True), here.contexts.assemble(query="continue", unasked=True)):
+    for context in (here.contexts.assemble(unasked=True), here.contexts.assemble(query="where were we?", unasked=True)):
         told = [line for line in render.text(context, now=here.journal.moment()).splitlines() if "; next: " in line]
         assert "[#15]" in told[0]
         assert "next: Write the migration" in told[0]
@@ -90,11 +95,8 @@ def test_a_sessions_summary_takes_nobody_elses_row(here: Engram, root: Path, way
 @WAY
 def test_a_save_with_a_topic_key_takes_no_imported_row_of_its_title(here: Engram, root: Path, way: str) -> None:
     WAYS[way](here, root)
-
-    saved = here.save(
-        Draft("Fixed token refresh race", "Another cause.", "bugfix", topic_key="bug/fixed-token-refresh-race")
-    )
-
+    topic = "bug/fixed-token-refresh-race"
+    saved = here.save(Draft("Fixed token refresh race", "Another cause.", "bugfix", topic_key=topic))
     assert (saved.outcome, here.get(2).observation.revision_count) == ("added", 1)
 
 
@@ -106,10 +108,8 @@ def test_whatever_was_read_before_nothing_arrives_twice(here: Engram, root: Path
 
     WAYS[way](here, root)
 
-    assert (
-        kept(here, "id, sync_id, title, content, revision_count, deleted_at"),
-        kept(here, "id", "user_prompts"),
-    ) == before
+    after = kept(here, "id, sync_id, title, content, revision_count, deleted_at"), kept(here, "id", "user_prompts")
+    assert after == before
     assert here.store.value("select count(*) from observation_versions") == 0
 
 
@@ -156,7 +156,6 @@ def test_another_file_of_engram_is_refused_with_the_command_that_reads_it(
 ) -> None:
     unpack(root)
     (root / "export.json").write_bytes((FILES / "export.json").read_bytes())
-
     with pytest.raises(InvalidSourceError, match=step):
         here.adopting.adopt("engram", root / name)
 
@@ -207,17 +206,10 @@ def test_versions_tombstones_and_replaced_verdicts_of_a_database_arrive(here: En
 
 def test_what_was_destroyed_there_does_not_come_back_with_an_older_file(here: Engram, root: Path) -> None:
     here.adopting.adopt("engram", changed(root, LATER))
-    older = json.loads((FILES / "export.json").read_text(encoding="utf-8"))
+    older = exported()
     older["observations"] = [older["observations"][1] | {"id": 14, "sync_id": "obs-486d722323f426ba"}]
-    file = root / "older.json"
-    file.write_text(json.dumps(older), encoding="utf-8")
-
-    done = here.transfer.import_file(file)
-
-    assert (done.observations.skipped, list(done.observations.reasons)) == (
-        1,
-        ["destroyed, here or where it comes from"],
-    )
+    done = imported(here, root, older)
+    assert done.observations.reasons == {"destroyed, here or where it comes from": 1}
 
 
 def test_rows_that_cannot_be_read_are_counted_with_their_reason(here: Engram, root: Path) -> None:
@@ -257,7 +249,7 @@ def test_a_number_that_is_taken_costs_no_other_row_its_own(here: Engram, root: P
     WAYS[way](here, root)
 
     numbers = dict(kept(here, "sync_id, id", "observations where origin = 'import'"))
-    document = json.loads((FILES / "export.json").read_text(encoding="utf-8"))
+    document = exported()
     there = {row["sync_id"]: row["id"] for row in document["observations"]}
     moved = {key: number for key, number in numbers.items() if there[key] != number}
     assert len(numbers) == 14
@@ -268,13 +260,10 @@ def test_a_number_that_is_taken_costs_no_other_row_its_own(here: Engram, root: P
 
 @pytest.mark.parametrize("number", [None, 0, -4, True, "7", 2**62, 1.5, [1]])
 def test_what_is_no_number_gets_one(here: Engram, root: Path, number: object) -> None:
-    document = json.loads((FILES / "export.json").read_text(encoding="utf-8"))
+    document = exported()
     document["observations"][0]["id"] = number
     document["observations"][1]["id"] = 3
-    file = root / "odd.json"
-    file.write_text(json.dumps(document), encoding="utf-8")
-
-    done = here.transfer.import_file(file)
+    done = imported(here, root, document)
 
     numbers = dict(kept(here, "sync_id, id"))
     assert done.observations.new == 14
@@ -313,7 +302,6 @@ def test_doctor_gives_an_orphaned_relation_its_state_back_when_both_ends_are_her
 def test_a_relation_to_what_was_destroyed_here_is_no_finding(here: Engram, root: Path) -> None:
     from_database(here, root)
     here.observations.delete(7, hard=True)
-
     assert ("orphaned",) in kept(here, "judgment_status", "memory_relations")
     assert here.doctor.examine(check="orphans").status == "ok"
 
@@ -340,9 +328,8 @@ def test_a_personal_row_of_a_folder_is_kept_and_neither_sent_nor_shown_unasked(h
 def test_a_summary_of_another_project_or_of_a_person_is_not_told_as_the_sessions(here: Engram, root: Path) -> None:
     from_database(here, root)
     here.save(Draft("Session summary", "Of gizmos.", "session_summary"), project="gizmos", session_id="s-3")
-    here.save(
-        Draft("Session summary", "Mine.", "session_summary", scope="personal"), project="widgets", session_id="s-3"
-    )
+    mine = Draft("Session summary", "Mine.", "session_summary", scope="personal")
+    here.save(mine, project="widgets", session_id="s-3")
 
     [line] = [one for one in session_table.recent(here.store, projects=None, limit=9) if one.id == "s-3"]
     assert "Write the migration" in (line.summary or "")

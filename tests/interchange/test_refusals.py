@@ -76,7 +76,6 @@ def test_a_wrong_type_anywhere_refuses_the_whole_file_and_names_the_place(
 @pytest.mark.parametrize("name", ["folder", "absent.json"])
 def test_what_cannot_be_read_is_refused(app: Engram, tmp_path: Path, name: str) -> None:
     (tmp_path / "folder").mkdir()
-
     with pytest.raises(InvalidExportError):
         app.transfer.import_file(tmp_path / name)
 
@@ -110,5 +109,4 @@ def test_progress_is_told_now_and_then_and_reaches_the_total(app: Engram, tmp_pa
 
 def test_an_export_is_read_from_an_open_stream(app: Engram) -> None:
     result = app.transfer.import_file(BytesIO(WHOLE.encode()))
-
     assert (result.path, counts(result)) == ("-", (1, 0, 0, 0))

@@ -50,12 +50,8 @@ def test_everything_a_memory_holds_is_in_its_export(open_at: OpenAt) -> None:
     document = here.transfer.document()
 
     own = document["engram_py"]
-    assert [len(document[kind]) for kind in ("observations", "prompts", "relations", "prompt_tombstones")] == [
-        4,
-        1,
-        1,
-        1,
-    ]
+    kinds = ("observations", "prompts", "relations", "prompt_tombstones")
+    assert [len(document[kind]) for kind in kinds] == [4, 1, 1, 1]
     assert [row["pinned"] for row in document["observations"]].count(True) == 1
     assert any(row["review_after"] for row in document["observations"])
     assert any(row["deleted_at"] for row in document["observations"])

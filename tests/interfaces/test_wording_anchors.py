@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from engram_py.anchors.report_values import Checked, StaleLine
-from engram_py.anchors.values import AnchorState
+from engram_py.anchors.values import AnchorState, Checked, StaleLine
 from engram_py.interfaces import render
 from engram_py.interfaces.wording_anchors import anchors, phrase
 

@@ -14,7 +14,8 @@ from engram_py.anchors.values import NOT_HERE, NOT_READ, SAVED_OUTSIDE, AnchorSt
 from engram_py.doors import through
 from engram_py.interfaces import render
 from engram_py.observations.values import Draft, RelationNote
-from engram_py.recall.values import Earlier, Explain, Hit, LadderStep, NoResults, Numbers, Results, WordNote
+from engram_py.recall.score.evidence import NONE, Evidence
+from engram_py.recall.values import Earlier, Explain, Hit, LadderStep, Near, NoResults, Numbers, Results, WordNote
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 TIME = "2026-03-01T10:00:00.000Z"
@@ -41,7 +42,6 @@ def said(value: Results, *, full: bool = False) -> list[str]:
 
 def silent(query: str = "timeout", *, memories: int = 7, projects: Any = ("widgets",), **more: Any) -> list[str]:
     standard: dict[str, Any] = {
-        "unknown": (), "topics": (), "filtered": 0, "filters": (), "nearest": 0,
         "reason": "no memory here has any of its words",
     }  # fmt: skip
     silence = NoResults(**standard | more)
@@ -132,17 +132,30 @@ def test_that_a_file_cannot_be_compared_here_at_all_is_said_only_in_the_long_for
     assert said(value, full=True)[3:] == [f"  src/auth.py:10-20 unknown ({reason})"]
 
 
-@pytest.mark.parametrize("more", ["", "Nobody knows what else there is to say of all of this, and of the rest. " * 20])
-def test_the_line_of_a_hit_goes_from_the_words_that_were_asked_for_to_what_follows_them(app: Engram, more: str) -> None:
-    before = "The payments were looked at for two days.\n\nNothing in the logs told which part was slow. "
+def test_the_text_of_a_hit_goes_from_the_words_that_were_asked_for_to_what_follows_them(app: Engram) -> None:
+    filler = "Nobody knows what else there is to say of all of this, and of the rest. " * 80
     answer = "Consumers that retried acknowledge only after the ledger has written the row, which is soon enough."
-    app.observations.save(Draft("Slow payments", f"{before}{answer} {more}"))
+    app.observations.save(Draft("Slow payments", f"{filler}\n\n{answer} It was decided in May. {filler}"))
 
-    assert said(app.searches.search("when does the retrying consumer acknowledge?"))[2].startswith(f"  …{answer[:90]}")
+    passage = said(app.searches.search("when does the retrying consumer acknowledge?"))[2]
+    assert f"{answer} It was decided in May." in passage
+    assert passage.startswith("  …")
+
+
+def test_a_hit_without_a_passage_is_its_title_alone() -> None:
+    assert len(said(found(hit(snippet="", truncated=True)))) == 2
+
+
+def test_an_answer_keeps_to_600_tokens(app: Engram) -> None:
+    filler = "Nobody knows what else there is to say of the timeout, and of the rest of it. " * 80
+    for number in range(20):
+        app.save(Draft(f"The timeout of service number {number} was changed", f"Case {number}: {filler}"))
+    for limit in (1, 5, 10, 20):
+        assert 300 < len("\n".join(said(app.searches.search("timeout", limit=limit)))) / 4 <= 600
 
 
 def test_a_session_summary_says_what_the_session_was_for(app: Engram) -> None:
-    app.episodes.summarize("## Goal\nBuild the CSV parser\n\n## Accomplished\n" + "Wrote some tests of it. " * 20)
+    app.episodes.summarize("## Goal\nBuild the CSV parser\n\n## Accomplished\n" + "Wrote some tests of it. " * 200)
 
     value = app.searches.search("csv parser")
     [title, line] = said(value)[1:]
@@ -178,29 +191,24 @@ def test_hits_are_said_to_stand_in_the_order_they_have(rung: str, said_of_it: st
 # Nothing
 
 
-def test_an_empty_answer_names_unknown_words_near_topics_and_the_next_step_in_four_lines() -> None:
+def test_an_empty_answer_names_unknown_words_what_is_nearest_and_the_next_step_in_four_lines() -> None:
     assert silent(
         "does kafka rebalance the login?",
         unknown=("kafka", "rebalance"),
-        topics=("auth/login", "auth/ttl"),
-        nearest=3,
-        reason="the nearest covers 39.0% of the question; 43.0% is needed",
-        covered=0.39,
-        needed=0.43,
-        short=True,
-        promising=True,
+        nearest=(Near(3, "Login timeout."), Near(7, "Roles")),
+        reason="what has words of it is about other things",
     ) == [
         'Nothing found for "does kafka rebalance the login?" in widgets (7 memories visible from there).',
-        "No memory contains: kafka, rebalance. What is nearest covers too little of the question.",
-        "Nearest: [#3]. Nearest topics: auth/login, auth/ttl.",
-        "Next: open [#3] if that may be it, or ask with fewer or other words.",
+        "No memory contains: kafka, rebalance. What has words of it is about other things.",
+        "Nearest, likely about other things: [#3] Login timeout; [#7] Roles.",
+        "Next: try other words, or search all projects (all_projects=true).",
     ]
 
 
 def test_an_empty_answer_names_the_words_that_only_other_projects_know() -> None:
-    assert silent("kafka login", unknown=("zebra",), elsewhere=("kafka",), nearest=3)[1:] == [
+    assert silent("kafka login", unknown=("zebra",), elsewhere=("kafka",), nearest=(Near(3, "Login"),))[1:] == [
         "No memory contains: zebra. Only other projects know: kafka; all_projects=true searches them.",
-        "Nearest: [#3].",
+        "Nearest, likely about other things: [#3] Login.",
         "Next: search all projects (all_projects=true), or try other words.",
     ]
 
@@ -243,11 +251,8 @@ def test_a_filter_is_not_blamed_for_words_that_nobody_ever_saw() -> None:
         pytest.param("zebra", {}, "try other words, or search all projects (all_projects=true)", id="words"),
         pytest.param("zebra", {"projects": None}, "try other words", id="everywhere-already"),
         pytest.param(
-            "zebra", {"nearest": 3}, "try other words, or search all projects (all_projects=true)", id="far-away"
-        ),
-        pytest.param(
             '"access token"',
-            {"nearest": 3, "promising": True, "marked": True},
+            {"marked": True},
             "search without the quotes",
             id="phrase",
         ),
@@ -296,10 +301,9 @@ def test_many_long_words_and_lines_stay_four_short_lines() -> None:
     lines = silent(
         "one\ntwo\r\nthree " * 500,
         unknown=tuple(f"word{number}" + "x" * 80 for number in range(60)),
-        topics=("a/b\nc",) * 5,
         filters=tuple(f"type:{number}\n" + "y" * 300 for number in range(16)),
         filtered=3,
-        nearest=1,
+        nearest=(Near(1, "a\nb " * 200), Near(2, "c" * 500)),
     )
 
     assert len(lines) == 4
@@ -320,11 +324,15 @@ def test_a_real_empty_answer_names_the_words_it_never_saw(app: Engram) -> None:
 
 
 def explained(title: str = "Raised the timeout", **more: Any) -> Results:
-    numbers = Numbers(12, 2.125, 0.5, 0.3, 0.6, 1.0, 1.0, 3.525, {"recency": 1.06, "pinned": 1.1}, 4.11, ("timeout",))
+    evidence = Evidence(1.0, 1.0, 1.0, 1.0, 0.5, 0.7)
+    numbers = Numbers(
+        12, 2.125, 0.5, 0.3, 0.6, 1.0, 1.0, evidence, 0.97, 3.525, {"recency": 1.06, "pinned": 1.1}, 4.11, ("timeout",)
+    )
     standard: dict[str, Any] = {
-        "rungs": (LadderStep("all words", 1, "enough"), LadderStep("floor", 0, "covers 1.00, the floor is 0.43")),
+        "rungs": (LadderStep("all words", 1, "enough"), LadderStep("evidence", 0, "the best holds all")),
         "words": (WordNote("timeout", 1_234, 0.693, "looked up"),),
-        "hits": (numbers,), "floor": 0.43, "below_floor": 2, "filters": ("type:bugfix",), "seconds": 0.0125,
+        "hits": (numbers,), "evidence": evidence, "probability": 0.97, "floor": 0.43,
+        "below_floor": 2, "filters": ("type:bugfix",), "seconds": 0.0125,
     }  # fmt: skip
     return found(hit(title=title), explain=Explain(**standard | more))
 
@@ -334,21 +342,20 @@ def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_t
         "1 match.",
         "",
         "Hits: score = (own words + neighbours' words + closeness of the words + share of the session's best) x"
-        " factors.",
-        "  hit  score  own words  lent  close  session  covers  factors                    title",
-        "  #12   4.11       2.12  0.50   0.30     0.60    100%  recency 1.06, pinned 1.10  Raised the timeout",
+        " factors. tells = how much of the question its best passage holds; answers = how likely it answers.",
+        "  hit  score  own words  lent  close  session  tells  answers  factors                    title",
+        "  #12   4.11       2.12  0.50   0.30     0.60   100%      97%  recency 1.06, pinned 1.10  Raised the timeout",
         "",
         "Steps: in the order they ran; found = rows the step added.",
         "  step       found  why",
         "  all words      1  enough",
-        "  floor          0  covers 1.00, the floor is 0.43",
+        "  evidence       0  the best holds all",
         "",
         "Words: rows = how many memories hold it; idf = how much it tells, more when it is rare.",
         "  word      rows   idf  use",
         "  timeout  1,234  0.69  looked up",
         "",
-        "An answer covers 43.0% of the question at least; 2 below that were held back; filters: type:bugfix."
-        " It took 12.5 ms.",
+        "An answer needs a probability of 43%; 2 below that were held back; filters: type:bugfix. It took 12.5 ms.",
     ]
 
 
@@ -358,15 +365,23 @@ def test_an_explained_list_is_said_to_stand_in_the_order_it_has() -> None:
 
 
 def test_what_was_named_is_said_not_to_be_ranked() -> None:
-    exact = Numbers(12, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, {}, 1.0, ())
+    exact = Numbers(12, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, NONE, 0.0, 0.0, {}, 1.0, ())
 
     assert said(explained(hits=(exact,)))[4].endswith("named, not ranked  Raised the timeout")
 
 
 def test_an_explained_empty_answer_says_why_first() -> None:
-    nothing = NoResults(("zebra",), (), 0, (), 0, "no memory here has any of its words")
+    nothing = NoResults("no memory here has any of its words", unknown=("zebra",))
     explain = Explain(
-        (LadderStep("any word", 0, "unknown"),), (WordNote("zebra", 0, 2.3, "unknown"),), (), 0.43, 0, (), 0.0
+        (LadderStep("any word", 0, "unknown"),),
+        (WordNote("zebra", 0, 2.3, "unknown"),),
+        (),
+        NONE,
+        0.0,
+        0.27,
+        0,
+        (),
+        0.0,
     )
 
     lines = said(Results("zebra", (), "none", ("widgets",), 7, explain=explain, silence=nothing))

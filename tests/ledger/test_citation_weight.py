@@ -12,16 +12,12 @@ from engram_py.ledger.citations import citation_factor
 COUNTS = st.integers(min_value=0, max_value=10**6)
 
 
-def test_what_was_never_shown_stays_as_it_is() -> None:
-    assert citation_factor(0, 0) == 1.0
-
-
 def test_the_more_sessions_cite_it_the_higher_it_rises() -> None:
     assert all(one < two for one, two in pairwise(citation_factor(9, cited) for cited in range(6)))
 
 
 def test_a_few_silent_sessions_say_nothing_and_many_make_it_sink() -> None:
-    assert citation_factor(4, 0) == 1.0
+    assert citation_factor(0, 0) == citation_factor(4, 0) == 1.0
     assert citation_factor(5, 0) < 1.0
     assert citation_factor(50, 0) < citation_factor(10, 0)
 

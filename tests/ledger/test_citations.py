@@ -35,26 +35,21 @@ def test_what_names_no_observation_is_no_citation(app: Engram, ids: list[int]) -
 
 def test_what_is_shown_to_a_session_nobody_started_is_not_recorded(app: Engram, ids: list[int]) -> None:
     app.citations.inject("s9", {ids[0]: 10}, "session")
-
     assert rows_of(app, "injections") == 0
 
 
 def test_a_citation_knows_whether_it_was_injected_before(app: Engram, ids: list[int]) -> None:
     app.citations.cite("s1", [ids[0]])
     assert app.store.value("select injected from citations") == 0
-
     app.citations.inject("s1", {ids[0]: 10}, "prompt")
     app.citations.cite("s1", [ids[0]])
-
     assert app.store.value("select injected from citations") == 1
 
 
 def test_a_new_window_forgets_what_is_visible_and_not_that_it_was_shown(app: Engram, ids: list[int]) -> None:
     app.citations.inject("s1", {ids[0]: 10}, "prompt")
     assert app.citations.visible("s1", "prompt") == {ids[0]}
-
     app.citations.new_window("s1")
-
     assert app.citations.visible("s1", "prompt") == set()
     assert app.citations.tallies(ids) == {ids[0]: Tally(1, 0)}
 
@@ -62,7 +57,6 @@ def test_a_new_window_forgets_what_is_visible_and_not_that_it_was_shown(app: Eng
 def test_what_it_took_adds_up(app: Engram, ids: list[int]) -> None:
     app.citations.inject("s1", {ids[0]: 10}, "prompt")
     app.citations.inject("s1", {ids[0]: 15}, "prompt")
-
     assert [tuple(row) for row in app.store.rows("select times, bytes from injections")] == [(2, 25)]
 
 
@@ -79,16 +73,12 @@ def test_both_tables_are_bounded(app: Engram, ids: list[int], monkeypatch: pytes
 def test_what_is_destroyed_takes_its_counts_along(app: Engram, ids: list[int]) -> None:
     app.citations.inject("s1", {ids[0]: 10}, "prompt")
     app.citations.cite("s1", [ids[0]])
-
     app.observations.delete(ids[0], hard=True)
-
     assert rows_of(app, "injections") == rows_of(app, "citations") == 0
 
 
 def test_other_machines_hear_nothing_of_it(app: Engram, ids: list[int]) -> None:
     before = rows_of(app, "sync_mutations")
-
     app.citations.inject("s1", {ids[0]: 10}, "prompt")
     app.citations.cite("s1", [ids[0]])
-
     assert rows_of(app, "sync_mutations") == before

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -15,30 +13,10 @@ from engram_py.errors import SessionNotFoundError, UnknownProjectError
 from engram_py.ledger import ledger as module
 from engram_py.ledger.ledger import LONGEST_WAIT_SECONDS, MOST_KEPT, MOST_WAITING, Ledger
 from engram_py.ledger.values import Cost, Share, tokens_of
-from tests.memory import FakeClock, Opener, draft, rows_of
+from tests.memory import Alarms, FakeClock, Opener, draft, locked, rows_of
 
 WORD = "zyxwvutsecretword"
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-
-
-class Alarms:
-    """The calls that were put off, each with its delay, made when a test says so."""
-
-    def __init__(self) -> None:
-        self.set: list[tuple[float, Callable[[], object]]] = []
-
-    def __call__(self, seconds: float, call: Callable[[], object]) -> Alarms:
-        self.set.append((seconds, call))
-        return self
-
-    def start(self) -> None: ...
-
-    def cancel(self) -> None: ...
-
-
-@pytest.fixture
-def alarms() -> Alarms:
-    return Alarms()
 
 
 @pytest.fixture
@@ -117,14 +95,12 @@ def test_a_session_that_the_caller_names_is_the_one_that_pays(app: Engram, ledge
     for name in ("s9", " ", None, "x" * 10_000, "half \ud800 a pair", "a\0b"):
         ledger.answered("mcp", "mem_save", 1, caller=in_widgets, session_id=name)
     ledger.flush()
-
     assert told(app, "session_id, project, calls") == [("s9", "gadgets", 1), ("s1", "widgets", 5)]
 
 
 def test_a_secret_in_the_name_of_a_session_is_not_written(app: Engram, ledger: Ledger, data_dir: Path) -> None:
     ledger.answered("mcp", "mem_save", 1, caller=in_widgets, session_id=f"run {SECRET}")
     ledger.flush()
-
     assert rows_of(app, "ledger") == 1
     assert not any(SECRET.encode() in file.read_bytes() for file in data_dir.glob("engram.db*"))
 
@@ -143,7 +119,6 @@ def test_an_answer_belongs_to_the_session_it_was_given_in_though_that_ends(open_
     session_id = server.save(draft("One.")).session_id
     server.ledger.answered("mcp", "mem_save", 10, caller=server.own_session)
     server.close()
-
     assert told(open_memory(), "session_id, bytes") == [(session_id, 10)]
 
 
@@ -164,13 +139,11 @@ def test_what_several_callers_of_one_server_were_answered_goes_into_one_ledger(a
 def test_a_busy_database_is_not_waited_for_and_nothing_is_lost(app: Engram, ledger: Ledger, alarms: Alarms) -> None:
     saved = app.save(draft("One."))
     ledger.answered("mcp", "mem_search", 10, caller=in_widgets, shown=[saved.id])
-    with closing(sqlite3.connect(app.store.path, isolation_level=None)) as other:
-        other.execute("begin immediate")
+    with locked(app.store.path):
         assert not ledger.flush()
         for _ in range(2 * MOST_WAITING):
             ledger.answered("mcp", "mem_search", 10, caller=in_widgets)
         assert [seconds for seconds, _ in alarms.set] == [LONGEST_WAIT_SECONDS] * 2, "not tried again at once"
-        other.execute("rollback")
 
     assert ledger.flush()
     assert told(app, "calls, bytes") == [(401, 4_010)]
@@ -263,7 +236,6 @@ def _inject_and_fail(app: Engram) -> None:
 def test_a_secret_in_the_name_of_a_hooks_session_is_not_written(app: Engram, data_dir: Path) -> None:
     with app.store.transaction():
         app.ledger.injected(f"run {SECRET}", "session-start", 100)
-
     assert rows_of(app, "ledger") == 1
     assert not any(SECRET.encode() in file.read_bytes() for file in data_dir.glob("engram.db*"))
 
@@ -338,7 +310,6 @@ def test_a_begun_token_is_a_token() -> None:
 
 def test_an_empty_memory_cost_nothing(app: Engram) -> None:
     cost = app.costs.of()
-
     assert (cost.doors, cost.sessions, cost.session_count) == ((), (), 0)
     assert cost.injected == cost.recalled == Share(0, 0, 0)
     assert cost.cited is cost.never_used is None

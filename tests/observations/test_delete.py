@@ -6,7 +6,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.errors import ObservationNotFoundError
-from tests.memory import draft, rows_of, whole
+from tests.memory import draft, rows_of
 
 
 def test_a_soft_delete_hides_an_observation_everywhere(app: Engram) -> None:
@@ -28,16 +28,8 @@ def test_a_soft_delete_keeps_the_text_and_its_versions(app: Engram) -> None:
     saved = app.save(draft("One.", topic_key="auth/tokens"))
     app.save(draft("Two.", topic_key="auth/tokens"))
     app.observations.delete(saved.id)
-
     assert app.store.value("select content from observations where id = :id", id=saved.id) == "Two."
     assert (rows_of(app, "observation_versions"), rows_of(app, "tombstones")) == (1, 0)
-
-
-def test_deleting_twice_finds_nothing_the_second_time(app: Engram) -> None:
-    saved = app.save(draft("One."))
-    app.observations.delete(saved.id)
-    with pytest.raises(ObservationNotFoundError):
-        app.observations.delete(saved.id)
 
 
 @pytest.mark.parametrize("hidden_first", [False, True])
@@ -54,12 +46,6 @@ def test_a_hard_delete_leaves_a_tombstone_without_text(app: Engram, hidden_first
     assert (tombstone["project"], tombstone["session_id"]) == ("widgets", saved.session_id)
     assert (rows_of(app, "observations"), rows_of(app, "observation_versions")) == (0, 0)
     assert app.store.rows("select 1 from observations_fts where observations_fts match 'two'") == []
-
-
-def test_an_id_is_never_given_twice(app: Engram) -> None:
-    saved = app.save(draft("One."))
-    app.observations.delete(saved.id, hard=True)
-    assert app.save(draft("One.")).id > saved.id
 
 
 def test_a_hard_delete_orphans_the_relations_of_the_observation(app: Engram) -> None:
@@ -84,9 +70,3 @@ def test_deleting_a_summary_takes_it_from_its_session_too(app: Engram, hard: boo
     app.observations.delete(saved.id, hard=hard)
     assert app.sessions.get("s-1").summary is None
     assert app.contexts.assemble().sessions == ()
-
-
-def test_deleting_one_observation_leaves_the_others(app: Engram) -> None:
-    first, second = app.save(draft("One.")), app.save(draft("Two."))
-    app.observations.delete(first.id, hard=True)
-    assert whole(app, second.id).content == "Two."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -27,22 +28,15 @@ def test_a_repeated_operation_answers_what_the_first_one_did(
     assert whole(app, first.id).duplicate_count == 1
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param({"content": "One hour."}, id="content"),
-        pytest.param({"title": "Another"}, id="title"),
-        pytest.param({"type": "decision"}, id="type"),
-        pytest.param({"topic_key": "auth/tokens"}, id="topic"),
-        pytest.param({"scope": "personal"}, id="scope"),
-        pytest.param({"aliases": ("jwt",)}, id="aliases"),
-        pytest.param({"tool_name": "mem_save"}, id="tool"),
-    ],
-)
-def test_an_operation_with_other_arguments_is_a_conflict_and_writes_nothing(app: Engram, other: dict[str, str]) -> None:
+OTHERS: dict[str, Any] = {"content": "One hour.", "title": "Another", "type": "decision", "topic_key": "auth/tokens"}
+OTHERS |= {"scope": "personal", "aliases": ("jwt",), "tool_name": "mem_save"}
+
+
+@pytest.mark.parametrize("field", OTHERS)
+def test_an_operation_with_other_arguments_is_a_conflict_and_writes_nothing(app: Engram, field: str) -> None:
     app.save(draft("Fifteen minutes.", operation_id="op-1"))
     with pytest.raises(OperationConflictError):
-        app.save(draft(**({"content": "Fifteen minutes.", "operation_id": "op-1"} | other)))
+        app.save(draft(**({"content": "Fifteen minutes.", "operation_id": "op-1"} | {field: OTHERS[field]})))
     assert rows_of(app, "observations") == 1
 
 

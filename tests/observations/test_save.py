@@ -10,7 +10,7 @@ from engram_py import Draft, Engram
 from engram_py.errors import TextTooLongError
 from engram_py.observations import table
 from engram_py.observations.values import Change
-from tests.memory import FakeClock, Opener, draft, rows_of, whole
+from tests.memory import FakeClock, draft, rows_of, whole
 
 
 def test_a_new_text_is_added_with_its_identity_and_its_place(app: Engram) -> None:
@@ -27,14 +27,7 @@ def test_a_new_text_is_added_with_its_identity_and_its_place(app: Engram) -> Non
 
 
 @pytest.mark.parametrize(
-    ("minutes", "outcome"),
-    [
-        pytest.param(0, "duplicate", id="at-once"),
-        pytest.param(14.99, "duplicate", id="just-inside"),
-        pytest.param(15, "duplicate", id="at-the-limit"),
-        pytest.param(15.001, "added", id="just-outside"),
-        pytest.param(16, "added", id="sixteen"),
-    ],
+    ("minutes", "outcome"), [(0, "duplicate"), (15, "duplicate"), (15.001, "added"), (16, "added")]
 )
 def test_the_same_text_counts_as_a_duplicate_for_fifteen_minutes(
     app: Engram, clock: FakeClock, minutes: float, outcome: str
@@ -42,7 +35,6 @@ def test_the_same_text_counts_as_a_duplicate_for_fifteen_minutes(
     first = app.save(draft("Fifteen minutes."))
     clock.advance(minutes=minutes)
     second = app.save(draft("Fifteen minutes."))
-
     assert second.outcome == outcome
     assert (second.id == first.id) == (outcome == "duplicate")
 
@@ -59,49 +51,18 @@ def test_a_duplicate_is_counted_and_leaves_the_text_and_its_date_alone(app: Engr
     assert rows_of(app, "observation_versions") == 0
 
 
-def test_a_duplicate_does_not_make_the_window_longer(app: Engram, clock: FakeClock) -> None:
-    first = app.save(draft("Fifteen minutes."))
-    clock.advance(minutes=10)
-    app.save(draft("Fifteen minutes."))
-    clock.advance(minutes=10)
-
-    assert app.save(draft("Fifteen minutes.")).id != first.id
-
-
 @pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("fifteen MINUTES.", id="case"),
-        pytest.param("  Fifteen \n\n minutes.\t", id="white-space"),
-    ],
+    "text", [pytest.param("fifteen MINUTES.", id="case"), pytest.param("  Fifteen \n\n minutes.\t", id="white-space")]
 )
 def test_texts_that_differ_in_case_or_white_space_are_one(app: Engram, text: str) -> None:
     app.save(draft("Fifteen minutes."))
     assert app.save(draft(text)).outcome == "duplicate"
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        pytest.param({"title": "Another title"}, id="title"),
-        pytest.param({"type": "decision"}, id="type"),
-        pytest.param({"scope": "personal"}, id="scope"),
-    ],
-)
+@pytest.mark.parametrize("fields", [{"title": "Another title"}, {"type": "decision"}, {"scope": "personal"}])
 def test_the_same_text_under_another_heading_is_a_row_of_its_own(app: Engram, fields: dict[str, Any]) -> None:
     app.save(draft("Fifteen minutes."))
     assert app.save(draft("Fifteen minutes.", **fields)).outcome == "added"
-
-
-def test_the_same_text_in_another_project_is_a_row_of_its_own(app: Engram) -> None:
-    app.save(draft("Fifteen minutes."))
-    assert app.save(draft("Fifteen minutes."), project="gadgets").outcome == "added"
-
-
-def test_a_deleted_text_is_no_duplicate(app: Engram) -> None:
-    first = app.save(draft("Fifteen minutes."))
-    app.observations.delete(first.id)
-    assert app.save(draft("Fifteen minutes.")).outcome == "added"
 
 
 def test_saving_to_a_topic_again_revises_the_observation_it_names(app: Engram, clock: FakeClock) -> None:
@@ -124,25 +85,11 @@ def test_the_text_a_topic_has_already_is_a_duplicate_at_any_age_and_makes_no_ver
     first = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
     clock.advance(days=400)
     second = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
-
     assert (second.outcome, second.id, second.revision_count, second.duplicate_count) == ("duplicate", first.id, 1, 2)
     assert rows_of(app, "observation_versions") == 0
 
 
-def test_the_same_text_under_a_new_title_revises_its_topic(app: Engram) -> None:
-    app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
-    second = app.save(draft("Fifteen minutes.", title="How long a token lives", topic_key="auth/tokens"))
-    assert (second.outcome, second.title) == ("updated", "How long a token lives")
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param({"project": "gadgets"}, id="project"),
-        pytest.param({"scope": "personal"}, id="personal"),
-        pytest.param({"scope": "global"}, id="global"),
-    ],
-)
+@pytest.mark.parametrize("other", [{"project": "gadgets"}, {"scope": "personal"}, {"scope": "global"}])
 def test_a_topic_is_one_per_project_and_scope(app: Engram, other: dict[str, str]) -> None:
     first = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
     second = app.save(
@@ -158,12 +105,6 @@ def test_spellings_of_one_topic_key_name_one_topic(app: Engram, spelling: str) -
     first = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
     second = app.save(draft("One hour.", topic_key=spelling))
     assert (second.id, second.topic_key) == (first.id, "auth/tokens")
-
-
-def test_a_deleted_topic_can_be_opened_again(app: Engram) -> None:
-    first = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
-    app.observations.delete(first.id)
-    assert app.save(draft("One hour.", topic_key="auth/tokens")).outcome == "added"
 
 
 def test_a_revision_keeps_the_aliases_unless_it_brings_its_own(app: Engram) -> None:
@@ -184,21 +125,14 @@ def test_a_save_without_a_topic_suggests_one_and_a_save_with_one_does_not(app: E
 @pytest.mark.parametrize(
     "key",
     [
-        pytest.param("decision/token-lifetime", id="the-same"),
-        pytest.param("decision/lifetime-token", id="another-order"),
-        pytest.param("decision/lifetimes-of-tokens", id="plural"),
-        pytest.param("decision/access-token-lifetime", id="one-word-more"),
-        pytest.param("token/lifetime", id="another-separator"),
-        pytest.param("token-lifetime", id="no-family"),
-        pytest.param("topic/token_lifetime", id="underscore"),
+        "decision/token-lifetime", "decision/lifetime-token", "decision/lifetimes-of-tokens",
+        "decision/access-token-lifetime", "token/lifetime", "token-lifetime", "topic/token_lifetime",
     ],
-)
+)  # fmt: skip
 def test_a_save_suggests_the_topic_that_is_there_and_near(app: Engram, key: str) -> None:
     held = app.save(draft("Fifteen minutes.", title="What was decided", topic_key=key))
     app.save(draft("Elsewhere.", title="Elsewhere", topic_key="decision/token-lifetime"), project="gizmos")
-
     saved = app.save(draft("One hour.", type="decision"))
-
     assert (saved.outcome, saved.suggested_topic_key, saved.topic_holder) == ("added", held.topic_key, held.id)
     assert app.save(draft("Two hours.", topic_key=saved.suggested_topic_key)).id == held.id
 
@@ -239,11 +173,6 @@ def test_a_near_topic_is_found_by_one_step_into_the_index_however_many_topics_th
     assert any("USING INDEX observations_topic" in one or "COVERING INDEX observations_topic" in one for one in plan)
 
 
-def test_another_process_sees_what_was_saved_at_once(app: Engram, open_memory: Opener) -> None:
-    saved = app.save(draft("Fifteen minutes."))
-    assert whole(open_memory(), saved.id).content == "Fifteen minutes."
-
-
 def test_a_save_that_takes_the_suggested_topic_revises_what_it_was_suggested_for(app: Engram) -> None:
     first = app.save(Draft("Fixed flaky login test", "A sleep of one second.", "bugfix"))
     assert first.suggested_topic_key is not None
@@ -260,33 +189,23 @@ def test_a_suggested_topic_is_of_the_row_it_was_suggested_for_whatever_its_title
     first = app.save(Draft("Fixed flaky login test", "A sleep of one second.", "bugfix"))
     app.save(Draft("Something else", "In between.", "bugfix"))
     app.observations.update(first.id, Change(title="Login test"))
-
     second = app.save(Draft("The login test waits", "For the event.", topic_key=first.suggested_topic_key))
-
     assert (second.outcome, second.id) == ("updated", first.id)
 
 
 def test_a_topic_nobody_suggested_takes_no_row_of_the_same_title(app: Engram) -> None:
     first = app.save(Draft("Fixed flaky login test", "A sleep of one second.", "bugfix"))
-
     second = app.save(Draft("Fixed flaky login test", "It waits for the event.", "bugfix", topic_key="tests/login"))
-
     assert (second.outcome, app.get(first.id).observation.content) == ("added", "A sleep of one second.")
 
 
 @pytest.mark.parametrize(
-    "away",
-    [
-        pytest.param({"project": "gizmos"}, id="project"),
-        pytest.param({"scope": "personal"}, id="scope"),
-    ],
+    "away", [pytest.param({"project": "gizmos"}, id="project"), pytest.param({"scope": "personal"}, id="scope")]
 )
 def test_a_suggested_topic_is_one_of_its_project_and_scope(app: Engram, away: dict[str, str]) -> None:
     first = app.save(Draft("Fixed flaky login test", "A sleep of one second.", "bugfix"))
     scope = away.get("scope")
-
     taken = Draft("Fixed flaky login test", "It waits.", "bugfix", scope=scope, topic_key=first.suggested_topic_key)
-
     assert app.save(taken, project=away.get("project")).outcome == "added"
 
 
@@ -302,9 +221,7 @@ def test_a_row_that_was_deleted_or_has_a_topic_by_now_is_not_revised_by_the_sugg
 
 def test_a_topic_saved_again_with_other_case_or_indentation_is_revised(app: Engram) -> None:
     app.save(Draft("Flag", "Set FLAG=True\n  indented", topic_key="config/flag"))
-
     again = app.save(Draft("Flag", "Set flag=TRUE\nindented", topic_key="config/flag"))
-
     assert again.outcome == "updated"
     assert app.get(again.id).observation.content == "Set flag=TRUE\nindented"
 
@@ -312,7 +229,6 @@ def test_a_topic_saved_again_with_other_case_or_indentation_is_revised(app: Engr
 def test_new_aliases_of_a_known_text_are_kept_and_found(app: Engram) -> None:
     first = app.save(Draft("Queue", "Jobs are retried thrice.", aliases=("backlog",)))
     again = app.save(Draft("Queue", "Jobs are retried thrice.", aliases=("zebra",)))
-
     assert (again.outcome, app.get(first.id).observation.aliases) == ("duplicate", "backlog; zebra")
     assert [hit.id for hit in app.search("zebra").results] == [first.id]
 
@@ -336,7 +252,5 @@ def test_a_save_that_is_rolled_back_first_does_not_cost_the_device_its_name(app:
 )  # fmt: skip
 def test_a_slip_in_the_type_is_said_and_kept(app: Engram, kind: str, usual: str | None) -> None:
     saved = app.save(draft("It resolves fast.", type=kind))
-    assert saved.type == kind
-    assert saved.warnings == (
-        () if usual is None else (f"kept as type {kind}; {usual} is the usual one, if that was meant",)
-    )
+    assert (saved.type, len(saved.warnings)) == (kind, usual is not None)
+    assert usual is None or usual in saved.warnings[0]

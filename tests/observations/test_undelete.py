@@ -24,7 +24,6 @@ def test_what_was_deleted_is_found_again(app: Engram) -> None:
 def test_what_was_destroyed_does_not_come_back(app: Engram) -> None:
     saved = app.save(Draft("Use WAL", "because of readers"))
     app.observations.delete(saved.id, hard=True)
-
     with pytest.raises(ObservationNotFoundError):
         app.observations.undelete(saved.id)
 

@@ -11,7 +11,6 @@ from engram_py.errors import (
     InvalidArgumentError,
     InvalidTextError,
     NothingReplacedError,
-    ObservationNotFoundError,
     TextTooLongError,
     TopicTakenError,
 )
@@ -63,12 +62,8 @@ def test_find_and_replace_changes_every_occurrence_literally(app: Engram) -> Non
     detail = app.get(saved.id, history=True)
     assert detail.observation.content == r"\1 \1 abc"
     assert [old.content for old in detail.versions] == ["a.c a.c abc"]
-
-
-def test_replacing_with_nothing_removes(app: Engram) -> None:
-    saved = app.save(draft("Fifteen whole minutes."))
-    app.observations.update(saved.id, Change(find=" whole", replace=""))
-    assert whole(app, saved.id).content == "Fifteen minutes."
+    app.observations.update(saved.id, Change(find=" abc", replace=""))
+    assert whole(app, saved.id).content == r"\1 \1"
 
 
 @pytest.mark.parametrize(
@@ -124,33 +119,6 @@ def test_a_topic_that_names_another_observation_is_refused(app: Engram) -> None:
     assert refusal.value.observation_id == taken.id
 
 
-def test_a_scope_in_which_the_topic_is_taken_is_refused(app: Engram) -> None:
-    app.save(draft("One.", topic_key="auth/tokens", scope="personal"))
-    other = app.save(draft("Two.", topic_key="auth/tokens"))
-    with pytest.raises(TopicTakenError):
-        app.observations.update(other.id, Change(scope="personal"))
-
-
-@pytest.mark.parametrize("where", [{"scope": "personal"}, {"project": "gadgets"}])
-def test_a_topic_taken_in_another_scope_or_project_is_free_here(app: Engram, where: dict[str, str]) -> None:
-    app.save(draft("One.", topic_key="auth/tokens", scope=where.get("scope")), project=where.get("project"))
-    other = app.save(draft("Two.", title="Other"))
-    assert app.observations.update(other.id, Change(topic_key="auth/tokens")).topic_key == "auth/tokens"
-
-
-def test_a_save_to_the_topic_an_update_gave_revises_that_observation(app: Engram) -> None:
-    saved = app.save(draft("One."))
-    app.observations.update(saved.id, Change(topic_key="auth/tokens"))
-    assert app.save(draft("Two.", topic_key="auth/tokens")).id == saved.id
-
-
-def test_a_save_after_an_update_compares_with_the_new_text(app: Engram) -> None:
-    saved = app.save(draft("One."))
-    app.observations.update(saved.id, Change(content="Two."))
-    assert app.save(draft("Two.")).outcome == "duplicate"
-    assert app.save(draft("One.")).outcome == "added"
-
-
 def test_an_update_redacts_and_says_so(app: Engram) -> None:
     saved = app.save(draft("Fifteen minutes."))
     updated = app.observations.update(saved.id, Change(find="Fifteen", replace=f"password={PASSWORD} Fifteen"))
@@ -164,11 +132,3 @@ def test_an_update_cuts_a_long_text_and_says_so(app: Engram) -> None:
     updated = app.observations.update(saved.id, Change(content="é" * 30_000))
     assert updated.truncation is not None
     assert (updated.truncation.original_bytes, updated.truncation.limit_bytes) == (60_000, 50_000)
-
-
-def test_a_deleted_observation_cannot_be_updated(app: Engram) -> None:
-    saved = app.save(draft("Fifteen minutes."))
-    app.observations.delete(saved.id)
-    with pytest.raises(ObservationNotFoundError) as refusal:
-        app.observations.update(saved.id, Change(title="x"))
-    assert refusal.value.deleted_at == "2026-03-01T10:00:00.000Z"

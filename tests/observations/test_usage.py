@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable
-
 import pytest
 
 from engram_py import Engram
@@ -16,29 +13,7 @@ from engram_py.observations.usage import (
     QUIET_SECONDS,
     Usage,
 )
-from tests.memory import FakeClock, Opener, draft, rows_of
-
-
-class Alarms:
-    """The calls that were put off, each with its delay, made when a test says so."""
-
-    def __init__(self) -> None:
-        self.set: list[tuple[float, Callable[[], object]]] = []
-        self.cancelled = 0
-
-    def __call__(self, seconds: float, call: Callable[[], object]) -> Alarms:
-        self.set.append((seconds, call))
-        return self
-
-    def start(self) -> None: ...
-
-    def cancel(self) -> None:
-        self.cancelled += 1
-
-
-@pytest.fixture
-def alarms() -> Alarms:
-    return Alarms()
+from tests.memory import Alarms, FakeClock, Opener, draft, locked, rows_of
 
 
 @pytest.fixture
@@ -97,7 +72,6 @@ def test_nothing_is_written_until_the_next_write(app: Engram, usage: Usage) -> N
     saved = app.save(draft("One."))
     usage.surfaced([saved.id])
     assert counted(app, saved.id) == (0, None)
-
     app.save(draft("Two.", title="Other"))
     assert counted(app, saved.id)[0] == 1
 
@@ -161,19 +135,16 @@ def test_too_many_are_written_down_though_somebody_searches(app: Engram, usage: 
 def test_a_busy_database_is_not_waited_for_and_nothing_is_lost(app: Engram, usage: Usage, alarms: Alarms) -> None:
     saved = app.save(draft("One."))
     usage.surfaced([saved.id])
-    other = sqlite3.connect(app.store.path, isolation_level=None)
-    other.execute("begin immediate")
     ran: list[str] = []
     with app.store.connection() as connection:
         connection.set_trace_callback(ran.append)
 
-    assert not usage.flush()
-    assert ran.index("pragma busy_timeout = 0") < ran.index("begin immediate")
-    usage.surfaced(range(2, 2 + MOST_WAITING))
-    assert [seconds for seconds, _ in alarms.set] == [LONGEST_WAIT_SECONDS] * 2, "not tried again at once"
+    with locked(app.store.path):
+        assert not usage.flush()
+        assert ran.index("pragma busy_timeout = 0") < ran.index("begin immediate")
+        usage.surfaced(range(2, 2 + MOST_WAITING))
+        assert [seconds for seconds, _ in alarms.set] == [LONGEST_WAIT_SECONDS] * 2, "not tried again at once"
 
-    other.execute("rollback")
-    other.close()
     assert usage.flush()
     assert counted(app, saved.id)[0] == 1
     assert app.store.value("pragma busy_timeout") > 0

@@ -46,12 +46,6 @@ def test_a_remote_names_the_project_and_offers_longer_names(make_repo: MakeRepo)
     assert location.fallback_names == ("acme-widgets", "github.com-acme-widgets")
 
 
-def test_every_worktree_is_the_same_project(make_repo: MakeRepo, git: Git) -> None:
-    root = make_repo("widgets")
-    git(root, "worktree", "add", "-q", "-b", "x", "../elsewhere")
-    assert brief(locate(root.parent / "elsewhere")) == brief(locate(root)) == ("git_root", "widgets")
-
-
 def test_a_bound_repository_keeps_its_name_through_a_move_and_a_new_remote(make_repo: MakeRepo, git: Git) -> None:
     root = make_repo("widgets")
     repository = locate(root).repository
@@ -166,12 +160,6 @@ def test_home_is_never_a_project(home: Path, git: Git, make_repo: MakeRepo) -> N
     assert (brief(locate(home)), locate(home).candidates) == (("none", None), ("widgets",))
     make_repo("home/gadgets")
     assert (brief(locate(home)), locate(home).candidates) == (("none", None), ("gadgets", "widgets"))
-
-
-def test_a_home_given_by_the_caller_is_home(tmp_path: Path) -> None:
-    (tmp_path / "ada").mkdir()
-    assert brief(locate(tmp_path / "ada")) == ("dir_basename", "ada")
-    assert brief(locate(tmp_path / "ada", home=tmp_path / "ada")) == ("none", None)
 
 
 def test_a_repository_at_home_needs_a_name_of_its_own(home: Path, git: Git) -> None:

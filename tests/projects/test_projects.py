@@ -40,11 +40,6 @@ def test_what_names_a_project_most_closely_wins(tmp_path: Path, make_repo: RepoM
     ]
 
 
-def test_a_session_nobody_knows_yet_decides_nothing(app: Engram) -> None:
-    saved = app.save(draft("One."), session_id="s-1")
-    assert (saved.project, saved.project_source) == ("widgets", "dir_basename")
-
-
 def test_a_new_name_creates_its_project_and_says_which_names_are_like_it(app: Engram) -> None:
     app.save(draft("One."))
     saved = app.save(draft("Two."), project="widget")
@@ -151,11 +146,8 @@ def test_a_refusal_says_in_clauses_why_nothing_names_the_project(
     with pytest.raises(AmbiguousProjectError) as refusal:
         open_memory(tmp_path / "work").save(draft("One."))
 
-    folder = tmp_path / "work"
-    assert refusal.value.message == (
-        "no project here (the home directory, / and folders for temporary files are never projects): "
-        f"{folder}; {folder} has too many children to look at all of them in time (candidates: none known yet)"
-    )
+    assert "no project here" in refusal.value.message
+    assert f"{tmp_path / 'work'} has too many children" in refusal.value.message
 
 
 @pytest.mark.parametrize("scope", ["personal", "global"])
@@ -220,9 +212,9 @@ def test_projects_are_listed_the_last_active_first_with_their_counts(app: Engram
     app.prompts.save("Please.", project="beta")
     doomed = app.save(draft("Three."), project="beta")
     app.observations.delete(doomed.id)
-    app.merging.alias("first", "alpha")
+    app.merging.alias("The First", "alpha")
     lines = {line.name: line for line in app.projects.list()}
-    assert (lines["alpha"].observations, lines["alpha"].sessions, lines["alpha"].aliases) == (2, 1, ("first",))
+    assert (lines["alpha"].observations, lines["alpha"].sessions, lines["alpha"].aliases) == (2, 1, ("the first",))
     assert (lines["beta"].observations, lines["beta"].prompts) == (0, 1)
     assert [line.name for line in app.projects.list()] == ["alpha", "beta"]
 
@@ -284,12 +276,4 @@ def test_a_project_that_has_the_very_name_comes_before_an_earlier_spelling(tmp_p
     folder.mkdir()
     first = open_memory(folder).save(draft("One."))
     open_memory().save(draft("Two."), project="my-notes")
-
     assert (first.project, open_memory(folder).projects.current().project) == ("my notes", "my notes")
-
-
-def test_an_alias_with_a_blank_is_listed_as_one(app: Engram) -> None:
-    app.save(draft("One."))
-    app.merging.alias("Old Widgets", "widgets")
-    [line] = app.projects.list()
-    assert line.aliases == ("old widgets",)

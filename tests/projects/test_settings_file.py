@@ -87,10 +87,7 @@ POINTING = """database db data_dir dataDir url base_url server command endpoint 
 cloud syncTarget hooks model http-port"""
 
 
-@pytest.mark.parametrize(
-    "key",
-    POINTING.split(),
-)
+@pytest.mark.parametrize("key", POINTING.split())
 def test_a_clone_cannot_point_engram_anywhere(key: str) -> None:
     for settings in (parse({key: "http://evil.example"}), parse({"budgets": {key: {"a": 1}}})):
         (warning,) = settings.warnings

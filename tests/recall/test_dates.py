@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.query.dates import dates_in
+from engram_py.recall.query.days import dates_in
 
 DAY, MONTH = (date(2026, 7, 9), date(2026, 7, 10)), (date(2026, 7, 1), date(2026, 8, 1))
 
@@ -20,8 +20,6 @@ DAY, MONTH = (date(2026, 7, 9), date(2026, 7, 10)), (date(2026, 7, 1), date(2026
         ("what broke on July 9th, 2026?", DAY),
         ("what broke on Jul 9 2026?", DAY),
         ("what broke on 2026-07-09?", DAY),
-        ("was ist am 9. Juli 2026 passiert?", DAY),
-        ("qué pasó el 9 de julio de 2026", DAY),
         ("what broke in July 2026?", MONTH),
         ("what broke in 2026-07?", MONTH),
         ("what broke in December 2026?", (date(2026, 12, 1), date(2027, 1, 1))),

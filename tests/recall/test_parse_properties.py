@@ -106,4 +106,3 @@ def test_a_preview_is_one_line_that_fits(content: str, words: list[str], limit: 
     assert len(found.text) <= limit
     assert "\n" not in found.text
     assert found.cut == (found.text != " ".join(content.split()))
-    assert 0 <= found.place <= len(found.text)

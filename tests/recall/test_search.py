@@ -261,13 +261,13 @@ def test_scores_never_rise_and_stay_between_none_and_all(app: Engram, query: str
     app.save(draft("x", title="Exact", topic_key="auth/tokens"))
     app.save(draft("y", title="Dashes", topic_key="auth-tokens"))
     scores = [hit.score for hit in app.search(query, limit=20).results]
-    assert len(scores) > 5
+    assert len(scores) >= 5
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
 
 
 def test_a_hit_shows_enough_to_choose_by(app: Engram, clock: FakeClock) -> None:
-    saved = app.save(draft("word " * 200 + "needle " + "word " * 200, type="decision", topic_key="auth/tokens"))
+    saved = app.save(draft("word " * 1_000 + "needle " + "word " * 1_000, type="decision", topic_key="auth/tokens"))
     app.observations.pin(saved.id)
     [hit] = app.search("needle").results
     assert (hit.sync_id, hit.title, hit.type, hit.project) == (saved.sync_id, "Token lifetime", "decision", "widgets")
@@ -275,7 +275,40 @@ def test_a_hit_shows_enough_to_choose_by(app: Engram, clock: FakeClock) -> None:
     assert (hit.created_at, hit.review_after) == ("2026-03-01T10:00:00.000Z", "2026-09-01T10:00:00.000Z")
     assert "needle" in hit.snippet
     assert hit.truncated
-    assert len(hit.snippet) <= 300
+    assert len(hit.snippet) <= 2_400
+
+
+def test_the_passages_of_one_answer_share_its_budget_and_the_best_gets_the_most(app: Engram) -> None:
+    filler = "Nobody knows what else there is to say of all of this. " * 60
+    best = app.save(draft(f"{filler}Retrying consumers acknowledge late. {filler}", title="Retrying consumers")).id
+    for number in range(6):
+        app.save(draft(f"{filler}The consumers of plant {number} grew. {filler}", title=f"Plant {number}"))
+    hits = app.search("retrying consumers acknowledge", match_mode="any").results
+
+    assert hits[0].id == best
+    assert "Retrying consumers acknowledge late." in hits[0].snippet
+    assert len(hits[0].snippet) > sum(len(hit.snippet) for hit in hits[1:])
+    assert 1_500 < sum(len(hit.snippet) for hit in hits) < 2_400
+    assert all(hit.truncated for hit in hits)
+
+
+def test_behind_the_fifth_what_is_half_as_good_as_the_best_is_left_out(app: Engram) -> None:
+    app.save(draft("The consumers retry and acknowledge.", title="Consumers acknowledge"))
+    for number in range(9):
+        app.save(draft(f"The consumers of field {number} acknowledge {number * 'and grow '}.", title=f"Field {number}"))
+
+    assert len(app.search("consumers acknowledge retry", match_mode="any", limit=20).results) == 5
+    assert len(app.search("consumers acknowledge", limit=20).results) == 10
+
+
+def test_what_says_the_same_as_a_better_hit_is_named_and_not_shown_again(app: Engram) -> None:
+    text = "Consumers that retried acknowledge only after the ledger has written the row, which is soon enough for all."
+    app.save(draft(text, title="Slow payments in the morning"))
+    app.save(draft(f"{text} Yes.", title="Slow payments in the morning"))
+    first, second = app.search("retried consumers acknowledge").results
+
+    assert (second.like, second.snippet) == (first.id, "")
+    assert first.snippet
 
 
 @pytest.mark.parametrize(

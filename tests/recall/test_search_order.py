@@ -29,7 +29,7 @@ ASKING = ("Why does the retry queue drain on restart?", "Retry queue drains on r
 @pytest.fixture
 def generous(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that have nothing but what was lent are shown however far they are behind."""
-    monkeypatch.setattr(retrieval, "WITHOUT_A_WORD", 0.0)
+    monkeypatch.setattr(retrieval, "NEARLY", 0.0)
 
 
 def asking(app: Engram, project: str = "widgets") -> list[int]:
@@ -128,7 +128,7 @@ def test_what_says_the_same_gives_way_to_what_says_something_else(app: Engram) -
     first = kept(app, f"{text} again")
     second = kept(app, f"{text} today")
     third = kept(app, f"{text} anyway")
-    other = kept(app, "A queue hangs.", title="Other")
+    other = kept(app, "A queue hangs on restart.", title="Other")
     found = app.searches.search("retry queue drains on restart").results
     assert [(hit.id, hit.like) for hit in found] == [(third, None), (other, None), (second, third), (first, third)]
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
@@ -175,7 +175,7 @@ def test_the_rungs_tell_what_each_step_found_and_why_it_stopped(app: Engram) -> 
         ("exact", 1),
         ("all words", 2),
         ("any word", 0),
-        ("floor", 0),
+        ("evidence", 0),
     ]
     assert all(rung.why for rung in found.rungs)
     assert [(word.word, word.rows, word.use) for word in found.words] == [

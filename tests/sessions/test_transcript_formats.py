@@ -14,6 +14,12 @@ def line(**value: Any) -> str:
     return json.dumps(value)
 
 
+THOUGHT = {"type": "thinking", "thinking": "hm"}
+SAID = {"type": "text", "text": "Done, see [#3]."}
+TOOL_USE = {"type": "tool_use", "name": "Edit", "input": {"text": "no"}}
+OUTPUT = {"type": "output_text", "text": "Done."}
+PARTS = [{"text": "hm", "thought": True}, {"text": "Done."}]
+
 SPOKEN = [
     pytest.param(
         line(type="user", uuid="u1", timestamp="2026-03-01T10:00:00Z", message={"role": "user", "content": "Fix it"}),
@@ -21,18 +27,7 @@ SPOKEN = [
         id="claude-code-user",
     ),
     pytest.param(
-        line(
-            type="assistant",
-            uuid="a1",
-            message={
-                "role": "assistant",
-                "content": [
-                    {"type": "thinking", "thinking": "hm"},
-                    {"type": "text", "text": "Done, see [#3]."},
-                    {"type": "tool_use", "name": "Edit", "input": {"text": "no"}},
-                ],
-            },
-        ),
+        line(type="assistant", uuid="a1", message={"role": "assistant", "content": [THOUGHT, SAID, TOOL_USE]}),
         ("assistant", "Done, see [#3].", "a1"),
         id="claude-code-assistant",
     ),
@@ -42,21 +37,14 @@ SPOKEN = [
         id="codex-user",
     ),
     pytest.param(
-        line(
-            type="response_item",
-            payload={"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
-        ),
+        line(type="response_item", payload={"type": "message", "role": "assistant", "content": [OUTPUT]}),
         ("assistant", "Done.", None),
         id="codex-assistant",
     ),
     pytest.param(line(type="user", id="g1", content="Fix it"), ("user", "Fix it", "g1"), id="gemini-user"),
     pytest.param(line(type="gemini", id="g2", content="Done."), ("assistant", "Done.", "g2"), id="gemini-assistant"),
     pytest.param(
-        line(
-            type="assistant",
-            uuid="q1",
-            message={"role": "model", "parts": [{"text": "hm", "thought": True}, {"text": "Done."}]},
-        ),
+        line(type="assistant", uuid="q1", message={"role": "model", "parts": PARTS}),
         ("assistant", "Done.", "q1"),
         id="qwen-assistant",
     ),
@@ -74,7 +62,6 @@ SPOKEN = [
 @pytest.mark.parametrize(("text", "expected"), SPOKEN)
 def test_a_line_of_any_agent_says_who_spoke_and_what(text: str, expected: tuple[str, str, str | None]) -> None:
     turn = turn_of(text)
-
     assert turn is not None
     assert (turn.role, turn.content) == expected[:2]
     assert turn.key == expected[2] or (expected[2] is None and len(turn.key) == 32)
@@ -113,20 +100,17 @@ def test_what_nobody_said_is_no_turn(text: str) -> None:
 
 def test_a_message_without_a_name_is_named_by_its_words() -> None:
     keys = [turn.key for text in ("one", "one", "two") if (turn := turn_of(line(role="user", content=text)))]
-
     assert keys[0] == keys[1] != keys[2]
 
 
 def test_half_a_surrogate_pair_and_nul_do_not_reach_the_store() -> None:
     turn = turn_of('{"type": "gemini", "content": "a\\ud800b\\u0000c"}')
-
     assert turn is not None
     assert turn.content == "a?b c"
 
 
 def test_a_transcript_that_is_one_document_gives_its_messages() -> None:
     text = json.dumps({"messages": [{"type": "user", "id": "1", "content": "Fix it"}, {"type": "info"}, "x"]})
-
     assert [turn.content for turn in turns_of_document(text)] == ["Fix it"]
     assert turns_of_document("{") == turns_of_document('{"messages": 3}') == turns_of_document("[1]") == []
 

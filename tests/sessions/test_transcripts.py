@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -59,9 +60,7 @@ def test_only_what_is_new_is_read(app: Engram, path: Path) -> None:
 def test_a_line_that_is_being_written_waits_for_its_end(app: Engram, path: Path) -> None:
     path.write_text(said(1) + said(2)[:20])
     assert read(app, path).added == 1
-
     path.write_text(said(1) + said(2))
-
     assert read(app, path).added == 1
     assert texts(app) == ["message 1", "message 2"]
 
@@ -141,9 +140,7 @@ def test_200_megabytes_cost_what_is_new_in_them(app: Engram, path: Path) -> None
 
 def test_what_one_look_has_no_time_for_is_left_to_the_next(app: Engram, path: Path) -> None:
     path.write_text(said(1) + said(2))
-
     late = read(app, path, until=time.monotonic() - 1)
-
     assert (late.added, late.more) == (0, True)
     assert read(app, path).added == 2
 
@@ -151,7 +148,6 @@ def test_what_one_look_has_no_time_for_is_left_to_the_next(app: Engram, path: Pa
 def test_a_line_of_many_megabytes_is_passed_over(app: Engram, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcripts, "_LONGEST_LINE", 1_000)
     path.write_text(said(1) + said(2, "x" * 5_000) + said(3))
-
     assert read(app, path).added == 2
     assert texts(app) == ["message 1", "message 3"]
 
@@ -172,7 +168,6 @@ def test_a_secret_in_a_transcript_is_in_no_byte_of_the_database(app: Engram, pat
     path.write_text(said(1, f"the token is {secret} and " + "x " * 7_000 + secret, role="user"))
     read(app, path)
     app.close()
-
     assert all(secret.encode() not in file.read_bytes() for file in data_dir.iterdir() if file.is_file())
 
 
@@ -180,7 +175,6 @@ def test_a_turn_is_cut_and_the_oldest_are_dropped(app: Engram, path: Path, monke
     monkeypatch.setattr(transcripts, "MOST_TURNS", 3)
     path.write_text("".join(said(number, f"{number} " + "long " * 4_000) for number in range(6)))
     read(app, path)
-
     assert [text[:2] for text in texts(app)] == ["3 ", "4 ", "5 "]
     assert max(map(len, texts(app))) <= TURN_LIMIT_CHARS
 
@@ -201,9 +195,7 @@ def test_a_prompt_that_is_destroyed_is_forgotten_as_a_turn(app: Engram, path: Pa
 def test_turns_follow_their_session_into_another_project(app: Engram, path: Path) -> None:
     path.write_text(said(1))
     read(app, path)
-
     app.merging.merge(["widgets"], into="gadgets")
-
     assert app.store.value("select project from turns") == "gadgets"
 
 
@@ -211,9 +203,7 @@ def test_turns_leave_with_their_session_and_with_no_export(app: Engram, path: Pa
     path.write_text(said(1, "said in passing"))
     read(app, path)
     assert "said in passing" not in json.dumps(app.transfer.document())
-
     app.sessions.delete("s1")
-
     assert rows_of(app, "turns") == rows_of(app, "transcripts") == 0
 
 
@@ -221,9 +211,7 @@ def test_nothing_of_a_transcript_is_queued_for_other_machines(app: Engram, path:
     app.sessions.start("s1", project="widgets")
     before = rows_of(app, "sync_mutations")
     path.write_text(said(1))
-
     read(app, path)
-
     assert rows_of(app, "sync_mutations") == before
 
 
@@ -242,30 +230,27 @@ def test_a_document_that_is_written_anew_adds_its_new_messages(app: Engram, tmp_
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="FIFOs are of POSIX")
 @pytest.mark.parametrize("kind", ["fifo", "folder", "loop", "outside", "suffix", "device", "nul", "symlink-outside"])
 def test_what_is_no_transcript_of_an_agent_is_refused(app: Engram, tmp_path: Path, kind: str) -> None:
-    path: Path | str = tmp_path / "x.jsonl"
+    path = tmp_path / "x.jsonl"
     outside = tmp_path.parent / f"{tmp_path.name}-outside.jsonl"
     outside.write_text(said(1))
-    match kind:
-        case "fifo":
-            os.mkfifo(path)
-        case "folder":
-            Path(path).mkdir()
-        case "loop":
-            Path(path).symlink_to(path)
-        case "outside":
-            path = outside
-        case "suffix":
-            path = tmp_path / "x.db"
-            path.write_text(said(1))
-        case "device":
-            path = "/dev/zero"
-        case "nul":
-            path = "/home/x\0.jsonl"
-        case "symlink-outside":
-            Path(path).symlink_to(outside)
+    (tmp_path / "x.db").write_text(said(1))
+    make: dict[str, Callable[[], object]] = {
+        "fifo": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+        "loop": lambda: path.symlink_to(path),
+        "symlink-outside": lambda: path.symlink_to(outside),
+    }
+    named: dict[str, Path | str] = {
+        "outside": outside,
+        "suffix": tmp_path / "x.db",
+        "device": "/dev/zero",
+        "nul": "/home/x\0.jsonl",
+    }
+    if kind in make:
+        make[kind]()
 
     with pytest.raises(TranscriptRefusedError):
-        read(app, path)
+        read(app, named.get(kind, path))
     assert rows_of(app, "turns") == 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py.text.stopwords import STOP_WORDS, is_foreign, said_nothing_by, without_foreign
+from engram_py.text.stopwords import STOP_WORDS, is_foreign, said_nothing_by
 
 
 def telling(question: str) -> list[str]:
@@ -36,9 +36,3 @@ def test_what_is_english_or_a_programs_name_too_is_a_word_of_its_own(question: s
     assert not is_foreign(question.split())
     assert {"wat", "vi", "van", "met", "op", "kan", "door"}.isdisjoint(STOP_WORDS)
     assert set(telling(question)) >= set(question.split()) & {"wat", "vi", "mode", "van", "met", "op", "kan", "door"}
-
-
-def test_a_part_of_a_foreign_question_is_left_without_its_small_words() -> None:
-    assert without_foreign("kein ORM?", "Warum nutzen wir kein ORM?") == "ORM?"
-    assert without_foreign("wir kein", "Warum nutzen wir kein ORM?") == "wir kein"
-    assert without_foreign("the die cast", "why did we use the die cast") == "the die cast"

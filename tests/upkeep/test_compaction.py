@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from engram_py.database import compaction, fts
 from engram_py.database.compaction import MOST_PIECES, Compaction, compact
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
+from tests.memory import locked
 from tests.upkeep.index_contents import contents
 
 SECONDS = 20.0
@@ -54,6 +55,15 @@ def watched(app: Engram) -> tuple[Compaction, list[Store]]:
         return opened[-1]
 
     return Compaction(app.store, open_store=open_store), opened
+
+
+@contextlib.contextmanager
+def running(working: Compaction) -> Iterator[None]:
+    working.start()
+    try:
+        yield
+    finally:
+        working.stop()
 
 
 def wait_until(true: Callable[[], bool]) -> None:
@@ -139,33 +149,21 @@ def test_a_server_looks_again_after_many_writes(app: Engram, monkeypatch: pytest
 
 def test_somebody_who_writes_is_not_waited_for(in_pieces: Engram) -> None:
     before = pieces(in_pieces)
-    other = sqlite3.connect(in_pieces.store.path, isolation_level=None)
-    other.execute("begin immediate")
-    try:
+    with locked(in_pieces.store.path):
         started = time.monotonic()
         with pytest.raises(StoreError):
             compact(in_pieces.store)
         compaction.compacted(in_pieces.store, seconds=10)
         assert time.monotonic() - started < 2
-    finally:
-        other.rollback()
-        other.close()
     assert pieces(in_pieces) == before
 
 
 def test_a_busy_file_is_tried_again(in_pieces: Engram) -> None:
-    other = sqlite3.connect(in_pieces.store.path, isolation_level=None)
-    other.execute("begin immediate")
-    working = Compaction(in_pieces.store)
-    working.start()
-    try:
+    with locked(in_pieces.store.path) as other, running(Compaction(in_pieces.store)):
         time.sleep(0.5)
         assert len(pieces(in_pieces)) > MOST_PIECES
         other.rollback()
         wait_until(lambda: len(pieces(in_pieces)) <= MOST_PIECES)
-    finally:
-        working.stop()
-        other.close()
 
 
 def test_an_error_ends_nothing_but_the_attempt(in_pieces: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,14 +173,10 @@ def test_an_error_ends_nothing_but_the_attempt(in_pieces: Engram, monkeypatch: p
 
     monkeypatch.setattr(compaction, "_LOOK_AFTER_WRITES", 1)
     failed: list[bool] = []
-    working = Compaction(in_pieces.store, open_store=fail)
-    working.start()
-    try:
+    with running(Compaction(in_pieces.store, open_store=fail)):
         wait_until(lambda: len(failed) == 1)
         in_pieces.save(Draft("Another", "The last straw of the camel."))
         wait_until(lambda: len(failed) == 2)
-    finally:
-        working.stop()
 
 
 @pytest.mark.parametrize("door", ["file", "other program"])
@@ -235,13 +229,10 @@ def test_the_index_of_prompts_is_merged_as_well(app: Engram) -> None:
 
 def test_each_look_closes_what_it_opened(in_pieces: Engram) -> None:
     working, opened = watched(in_pieces)
-    working.start()
-    try:
+    with running(working):
         wait_until(lambda: len(pieces(in_pieces)) <= MOST_PIECES)
         with pytest.raises(sqlite3.ProgrammingError):
             wait_until(lambda: opened[0].value("select 1") is None)
-    finally:
-        working.stop()
 
 
 def test_a_closed_memory_has_no_thread_left(in_pieces: Engram) -> None:
@@ -294,14 +285,11 @@ def test_a_server_that_is_asked_in_the_middle_waits(in_pieces: Engram, monkeypat
     monkeypatch.setattr(fts, "_MERGED_PAGES", 1)
     monkeypatch.setattr(compaction, "_PAUSE_SECONDS", 0.1)
     working, opened = watched(in_pieces)
-    working.start()
-    try:
+    with running(working):
         wait_until(lambda: len(opened) == 1)
         in_pieces.search("pump number 3")
         wait_until(lambda: len(opened) == 2)
         wait_until(lambda: len(pieces(in_pieces)) <= MOST_PIECES)
-    finally:
-        working.stop()
 
 
 _KILLED = """

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,8 +15,9 @@ from engram_py.clock import Stamp
 from engram_py.database.backup import check_backup
 from engram_py.errors import InvalidArgumentError, StoreDamagedError
 from engram_py.upkeep import doctor
-from engram_py.upkeep.values import Check
 from tests.database.files import damage_table, filled, opened, save
+from tests.memory import locked
+from tests.upkeep.findings import finding, raw
 
 FTS = "title, topic_key, aliases, content, terms"
 
@@ -33,18 +32,6 @@ def memory(data_dir: Path) -> Iterator[Engram]:
         app.relations.compare(one.id, two.id, "related", confidence=0.9, reasoning="both are numbers")
         app.prompts.save("what comes after two?")
         yield app
-
-
-def raw(app: Engram, *statements: str) -> None:
-    """Change the file as no service would."""
-    with closing(sqlite3.connect(app.store.path)) as connection, connection:
-        for statement in statements:
-            connection.execute(statement)
-
-
-def finding(app: Engram, check: str) -> Check:
-    [found] = app.doctor.examine(check=check).checks
-    return found
 
 
 def test_every_check_of_a_healthy_memory_is_ok(memory: Engram) -> None:
@@ -67,26 +54,18 @@ def drop_triggers(app: Engram) -> None:
 
 
 def forget_a_row(app: Engram) -> None:
-    raw(
-        app,
-        f"insert into observations_fts (observations_fts, rowid, {FTS}) "
-        f"select 'delete', id, {FTS} from observations where id = 1",
-    )
+    entry = f"insert into observations_fts (observations_fts, rowid, {FTS})"
+    raw(app, f"{entry} select 'delete', id, {FTS} from observations where id = 1")
 
 
 def forget_a_prompt(app: Engram) -> None:
-    raw(
-        app,
-        "insert into prompts_fts (prompts_fts, rowid, content, terms) "
-        "select 'delete', id, content, terms from user_prompts",
-    )
+    entry = "insert into prompts_fts (prompts_fts, rowid, content, terms)"
+    raw(app, f"{entry} select 'delete', id, content, terms from user_prompts")
 
 
 def index_a_deleted_row(app: Engram) -> None:
-    raw(
-        app,
-        f"insert into observations_fts (rowid, {FTS}) select id, {FTS} from observations where deleted_at is not null",
-    )
+    deleted = f"select id, {FTS} from observations where deleted_at is not null"
+    raw(app, f"insert into observations_fts (rowid, {FTS}) {deleted}")
 
 
 def drop_the_index(app: Engram) -> None:
@@ -152,8 +131,8 @@ def test_a_relation_that_lost_an_end_is_marked_orphaned_and_reported_from_then_o
 
     memory.doctor.examine(fix=True)
 
-    [state] = memory.store.rows("select judgment_status from memory_relations")
-    assert tuple(state) == ("orphaned",)
+    [row] = memory.store.rows("select judgment_status, relation, reason from memory_relations")
+    assert tuple(row) == ("orphaned", "related", "both are numbers")
     assert "1 orphaned relation(s) to a memory that never arrived" in finding(memory, "orphans").message
 
 
@@ -174,13 +153,6 @@ def test_a_session_that_was_lost_is_made_again_in_its_project_and_queued(memory:
     assert memory.sessions.get(session_id).project == "widgets"
     queued = [tuple(row) for row in memory.store.rows("select entity, entity_key from sync_mutations")]
     assert queued == [("session", session_id)]
-
-
-def test_a_relation_without_an_end_is_marked_orphaned_and_kept(memory: Engram) -> None:
-    lose_one_end_of_a_relation(memory)
-    memory.doctor.examine(check="orphans", fix=True)
-    [row] = memory.store.rows("select judgment_status, relation, reason from memory_relations")
-    assert tuple(row) == ("orphaned", "related", "both are numbers")
 
 
 def test_one_check_alone_repairs_nothing_else(memory: Engram) -> None:
@@ -223,10 +195,8 @@ def test_a_write_ahead_log_that_grew_large_is_found(memory: Engram, monkeypatch:
 
 def test_a_file_another_program_keeps_locked_is_a_finding_among_the_others(memory: Engram) -> None:
     memory.store.hurry(0)
-    with closing(sqlite3.connect(memory.store.path)) as other:
-        other.execute("begin immediate")
+    with locked(memory.store.path):
         report = memory.doctor.examine()
-        other.execute("rollback")
     results = {check.check_id: check.result for check in report.checks}
     assert results == dict.fromkeys(memory.doctor.check_ids(), "ok") | {"write_lock": "error"}
     assert finding(memory, "write_lock").result == "ok"

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from engram_py import Engram
 from engram_py.observations.values import Draft
-from engram_py.upkeep.values import Check
-from tests.database.files import opened, save
+from tests.database.files import opened
+from tests.upkeep.findings import finding, raw
 
 ENGRAM = {
     "session_project_directory_mismatch", "manual_session_name_project_mismatch", "ambiguous_active_runtime_sessions",
@@ -31,18 +29,6 @@ def memory(data_dir: Path) -> Iterator[Engram]:
         yield app
 
 
-def raw(app: Engram, statement: str) -> None:
-    with closing(sqlite3.connect(app.store.path)) as connection, connection:
-        connection.execute("pragma foreign_keys = off")
-        connection.execute(statement)
-
-
-def finding(app: Engram, check: str) -> Check:
-    [found] = app.doctor.examine(check=check).checks
-    assert found.check_id == check
-    return found
-
-
 @pytest.mark.parametrize("check", sorted(ENGRAM))
 def test_a_healthy_memory_passes_each(memory: Engram, check: str) -> None:
     assert finding(memory, check).result == "ok"
@@ -54,51 +40,30 @@ def test_a_full_report_holds_them_where_programs_read_it_and_people_are_spared(m
     assert not {one.check_id for one in memory.doctor.examine().checks} & ENGRAM
 
 
-def in_another_project(app: Engram) -> None:
-    save(app, "two", type="decision")
-    app.sessions.start("manual-save-widgets")
-    raw(app, "update sessions set project = 'gadgets' where id = 'manual-save-widgets'")
-
-
-def without_project(app: Engram) -> None:
-    raw(app, "update sessions set project = '' where id = 's-1'")
-
-
-def without_name(app: Engram) -> None:
-    raw(app, "update sessions set id = ' ' where id = 's-1'")
-
-
-def without_title(app: Engram) -> None:
-    raw(app, "update observations set title = ' '")
-
-
-def lost_session(app: Engram) -> None:
-    raw(app, "delete from sessions")
-
-
-def another_target(app: Engram) -> None:
-    raw(app, "insert into sync_state (target_key) values ('cloud:elsewhere')")
-
-
 @pytest.mark.parametrize(
-    ("check", "result", "seed"),
+    ("check", "result", "statement"),
     [
-        ("manual_session_name_project_mismatch", "warning", in_another_project),
-        ("unowned_session_project", "warning", without_project),
-        ("invalid_session_identity", "error", without_name),
-        ("sync_mutation_required_fields", "error", without_title),
-        ("orphaned_observation_session", "warning", lost_session),
-        ("sync_target_closed_space", "error", another_target),
+        (
+            "manual_session_name_project_mismatch",
+            "warning",
+            "update sessions set project = 'gadgets' where id <> 's-1'",
+        ),
+        ("unowned_session_project", "warning", "update sessions set project = '' where id = 's-1'"),
+        ("invalid_session_identity", "error", "update sessions set id = ' ' where id = 's-1'"),
+        ("sync_mutation_required_fields", "error", "update observations set title = ' '"),
+        ("orphaned_observation_session", "warning", "delete from sessions"),
+        ("sync_target_closed_space", "error", "insert into sync_state (target_key) values ('cloud:elsewhere')"),
     ],
 )
-def test_a_defect_is_found(memory: Engram, check: str, result: str, seed: Callable[[Engram], None]) -> None:
-    seed(memory)
+def test_a_defect_is_found(memory: Engram, check: str, result: str, statement: str) -> None:
+    memory.sessions.start("manual-save-widgets")
+    raw(memory, statement)
     found = finding(memory, check)
     assert (found.result, bool(found.safe_next_step)) == (result, True)
 
 
 def test_a_check_that_is_ours_too_is_repaired_under_either_name(memory: Engram) -> None:
-    lost_session(memory)
+    raw(memory, "delete from sessions")
     [repaired] = memory.doctor.examine(check="orphaned_observation_session", fix=True).checks
     assert (repaired.check_id, repaired.result, repaired.fixed) == ("orphaned_observation_session", "ok", True)
 

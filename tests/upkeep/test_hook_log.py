@@ -28,14 +28,12 @@ def fail(place: Path, reason: str = "timeout", *, days: float = 0) -> None:
 def test_the_failures_of_the_last_days_are_read_in_order(place: Path) -> None:
     for reason, days in (("old", 8), ("timeout", 6), ("store_busy", 0)):
         fail(place, reason, days=days)
-
     assert [failure.reason for failure in lately(place, START)] == ["timeout", "store_busy"]
 
 
 def test_what_is_no_failure_is_left_out(place: Path) -> None:
     fail(place, "transcript_missing")
     fail(place, "ambiguous_project")
-
     assert lately(place, START) == []
 
 
@@ -53,7 +51,6 @@ def test_the_log_does_not_grow_without_end(place: Path, monkeypatch: pytest.Monk
 def test_a_line_that_is_no_record_is_passed_over(place: Path, line: bytes) -> None:
     (place / "hooks.log").write_bytes(line + b"\n")
     fail(place)
-
     assert len(lately(place, START)) == 1
 
 
@@ -61,22 +58,18 @@ def test_a_log_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "hooks.log").mkdir()
     fail(tmp_path)
     fail(tmp_path / "missing")
-
     assert lately(tmp_path, START) == []
 
 
 def test_a_log_that_points_elsewhere_is_not_followed(place: Path, tmp_path: Path) -> None:
     (tmp_path / "other").write_text("mine")
     (place / "hooks.log").symlink_to(tmp_path / "other")
-
     fail(place)
-
     assert (tmp_path / "other").read_text() == "mine"
 
 
 def test_the_doctor_is_content_while_no_hook_fails(app: Engram) -> None:
     [check] = app.doctor.examine(check="hooks").checks
-
     assert (check.result, check.message) == ("ok", "no hook failed in seven days")
 
 
@@ -98,9 +91,7 @@ def test_the_doctor_says_which_hooks_failed_and_what_to_do(app: Engram, place: P
 @pytest.mark.parametrize("reason", ["input_is_not_json", "empty_input", "transcript_refused", "cwd_missing"])
 def test_what_setup_does_not_cure_is_not_sent_there(app: Engram, place: Path, reason: str) -> None:
     fail(place, reason)
-
     [check] = app.doctor.examine(check="hooks").checks
-
     advice, _ = (check.safe_next_step or "").splitlines()
     assert advice.startswith(f"{reason}: ")
     assert "setup" not in advice
@@ -108,21 +99,16 @@ def test_what_setup_does_not_cure_is_not_sent_there(app: Engram, place: Path, re
 
 def test_a_reason_without_advice_is_looked_up_in_the_log(app: Engram, place: Path) -> None:
     fail(place, "KeyError")
-
     [check] = app.doctor.examine(check="hooks").checks
-
     assert str(place / "hooks.log") in str(check.safe_next_step)
 
 
 def test_the_doctor_says_what_waits_to_be_stored(app: Engram, place: Path) -> None:
     put(place, record())
-
     [check] = app.doctor.examine(check="hooks").checks
-
     assert (check.result, check.message) == ("ok", "1 prompt(s) wait to be stored")
 
 
 def test_no_detail_takes_the_place_of_the_time(place: Path) -> None:
     append(place, now=START, agent="codex", event="stop", reason="ZeroDivisionError", at="handlers.py:120")
-
     assert [failure.reason for failure in lately(place, START)] == ["ZeroDivisionError"]

@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -120,35 +121,25 @@ def test_a_server_that_is_not_there_is_named_with_what_to_look_for() -> None:
     assert refused.value.hint == f"is the server at {address}/v1 running, and does it have tiny?"
 
 
-class _Dripping:
-    """Accepts a connection and sends ``first`` and then a byte now and then, for ever."""
+@contextmanager
+def dripping(first: bytes) -> Iterator[str]:
+    """A server that sends ``first`` and then a byte now and then, for ever."""
+    over = threading.Event()
 
-    def __init__(self, first: bytes) -> None:
-        self._first = first
-        self._over = threading.Event()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/v1/embeddings"
-        self._thread = threading.Thread(target=self._drip, daemon=True)
-
-    def __enter__(self) -> _Dripping:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._over.set()
-        self._listener.close()
-        self._thread.join()
-
-    def _drip(self) -> None:
-        connection, _ = self._listener.accept()
-        with connection:
+    def drip() -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
             connection.recv(65_536)
-            try:
-                connection.sendall(self._first)
-                while not self._over.wait(0.01):
-                    connection.sendall(b"x")
-            except OSError:
-                pass
+            connection.sendall(first)
+            while not over.wait(0.01):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1/embeddings"
+        over.set()
+        thread.join()
 
 
 @pytest.mark.parametrize(
@@ -157,8 +148,8 @@ class _Dripping:
     ids=["status", "header", "body"],
 )
 def test_a_server_that_drips_is_hung_up_on_in_time(first: bytes) -> None:
-    with _Dripping(first) as server, pytest.raises(WireError):
-        post_json(server.url, {"input": []}, headers={}, seconds=0.3, most_bytes=10**9)
+    with dripping(first) as url, pytest.raises(WireError):
+        post_json(url, {"input": []}, headers={}, seconds=0.3, most_bytes=10**9)
 
 
 def test_a_server_that_says_nothing_is_hung_up_on_in_time() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from engram_py.vectors.arrays import pack, unit, unpack
 from engram_py.vectors.codes import Codes
-from engram_py.vectors.index import Usual
+from engram_py.vectors.index import Baseline
 
 np: Any = pytest.importorskip("numpy", reason='vectors need numpy: pip install "engram-py[vectors]"')
 
@@ -92,19 +92,21 @@ def test_closeness_is_that_of_the_nearest_passage_seen_from_the_centre_of_what_i
     common = np.full((1, 64), 0.4, np.float32)
     vectors = unit(rows(300, dimension=64) + common)
     question = unit(rows(1, dimension=64, seed=7) + common)
-    usual = Usual([pack(vector[None]) for vector in vectors] + [b""], 64)
+    baseline = Baseline([pack(vector[None]) for vector in vectors] + [b""], 64)
 
-    found = usual.cosines(question, {1: pack(vectors[:1]), 2: pack(np.concatenate([vectors[1:2], question])), 3: b""})
+    found = baseline.cosines(
+        question, {1: pack(vectors[:1]), 2: pack(np.concatenate([vectors[1:2], question])), 3: b""}
+    )
 
     assert found[2] > 0.99 > found[1]
     assert 3 not in found
-    mean, deviation = usual.closeness(question)
-    assert usual.size == 300
+    mean, deviation = baseline.closeness(question)
+    assert baseline.size == 300
     assert abs(mean) < 0.25 < float((vectors @ question[0]).mean())
     assert 0.05 < deviation < 0.2
 
 
 def test_of_nothing_nothing_is_usual() -> None:
-    usual = Usual([b""], 64)
-    assert usual.closeness(rows(1, dimension=64)) == (0.0, 0.0)
-    assert usual.cosines(rows(1, dimension=64), {1: b""}) == {}
+    baseline = Baseline([b""], 64)
+    assert baseline.closeness(rows(1, dimension=64)) == (0.0, 0.0)
+    assert baseline.cosines(rows(1, dimension=64), {1: b""}) == {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,14 @@ def vectors_of(app: Engram, tiny: TinyEmbedder, *, setting: str = SETTING) -> Ve
 @pytest.fixture
 def vectors(app: Engram, tiny: TinyEmbedder) -> Vectors:
     return vectors_of(app, tiny)
+
+
+@pytest.fixture
+def kept(app: Engram, vectors: Vectors) -> int:
+    """An observation about logins that has its vectors."""
+    row = save(app, LOGIN)
+    vectors.compute()
+    return row
 
 
 def save(app: Engram, content: str, *, title: str = "Note", **more: Any) -> int:
@@ -89,7 +96,7 @@ def test_whoever_decides_what_is_seen_narrows_what_is_found(app: Engram, vectors
 def test_a_project_larger_than_what_is_picked_out_is_searched_all_the_same(
     app: Engram, vectors: Vectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engram_py.vectors.index._PICKED", 3)
+    monkeypatch.setattr("engram_py.vectors.index._SMALL_PROJECT", 3)
     ids = {save(app, f"{QUEUE} Number {number}.") for number in range(6)}
     app.save(draft(QUEUE), project="gadgets")
     vectors.compute()
@@ -137,12 +144,12 @@ def test_a_text_that_changes_is_computed_again_and_one_that_does_not_is_not(
     assert table.count_pending(app.store, 1, same) == 0
 
 
-def test_a_text_that_was_changed_back_is_not_computed_again(app: Engram, vectors: Vectors, tiny: TinyEmbedder) -> None:
-    row = save(app, LOGIN)
-    vectors.compute()
+def test_a_text_that_was_changed_back_is_not_computed_again(
+    app: Engram, vectors: Vectors, kept: int, tiny: TinyEmbedder
+) -> None:
     tiny.embedded.clear()
-    app.observations.update(row, Change(content=QUEUE))
-    app.observations.update(row, Change(content=LOGIN))
+    app.observations.update(kept, Change(content=QUEUE))
+    app.observations.update(kept, Change(content=LOGIN))
     assert vectors.compute().observations == 0
     assert tiny.embedded == []
     assert vectors.state().done == 1
@@ -165,31 +172,19 @@ def test_a_text_that_changes_while_it_is_computed_is_computed_once_more(
     assert vectors.state().done == 1
 
 
-def test_a_deleted_observation_is_not_found_and_comes_back_with_its_vector(app: Engram, vectors: Vectors) -> None:
+@pytest.mark.parametrize("computed", ["before", "after"])
+def test_a_deleted_observation_is_not_found_and_comes_back_with_its_vector(
+    app: Engram, vectors: Vectors, tiny: TinyEmbedder, computed: str
+) -> None:
     row, other = save(app, LOGIN), save(app, QUEUE)
-    vectors.compute()
+    if computed == "before":
+        vectors.compute()
     app.observations.delete(row)
+    vectors.compute()
+    assert ([text for text in tiny.embedded if LOGIN in text] == []) is (computed == "after")
     assert found(vectors, "tokens") == [other]
     with app.store.transaction():
         app.store.update("observations", {"id": row}, {"deleted_at": None})
-    assert found(vectors, "tokens that last")[0] == row
-
-
-def test_an_observation_that_was_deleted_before_its_vector_was_computed_gets_one_when_it_comes_back(
-    app: Engram, vectors: Vectors, tiny: TinyEmbedder
-) -> None:
-    row, _ = save(app, LOGIN), save(app, QUEUE)
-    app.observations.delete(row)
-    vectors.compute()
-    assert [text for text in tiny.embedded if LOGIN in text] == []
-    with app.store.transaction():
-        app.store.update("observations", {"id": row}, {"deleted_at": None})
-    vectors.compute()
-    assert found(vectors, "tokens that last")[0] == row
-
-
-def test_a_hard_delete_destroys_the_vector_too(app: Engram, vectors: Vectors) -> None:
-    row, other = save(app, LOGIN), save(app, QUEUE)
     vectors.compute()
     assert found(vectors, "tokens that last")[0] == row
     app.observations.delete(row, hard=True)
@@ -245,14 +240,12 @@ def test_two_settings_share_a_file_and_what_no_setting_used_for_a_week_is_delete
     assert [row[0] for row in sizes] == [40]
 
 
-def test_vectors_can_be_deleted_and_computed_again(app: Engram, vectors: Vectors) -> None:
-    row = save(app, LOGIN)
-    vectors.compute()
+def test_vectors_can_be_deleted_and_computed_again(app: Engram, vectors: Vectors, kept: int) -> None:
     assert vectors.turned_off(delete=True).deleted == 1
     assert vectors.state().bytes == 0
     assert "nothing was computed yet" in (vectors.nearest("tokens").note or "")
     vectors.compute()
-    assert found(vectors, "tokens") == [row]
+    assert found(vectors, "tokens") == [kept]
 
 
 def test_a_file_that_was_replaced_is_read_anew(
@@ -277,10 +270,8 @@ def down(text: str) -> EmbedderFailedError:
 
 
 def test_a_model_that_fails_breaks_neither_a_save_nor_a_search_and_the_note_says_why(
-    app: Engram, vectors: Vectors, tiny: TinyEmbedder
+    app: Engram, vectors: Vectors, kept: int, tiny: TinyEmbedder
 ) -> None:
-    save(app, LOGIN)
-    vectors.compute()
     tiny.refuses = down
     save(app, QUEUE)
     near = vectors.nearest("tokens")
@@ -293,10 +284,8 @@ def test_a_model_that_fails_breaks_neither_a_save_nor_a_search_and_the_note_says
 
 
 def test_after_a_failure_searches_do_without_for_a_while_instead_of_waiting_each(
-    app: Engram, vectors: Vectors, tiny: TinyEmbedder
+    app: Engram, vectors: Vectors, kept: int, tiny: TinyEmbedder
 ) -> None:
-    save(app, LOGIN)
-    vectors.compute()
     asked: list[str] = []
 
     def fail(text: str) -> EmbedderFailedError:
@@ -318,23 +307,19 @@ def test_one_text_that_the_model_refuses_holds_up_no_other(app: Engram, vectors:
     assert set(found(vectors, "anything at all")) == {good, bad, last}
 
 
-def test_a_vector_of_nothing_is_kept_as_none(app: Engram, vectors: Vectors) -> None:
-    row = save(app, LOGIN)
-    vectors.compute()
+def test_a_vector_of_nothing_is_kept_as_none(app: Engram, vectors: Vectors, kept: int) -> None:
     with app.store.transaction():
         app.store.execute("update observation_vectors set vectors = x''")
     fresh = vectors_of(app, TinyEmbedder())
     assert found(fresh, "tokens") == []
     assert fresh.compute().observations == 1
-    assert found(fresh, "tokens") == [row]
+    assert found(fresh, "tokens") == [kept]
 
 
 @pytest.mark.parametrize(
     "text", ["", "   ", "\0", "\ud800\udfff tokens", "?" * 1_000_000, "\u202etokens", "🙂" * 5_000, "the"]
 )
-def test_any_question_is_answered_or_left_alone(app: Engram, vectors: Vectors, text: str) -> None:
-    save(app, LOGIN)
-    vectors.compute()
+def test_any_question_is_answered_or_left_alone(app: Engram, vectors: Vectors, kept: int, text: str) -> None:
     assert vectors.nearest(text).note is None
 
 
@@ -355,42 +340,41 @@ def test_without_an_embedder_nothing_is_done_and_nothing_imported(app: Engram) -
 
 @pytest.fixture
 def opened(data_dir: Path, folder: Path) -> Iterator[Engram]:
-    with ExitStack() as stack:
-        yield stack.enter_context(Engram(settings=Settings(data_dir), directory=folder))
+    with Engram(settings=Settings(data_dir), directory=folder) as app:
+        yield app
 
 
-def test_a_server_computes_after_each_write_its_own_and_that_of_others(opened: Engram, tiny: TinyEmbedder) -> None:
+@pytest.fixture
+def running(opened: Engram, tiny: TinyEmbedder) -> Iterator[Vectors]:
+    """Vectors that are computed in the background; to end them twice does no harm."""
     vectors = vectors_of(opened, tiny)
     vectors.start()
-    try:
-        first = save(opened, LOGIN)
-        _until(lambda: vectors.state().done == 1)
-        assert found(vectors, "tokens") == [first]
-        second = save(opened, QUEUE)
-        _until(lambda: vectors.state().done == 2)
-        assert set(found(vectors, "queue")) == {first, second}
-    finally:
-        vectors.close()
+    yield vectors
+    vectors.close()
     vectors.close()
 
 
+def test_a_server_computes_after_each_write_its_own_and_that_of_others(opened: Engram, running: Vectors) -> None:
+    first = save(opened, LOGIN)
+    _until(lambda: running.state().done == 1)
+    assert found(running, "tokens") == [first]
+    second = save(opened, QUEUE)
+    _until(lambda: running.state().done == 2)
+    assert set(found(running, "queue")) == {first, second}
+
+
 def test_a_server_whose_model_fails_tries_again_and_saves_meanwhile(
-    opened: Engram, tiny: TinyEmbedder, monkeypatch: pytest.MonkeyPatch
+    opened: Engram, running: Vectors, tiny: TinyEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engram_py.vectors.worker._FIRST_REST_SECONDS", 0.01)
     tiny.refuses = down
-    vectors = vectors_of(opened, tiny)
-    vectors.start()
-    try:
-        save(opened, LOGIN)
-        assert vectors.state().done == 0
-        tiny.refuses = lambda text: None
-        _until(lambda: vectors.state().done == 1)
-    finally:
-        vectors.close()
+    save(opened, LOGIN)
+    assert running.state().done == 0
+    tiny.refuses = lambda text: None
+    _until(lambda: running.state().done == 1)
 
 
-def test_a_save_does_not_wait_for_a_model_that_is_at_work(opened: Engram, tiny: TinyEmbedder) -> None:
+def test_a_save_does_not_wait_for_a_model_that_is_at_work(opened: Engram, running: Vectors, tiny: TinyEmbedder) -> None:
     at_work, released = threading.Event(), threading.Event()
 
     def hold(text: str) -> None:
@@ -399,17 +383,14 @@ def test_a_save_does_not_wait_for_a_model_that_is_at_work(opened: Engram, tiny: 
             assert released.wait(60)
 
     tiny.refuses = hold
-    vectors = vectors_of(opened, tiny)
-    vectors.start()
     try:
         save(opened, LOGIN)
         assert at_work.wait(60)
         assert save(opened, QUEUE)
         assert opened.search("queue worker").results[0].snippet == QUEUE
-        assert vectors.nearest("queue").hits == ()
+        assert running.nearest("queue").hits == ()
     finally:
         released.set()
-        vectors.close()
 
 
 def hold_lease(app: Engram, until: str) -> None:
@@ -418,25 +399,18 @@ def hold_lease(app: Engram, until: str) -> None:
         app.store.execute("update embedders set lease_owner = 'another', lease_until = :until", until=until)
 
 
+@pytest.mark.usefixtures("kept")
 def test_while_one_process_computes_another_leaves_it_to_that(app: Engram, vectors: Vectors, clock: FakeClock) -> None:
-    save(app, LOGIN)
-    vectors.compute()
     save(app, QUEUE)
     hold_lease(app, "2026-03-01T10:03:00.000Z")
     done = vectors.compute()
     assert done.observations == 0
     assert done.warnings == ("another process computes vectors of this memory just now",)
-    clock.advance(minutes=4)
+    hold_lease(app, "2031-03-01T10:03:00.000Z")  # by a clock that was set back since
     assert vectors.compute().observations == 1
-
-
-def test_a_lease_that_a_clock_gave_which_was_set_back_since_counts_for_nothing(
-    app: Engram, vectors: Vectors, clock: FakeClock
-) -> None:
-    save(app, LOGIN)
-    vectors.compute()
-    save(app, QUEUE)
-    hold_lease(app, "2031-03-01T10:03:00.000Z")
+    save(app, LOGIN + " Again.")
+    hold_lease(app, "2026-03-01T10:03:00.000Z")
+    clock.advance(minutes=4)
     assert vectors.compute().observations == 1
 
 

@@ -75,14 +75,9 @@ def _claude_mem(source: Source, db: ForeignDatabase) -> None:
         _keep(source, row, "summary", title=text_of(row.get("request")), content=joined(parts), type="session_summary")
     for row in db.rows("user_prompts", _PROMPT):
         session_id = text_of(row.get("content_session_id") or row.get("claude_session_id"))
-        source.prompt(
-            session_id,
-            row.get("id"),
-            content=text_of(row.get("prompt_text")),
-            session_id=session_id,
-            project=projects.get(session_id),
-            said_at=_when(row, "created_at"),
-        )
+        content, said_at = text_of(row.get("prompt_text")), _when(row, "created_at")
+        more = {"session_id": session_id, "project": projects.get(session_id), "created_at": said_at}
+        source.prompt(session_id, row.get("id"), content=content, **more)
 
 
 def _claude_mem_observation(source: Source, row: dict[str, Any]) -> None:
@@ -95,19 +90,10 @@ def _claude_mem_observation(source: Source, row: dict[str, Any]) -> None:
 
 
 def _keep(source: Source, row: dict[str, Any], part: str, *, title: str, content: str, type: object) -> None:
-    said_at = _when(row, "created_at")
-    source.observation(
-        part,
-        row.get("id"),
-        said_at,
-        title=title,
-        content=content,
-        type=text_of(type) or "manual",
-        project=text_of(row.get("project")) or None,
-        session_id=text_of(row.get("memory_session_id") or row.get("sdk_session_id")) or None,
-        created_at=said_at,
-        updated_at=said_at,
-    )
+    said_at, project = _when(row, "created_at"), text_of(row.get("project")) or None
+    session_id = text_of(row.get("memory_session_id") or row.get("sdk_session_id")) or None
+    more = {"type": text_of(type) or "manual", "session_id": session_id, "created_at": said_at, "updated_at": said_at}
+    source.observation(part, row.get("id"), said_at, title=title, content=content, project=project, **more)
 
 
 def _when(row: dict[str, Any], name: str) -> str | None:
@@ -168,7 +154,7 @@ class _Engram:
         for row in self._db.rows("observation_versions", ("observation_id", *OwnVersion.model_fields)):
             row["sync_id"] = names.get(row["observation_id"])
             if row["sync_id"] is None:
-                self._leave_out("versions", "their memory is not in the file")
+                self._source.left_out["versions", "their memory is not in the file"] += 1
             elif (one := self._valid("versions", OwnVersion, row)) is not None:
                 found.append(one)
         return found
@@ -176,11 +162,8 @@ class _Engram:
     def destroyed(self) -> list[OwnTombstone]:
         """Return the tombstones of what was deleted for good."""
         wanted = ("hard_delete", "active", *OwnTombstone.model_fields)
-        rows = [
-            row
-            for row in self._db.rows("sync_delete_tombstones", wanted)
-            if row.get("hard_delete") and row.get("active", 1)
-        ]
+        rows = self._db.rows("sync_delete_tombstones", wanted)
+        rows = (row for row in rows if row.get("hard_delete") and row.get("active", 1))
         return [one for row in rows if (one := self._valid("tombstones", OwnTombstone, row))]
 
     def _valid(self, kind: str, model: type[_Model], row: dict[str, Any]) -> _Model | None:
@@ -190,8 +173,5 @@ class _Engram:
             return model.model_validate(said)
         except ValidationError as exc:
             first = exc.errors(include_url=False, include_input=False)[0]
-            self._leave_out(kind, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+            self._source.left_out[kind, f"{'.'.join(map(str, first['loc']))}: {first['msg']}"] += 1
             return None
-
-    def _leave_out(self, kind: str, reason: str) -> None:
-        self._source.left_out[kind, reason] += 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidSourceError
 from engram_py.files import read_bounded, real_path, reason
 from engram_py.interchange.import_ledger import derived_id
@@ -57,29 +57,13 @@ class Source:
 
     def observation(self, *identity: object, title: str, content: str, project: str | None, **more: Any) -> None:
         """Keep a text. ``identity`` names it within this kind of source, whatever it says."""
-        self.observations.append(
-            ObservationIn(
-                sync_id=derived_id("obs", self.kind, *map(str, identity)),
-                title=" ".join(title.split())[:_TITLE_CHARS] or None,
-                content=content,
-                project=self.project or project,
-                tool_name=f"import:{self.kind}",
-                **more,
-            )
-        )
+        more |= {"sync_id": derived_id("obs", self.kind, *map(str, identity)), "tool_name": f"import:{self.kind}"}
+        more |= {"title": " ".join(title.split())[:_TITLE_CHARS] or None, "project": self.project or project}
+        self.observations.append(ObservationIn(content=content, **more))
 
-    def prompt(
-        self, *identity: object, content: str, session_id: str, project: str | None, said_at: str | None
-    ) -> None:
-        self.prompts.append(
-            PromptIn(
-                sync_id=derived_id("prompt", self.kind, *map(str, identity)),
-                session_id=session_id,
-                content=content,
-                project=self.project or project,
-                created_at=said_at,
-            )
-        )
+    def prompt(self, *identity: object, project: str | None, **more: Any) -> None:
+        sync_id = derived_id("prompt", self.kind, *map(str, identity))
+        self.prompts.append(PromptIn(sync_id=sync_id, project=self.project or project, **more))
 
     def session(self, session_id: str, *, project: str | None, directory: str = "", **more: Any) -> None:
         if session_id not in self.sessions:
@@ -178,10 +162,7 @@ def moment(value: object) -> str | None:
             return to_text(datetime.fromtimestamp(seconds, UTC))
         except (ValueError, OverflowError, OSError):
             return None
-    try:
-        return canonical(str(value)[:40])
-    except OverflowError:
-        return None
+    return canonical(str(value)[:40])
 
 
 def text_of(value: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from engram_py.capture.passive import learning_title, parse_learnings
@@ -43,21 +42,12 @@ def _take(source: Source, turn: Turn, session_id: str, project: str | None) -> N
         text = turn.content[:_MOST_PROMPT_CHARS]
         if is_trivial(text):  # the hook keeps none of these either
             return
-        source.prompt(session_id, turn.key, content=text, session_id=session_id, project=project, said_at=said_at)
+        source.prompt(session_id, turn.key, content=text, session_id=session_id, project=project, created_at=said_at)
     elif turn.role == "assistant":
+        more = {"type": "passive", "session_id": session_id, "created_at": said_at, "updated_at": said_at}
         for number, learning in enumerate(parse_learnings(turn.content)):
-            source.observation(
-                session_id,
-                turn.key,
-                number,
-                title=learning_title(learning),
-                content=learning,
-                type="passive",
-                project=project,
-                session_id=session_id,
-                created_at=said_at,
-                updated_at=said_at,
-            )
+            title, identity = learning_title(learning), (session_id, turn.key, number)
+            source.observation(*identity, title=title, content=learning, project=project, **more)
 
 
 def _turns(path: Path) -> list[Turn]:
@@ -69,14 +59,6 @@ def _turns(path: Path) -> list[Turn]:
                 while len(rest := lines.readline(MOST_LINE_BYTES)) == MOST_LINE_BYTES and not rest.endswith(b"\n"):
                     pass
                 continue
-            turn = turn_of(line) if _is_object(line) else None
-            if turn is not None:
+            if turn := turn_of(line):
                 turns.append(turn)
     return turns
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False

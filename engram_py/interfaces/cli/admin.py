@@ -5,21 +5,25 @@ from __future__ import annotations
 import sys
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import click
 
 from engram_py.errors import StoreError
 from engram_py.interfaces.cli.support import (
     here,
+    json_command,
     json_option,
     memory,
+    one_project_option,
+    prints_result,
     progress,
-    project_option,
-    refusing,
     settings,
     show,
 )
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
 
 _STREAM = Path("-")
 SOURCES = (
@@ -37,8 +41,7 @@ def version_command(as_json: bool) -> None:
 
 
 @click.command("instance-id")
-@json_option
-@refusing
+@json_command
 def instance_id_command(as_json: bool) -> None:
     """Print the id of this database, which its server shows as instance_id at /health."""
     with memory() as app:
@@ -47,20 +50,17 @@ def instance_id_command(as_json: bool) -> None:
 
 
 @click.command("stats")
-@project_option
-@json_option
-@refusing
-def stats_command(project: str | None, as_json: bool) -> None:
+@one_project_option
+@prints_result
+def stats_command(app: Engram, project: str | None) -> object:
     """Count what is kept."""
-    with memory() as app:
-        show(app.contexts.stats(project), app, as_json=as_json)
+    return app.contexts.stats(project)
 
 
 @click.command("doctor")
 @click.option("--check", metavar="NAME", help="Only this check, named as the report names it.")
 @click.option("--fix", is_flag=True, help="Back up, then repair index, permissions and orphans.")
-@json_option
-@refusing
+@json_command
 def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
     """Check the database. Exit code 1 when something is wrong."""
     loaded = settings()
@@ -78,19 +78,16 @@ def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
 
 @click.command("backup")
 @click.argument("file", required=False, type=click.Path(path_type=Path), help="The new file; it must not exist.")
-@json_option
-@refusing
-def backup_command(file: Path | None, as_json: bool) -> None:
+@prints_result
+def backup_command(app: Engram, file: Path | None) -> object:
     """Copy the database while it is in use, by default to backups/ in the data directory."""
-    with memory() as app, progress("Backing up") as report:
-        made = app.backups.create(here() / file if file else None, progress=report)
-    show(made, app, as_json=as_json)
+    with progress("Backing up") as report:
+        return app.backups.create(here() / file if file else None, progress=report)
 
 
 @click.command("restore")
 @click.argument("file", type=click.Path(path_type=Path), help="A file made by `engram backup`.")
-@json_option
-@refusing
+@json_command
 def restore_command(file: Path, as_json: bool) -> None:
     """Put the backup FILE in the database's place. What was there is kept and named."""
     from engram_py.upkeep.backups import restore
@@ -105,16 +102,13 @@ def restore_command(file: Path, as_json: bool) -> None:
 @click.argument("file", required=False, type=click.Path(path_type=Path), help="- or none: standard output.")
 @click.option("--format", "version", type=click.Choice(["0.1.0", "0.2.0"]), default="0.2.0", show_default=True,
               help="Engram's export version.")  # fmt: skip
-@project_option
-@json_option
-@refusing
-def export_command(file: Path | None, version: str, project: str | None, as_json: bool) -> None:
+@one_project_option
+@prints_result
+def export_command(app: Engram, file: Path | None, version: Literal["0.1.0", "0.2.0"], project: str | None) -> object:
     """Write everything, or one project, as JSON that Engram reads too."""
-    with memory() as app:
-        target = sys.stdout if file in (None, _STREAM) else here() / file
-        exported = app.transfer.export(target, project=project, version="0.1.0" if version == "0.1.0" else "0.2.0")
-        if isinstance(target, Path):
-            show(exported, app, as_json=as_json)
+    target = sys.stdout if file in (None, _STREAM) else here() / file
+    exported = app.transfer.export(target, project=project, version=version)
+    return exported if isinstance(target, Path) else None
 
 
 @click.command("import")
@@ -122,9 +116,8 @@ def export_command(file: Path | None, version: str, project: str | None, as_json
 @click.option("--from", "kind", type=click.Choice(SOURCES), help="Import from another program; FILE is its path.")
 @click.option("--dry-run", is_flag=True, help="With --from: count, and write nothing.")
 @click.option("--project", help="With --from: file all of it under this project.")
-@json_option
-@refusing
-def import_command(file: Path | None, kind: str | None, dry_run: bool, project: str | None, as_json: bool) -> None:
+@prints_result
+def import_command(app: Engram, file: Path | None, kind: str | None, dry_run: bool, project: str | None) -> object:
     """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Twice changes nothing.
 
     With --from it reads what other programs kept, from FILE or from where that program keeps it: claude-memory and
@@ -132,41 +125,36 @@ def import_command(file: Path | None, kind: str | None, dry_run: bool, project: 
     engram (~/.engram/engram.db), instructions (a CLAUDE.md or AGENTS.md, or a folder), server-memory (its file).
     """
     if kind is not None:
-        _import_from(kind, file, project=project, dry_run=dry_run, as_json=as_json)
-        return
+        path = _source(kind, file)
+        with progress("Importing") as report:
+            return app.adopting.adopt(kind, path, project=project, dry_run=dry_run, progress=report)
     if file is None or dry_run or project is not None:
         raise click.UsageError("name the export to read; --dry-run and --project go with --from")
-    with memory() as app, progress("Importing") as report:
-        imported = app.transfer.import_file(_standard_input() if file == _STREAM else here() / file, progress=report)
-    show(imported, app, as_json=as_json)
+    with progress("Importing") as report:
+        return app.transfer.import_file(_standard_input() if file == _STREAM else here() / file, progress=report)
 
 
 def _standard_input() -> BinaryIO:
     return sys.stdin.buffer if sys.stdin is not None else BytesIO()
 
 
-def _import_from(kind: str, path: Path | None, *, project: str | None, dry_run: bool, as_json: bool) -> None:
-    """Import from ``path``, or from where the program of that kind keeps its memory."""
+def _source(kind: str, path: Path | None) -> Path:
+    """Return the path to import from; by default where the program of that kind keeps its memory."""
     from engram_py.interchange.importers import KINDS
 
     usual = KINDS[kind][0]
     if path is None and not usual:
         raise click.UsageError(f"--from {kind} needs the path of the source")
-    chosen = here() / path if path is not None else Path.home() / usual
-    with memory() as app, progress("Importing") as report:
-        done = app.adopting.adopt(kind, chosen, project=project, dry_run=dry_run, progress=report)
-    show(done, app, as_json=as_json)
+    return here() / path if path is not None else Path.home() / usual
 
 
 @click.command("reindex")
-@json_option
-@refusing
-def reindex_command(as_json: bool) -> None:
+@prints_result
+def reindex_command(app: Engram) -> object:
     """Rebuild the search index: derived terms and full-text indexes. Others may search and save meanwhile; after an
     interruption the next run continues."""
-    with memory() as app, progress("Indexing") as report:
-        rebuilt = app.reindexing.run(progress=report)
-    show(rebuilt, app, as_json=as_json)
+    with progress("Indexing") as report:
+        return app.reindexing.run(progress=report)
 
 
 @click.command("completion")
@@ -175,6 +163,7 @@ def reindex_command(as_json: bool) -> None:
 def completion_command(shell: str, as_json: bool) -> None:
     """Print the script that completes commands and options with the Tab key.
 
+    \b
     bash: engram completion bash > ~/.local/share/bash-completion/completions/engram
     zsh: engram completion zsh > a folder of $fpath, as _engram
     fish: engram completion fish > ~/.config/fish/completions/engram.fish

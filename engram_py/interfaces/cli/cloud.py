@@ -26,11 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-class _Commands(LazyGroup):
-    table = COMMANDS
-
-
-@click.group("cloud", cls=_Commands)
+@click.group("cloud", cls=LazyGroup, table=COMMANDS)
 @json_option
 @click.pass_context
 def cloud_command(ctx: click.Context, as_json: bool) -> None:

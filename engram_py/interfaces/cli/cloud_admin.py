@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import getpass
 import importlib.util
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 
 import click
 
-from engram_py.interfaces.cli.support import memory, printable
+from engram_py.interfaces.cli.support import memory, print_value, printable
 
 _SECONDS = 30.0
 # The server's own hint is about grants of projects, and no grant makes an admin.
@@ -86,14 +85,10 @@ def _login() -> tuple[str, str]:
             raise DatabaseNotSetError from exc
 
 
-def print_value(value: Any, said: str, *, as_json: bool) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2) if as_json else printable(said))
-
-
 def print_rows(rows: Sequence[Mapping[str, Any]], columns: str, *, as_json: bool, empty: str) -> None:
     """Print a table of ``columns`` (names, separated by blanks)."""
     if as_json:
-        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        print_value(rows, "", as_json=True)
         return
     if not rows:
         click.echo(empty, err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engram_py.interfaces.cli.support import can_ask, json_option, memory, progress_bars, refusing, settings, show
+from engram_py.interfaces.cli.support import can_ask, json_command, memory, prints_result, progress_bars, settings, show
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -20,8 +20,7 @@ _LONGEST_TOKEN = 10_000
 @click.option("--server", help="Its address; default: ENGRAM_CLOUD_SERVER or cloud_server.")
 @click.option("--token", help="Only `-`: read the token from standard input. Without it you are asked.")
 @click.option("--insecure", is_flag=True, help="Allow unencrypted http:// to another machine.")
-@json_option
-@refusing
+@json_command
 def login_command(server: str | None, token: str | None, insecure: bool, as_json: bool) -> None:
     """Connect this machine to a server. The token is tried first, then kept in the keychain or a private file.
 
@@ -36,47 +35,39 @@ def login_command(server: str | None, token: str | None, insecure: bool, as_json
 
 
 @click.command("logout")
-@json_option
-@refusing
-def logout_command(as_json: bool) -> None:
+@prints_result
+def logout_command(app: Engram) -> object:
     """Delete the server's token. Projects stay enrolled for the next login to the same server."""
-    with memory() as app:
-        show(app.autosync.logout(), app, as_json=as_json)
+    return app.autosync.logout()
 
 
 @click.command("status")
 @click.option("--retry", is_flag=True, help="Retry the rows that were set aside, then sync.")
-@json_option
-@refusing
-def status_command(retry: bool, as_json: bool) -> None:
+@prints_result
+def status_command(app: Engram, retry: bool) -> object:
     """Show the state of sync: pending changes, refused rows, next step. Only --retry asks the server."""
-    with memory() as app:
-        if retry:
-            app.autosync.retry()
-        show(app.autosync.status(), app, as_json=as_json)
+    if retry:
+        app.autosync.retry()
+    return app.autosync.status()
 
 
 @click.command("enroll")
 @click.argument("projects", nargs=-1, metavar="PROJECT...", help="Projects, by name.")
 @click.option("--all", "everything", is_flag=True, help="Every project that the server grants.")
-@json_option
-@refusing
-def enroll_command(projects: tuple[str, ...], everything: bool, as_json: bool) -> None:
+@prints_result
+def enroll_command(app: Engram, projects: tuple[str, ...], everything: bool) -> object:
     """Sync projects with the server from now on, with everything saved so far."""
     if not projects and not everything:
         raise click.UsageError("name the projects, or pass --all")
-    with memory() as app:
-        show(app.autosync.enroll(projects, everything=everything), app, as_json=as_json)
+    return app.autosync.enroll(projects, everything=everything)
 
 
 @click.command("unenroll")
 @click.argument("projects", nargs=-1, required=True, metavar="PROJECT...", help="Projects, by name.")
-@json_option
-@refusing
-def unenroll_command(projects: tuple[str, ...], as_json: bool) -> None:
+@prints_result
+def unenroll_command(app: Engram, projects: tuple[str, ...]) -> object:
     """Stop syncing projects. The server keeps what it has."""
-    with memory() as app:
-        show(app.autosync.unenroll(projects), app, as_json=as_json)
+    return app.autosync.unenroll(projects)
 
 
 def _token(token: str | None, address: str) -> str:

@@ -10,10 +10,11 @@ from typing import Any
 
 import click
 
-from engram_py.interfaces.cli.cloud_admin import administered, need_packages, print_rows, print_value
-from engram_py.interfaces.cli.support import json_option, pass_json_on, refusing
+from engram_py.interfaces.cli.cloud_admin import administered, need_packages, print_rows
+from engram_py.interfaces.cli.support import group, json_command, print_value, refusing
 
-_USER = "The account's name."
+_account = click.argument("user", metavar="NAME", help="The account's name.")
+_account_filter = click.argument("user", metavar="[NAME]", default="", help="Of this account only.")
 
 
 @click.command("serve")
@@ -45,92 +46,66 @@ def serve_command(host: str | None, port: int | None) -> None:
         server.run(sockets=[listening.socket])
 
 
-@click.group("users", invoke_without_command=True)
-@json_option
-@click.pass_context
-def users_command(ctx: click.Context, as_json: bool) -> None:
+users_command = group(
+    "users",
     """List, add, enable and disable accounts; alone it lists them.
 
     Works on the database that ENGRAM_DATABASE_URL names; without it, on the server this machine is logged in to.
-    """
-    if not pass_json_on(ctx, as_json=as_json):
-        ctx.invoke(list_users, as_json=as_json)
+    """,
+    alone="list",
+)
 
 
 @users_command.command("list")
-@json_option
-@refusing
-def list_users(as_json: bool = False) -> None:
+@json_command
+def list_users(as_json: bool) -> None:
     """List the accounts."""
     found = administered("users/list")
     print_rows(found, "name kind role enabled tokens last_used_at", as_json=as_json, empty="No accounts yet.")
 
 
 @users_command.command("add")
-@click.argument("user", metavar="NAME", help=_USER)
+@_account
 @click.option("--admin", is_flag=True, help="An administrator: accounts, grants and pauses.")
 @click.option("--service", is_flag=True, help="A program, not a person.")
 @click.option("--read", multiple=True, metavar="PROJECT", help="A project it may read; * for every one. Repeatable.")
 @click.option("--write", multiple=True, metavar="PROJECT", help="The same, to read and write.")
-@click.option("--expires", type=int, metavar="DAYS", help="When its token ends; default: never.")
-@json_option
-@refusing
+@click.option("--expires", "expires_in_days", type=int, metavar="DAYS", help="When its token ends; default: never.")
+@json_command
 def add_user(
-    user: str,
-    admin: bool,
-    service: bool,
-    read: tuple[str, ...],
-    write: tuple[str, ...],
-    expires: int | None,
-    as_json: bool,
+    user: str, admin: bool, service: bool, read: tuple[str, ...], write: tuple[str, ...], as_json: bool, **given: Any
 ) -> None:
     """Make an account and print its token. It is shown this once: only a hash is stored."""
-    given = {
-        "user": user,
-        "role": "admin" if admin else "member",
-        "kind": "service" if service else "human",
-        "read": list(read),
-        "write": list(write),
-        "expires_in_days": expires,
-    }
-    made = administered("users/add", given)
-    _print_token(made, as_json=as_json)
+    role, kind = "admin" if admin else "member", "service" if service else "human"
+    given |= {"user": user, "role": role, "kind": kind, "read": list(read), "write": list(write)}
+    _print_token(administered("users/add", given), as_json=as_json)
     if not (read or write):
         click.echo(f"It sees no project yet: engram cloud grants add {user} PROJECT --write", err=True)
 
 
 @users_command.command("disable")
-@click.argument("user", metavar="NAME", help=_USER)
-@json_option
-@refusing
+@_account
+@json_command
 def disable_user(user: str, as_json: bool) -> None:
     """Refuse all tokens of an account. Its data stays."""
     print_value(administered("users/disable", {"user": user}), f"{user} is disabled.", as_json=as_json)
 
 
 @users_command.command("enable")
-@click.argument("user", metavar="NAME", help=_USER)
-@json_option
-@refusing
+@_account
+@json_command
 def enable_user(user: str, as_json: bool) -> None:
     """Accept an account's tokens again."""
     print_value(administered("users/enable", {"user": user}), f"{user} is enabled.", as_json=as_json)
 
 
-@click.group("tokens", invoke_without_command=True)
-@json_option
-@click.pass_context
-def tokens_command(ctx: click.Context, as_json: bool) -> None:
-    """List, add and revoke tokens; alone it lists them."""
-    if not pass_json_on(ctx, as_json=as_json):
-        ctx.invoke(list_tokens, as_json=as_json)
+tokens_command = group("tokens", "List, add and revoke tokens; alone it lists them.", alone="list")
 
 
 @tokens_command.command("list")
-@click.argument("user", metavar="[NAME]", default="", help="Of this account only.")
-@json_option
-@refusing
-def list_tokens(user: str = "", as_json: bool = False) -> None:
+@_account_filter
+@json_command
+def list_tokens(user: str, as_json: bool) -> None:
     """List tokens by number and first characters; only hashes are stored."""
     found = administered("tokens/list", {"user": user})
     columns = "id account prefix name expires_at last_used_at revoked_at"
@@ -138,53 +113,42 @@ def list_tokens(user: str = "", as_json: bool = False) -> None:
 
 
 @tokens_command.command("add")
-@click.argument("user", metavar="NAME", help=_USER)
+@_account
 @click.option("--label", help="Its use, such as the machine's name.")
-@click.option("--expires", type=int, metavar="DAYS", help="When it ends; default: never.")
-@json_option
-@refusing
-def add_token(user: str, label: str | None, expires: int | None, as_json: bool) -> None:
+@click.option("--expires", "expires_in_days", type=int, metavar="DAYS", help="When it ends; default: never.")
+@json_command
+def add_token(as_json: bool, **given: Any) -> None:
     """Make another token for an account and print it. It is shown this once."""
-    made = administered("tokens/add", {"user": user, "label": label, "expires_in_days": expires})
-    _print_token(made, as_json=as_json)
+    _print_token(administered("tokens/add", given), as_json=as_json)
 
 
 @tokens_command.command("revoke")
 @click.argument("number", metavar="ID", type=int, help="Its number in `engram cloud tokens list`.")
 @click.option("--reason", help="The reason, stored with it.")
-@json_option
-@refusing
+@json_command
 def revoke_token(number: int, reason: str | None, as_json: bool) -> None:
     """End a token, from its next request on."""
     done = administered("tokens/revoke", {"id": number, "reason": reason})
     print_value(done, f"Token {number} ({done['prefix']}...) is revoked.", as_json=as_json)
 
 
-@click.group("grants", invoke_without_command=True)
-@json_option
-@click.pass_context
-def grants_command(ctx: click.Context, as_json: bool) -> None:
-    """List, add and remove what accounts may read or write; alone it lists."""
-    if not pass_json_on(ctx, as_json=as_json):
-        ctx.invoke(list_grants, as_json=as_json)
+grants_command = group("grants", "List, add and remove what accounts may read or write; alone it lists.", alone="list")
 
 
 @grants_command.command("list")
-@click.argument("user", metavar="[NAME]", default="", help="Of this account only.")
-@json_option
-@refusing
-def list_grants(user: str = "", as_json: bool = False) -> None:
+@_account_filter
+@json_command
+def list_grants(user: str, as_json: bool) -> None:
     """List the grants."""
     found = administered("grants/list", {"user": user})
     print_rows(found, "account project access granted_by created_at", as_json=as_json, empty="No grants.")
 
 
 @grants_command.command("add")
-@click.argument("user", metavar="NAME", help=_USER)
+@_account
 @click.argument("project", help="The project; * for every one, those to come included.")
 @click.option("--write", is_flag=True, help="Allow reading and writing; without it, reading.")
-@json_option
-@refusing
+@json_command
 def add_grant(user: str, project: str, write: bool, as_json: bool) -> None:
     """Let an account read a project, or with --write also change it."""
     access = "write" if write else "read"
@@ -193,10 +157,9 @@ def add_grant(user: str, project: str, write: bool, as_json: bool) -> None:
 
 
 @grants_command.command("remove")
-@click.argument("user", metavar="NAME", help=_USER)
+@_account
 @click.argument("project", help="The project, as it was granted.")
-@json_option
-@refusing
+@json_command
 def remove_grant(user: str, project: str, as_json: bool) -> None:
     """Remove a grant. Data that the account's machines have stays there."""
     done = administered("grants/remove", {"user": user, "project": project})
@@ -209,11 +172,10 @@ def remove_grant(user: str, project: str, as_json: bool) -> None:
 @click.option("--project", help="Of this project only.")
 @click.option("--before", type=int, metavar="ID", help="Lines older than this one.")
 @click.option("--limit", type=int, default=50, show_default=True, help="Most lines.")
-@json_option
-@refusing
-def audit_command(user: str | None, project: str | None, before: int | None, limit: int, as_json: bool) -> None:
+@json_command
+def audit_command(as_json: bool, **filters: Any) -> None:
     """Show the audit log, latest first. It contains no text of observations."""
-    found = administered("audit/list", {"user": user, "project": project, "before": before, "limit": limit})
+    found = administered("audit/list", filters)
     columns = "id occurred_at actor action project target outcome reason_code entries"
     print_rows(found, columns, as_json=as_json, empty="Nothing happened yet.")
 
@@ -221,8 +183,7 @@ def audit_command(user: str | None, project: str | None, before: int | None, lim
 @click.command("pause")
 @click.argument("project", metavar="[PROJECT]", required=False, help="Without it, list the paused projects.")
 @click.option("--reason", help="Shown to those who push.")
-@json_option
-@refusing
+@json_command
 def pause_command(project: str | None, reason: str | None, as_json: bool) -> None:
     """Stop writes to a project. Reading continues; machines keep their changes until it resumes."""
     if project is None:
@@ -235,8 +196,7 @@ def pause_command(project: str | None, reason: str | None, as_json: bool) -> Non
 
 @click.command("resume")
 @click.argument("project", help="A paused project.")
-@json_option
-@refusing
+@json_command
 def resume_command(project: str, as_json: bool) -> None:
     """Resume a paused project."""
     done = administered("pause/remove", {"project": project})
@@ -244,8 +204,7 @@ def resume_command(project: str, as_json: bool) -> None:
 
 
 @click.command("restored")
-@json_option
-@refusing
+@json_command
 def restored_command(as_json: bool) -> None:
     """Tell every machine to sync everything again, after the database was restored from a backup.
 

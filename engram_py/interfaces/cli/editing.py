@@ -13,18 +13,19 @@ import click
 from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.interfaces.cli.support import (
     OBSERVATION_ID,
-    all_option,
     can_ask,
-    json_option,
+    json_command,
     limit_option,
     memory,
+    prints_result,
     project_option,
-    refusing,
+    project_options,
     settings,
     show,
 )
 
 if TYPE_CHECKING:
+    from engram_py.app import Engram
     from engram_py.observations.values import Change, Observation
 
 
@@ -36,8 +37,7 @@ _FIELDS = {"title": "title", "type": "type", "scope": "scope", "topic": "topic_k
 
 @click.command("edit")
 @id_argument
-@json_option
-@refusing
+@json_command
 def edit_command(observation_id: int, as_json: bool) -> None:
     """Edit an observation in $VISUAL or $EDITOR; its old text stays in its history.
 
@@ -67,12 +67,10 @@ def edit_command(observation_id: int, as_json: bool) -> None:
 
 @click.command("undo")
 @id_argument
-@json_option
-@refusing
-def undo_command(observation_id: int, as_json: bool) -> None:
+@prints_result
+def undo_command(app: Engram, observation_id: int) -> object:
     """Bring back a deleted observation, or the title and text it had before. Undoing twice is redoing."""
-    with memory() as app:
-        show(app.observations.undo(observation_id), app, as_json=as_json)
+    return app.observations.undo(observation_id)
 
 
 @click.command("revert")
@@ -80,12 +78,10 @@ def undo_command(observation_id: int, as_json: bool) -> None:
 @click.option(
     "--version", type=int, help="The version; default: the latest earlier one. `engram history ID` lists them."
 )
-@json_option
-@refusing
-def revert_command(observation_id: int, version: int | None, as_json: bool) -> None:
+@prints_result
+def revert_command(app: Engram, observation_id: int, version: int | None) -> object:
     """Bring back an earlier title and text; what they replace becomes a version."""
-    with memory() as app:
-        show(app.observations.revert(observation_id, version), app, as_json=as_json)
+    return app.observations.revert(observation_id, version)
 
 
 def _text(row: Observation) -> str:
@@ -134,8 +130,7 @@ def _read(text: str, base: Observation) -> Change:
 @click.command("check")
 @click.option("--strict", is_flag=True, help="Exit with 1 when something is stale, or no file could be checked.")
 @project_option
-@json_option
-@refusing
+@json_command
 def check_command(strict: bool, project: str | None, as_json: bool) -> None:
     """List observations whose files changed since: they may be out of date."""
     with memory() as app:
@@ -149,19 +144,11 @@ def check_command(strict: bool, project: str | None, as_json: bool) -> None:
 @click.argument(
     "observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="The observation that is still true."
 )
-@project_option
-@all_option
+@project_options
 @limit_option(10)
-@json_option
-@refusing
-def review_command(
-    observation_id: int | None, project: str | None, all_projects: bool, limit: int, as_json: bool
-) -> None:
+@prints_result
+def review_command(app: Engram, observation_id: int | None, **options: Any) -> object:
     """List what is due for review, or confirm that ID still holds."""
-
-    with memory() as app:
-        if observation_id is not None:
-            show(app.observations.mark_reviewed(observation_id), app, as_json=as_json)
-            return
-        due = app.observations.due_for_review(project, all_projects=all_projects, limit=limit)
-        show(due, app, as_json=as_json)
+    if observation_id is not None:
+        return app.observations.mark_reviewed(observation_id)
+    return app.observations.due_for_review(**options)

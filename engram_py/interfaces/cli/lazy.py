@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,9 @@ class LazyGroup(click.Group):
     the group's help says of it.
     """
 
-    table: Mapping[str, tuple[str, str]] = {}
+    def __init__(self, *args: Any, table: Mapping[str, tuple[str, str]], **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.table = table
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.table)

@@ -74,11 +74,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 INTERRUPTED = 130  # what a shell says of a command that Ctrl-C ended
 
 
-class _Commands(LazyGroup):
-    table = COMMANDS
-
-
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="engram")
 @click.option(
     "--data-dir",

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from engram_py.dataclass import replace
 from engram_py.interfaces.cli.support import (
     OBSERVATION_ID,
-    json_option,
+    json_command,
     memory,
+    one_project_option,
     pass_json_on,
+    prints_result,
     progress,
-    project_option,
-    refusing,
     show,
     text_argument,
 )
+from engram_py.observations.listing import Listing
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
 
 
 @click.group("eval", invoke_without_command=True)
@@ -25,8 +30,8 @@ from engram_py.interfaces.cli.support import (
 @click.option(
     "--tolerance", type=float, help="How much hit@5 or MRR may be lower before it counts as a fall; default 0.01."
 )
-@json_option
 @click.pass_context
+@json_command
 def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_json: bool) -> None:
     """Run every question and compare with the kept run. Exit code 1 when hit@5 or MRR fell, or a question that should
     find nothing now finds something.
@@ -34,12 +39,8 @@ def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_jso
     `add`, `list` and `remove` manage the questions. More are learned from searches whose hit was opened (setting
     `learn`). Everything stays on this machine.
     """
-    if not pass_json_on(ctx, as_json=as_json):
-        _run(keep=keep, tolerance=tolerance, as_json=as_json)
-
-
-@refusing
-def _run(*, keep: bool, tolerance: float | None, as_json: bool) -> None:
+    if pass_json_on(ctx, as_json=as_json):
+        return
     from engram_py.version import __version__
 
     with memory() as app, progress("Asking") as report:
@@ -53,53 +54,41 @@ def _run(*, keep: bool, tolerance: float | None, as_json: bool) -> None:
 @click.argument("question", help="What somebody would ask; - reads standard input.")
 @click.argument("ids", metavar="[ID]...", nargs=-1, type=OBSERVATION_ID, help="The observations that answer it.")
 @click.option("--none", "silent", is_flag=True, help="Nothing here answers it: a search should find nothing.")
-@project_option
-@json_option
-@refusing
-def add_command(question: str, ids: tuple[int, ...], silent: bool, project: str | None, as_json: bool) -> None:
+@click.option("--project", help="The project it is asked from; default: that of its first answer, else of this folder.")
+@prints_result
+def add_command(app: Engram, question: str, ids: tuple[int, ...], silent: bool, project: str | None) -> object:
     """Keep a question and the observations that answer it; again with another ID adds an answer."""
-    with memory() as app:
-        kept = app.evaluations.add(text_argument(question), ids, silent=silent, project=project)
-        show(kept, app, as_json=as_json)
+    return app.evaluations.add(text_argument(question), ids, silent=silent, project=project)
 
 
 @eval_command.command("list")
-@json_option
-@refusing
-def list_command(as_json: bool) -> None:
+@prints_result
+def list_command(app: Engram) -> Listing:
     """List the questions: yours first, then those that were learned."""
-    from engram_py.observations.listing import Listing
-
-    with memory() as app:
-        show(Listing("questions", app.evaluations.questions()), app, as_json=as_json)
+    return Listing("questions", app.evaluations.questions())
 
 
 @eval_command.command("remove")
 @click.argument("numbers", metavar="N...", nargs=-1, required=True, type=int, help="As `engram eval list` shows them.")
-@json_option
-@refusing
-def remove_command(numbers: tuple[int, ...], as_json: bool) -> None:
+@prints_result
+def remove_command(app: Engram, numbers: tuple[int, ...]) -> object:
     """Remove questions."""
-    with memory() as app:
-        show(app.evaluations.remove(numbers), app, as_json=as_json)
+    return app.evaluations.remove(numbers)
 
 
 @eval_command.command("forget-learned")
-@json_option
-@refusing
-def forget_learned_command(as_json: bool) -> None:
+@prints_result
+def forget_learned_command(app: Engram) -> object:
     """Remove every question that was learned, and the last searches it would be learned from."""
-    with memory() as app:
-        show(app.evaluations.forget_learned(), app, as_json=as_json)
+    return app.evaluations.forget_learned()
 
 
 @click.command("cost")
 @click.option("--session", "session_id", help="Count one session only.")
-@click.option("--project", help="Count one project only; default: all of them.")
+@one_project_option
 @click.option("--days", type=click.IntRange(min=1), help="Count the last days only, today included (UTC).")
-@json_option
-@refusing
-def cost_command(session_id: str | None, project: str | None, days: int | None, as_json: bool) -> None:
+@prints_result
+def cost_command(app: Engram, **options: Any) -> object:
     """Show what answers and injections took in tokens (bytes / 4), which memories were injected, recalled, cited and
     never used, and what the tools' schemas and the instructions cost each session.
 
@@ -107,6 +96,4 @@ def cost_command(session_id: str | None, project: str | None, days: int | None, 
     """
     from engram_py.interfaces.mcp.sizes import profile_costs
 
-    with memory() as app:
-        cost = app.costs.of(session_id=session_id, project=project, days=days)
-        show(replace(cost, profiles=profile_costs()), app, as_json=as_json)
+    return replace(app.costs.of(**options), profiles=profile_costs())

@@ -181,7 +181,7 @@ def context_command(
         if found.mode == "query" and not as_json and not any(section.items for section in found.sections):
             from engram_py.interfaces.context_text import not_merged
 
-            heard = f"heard “{found.cue}”, found nothing that fits" if found.cue else "it asks for no memory"
+            heard = f"asked by “{found.cue}”, found nothing" if found.cue else "nothing is likely to be needed for it"
             heard = not_merged(found) or heard
             click.echo(f"note: nothing for this prompt ({heard})", err=True)
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from engram_py.interfaces.cli.support import (
-    all_option,
-    json_option,
+    group,
+    json_command,
     limit_option,
     memory,
-    pass_json_on,
+    print_value,
     printable,
-    project_option,
-    refusing,
+    prints_result,
+    project_options,
     show,
 )
 from engram_py.observations.conflicts import DEFAULT, SCANNED, STATUSES
+from engram_py.observations.listing import Listing
 from engram_py.observations.relation_values import VERBS
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
 
 
 @click.command("judge")
@@ -27,43 +31,31 @@ from engram_py.observations.relation_values import VERBS
 @click.option("--reason", help="Why.")
 @click.option("--evidence", help="The evidence.")
 @click.option("--confidence", type=float, help="0 to 1.")
-@project_option
-@all_option
+@project_options
 @limit_option(20)
-@json_option
-@refusing
+@prints_result
 def judge_command(
+    app: Engram,
     judgment_id: str | None,
     relation: str | None,
-    reason: str | None,
-    evidence: str | None,
-    confidence: float | None,
     project: str | None,
     all_projects: bool,
     limit: int,
-    as_json: bool,
-) -> None:
+    **verdict: Any,
+) -> object:
     """List relations without a verdict, or give one."""
-    from engram_py.observations.listing import Listing
-
-    if judgment_id is not None and relation is None:
+    if judgment_id is None:
+        return Listing("pending", app.relations.pending(project, all_projects=all_projects, limit=limit))
+    if relation is None:
         raise click.UsageError("RELATION is missing: engram judge JUDGMENT_ID RELATION")
-    with memory() as app:
-        if judgment_id is not None and relation is not None:
-            judged = app.relations.judge(judgment_id, relation, reason=reason, evidence=evidence, confidence=confidence)
-            show(judged, app, as_json=as_json)
-            return
-        rows = app.relations.pending(project, all_projects=all_projects, limit=limit)
-        show(Listing("pending", rows), app, as_json=as_json)
+    return app.relations.judge(judgment_id, relation, **verdict)
 
 
-@click.group("conflicts", invoke_without_command=True)
-@json_option
-@click.pass_context
-def conflicts_command(ctx: click.Context, as_json: bool) -> None:
-    """List relations, count them, and look for new pairs; alone it lists them. `engram judge` gives a verdict."""
-    if not pass_json_on(ctx, as_json=as_json):
-        ctx.invoke(list_command, as_json=as_json)
+conflicts_command = group(
+    "conflicts",
+    "List relations, count them, and look for new pairs; alone it lists them. `engram judge` gives a verdict.",
+    alone="list",
+)
 
 
 @conflicts_command.command("list")
@@ -71,31 +63,16 @@ def conflicts_command(ctx: click.Context, as_json: bool) -> None:
 @click.option("--since", help="Only those found since this time (RFC 3339).")
 @click.option("--offset", type=int, default=0, show_default=True, help="How many to skip.")
 @limit_option(DEFAULT)
-@project_option
-@all_option
-@json_option
-@refusing
-def list_command(
-    status: str | None = None,
-    since: str | None = None,
-    offset: int = 0,
-    limit: int = DEFAULT,
-    project: str | None = None,
-    all_projects: bool = False,
-    as_json: bool = False,
-) -> None:
+@project_options
+@prints_result
+def list_command(app: Engram, **options: Any) -> object:
     """List relations, newest first, without those judged to be no conflict."""
-    with memory() as app:
-        page = app.conflicts.page(
-            project, all_projects=all_projects, status=status, since=since, limit=limit, offset=offset
-        )
-        show(page, app, as_json=as_json)
+    return app.conflicts.page(**options)
 
 
 @conflicts_command.command("show")
 @click.argument("relation", metavar="ID", help="Its number, or the judgment id as in rel-0123456789abcdef.")
-@json_option
-@refusing
+@json_command
 def show_command(relation: str, as_json: bool) -> None:
     """Print one relation, its verdict and the reason for it."""
     with memory() as app:
@@ -109,14 +86,11 @@ def show_command(relation: str, as_json: bool) -> None:
 
 
 @conflicts_command.command("stats")
-@project_option
-@all_option
-@json_option
-@refusing
-def stats_command(project: str | None, all_projects: bool, as_json: bool) -> None:
+@project_options
+@prints_result
+def stats_command(app: Engram, project: str | None, all_projects: bool) -> object:
     """Count relations by verdict and by state."""
-    with memory() as app:
-        show(app.conflicts.stats(project, all_projects=all_projects), app, as_json=as_json)
+    return app.conflicts.stats(project, all_projects=all_projects)
 
 
 @conflicts_command.command("scan")
@@ -124,43 +98,30 @@ def stats_command(project: str | None, all_projects: bool, as_json: bool) -> Non
 @click.option("--since", help="Only observations changed since this time (RFC 3339).")
 @click.option("--cursor", type=int, default=0, show_default=True, help="Continue after this place of an earlier page.")
 @click.option("--limit", type=int, default=SCANNED, show_default=True, help="Most observations to compare.")
-@project_option
-@all_option
-@json_option
-@refusing
-def scan_command(
-    apply: bool, since: str | None, cursor: int, limit: int, project: str | None, all_projects: bool, as_json: bool
-) -> None:
+@project_options
+@prints_result
+def scan_command(app: Engram, **options: Any) -> object:
     """Look for pairs of observations that may say the same or the opposite. Without --apply nothing is written."""
-    with memory() as app:
-        found = app.conflicts.scan(
-            project, all_projects=all_projects, since=since, apply=apply, limit=limit, cursor=cursor
-        )
-        show(found, app, as_json=as_json)
+    return app.conflicts.scan(**options)
 
 
 @conflicts_command.command("deferred")
 @click.option("--status", type=click.Choice(["deferred", "dead"]), help="Only this state.")
 @click.option("--replay", is_flag=True, help="Try to apply them again.")
 @limit_option(DEFAULT)
-@json_option
-@refusing
+@json_command
 def deferred_command(status: str | None, replay: bool, limit: int, as_json: bool) -> None:
     """List synced rows that could not be applied, with the reason."""
     with memory() as app:
         if replay:
             done = app.autosync.replay()
-            text = ", ".join(f"{count} {name}" for name, count in done.items())
-            click.echo(json.dumps(done) if as_json else text)
+            print_value(done, ", ".join(f"{count} {name}" for name, count in done.items()), as_json=as_json)
             return
         total, rows = app.autosync.deferred(status=status, limit=max(1, limit))
-    if as_json:
-        click.echo(json.dumps({"total": total, "rows": rows}, ensure_ascii=False, indent=2))
-        return
     lines = [
         f"{row['id']} {row['entity']} {row['entity_key']} of {row['project']}: {row['apply_status']}, "
         f"{row['last_error'] or row['reason_code']}"
         for row in rows
-    ]
-    more = [f"and {total - len(rows):,} more"] if total > len(rows) else []
-    click.echo(printable("\n".join([*lines, *more])) if rows else "Nothing waits to be applied")
+    ] or ["Nothing waits to be applied"]
+    more = [f"and {total - len(rows):,} more"] if rows and total > len(rows) else []
+    print_value({"total": total, "rows": rows}, "\n".join([*lines, *more]), as_json=as_json)

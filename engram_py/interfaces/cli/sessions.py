@@ -2,71 +2,48 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from engram_py.interfaces.cli.support import (
-    all_option,
-    json_option,
-    limit_option,
-    memory,
-    project_option,
-    refusing,
-    show,
-)
+from engram_py.interfaces.cli.support import limit_option, prints_result, project_options
+from engram_py.observations.listing import Listing
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
 
 
 @click.command("sessions")
-@project_option
-@all_option
+@project_options
 @limit_option(20)
-@json_option
-@refusing
-def sessions_command(project: str | None, all_projects: bool, limit: int, as_json: bool) -> None:
+@prints_result
+def sessions_command(app: Engram, **options: Any) -> Listing:
     """List sessions, the most recently active first."""
-    from engram_py.observations.listing import Listing
-
-    with memory() as app:
-        rows = app.sessions.recent(project, all_projects=all_projects, limit=limit)
-        show(Listing("sessions", rows), app, as_json=as_json)
+    return Listing("sessions", app.sessions.recent(**options))
 
 
 @click.command("prompts")
 @click.argument("query", nargs=-1, help="Words to find; none lists all.")
 @click.option("--delete", "prompt_id", type=int, help="Remove the prompt with this id for good.")
-@project_option
-@all_option
+@project_options
 @limit_option(20)
-@json_option
-@refusing
-def prompts_command(
-    query: tuple[str, ...], prompt_id: int | None, project: str | None, all_projects: bool, limit: int, as_json: bool
-) -> None:
+@prints_result
+def prompts_command(app: Engram, query: tuple[str, ...], prompt_id: int | None, **options: Any) -> Listing:
     """List what users asked for, newest first, or search it."""
-    from engram_py.observations.listing import Listing
-
-    with memory() as app:
-        if prompt_id is not None:
-            show(Listing("deleted", (app.prompts.delete(prompt_id),)), app, as_json=as_json)
-            return
-        rows = app.prompts.recent(project, query=" ".join(query) or None, all_projects=all_projects, limit=limit)
-        show(Listing("prompts", rows), app, as_json=as_json)
+    if prompt_id is not None:
+        return Listing("deleted", (app.prompts.delete(prompt_id),))
+    return Listing("prompts", app.prompts.recent(query=" ".join(query) or None, **options))
 
 
 @click.command("turns")
 @click.option("--session", "session_id", metavar="ID", help="Only of this session.")
-@project_option
-@all_option
+@project_options
 @limit_option(20)
-@json_option
-@refusing
-def turns_command(session_id: str | None, project: str | None, all_projects: bool, limit: int, as_json: bool) -> None:
+@prints_result
+def turns_command(app: Engram, session_id: str | None, project: str | None, all_projects: bool, limit: int) -> Listing:
     """List the raw messages that hooks kept of conversations, newest first.
 
     `engram off --record` stops keeping them, `engram clear turns` destroys them.
     """
-    from engram_py.observations.listing import Listing
-
-    with memory() as app:
-        reads = None if session_id else app.projects.for_read(project, all_projects=all_projects).reads
-        rows = app.transcripts.latest(session_id=session_id, projects=reads, limit=limit)
-        show(Listing("turns", tuple(rows)), app, as_json=as_json)
+    reads = None if session_id else app.projects.for_read(project, all_projects=all_projects).reads
+    return Listing("turns", tuple(app.transcripts.latest(session_id=session_id, projects=reads, limit=limit)))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from engram_py.dataclass import asdict
 from engram_py.errors import EngramError
-from engram_py.interfaces.cli.support import can_ask, here, json_option, printable, refusing, settings
+from engram_py.interfaces.cli.support import can_ask, here, json_command, printable, settings, yes_option
 from engram_py.interfaces.hooks.events import EVENTS, LEAST_LIMIT_MS, MOST_LIMIT_MS
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _scope_option = click.option(
     help="For you everywhere, or for this folder.",
 )
 _dry_run_option = click.option("--dry-run", is_flag=True, help="Print the changes as a diff; write nothing.")
-_yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
 @click.command("setup")
@@ -43,9 +42,8 @@ _yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
     help="For Engram's own plugin: what `engram protocol-mode` prints for the agent.",
 )
 @_dry_run_option
-@_yes_option
-@json_option
-@refusing
+@yes_option
+@json_command
 def setup_command(
     agents: tuple[str, ...],
     all_detected: bool,
@@ -72,7 +70,7 @@ def setup_command(
     if not chosen and dry_run:
         chosen = setup.detected()
     if not chosen:
-        chosen = _offer(setup, all_detected=all_detected, ask=not yes, as_json=as_json)
+        chosen = _choose_agents(setup, all_detected=all_detected, ask=not yes, as_json=as_json)
     parts = Parts(hooks=not (no_hooks or mcp_only), instructions=not (no_instructions or mcp_only), pre_tool=pre_tool)
     done, failures = [], []
     for agent in chosen:
@@ -94,8 +92,7 @@ def setup_command(
 @click.option("--all", "everything", is_flag=True, help="Every agent that was set up, here and for you everywhere.")
 @_scope_option
 @_dry_run_option
-@json_option
-@refusing
+@json_command
 def unsetup_command(
     agents: tuple[str, ...], everything: bool, scope: Literal["user", "project"], dry_run: bool, as_json: bool
 ) -> None:
@@ -127,8 +124,7 @@ def unsetup_command(
 
 @click.command("protocol-mode")
 @click.argument("agent", help="As `engram setup` names it.")
-@json_option
-@refusing
+@json_command
 def protocol_mode_command(agent: str, as_json: bool) -> None:
     """Print `full` or `slim`: whether the hooks of Engram's own plugin explain the memory at each start.
 
@@ -149,7 +145,7 @@ def _setup() -> Setup:
     return Setup(machine, data_dir, current_launcher(machine, data_dir))
 
 
-def _offer(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool) -> list[Agent]:
+def _choose_agents(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool) -> list[Agent]:
     """Show the agents that are here, and return those the user wants."""
     from engram_py.interfaces.setup.agents import AGENTS
 
@@ -182,7 +178,7 @@ def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry
         click.echo(json.dumps(whole | {"dry_run": dry_run}, ensure_ascii=False, indent=2))
     elif not as_json:
         for one in done:
-            click.echo(printable(_words(one, dry_run=dry_run)))
+            click.echo(printable(_description(one, dry_run=dry_run)))
         if last:
             click.echo(last)
     for failure in failures:
@@ -191,7 +187,7 @@ def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry
         sys.exit(1)
 
 
-def _words(done: Done, *, dry_run: bool) -> str:
+def _description(done: Done, *, dry_run: bool) -> str:
     lines = [f"{done.title} ({done.scope})" + ("" if done.changed else ": nothing to change")]
     for step in done.steps:
         if dry_run and step.diff:

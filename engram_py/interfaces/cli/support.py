@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import is_dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import click
 
 from engram_py.config import Settings, load_settings
+from engram_py.dataclass import is_dataclass, replace
 from engram_py.errors import DataDirError, EngramError, NotConfirmedError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _ID = re.compile(r"\[?#?(-?[0-9]{1,30})\]?")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 project_option = click.option("--project", help="The project; default: the project of this folder.")
+one_project_option = click.option("--project", help="Only this project; default: all of them.")
 all_option = click.option("--all", "all_projects", is_flag=True, help="Every project.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be changed, and change nothing.")
@@ -35,6 +36,11 @@ where_option = click.option(
     "--where", metavar="FILTERS", help="The observations that match filters: 'type:note until:7d'."
 )
 scope_option = click.option("--scope", help="project, personal or global.")
+
+
+def project_options(function: Callable[P, None]) -> Callable[P, None]:
+    """Add --project and --all."""
+    return project_option(all_option(function))
 
 
 def limit_option(default: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -109,14 +115,44 @@ def refusing(function: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
+def json_command(function: Callable[P, None]) -> Callable[P, None]:
+    """Add --json, and turn an EngramError into its message and exit code 1."""
+    return json_option(refusing(function))
+
+
+def prints_result(function: Callable[..., object]) -> Callable[..., None]:
+    """Make a ``json_command`` of a function: pass it the open memory, and print what it returns unless that is None."""
+
+    @json_command
+    @functools.wraps(function)
+    def run(*args: Any, as_json: bool, **options: Any) -> None:
+        with memory() as app:
+            value = function(app, *args, **options)
+            if value is not None:
+                show(value, app, as_json=as_json)
+
+    return run
+
+
+def group(name: str, help: str, *, alone: str | None = None) -> click.Group:
+    """Return a command group with --json, which runs the command ``alone`` when none is named."""
+
+    @click.group(name, help=help, invoke_without_command=alone is not None)
+    @json_option
+    @click.pass_context
+    def run(ctx: click.Context, as_json: bool) -> None:
+        if not pass_json_on(ctx, as_json=as_json) and alone is not None:
+            ctx.invoke(run.commands[alone], as_json=as_json)
+
+    return run
+
+
 def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False) -> None:
     """Print a result: JSON, a table on a terminal, or plain text; what is not the result goes to stderr."""
     from engram_py.interfaces import render
 
     if as_json:
-        import json
-
-        click.echo(json.dumps(render.to_json(value), ensure_ascii=False, indent=2))
+        print_value(render.to_json(value), "", as_json=True)
         return
     now = _now(app.settings if app is not None else settings())
     notes = getattr(value, "warnings", ())
@@ -132,6 +168,16 @@ def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False
             click.echo(printable(render.text(value, now=now, full=full)))
     for note in notes:
         click.echo(f"note: {printable(note)}", err=True)
+
+
+def print_value(value: object, text: str, *, as_json: bool) -> None:
+    """Print a value as JSON, or ``text`` in its place."""
+    if not as_json:
+        click.echo(printable(text))
+        return
+    import json
+
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def printable(text: str) -> str:
@@ -180,7 +226,7 @@ def can_ask() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def agreed(what: str, *, yes: bool) -> bool:
+def confirmed(what: str, *, yes: bool) -> bool:
     """Return whether the user agrees to ``what``. Raises NotConfirmedError when nobody can be asked."""
     if yes:
         return True
@@ -195,7 +241,7 @@ def agreed(what: str, *, yes: bool) -> bool:
 
 def confirm(what: str, *, yes: bool) -> None:
     """Ask whether to do ``what``. Raises NotConfirmedError for a no as well."""
-    if not agreed(what, yes=yes):
+    if not confirmed(what, yes=yes):
         raise NotConfirmedError(what)
 
 

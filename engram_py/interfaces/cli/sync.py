@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError, PassphraseMissingError
-from engram_py.interfaces.cli.support import (
-    can_ask,
-    here,
-    json_option,
-    memory,
-    printable,
-    progress,
-    refusing,
-)
+from engram_py.interfaces.cli.support import can_ask, here, json_command, memory, print_value, printable, progress
 from engram_py.sync.sealing import secret_of, secret_of_file
 
 if TYPE_CHECKING:
@@ -47,8 +39,7 @@ _MOST_KEY_BYTES = 2**20
 @click.option("--uninstall-hooks", is_flag=True, help="Remove the git hooks.")
 @click.option("--cloud", is_flag=True, help="Sync with the server of `engram cloud login` instead.")
 @click.option("--hook", metavar="NAME", help="Used by the git hooks: never fails, prints nothing without news.")
-@json_option
-@refusing
+@json_command
 def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> None:
     """Share this project's memory through the repository: import what others committed, export what is new.
 
@@ -65,11 +56,9 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
             return
         value, lines = _answer(app, asked)
     if as_json:
-        import json
-
         from engram_py.interfaces.render import to_json
 
-        click.echo(json.dumps(to_json(value), ensure_ascii=False, indent=2))
+        print_value(to_json(value), "", as_json=True)
         return
     for line in lines:
         click.echo(printable(line))
@@ -131,7 +120,7 @@ def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
         "again": asked["again"],
         "allow_plain": asked["allow_plain"],
         "encrypt": asked["encrypt"] or asked["key_file"] is not None,
-        "adopt": _adopts if can_ask() else None,
+        "adopt": _confirm_adoption if can_ask() else None,
     }
     secret = _secret(app, asked)
     try:
@@ -152,7 +141,7 @@ def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
     given = app.settings.sync_passphrase
     is_new = asked["encrypt"] and not app.git_sync.is_encrypted()
     if not given and asked["encrypt"]:
-        given = _asked_for(is_new=is_new)
+        given = _prompt_passphrase(is_new=is_new)
     if not given:
         return None
     if is_new and len(given) < _SHORTEST_PASSPHRASE:
@@ -160,7 +149,7 @@ def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
     return secret_of(given)
 
 
-def _asked_for(*, is_new: bool) -> str:
+def _prompt_passphrase(*, is_new: bool) -> str:
     """Return the passphrase somebody types: a new one twice, for nothing else can tell that it was mistyped."""
     if not can_ask():
         message = "there is no terminal to ask for the passphrase: set ENGRAM_SYNC_PASSPHRASE, or use --encrypt-with"
@@ -169,7 +158,7 @@ def _asked_for(*, is_new: bool) -> str:
     return str(click.prompt(words, hide_input=True, confirmation_prompt=is_new, err=True))
 
 
-def _adopts(adoption: Adoption) -> bool:
+def _confirm_adoption(adoption: Adoption) -> bool:
     from engram_py.interfaces import wording_sync as words
 
     return click.confirm(printable(words.adoption(adoption)), default=adoption.is_free, err=True)

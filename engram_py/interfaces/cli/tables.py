@@ -84,7 +84,7 @@ def _results(value: Results, now: datetime) -> Table:
     columns = ("id", "type", "age", *(("project",) if several else ()), "memory")
     table = _new(counted_in_order(value), *columns, spaced=True)
     for hit in value.results:
-        lines = [f"[bold]{_cell(named(hit, hit.snippet))}[/bold]{_marks(hit)}", _cell(hit.snippet)]
+        lines = [f"[bold]{_cell(named(hit))}[/bold]{_marks(hit)}", *([_cell(hit.snippet)] if hit.snippet else [])]
         more = [places(hit, full=True), *(relation(note) for note in hit.relations)]
         lines += [f"[yellow]{_cell(line)}[/yellow]" for line in more if line]
         project = (_cell(hit.project),) if several else ()

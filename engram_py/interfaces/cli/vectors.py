@@ -9,30 +9,29 @@ from typing import TYPE_CHECKING
 import click
 
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.cli.support import json_option, memory, pass_json_on, progress, refusing, settings, show
+from engram_py.interfaces.cli.support import group, json_command, memory, prints_result, progress, settings, show
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from engram_py.app import Engram
+
 _VARIABLE = "ENGRAM_EMBEDDER"
 
 
-@click.group("vectors", invoke_without_command=True)
-@json_option
-@click.pass_context
-def vectors_command(ctx: click.Context, as_json: bool) -> None:
+vectors_command = group(
+    "vectors",
     """Find what is said in other words: turn vectors on or off, or say how far they are.
 
     Without a command it is `status`. Searches go by words alone until `engram vectors on`.
-    """
-    if not pass_json_on(ctx, as_json=as_json):
-        _status(as_json=as_json)
+    """,
+    alone="status",
+)
 
 
 @vectors_command.command("on")
 @click.argument("model", required=False, help="sentence, static, or another embedder; see the docs of search.")
-@json_option
-@refusing
+@json_command
 def on_command(model: str | None, as_json: bool) -> None:
     """Fetch a model, compute the vectors of everything, and use them in every search from now on.
 
@@ -74,8 +73,7 @@ def _fetch(name: str, models: Path) -> None:
 
 @vectors_command.command("off")
 @click.option("--delete", is_flag=True, help="Delete the vectors and the fetched models too.")
-@json_option
-@refusing
+@json_command
 def off_command(delete: bool, as_json: bool) -> None:
     """Search by words alone. Vectors are kept, so that turning them on again costs little."""
     from engram_py.config import keep_setting
@@ -88,13 +86,7 @@ def off_command(delete: bool, as_json: bool) -> None:
 
 
 @vectors_command.command("status")
-@json_option
-def status_command(as_json: bool) -> None:
+@prints_result
+def status_command(app: Engram) -> object:
     """Say which model is set, how many observations have vectors, and the next step."""
-    _status(as_json=as_json)
-
-
-@refusing
-def _status(*, as_json: bool) -> None:
-    with memory() as app:
-        show(app.vectors.state(ask=True), app, as_json=as_json)
+    return app.vectors.state(ask=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from engram_py.dataclass import replace
 from engram_py.doors import through
 from engram_py.errors import EmptyQueryError
 from engram_py.interfaces.cli.support import json_option, memory, printable, refusing, text_argument
@@ -15,15 +15,15 @@ from engram_py.interfaces.cli.support import json_option, memory, printable, ref
 if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.interfaces.hooks.deserving import Deserved
-    from engram_py.recall.values import Results
+    from engram_py.recall.values import Near, Results
 
 _SEARCHED, _QUERY_CHARS = 5, 200
 _TRIVIAL = "it only keeps an agent going, so the hook does not open the memory"
 _REASONS = {
     "off": "it is switched off (`engram on --status`)",
     "no_project": "the hook reads one project, and this folder does not name one (`engram projects current`)",
-    "no_cue": "no word of it asks for memory: no phrase, name, title or open next step was recognised",
-    "nothing_fits": "nothing there answers enough of it",
+    "no_word": "no memory here has a word that says what it is about",
+    "unlikely": "nothing there is likely to be needed for it",
     "shown_before": "the session was shown all of it before",
 }
 
@@ -74,7 +74,7 @@ def _values(
     context = given.context if given else None
     reason = given.reason if given else "off" if off else "trivial"
     unmerged = ""
-    if given and reason == "nothing_fits":  # asked outright, the same look-up says which branches hold what it needs
+    if given and reason == "unlikely":  # asked outright, the same look-up says which branches hold what it needs
         unmerged = not_merged(app.contexts.assemble(query=prompt, mode="query"))
     return {
         "prompt": prompt[:_QUERY_CHARS],
@@ -82,9 +82,17 @@ def _values(
         "heard": context.cue if context else None,
         "looked_in": context.section if context else None,
         "not_merged": unmerged or None,
+        "nearest": [_near(one) for one in given.nearest] if given else [],
         "given": block,
         "search": render.to_json(found),
     }
+
+
+def _near(one: Near) -> dict[str, Any]:
+    from engram_py.recall.score.evidence import bar
+
+    values = {"id": one.id, "title": one.title, "words": list(one.words)}
+    return values | {"probability": round(one.probability, 3), "needed": bar("unasked")}
 
 
 def _words(values: dict[str, Any], found: Results, app: Engram) -> str:
@@ -93,10 +101,15 @@ def _words(values: dict[str, Any], found: Results, app: Engram) -> str:
     lines = []
     if values["heard"] is not None:
         where = f", looked in {values['looked_in']}" if values["looked_in"] else ""
-        lines.append(f"Recognised: {values['heard']}{where}.")
+        lines.append(f"Found by: {values['heard']}{where}.")
     if values["reason"]:
         why = values["not_merged"] or _REASONS.get(values["reason"], _TRIVIAL)
         lines.append(f"The agent is given nothing: {why}.")
+        lines += [
+            f"  [#{one['id']}] {one['title']} has {', '.join(one['words'])}:"
+            f" {one['probability']:.0%} likely to be needed, {one['needed']:.0%} is asked"
+            for one in values["nearest"]
+        ]
     else:
         lines += [f"The agent is given {len(values['given'].encode()) // 4} tokens:", "", values["given"]]
     return "\n".join([*lines, "", "A search for the same words:", render.text(found, now=app.journal.moment())])

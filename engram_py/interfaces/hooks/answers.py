@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from engram_py.dataclass import dataclass
 from engram_py.interfaces.hooks.events import Event, event_named
 
 Shape = Callable[[str, str], object]

@@ -29,7 +29,8 @@ def set_out(data_dir: Path) -> None:
 
 def main() -> None:
     import threading
-    from dataclasses import replace
+
+    from engram_py.dataclass import replace
 
     # A keychain that asks somebody, or does not answer, has no limit of its own.
     alarm = threading.Timer(SECONDS + GRACE_SECONDS, os._exit, (0,))

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from engram_py.app import Engram
+from engram_py.dataclass import dataclass, replace
 from engram_py.observations.values import Observation
 
 if TYPE_CHECKING:
-    from engram_py.context.values import Context
+    from engram_py.context.values import Context, Item
+    from engram_py.recall.values import Near
 
-Reason = Literal["", "no_project", "no_cue", "nothing_fits", "shown_before"]
+Reason = Literal["", "no_project", "no_word", "unlikely", "shown_before"]
 
 _QUERY_CHARS = 8_000
 
 
 @dataclass(frozen=True, slots=True)
 class Deserved:
-    """What a prompt is given: ``context`` is what was looked up, ``reason`` why nothing of it is shown."""
+    """What a prompt is given: ``context`` is what was looked up, ``reason`` why nothing of it is shown, ``nearest``
+    what came nearest to being given."""
 
     context: Context | None
     reason: Reason = ""
+    nearest: Sequence[Near] = ()
 
     @property
     def shown(self) -> Context | None:
@@ -30,21 +34,27 @@ class Deserved:
 
 
 def deserved(app: Engram, prompt: str, session_id: str) -> Deserved:
-    """The one section that a prompt deserves. What holds always was said at the session's start."""
-    from engram_py.context.hook_gate import surely_nothing
+    """The one section that a prompt deserves, without what the session was given before. What holds always was said at
+    the session's start."""
+    from engram_py.context.likely import nearest_unlikely
 
     place = app.projects.for_read(session_id=session_id)
     if not place.project:
         return Deserved(None, "no_project")  # several projects, or none: nobody asked to see all of them
-    today = app.journal.moment().astimezone(None).date()
-    if app.settings.gate != "off" and surely_nothing(app.store, prompt[:_QUERY_CHARS], place.reads, today):
-        return Deserved(None, "no_cue")
+    if app.settings.gate != "off":
+        today = app.journal.moment().astimezone(None).date()
+        nearest = nearest_unlikely(app.store, prompt[:_QUERY_CHARS], place.reads, today)
+        if nearest is not None:
+            return Deserved(None, "unlikely" if nearest else "no_word", nearest)
     context = app.contexts.assemble(session_id=session_id, query=prompt, mode="query", unasked=True)
     known = app.citations.visible(session_id, "prompt", "session", "compact")
-    sections = tuple(section for section in context.sections if section.name != "overrides" and section.items)
-    found = replace(context, sections=sections)
-    if not sections:
-        return Deserved(found, "nothing_fits" if found.cue else "no_cue")
-    if all(isinstance(item, Observation) and item.id in known for section in sections for item in section.items):
-        return Deserved(found, "shown_before")
-    return Deserved(found)
+    found = tuple(section for section in context.sections if section.name != "overrides" and section.items)
+    new = (replace(one, items=tuple(item for item in one.items if not _is_known(item, known))) for one in found)
+    left = tuple(section for section in new if section.items)
+    if not left:
+        return Deserved(replace(context, sections=found), "shown_before" if found else "unlikely")
+    return Deserved(replace(context, sections=left))
+
+
+def _is_known(item: Item, known: Collection[int]) -> bool:
+    return isinstance(item, Observation) and item.id in known

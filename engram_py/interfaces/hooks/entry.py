@@ -7,10 +7,10 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.interfaces.hooks.answers import agent_in, agent_named, answer, bound_call, listens, session_said
 from engram_py.interfaces.hooks.events import LEAST_LIMIT_MS, LIMITS_MS, MOST_LIMIT_MS, Event, event_named, resumes
 from engram_py.interfaces.hooks.request import MOST_INPUT_BYTES, BadInput, Request, loaded, parse

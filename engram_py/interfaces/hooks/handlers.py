@@ -6,11 +6,11 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from engram_py.app import Engram
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.errors import (
     AmbiguousProjectError,
     EngramError,

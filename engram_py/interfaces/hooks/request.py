@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from engram_py.dataclass import dataclass, field
 
 # The most that is read of a call; what an agent writes to a file in one call fits many times over.
 MOST_INPUT_BYTES = 8 * 1024 * 1024
@@ -145,9 +146,9 @@ def _text(value: Mapping[str, Any], names: tuple[str, ...], limit: int) -> str:
 
 @lru_cache(maxsize=2)  # a prompt may be the task as well
 def _head(text: str, limit: int) -> str:
-    from engram_py.observations.validation import redact_readable  # few texts are so long
+    from engram_py.capture.redact import redact_head  # few texts are so long
 
-    return redact_readable(text, limit).text
+    return redact_head(text, limit).text
 
 
 def _directory(value: Mapping[str, Any], environ: Mapping[str, str], here: Path) -> Path:

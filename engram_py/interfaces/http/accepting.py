@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import ipaddress
-import logging
 import os
 import socket
 import sys
@@ -17,7 +16,9 @@ import time
 from collections import Counter
 from typing import Any
 
-logger = logging.getLogger(__name__)
+from engram_py.log import logger_of
+
+logger = logger_of(__name__)
 
 # Of 1,024 descriptors, which is what most systems give, half; the rest is for files, git and the database.
 MOST_CONNECTIONS = 512

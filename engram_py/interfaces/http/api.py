@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
-import logging
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -19,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.cloud.lingering import lingering
+from engram_py.dataclass import dataclass
 from engram_py.doors import through
 from engram_py.errors import EngramError
 from engram_py.interfaces.http.errors import (
@@ -36,8 +35,9 @@ from engram_py.interfaces.http.errors import (
 from engram_py.interfaces.http.notes import header, unread
 from engram_py.interfaces.http.operations import Operation, given_once, route
 from engram_py.interfaces.http.request_project import app_in
+from engram_py.log import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # What no model reads: counted, one export would be most of what a memory costs.
 _FOR_PROGRAMS = frozenset({"/health", "/openapi.json", "/export", "/import", "/sync/status"})

@@ -10,9 +10,9 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import AddressInUseError, AddressUnusableError, TokenRequiredError
 from engram_py.interfaces.http.accepting import BoundedSocket
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,6 +18,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from engram_py.app import Engram
+from engram_py.dataclass import dataclass
 from engram_py.interfaces.http.request_project import app_in
 from engram_py.interfaces.mcp.calls import CLOSING_SECONDS, Memory
 from engram_py.interfaces.mcp.server import build_server

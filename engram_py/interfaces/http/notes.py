@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, BeforeValidator
 
 from engram_py.anchors.values import AnchorState
+from engram_py.dataclass import replace
 from engram_py.interfaces.arguments import mended_names, unknown_names
 from engram_py.interfaces.http.operations import LENIENT, Operation, Question
 from engram_py.interfaces.wording import relation

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError, InvalidInputError, InvalidTextError
 from engram_py.interfaces.arguments import as_text, is_text
 

@@ -1,7 +1,8 @@
 """HTTP/1.1 as uvicorn speaks it. What it cannot read reaches no route, and is refused in the shape of every other.
 
 Whoever connects is read before Host and token are known, so what one connection, and all of them together, may make
-the server hold is bounded here.
+the server hold is bounded here. uvicorn has no setting for the time of a head, the number of headers, or all heads
+together, and refuses in plain text: ``tests/interfaces/http/test_heads.py`` shows each fault without this class.
 """
 
 from __future__ import annotations

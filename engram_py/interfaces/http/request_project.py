@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from pydantic import Field
 
 from engram_py.app import Engram
+from engram_py.dataclass import dataclass
 from engram_py.errors import AmbiguousProjectError, InvalidArgumentError, InvalidProjectError
 from engram_py.interfaces.http.operations import Query, StrictSwitch
 

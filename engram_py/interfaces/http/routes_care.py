@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from io import BytesIO
 from typing import Any, Literal
 
 from engram_py.app import Engram
+from engram_py.dataclass import asdict
 from engram_py.interchange.results import Counts
 from engram_py.interfaces.http.operations import Answer, operation
 from engram_py.interfaces.http.request_project import ProjectQuery, selected

@@ -194,8 +194,8 @@ def recent_observations(app: Engram, query: RecentQuery, notes: Notes) -> list[O
 
 def _listed(app: Engram, query: RecentQuery, notes: Notes, *, newest: bool) -> list[ObservationOut]:
     where, limit = selected(app, query), held(query.limit, 20, MOST, notes)
-    read = app.browsing.newest if newest else app.browsing.recent
-    rows = read(where.named, all_projects=where.all_projects, scope=query.scope, limit=limit)
+    named = {"newest": newest, "all_projects": where.all_projects}
+    rows = app.browsing.recent(where.named, **named, scope=query.scope, limit=limit)
     replaced = app.browsing.replacements(rows)
     return [observation(row, replaced.get(row.id)) for row in rows]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pydantic import Field
 
 from engram_py.app import Engram
 from engram_py.context.session import PINNED, PROMPTS, RECENT, SESSIONS
 from engram_py.context.values import Context, Section
+from engram_py.dataclass import replace
 from engram_py.errors import (
     EmptyFieldError,
     InvalidArgumentError,

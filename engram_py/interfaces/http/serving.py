@@ -7,11 +7,11 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from engram_py.app import Engram
 from engram_py.config import Settings
+from engram_py.dataclass import dataclass
 from engram_py.interfaces.http.listening import listen, refuse_open_address
 
 CLOSING_SECONDS = 0.2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from engram_py.doors import through
 from engram_py.errors import EngramError
 from engram_py.interfaces.arguments import as_text
+from engram_py.log import logger_of
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # How long the end of the process waits for a call that is still at work, in seconds.
 CLOSING_SECONDS = 0.2

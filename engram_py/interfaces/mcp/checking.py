@@ -10,10 +10,10 @@ import math
 import re
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
 
 REQUIRED: Any = object()

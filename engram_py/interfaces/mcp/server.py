@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -33,9 +32,10 @@ from engram_py.interfaces.mcp.calls import Memory, opener
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
 from engram_py.interfaces.mcp.methods import RequestError, answer, listing
 from engram_py.interfaces.mcp.profiles import select_tools
+from engram_py.log import logger_of
 from engram_py.version import __version__
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 R = TypeVar("R", bound=BaseModel)
 Request = ServerRequestContext[Memory]

@@ -24,11 +24,12 @@ from engram_py.interfaces.mcp.methods import INTERNAL_ERROR, RequestError
 from engram_py.interfaces.mcp.methods import answer as answer_of
 from engram_py.interfaces.mcp.profiles import select_tools
 from engram_py.interfaces.mcp.protocol import INVALID_REQUEST, PARSE_ERROR, Client, is_message, plain_id
+from engram_py.log import logger_of
 
 if TYPE_CHECKING:
     from engram_py.config import Settings
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 Json = dict[str, Any]
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import inspect
 import json
-import logging
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Annotated, Any, ParamSpec, TypeVar
 
+from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidArgumentError, InvalidTextError
 from engram_py.interfaces.arguments import as_text, is_text, mended_names, unknown_names
 from engram_py.interfaces.mcp.checking import REQUIRED, Argument, Before, Field
+from engram_py.log import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 Hints = dict[str, bool]
 

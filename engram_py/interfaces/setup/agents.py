@@ -12,9 +12,9 @@ through pi-mcp-adapter. Antigravity's places are known from users (agy, July 202
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from engram_py.dataclass import dataclass, field
 from engram_py.interfaces.setup.edits import Format
 
 Scope = Literal["user", "project"]

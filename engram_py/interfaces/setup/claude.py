@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import PluginFailedError, SetupRefusedError
 from engram_py.interfaces.setup.agents import AGENTS, entry
 from engram_py.interfaces.setup.edits import FileEdits, Member, withdrawn
-from engram_py.interfaces.setup.files import Found, decoded, digest, look, remove, remove_empty, replace
-from engram_py.interfaces.setup.jsonc import UnreadableTextError
+from engram_py.interfaces.setup.files import Found, decoded, digest, look, refusing, remove, remove_empty, replace
 from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import Manifest
 from engram_py.interfaces.setup.wanted import SERVER_NAME, hook_items
@@ -45,10 +44,10 @@ def render(start: Launcher, *, pre_tool: bool = False) -> dict[str, bytes]:
     files[".mcp.json"] = _json({"mcpServers": {SERVER_NAME: entry(agent.servers["user"], start.server())}})
     items = hook_items(agent.hooks["user"], agent.name, start, pre_tool=pre_tool)
     files["hooks/hooks.json"] = _json({"hooks": {name: [item] for name, item in items.items()}})
-    content = b"".join(name.encode() + b"\0" + files[name] for name in sorted(files))
+    content = _content(files)
     about = json.loads(files[".claude-plugin/plugin.json"])
     # Claude Code keeps a copy per version, so another command needs another version.
-    files[".claude-plugin/plugin.json"] = _json(about | {"version": f"{__version__}-{digest(content)[:8]}"})
+    files[".claude-plugin/plugin.json"] = _json(about | {"version": f"{__version__}-{content[:8]}"})
     return files
 
 
@@ -165,13 +164,11 @@ class Plugin:
 
     def _write(self, files: dict[str, bytes]) -> None:
         _remove_tree(self.folder)
-        try:
+        with refusing(self.folder):
             for name, data in files.items():
                 path = self.folder / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
-        except OSError as exc:
-            raise SetupRefusedError(str(self.folder), exc.strerror or str(exc)) from exc
 
 
 def _put_back(path: Path, original: bytes | None, members: tuple[tuple[str, ...], ...], *, only_ours: bool) -> None:
@@ -202,10 +199,8 @@ def _put_back(path: Path, original: bytes | None, members: tuple[tuple[str, ...]
 def _without(path: Path, data: bytes, members: tuple[tuple[str, ...], ...], original: bytes | None) -> bytes:
     wanted = FileEdits(path, "json", tuple(Member(member, None) for member in members))
     text, mark = decoded(path, data)
-    try:
+    with refusing(path):
         less = withdrawn(text, wanted, None if original is None else decoded(path, original)[0])
-    except UnreadableTextError as exc:
-        raise SetupRefusedError(str(path), str(exc)) from exc
     return (mark + (less or "")).encode()
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from engram_py.dataclass import dataclass
 from engram_py.interfaces.setup.jsonc import MISSING, JsonDocument, UnreadableTextError
 from engram_py.interfaces.setup.tomls import TomlDocument
 
@@ -74,10 +74,7 @@ def applied(text: str, wanted: FileEdits) -> str:
 
 
 def replaced(text: str, wanted: FileEdits) -> Any:
-    """Return the value under our name that the text would lose, MISSING without one.
-
-    Raises UnreadableTextError.
-    """
+    """Return the value under our name that the text would lose, MISSING without one. Raises UnreadableTextError."""
     if wanted.format in ("own", "text"):
         return MISSING
     document = _document(text, wanted)
@@ -90,10 +87,7 @@ def replaced(text: str, wanted: FileEdits) -> Any:
 
 
 def altered(text: str, wanted: FileEdits) -> bool:
-    """Return whether our part of the text holds something else than we would write.
-
-    Raises UnreadableTextError.
-    """
+    """Return whether our part of the text holds something else than we would write. Raises UnreadableTextError."""
     if wanted.format == "own":
         return False
     if wanted.format == "text":

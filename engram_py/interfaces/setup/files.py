@@ -6,11 +6,14 @@ import contextlib
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import SetupRefusedError
 from engram_py.files import write_atomically
+from engram_py.interfaces.setup.jsonc import UnreadableTextError
 
 _BOM = "\ufeff"
 # Where the read-only mark of a folder, which Python reports as its mode, says nothing about what may be written in it.
@@ -24,6 +27,15 @@ class Found:
 
     data: bytes | None
     mode: int | None = None
+
+
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """Raise SetupRefusedError about ``path`` where the system or a parser refuses it."""
+    try:
+        yield
+    except (OSError, UnreadableTextError) as exc:
+        raise SetupRefusedError(str(path), getattr(exc, "strerror", None) or str(exc)) from exc
 
 
 def look(path: Path) -> Found:
@@ -46,10 +58,8 @@ def look(path: Path) -> Found:
         raise SetupRefusedError(str(path), "it is read-only")
     if about.st_size > _MOST_BYTES:
         raise SetupRefusedError(str(path), f"it has {about.st_size:,} bytes, which no configuration has")
-    try:
+    with refusing(path):
         return Found(path.read_bytes(), stat.S_IMODE(about.st_mode))
-    except OSError as exc:
-        raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc
 
 
 def decoded(path: Path, data: bytes) -> tuple[str, str]:
@@ -73,31 +83,25 @@ def replace(path: Path, data: bytes, *, found: Found) -> None:
     """
     if look(path).data != found.data:
         raise SetupRefusedError(str(path), "another program changed it just now; run the command again")
-    try:
-        # A file that setup made gets what the agent itself would give it: the umask decides.
-        mode, exact = (0o666, False) if found.mode is None else (found.mode, True)
+    # A file that setup made gets what the agent itself would give it: the umask decides.
+    mode, exact = (0o666, False) if found.mode is None else (found.mode, True)
+    with refusing(path):
         write_atomically(path, data, mode=mode, exact=exact)
-    except OSError as exc:
-        raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc
 
 
 def make_folders(path: Path) -> list[Path]:
     """Make the missing folders above ``path`` and return them, outermost first."""
     missing = [folder for folder in path.parents if not folder.exists()][::-1]
-    try:
+    with refusing(path):
         for folder in missing:
             folder.mkdir(exist_ok=True)
-    except OSError as exc:
-        raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc
     return missing
 
 
 def remove(path: Path) -> None:
     """Remove a file of ours."""
-    try:
+    with refusing(path):
         path.unlink(missing_ok=True)
-    except OSError as exc:
-        raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc
 
 
 def remove_empty(folders: list[Path]) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import SetupRefusedError, UnknownAgentError, UnusableOptionError
 from engram_py.files import real_path
 from engram_py.interfaces.setup.agents import AGENTS, ALIASES, Agent, Scope
@@ -13,7 +13,7 @@ from engram_py.interfaces.setup.claude import Plugin, render
 from engram_py.interfaces.setup.edits import FileEdits
 from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import Manifest, opened
-from engram_py.interfaces.setup.planning import Change, carry_out, plan_setup, plan_unsetup, take_back
+from engram_py.interfaces.setup.planning import Change, apply_setup, apply_unsetup, plan_setup, plan_unsetup
 from engram_py.interfaces.setup.wanted import Parts, takes_pre_tool, wanted
 
 PLUGIN_USER = "claude-code@user"
@@ -59,7 +59,12 @@ class Setup:
 
     def detected(self) -> list[Agent]:
         """Return the agents that are installed here, judged by their folders and programs."""
-        return [agent for agent in AGENTS.values() if self._is_here(agent)]
+        place, program = self.machine.place, self.machine.program
+        return [
+            agent
+            for agent in AGENTS.values()
+            if any(place(sign).is_dir() for sign in agent.signs) or any(map(program, agent.programs))
+        ]
 
     def in_use(self) -> list[tuple[str, Scope]]:
         """Return the agents that were set up for this user or in this project."""
@@ -84,12 +89,12 @@ class Setup:
             if self._by_plugin(agent, scope, parts):
                 return self._install_plugin(agent, scope, parts, manifest, dry_run=dry_run)
             files = self._wanted(agent, scope, parts)
-            changes = plan_setup(files, manifest)
+            changes = [plan_setup(one, manifest) for one in files]
             if not dry_run and user == PLUGIN_USER and manifest.plugin is not None:
                 self._plugin().uninstall(manifest)  # plugin and plain registration would be two servers
-                changes = plan_setup(files, manifest)
+                changes = [plan_setup(one, manifest) for one in files]
             if not dry_run:
-                carry_out(changes, manifest, user)
+                apply_setup(changes, manifest, user)
         return Done(agent.name, agent.title, scope, _steps(changes), self._notes(agent, scope, parts))
 
     def take_out(self, agent: Agent, scope: Scope, *, dry_run: bool = False) -> Done:
@@ -101,7 +106,7 @@ class Setup:
             if plugin and not dry_run:
                 self._plugin().uninstall(manifest)
             if not dry_run:
-                take_back(changes, manifest, user)
+                apply_unsetup(changes, manifest, user)
         steps = (Step("the plugin engram", "removed"),) if plugin else ()
         return Done(agent.name, agent.title, scope, (*steps, *_steps(changes)))
 
@@ -140,7 +145,7 @@ class Setup:
         current = plugin.is_current(files, manifest)
         kind = "unchanged" if current else "installed"
         if not dry_run and _used(manifest, PLUGIN_USER):  # registered by hand until now; both would be two servers
-            take_back(self._plan_take_out(agent, scope, manifest), manifest, PLUGIN_USER)
+            apply_unsetup(self._plan_take_out(agent, scope, manifest), manifest, PLUGIN_USER)
         if not (current or dry_run):
             plugin.install(files, manifest)
         will = "" if current else "".join(f"+ {line}\n" for line in plugin.commands())
@@ -158,21 +163,13 @@ class Setup:
         """Return the user key of a file in the manifest; in a project it names the folder."""
         return f"{name}@{self.machine.project}" if scope == "project" else f"{name}@user"
 
-    def _is_here(self, agent: Agent) -> bool:
-        return any(self.machine.place(sign).is_dir() for sign in agent.signs) or any(
-            self.machine.program(name) for name in agent.programs
-        )
-
 
 def _used(manifest: Manifest, user: str) -> bool:
     return any(user in record.users for record in manifest.files.values())
 
 
 def agents_named(names: Sequence[str]) -> list[Agent]:
-    """Return the agents of these names, each once.
-
-    Raises UnknownAgentError.
-    """
+    """Return the agents of these names, each once. Raises UnknownAgentError."""
     for name in names:
         if name not in AGENTS and name not in ALIASES:
             raise UnknownAgentError(name, list(AGENTS))
@@ -180,10 +177,7 @@ def agents_named(names: Sequence[str]) -> list[Agent]:
 
 
 def check_options(agent: Agent, scope: Scope, parts: Parts, *, protocol: str | None = None) -> None:
-    """Refuse what the agent cannot use.
-
-    Raises UnusableOptionError.
-    """
+    """Refuse what the agent cannot use. Raises UnusableOptionError."""
     if parts.pre_tool and not parts.hooks:
         raise UnusableOptionError("--pre-tool", "it is a hook, and --no-hooks (as --mcp-only) leaves hooks out")
     if parts.pre_tool and not takes_pre_tool(agent, scope):

@@ -8,11 +8,23 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from engram_py.dataclass import dataclass
+
 System = Literal["linux", "darwin", "windows"]
+
+
+# place → the variable that names it, and where it is below the home directory without that.
+_MOVABLE = {
+    "config": ("XDG_CONFIG_HOME", ".config"),
+    "codex": ("CODEX_HOME", ".codex"),
+    "claude": ("CLAUDE_CONFIG_DIR", ".claude"),
+    "claude_state": ("CLAUDE_CONFIG_DIR", ""),  # .claude.json lies beside ~/.claude, but inside of CLAUDE_CONFIG_DIR
+    "kimi": ("KIMI_CODE_HOME", ".kimi-code"),
+    "pi": ("PI_CODING_AGENT_DIR", ".pi/agent"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +47,14 @@ class Machine:
         return str(Path(found).absolute()) if found else None
 
     def _folder(self, name: str) -> Path:
+        if name in _MOVABLE:
+            variable, usual = _MOVABLE[name]
+            return self._named(variable, self.home / usual)
         match name:
             case "home":
                 return self.home
             case "project":
                 return self.project
-            case "config":
-                return self._named("XDG_CONFIG_HOME", self.home / ".config")
-            case "codex":
-                return self._named("CODEX_HOME", self.home / ".codex")
-            case "claude":
-                return self._named("CLAUDE_CONFIG_DIR", self.home / ".claude")
-            case "claude_state":  # .claude.json lies beside ~/.claude, but inside of CLAUDE_CONFIG_DIR
-                return self._named("CLAUDE_CONFIG_DIR", self.home)
-            case "kimi":
-                return self._named("KIMI_CODE_HOME", self.home / ".kimi-code")
-            case "pi":
-                return self._named("PI_CODING_AGENT_DIR", self.home / ".pi" / "agent")
             case "zed":
                 return self._roaming() / "Zed" if self.system == "windows" else self._folder("config") / "zed"
             case "code":

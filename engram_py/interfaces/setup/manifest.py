@@ -11,13 +11,13 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from engram_py.dataclass import asdict, dataclass, field
 from engram_py.errors import SetupRefusedError
 from engram_py.files import write_atomically
-from engram_py.interfaces.setup.files import digest, remove_empty
+from engram_py.interfaces.setup.files import digest, refusing, remove_empty
 
 _VERSION = 1
 _MOST_COPIES = 20
@@ -73,10 +73,8 @@ class Manifest:
 
     def kept(self, name: str) -> bytes:
         path = self.original_path(name)
-        try:
+        with refusing(path):
             data = path.read_bytes()
-        except OSError as exc:
-            raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc
         if digest(data) != name:
             raise SetupRefusedError(str(path), "it is not what setup kept there")
         return data
@@ -130,11 +128,9 @@ def opened(data_dir: Path, *, reading: bool = False) -> Iterator[Manifest]:
     if reading:
         yield Manifest(folder)
         return
-    try:
+    with refusing(folder):
         (folder / "originals").mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as exc:
-        raise SetupRefusedError(str(folder), exc.strerror or str(exc)) from exc
     try:
         if not _locked(lock):
             raise SetupRefusedError(str(folder), "another setup is running")
@@ -182,7 +178,5 @@ def _locked(lock: int) -> bool:
 
 
 def _write_private(path: Path, data: bytes) -> None:
-    try:
+    with refusing(path):
         write_atomically(path, data)
-    except OSError as exc:
-        raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engram_py.dataclass import dataclass
+from engram_py.dataclass import replace as replace_fields
 from engram_py.errors import SetupRefusedError
 from engram_py.interfaces.setup.edits import FileEdits, Member, altered, applied, replaced, withdrawn
-from engram_py.interfaces.setup.files import Found, decoded, digest, look, make_folders, remove, replace
-from engram_py.interfaces.setup.jsonc import MISSING, UnreadableTextError
+from engram_py.interfaces.setup.files import Found, decoded, digest, look, make_folders, refusing, remove, replace
+from engram_py.interfaces.setup.jsonc import MISSING
 from engram_py.interfaces.setup.manifest import Manifest, Record
 
 _COMMAND_CHARS = 80
@@ -21,8 +21,8 @@ _COMMAND_CHARS = 80
 class Change:
     """The change of one file. ``after`` None deletes it. ``original`` is what is kept as the state before us.
 
-    ``replaces`` says how a server started that somebody else had registered under our name. ``copy``: what is there
-    now was edited in our part, and is kept as well. ``note`` is for people to read.
+    ``replaces`` says how a server started that somebody else had registered under our name. ``copy`` is where what is
+    there now is kept, because our part of it was edited.
     """
 
     path: Path
@@ -30,8 +30,16 @@ class Change:
     after: bytes | None
     original: bytes | None = None
     replaces: str = ""
-    copy: bool = False
-    note: str = ""
+    copy: Path | None = None
+    left: str = ""
+    """The server of our name that stays, because setup did not write it."""
+
+    @property
+    def note(self) -> str:
+        """What people should know of it besides."""
+        if self.left:
+            return f"left: the server engram ({self.left}), which setup did not write; remove it by hand"
+        return f"our part was edited; the file as it was is kept as {self.copy}" if self.copy else ""
 
     @property
     def kind(self) -> str:
@@ -50,12 +58,23 @@ class Change:
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def plan_setup(files: list[FileEdits], manifest: Manifest) -> list[Change]:
-    """Return the changes that setup would make. Nothing is written.
-
-    Raises SetupRefusedError: one of the files cannot be edited.
-    """
-    return [_plan_setup(wanted, manifest) for wanted in files]
+def plan_setup(wanted: FileEdits, manifest: Manifest) -> Change:
+    """Return the change of a file that setup would make. Raises SetupRefusedError: it cannot be edited."""
+    found = look(wanted.path)
+    record = manifest.files.get(str(wanted.path))
+    ours = record is not None and found.data is not None and digest(found.data) == record.written
+    after = _edited(wanted, found)
+    if _edited(wanted, Found(after)) != after:  # then setup would add to the file each time
+        raise SetupRefusedError(str(wanted.path), "an entry of ours would not be found again in it")
+    if wanted.format == "own" and found.data not in (None, after) and not ours:
+        raise SetupRefusedError(str(wanted.path), "there is another file of this name, or this one was edited")
+    original = found.data
+    if record is not None:
+        original = manifest.original(record) if ours else _without_us(wanted, found, manifest, record)
+    # Where setup was before, what stands there is ours: of an earlier version, say.
+    theirs = MISSING if record is not None else _replaced(wanted, found)
+    copy = _copy(wanted, found, manifest) if record is not None and not ours else None
+    return Change(wanted.path, found, after, original, "" if theirs is MISSING else _started_by(theirs), copy)
 
 
 def plan_unsetup(files: list[FileEdits], manifest: Manifest, user: str) -> list[Change]:
@@ -75,7 +94,7 @@ def plan_unsetup(files: list[FileEdits], manifest: Manifest, user: str) -> list[
     return changes
 
 
-def carry_out(changes: list[Change], manifest: Manifest, user: str) -> None:
+def apply_setup(changes: list[Change], manifest: Manifest, user: str) -> None:
     """Write what setup planned. What was there is kept, and recorded, before each file is touched."""
     for change in changes:
         key = str(change.path)
@@ -96,7 +115,7 @@ def carry_out(changes: list[Change], manifest: Manifest, user: str) -> None:
             replace(change.path, change.after, found=change.found)
 
 
-def take_back(changes: list[Change], manifest: Manifest, user: str) -> None:
+def apply_unsetup(changes: list[Change], manifest: Manifest, user: str) -> None:
     """Write what unsetup planned, and forget about each file when it is done."""
     for change in changes:
         _keep_copy(change, manifest)
@@ -119,34 +138,8 @@ def take_back(changes: list[Change], manifest: Manifest, user: str) -> None:
 
 
 def _keep_copy(change: Change, manifest: Manifest) -> None:
-    if change.copy and change.found.data is not None:
+    if change.copy is not None and change.found.data is not None:
         manifest.keep_copy(change.path, change.found.data)
-
-
-def _plan_setup(wanted: FileEdits, manifest: Manifest) -> Change:
-    found = look(wanted.path)
-    record = manifest.files.get(str(wanted.path))
-    ours = record is not None and found.data is not None and digest(found.data) == record.written
-    after = _edited(wanted, found)
-    if _edited(wanted, Found(after)) != after:  # then setup would add to the file each time
-        raise SetupRefusedError(str(wanted.path), "an entry of ours would not be found again in it")
-    if wanted.format == "own" and found.data not in (None, after) and not ours:
-        raise SetupRefusedError(str(wanted.path), "there is another file of this name, or this one was edited")
-    original = found.data
-    if record is not None:
-        original = manifest.original(record) if ours else _without_us(wanted, found, manifest, record)
-    # Where setup was before, what stands there is ours: of an earlier version, say.
-    theirs = MISSING if record is not None else replaced(decoded(wanted.path, found.data or b"")[0], wanted)
-    edited = record is not None and not ours and _is_altered(wanted, found)
-    return Change(
-        wanted.path,
-        found,
-        after,
-        original,
-        "" if theirs is MISSING else _started_by(theirs),
-        copy=edited,
-        note=_copy_note(found, manifest) if edited else "",
-    )
 
 
 def _started_by(server: Any) -> str:
@@ -173,44 +166,36 @@ def _plan_unsetup(wanted: FileEdits, manifest: Manifest, record: Record | None, 
         return Change(wanted.path, found, None if found.data == ours else found.data)
     if record is None:
         return _plan_unrecorded(wanted, found, manifest)
-    edited = _is_altered(wanted, found)
-    note = _copy_note(found, manifest) if edited else ""
-    return Change(wanted.path, found, _without_us(wanted, found, manifest, record), copy=edited, note=note)
+    copy = _copy(wanted, found, manifest)
+    return Change(wanted.path, found, _without_us(wanted, found, manifest, record), copy=copy)
 
 
 def _plan_unrecorded(wanted: FileEdits, found: Found, manifest: Manifest) -> Change:
     """Return the change for a file without a record: only what setup itself would write is removed."""
-    theirs = _checked(wanted, replaced, decoded(wanted.path, found.data or b"")[0])
-    note = ""
-    if theirs is not MISSING:
-        wanted = FileEdits(
-            wanted.path, wanted.format, tuple(one for one in wanted.edits if not isinstance(one, Member) or one.lasting)
-        )
-        note = f"left: the server engram ({_started_by(theirs)}), which setup did not write; remove it by hand"
-    return Change(wanted.path, found, _without_us(wanted, found, manifest, None), note=note)
+    theirs = _replaced(wanted, found)
+    if theirs is MISSING:
+        return Change(wanted.path, found, _without_us(wanted, found, manifest, None))
+    others = tuple(one for one in wanted.edits if not isinstance(one, Member) or one.lasting)
+    less = _without_us(replace_fields(wanted, edits=others), found, manifest, None)
+    return Change(wanted.path, found, less, left=_started_by(theirs))
 
 
-def _is_altered(wanted: FileEdits, found: Found) -> bool:
-    return bool(_checked(wanted, altered, decoded(wanted.path, found.data or b"")[0]))
+def _copy(wanted: FileEdits, found: Found, manifest: Manifest) -> Path | None:
+    """Return where the file is kept as it is now, None unless our part of it was edited."""
+    data = found.data or b""
+    with refusing(wanted.path):
+        return manifest.original_path(digest(data)) if altered(decoded(wanted.path, data)[0], wanted) else None
 
 
-def _copy_note(found: Found, manifest: Manifest) -> str:
-    return f"our part was edited; the file as it was is kept as {manifest.original_path(digest(found.data or b''))}"
-
-
-def _checked(wanted: FileEdits, look_for: Callable[[str, FileEdits], Any], text: str) -> Any:
-    try:
-        return look_for(text, wanted)
-    except UnreadableTextError as exc:
-        raise SetupRefusedError(str(wanted.path), str(exc)) from exc
+def _replaced(wanted: FileEdits, found: Found) -> Any:
+    with refusing(wanted.path):
+        return replaced(decoded(wanted.path, found.data or b"")[0], wanted)
 
 
 def _edited(wanted: FileEdits, found: Found) -> bytes:
     text, mark = decoded(wanted.path, found.data or b"")
-    try:
+    with refusing(wanted.path):
         return (mark + applied(text, wanted)).encode()
-    except UnreadableTextError as exc:
-        raise SetupRefusedError(str(wanted.path), str(exc)) from exc
 
 
 def _without_us(wanted: FileEdits, found: Found, manifest: Manifest, record: Record | None) -> bytes | None:
@@ -220,8 +205,6 @@ def _without_us(wanted: FileEdits, found: Found, manifest: Manifest, record: Rec
     kept = manifest.original(record) if record else None
     text, mark = decoded(wanted.path, found.data)
     original = None if kept is None else decoded(wanted.path, kept)[0]
-    try:
+    with refusing(wanted.path):
         less = withdrawn(text, wanted, original)
-    except UnreadableTextError as exc:
-        raise SetupRefusedError(str(wanted.path), str(exc)) from exc
     return None if less is None else (mark + less).encode()

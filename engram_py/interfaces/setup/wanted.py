@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import ScopeUnavailableError
 from engram_py.interfaces.hooks.answers import listens
 from engram_py.interfaces.setup.agents import PRE_TOOL, TIMEOUT, TIMEOUTS, Agent, Hooks, Scope, Servers, entry

@@ -1,31 +1,55 @@
-"""The days a prompt means: "yesterday", "last week", "on Monday", "in March", "3 days ago", "2026-01-31", "18 May"."""
+"""The days that a text names, in English and ISO: "yesterday", "last week", "on Monday", "3 days ago", "18 May"."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from functools import cache
 
-from engram_py.recall.query.dates import ARTICLES, BEFORE, EARLIEST, months
-from engram_py.recall.query.month_days import Said, day_of_month, week_of_month, weekday_of_month, year_at
-from engram_py.text import cues
-from engram_py.text.prompt_text import PromptText, listed, plain
+from engram_py.dataclass import dataclass
+from engram_py.text.prompt_text import PromptText, plain
 
-_DATE = re.compile(r"(?<![0-9])([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])", re.ASCII)
+# "Before 1 November" is everything until then: from here on.
+EARLIEST = date(1970, 1, 1)
+_MOST = 4  # dates of one question
+
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_MONTH_OF = {name[:size]: number for number, name in enumerate(_MONTHS, start=1) for size in (3, len(name))}
+_MONTH_OF["sept"] = 9
+_UNITS = {"day": 1, "week": 7, "month": 30}
+_COUNTED = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_COUNTS = {name: count for count, name in enumerate(_COUNTED, start=1)}
+_COUNTS |= {"a": 1, "an": 1, "couple": 2, "few": 3}
+_DEEDS_SAID = """
+decide decided decision decisions save saved stored recorded noted change changes changed happened happen make made did
+do done work worked learn learned learnt discuss discussed talk talked achieve achieved accomplish accomplished finish
+finished fix fixed solve solved agree agreed settle settled choose chose chosen went
+"""
+_DEEDS = frozenset(_DEEDS_SAID.split())
+
+# What may also be a verb is a month only with a capital or behind one of these.
+_VERBS = frozenset({"may", "mar", "march"})
+_YEAR = r"(?:19|20)\d\d"
+_ISO = re.compile(r"(?<![\d-])(?P<year>\d{4})-(?P<month>\d\d)(?:-(?P<day>\d\d))?(?![\d-]|[T ]\d\d:\d\d)", re.ASCII)
+_BEFORE_ISO = re.compile(r"\bbefore\s+\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Whole days, ``end`` not included; ``words`` is how the prompt said it. ``past`` is false of what may as well be a
-    day to come ("on Tuesday"); ``dated`` is set where a text may name the same day ("18 November")."""
+    """Whole days, ``end`` not included; ``words`` is how they were said. ``past`` is false of what may as well be a day
+    to come ("on Tuesday"), ``dated`` set where a text may name the same day, ``year`` where its year was said."""
 
     start: date
     end: date
     words: str
     past: bool = True
     dated: bool = False
+    year: bool = False
 
     @property
     def open(self) -> bool:
@@ -40,208 +64,173 @@ class Days:
 
 def may_name_days(words: Iterable[str]) -> bool:
     """Whether any of the words names a time: to find out which takes much longer."""
-    return not _time_words().isdisjoint(map(plain, words))
+    return any(word in _TIMES for word in map(plain, words))
 
 
-@cache
-def _time_words() -> frozenset[str]:
-    spans = (phrase for phrases in cues.SPANS.values() for phrase in listed(phrases))
-    names = (name for lists in (cues.WEEKDAYS, cues.MONTHS) for names in lists for name in listed(names))
-    return frozenset((*(phrase.split()[-1] for phrase in spans), *names, *months(), *_units()))
+_TIMES = {*_MONTH_OF, *_WEEKDAYS, "yesterday", "today", "morning", "week", "month", "year", "ago"}
+_TIMES |= {f"{unit}s" for unit in _UNITS} | {"day"}
 
 
 def is_deed(word: str) -> bool:
     """Whether a word only says that something was done or decided: asked of days, it says nothing of what."""
-    return plain(word) in listed(cues.DEEDS)
+    return word.lower() in _DEEDS
+
+
+def dates_in(text: str) -> list[Days]:
+    """The dates that name their year, at most four: ``2026-03``, ``9 July 2022``."""
+    if not re.search(rf"(?<!\d){_YEAR}(?!\d)", text):
+        return []
+    found = [*_iso(text), *(days for _, days in _dates(PromptText(text), date.max.replace(day=1)) if days.year)]
+    return list({days.start: days for days in reversed(found)}.values())[::-1][:_MOST]
 
 
 def days_in(heard: PromptText, today: date) -> Days | None:
     """The first days that the prompt names, cut out of what is left of it. Days are the reader's own."""
-    for found in (_dated, _day_of_month, _week_of_month, _weekday_of_month, _named, _weekday, _month, _lately, _ago):
-        try:
-            days = found(heard, today)
-        except (ValueError, OverflowError):  # the 31st of February, a thousand months ago
+    for iso in _iso(heard.text):
+        first = heard.word_at(heard.text.find(iso.words))
+        heard.cut_words(first, first + iso.words.count("-") + 1)
+        return iso
+    if not may_name_days(heard.words):
+        return None
+    said = " ".join(heard.words)
+    found = [*_dates(heard, today), *_spans(said, today)]
+    if not found:
+        return None
+    at, days = min(found, key=lambda one: one[0])
+    first = said.count(" ", 0, at)
+    heard.cut_words(first, first + days.words.count(" ") + 1)
+    return days
+
+
+@cache
+def _date() -> re.Pattern[str]:
+    month, day = "|".join(sorted(_MONTH_OF, key=len, reverse=True)), r"\d{1,2}(?:st|nd|rd|th)?"
+    return re.compile(
+        rf"(?:(?P<opener>on|in|since|before|until|by|last)\b )?(?:the )?(?:(?P<before>{day}) (?:of )?)?"
+        rf"\b(?P<month>{month})\b(?: (?:the )?(?P<after>{day})(?![\w:]))?(?:,? (?:of )?(?P<year>{_YEAR}))?\b(?! \d)"
+    )
+
+
+@cache
+def _span() -> re.Pattern[str]:
+    count = "|".join([r"\d{1,3}", *_COUNTS])
+    return re.compile(
+        r"\b(?:(?P<named>day before yesterday|yesterday|earlier today|this morning|this week|last week(?! of)"
+        r"|last month|last year)"
+        rf"|(?P<opener>on|last|since) (?P<weekday>{'|'.join(_WEEKDAYS)})"
+        rf"|(?:last|past) (?:(?P<count>{count}) )?(?:of )?(?P<unit>day|week|month)s?"
+        rf"|(?P<ago>{count}) (?:of )?(?P<units>day|week|month)s? ago)\b"
+    )
+
+
+def _iso(text: str) -> list[Days]:
+    found = []
+    for match in _ISO.finditer(text):
+        days = _of(int(match["year"]), int(match["month"]), int(match["day"] or 0))
+        if days:
+            before = _BEFORE_ISO.search(text, 0, match.start())
+            found.append(Days(EARLIEST if before else days[0], days[0] if before else days[1], match[0], year=True))
+    return found
+
+
+def _dates(heard: PromptText, today: date) -> list[tuple[int, Days]]:
+    """Each date with the name of its month, and where it stands in the words."""
+    said, found = " ".join(heard.words), []
+    for match in _date().finditer(said):
+        opener, day = match["opener"], int(re.sub(r"\D", "", match["before"] or match["after"] or "") or 0)
+        place = said.count(" ", 0, match.start("month"))
+        if match["month"] in _VERBS and not (opener or match["before"] or heard.begins_with_a_capital(place)):
             continue
-        if days is not None:
+        if not (day or match["year"] or opener in ("in", "last", "before")):
+            continue
+        month, year = _MONTH_OF[match["month"]], int(match["year"] or 0)
+        days = _of(year, month, day) if year else _latest(month, day, today, last=opener == "last")
+        if days is None:
+            continue
+        start, end = days
+        if opener == "before":
+            start, end = EARLIEST, start
+        elif opener == "since" and not year:
+            end = _tomorrow(today)
+        past = bool(year) or opener in ("since", "before", "last", "in") or (start.year == today.year)
+        found.append((match.start(), Days(start, end, match[0], past, dated=bool(day), year=bool(year))))
+    return found
+
+
+def _spans(said: str, today: date) -> list[tuple[int, Days]]:
+    """Each time that is told from today, and where it stands in the words."""
+    found = []
+    for match in _span().finditer(said):
+        past = True
+        try:
+            if match["named"]:
+                start, end = _NAMED[match["named"]](today)
+            elif match["weekday"]:
+                start = today - timedelta(days=(today.weekday() - _WEEKDAYS.index(match["weekday"])) % 7 or 7)
+                end = _tomorrow(today) if match["opener"] == "since" else start + timedelta(days=1)
+                past = match["opener"] != "on"
+            elif match["unit"]:
+                start = today - timedelta(days=_number(match["count"] or "one") * _UNITS[match["unit"]])
+                end = _tomorrow(today)
+            else:
+                start, end = _back(today, match["units"], _number(match["ago"]))
+        except (ValueError, OverflowError):  # a thousand months ago
+            continue
+        found.append((match.start(), Days(start, end, match[0], past)))
+    return found
+
+
+def _of(year: int, month: int, day: int) -> tuple[date, date] | None:
+    """A day, or a whole month where ``day`` is 0; None of one that no calendar has."""
+    try:
+        first = date(year, month, day or 1)
+        return first, first + timedelta(days=1) if day else (first + timedelta(days=32)).replace(day=1)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _latest(month: int, day: int, today: date, *, last: bool) -> tuple[date, date] | None:
+    """The latest such day or month that has begun; of 29 February the latest there was."""
+    for year in range(today.year, max(0, today.year - 9), -1):
+        days = _of(year, month, day)
+        if days and days[0] <= today and not (last and not day and days[1] > today):
             return days
     return None
 
 
-def _dated(heard: PromptText, today: date) -> Days | None:
-    for match in _DATE.finditer(heard.text):
-        try:
-            day = date(*map(int, match.groups()))
-            days = Days(day, day + timedelta(days=1), match[0])
-        except (ValueError, OverflowError):
-            continue
-        first = heard.word_at(match.start())
-        heard.cut_words(first, first + 3)
-        return days
-    return None
-
-
-def _day_of_month(heard: PromptText, today: date) -> Days | None:
-    said = day_of_month(heard.words, today)
-    if said is None:
-        return None
-    at = said.first - 2 if said.first > 1 and heard.words[said.first - 1] in ARTICLES else said.first - 1
-    if at < 0 or heard.words[at] not in BEFORE:
-        return _cut(heard, said, dated=True)
-    return _cut(heard, said._replace(start=EARLIEST, end=said.start, first=at))
-
-
-def _week_of_month(heard: PromptText, today: date) -> Days | None:
-    return _cut(heard, week_of_month(heard.words, today))
-
-
-def _weekday_of_month(heard: PromptText, today: date) -> Days | None:
-    return _cut(heard, weekday_of_month(heard.words, today))
-
-
-def _cut(heard: PromptText, said: Said | None, *, dated: bool = False) -> Days | None:
-    if said is None:
-        return None
-    heard.cut_words(said.first, said.stop)
-    return Days(said.start, said.end, " ".join(heard.words[said.first : said.stop]), said.past, dated)
-
-
-def _named(heard: PromptText, today: date) -> Days | None:
-    for name, phrases in cues.SPANS.items():
-        phrase = heard.first(listed(phrases))
-        if phrase is not None:
-            heard.cut(phrase)
-            start, end = _NAMED[name](today)
-            return Days(start, end, phrase)
-    return None
-
-
-def _weekday(heard: PromptText, today: date) -> Days | None:
-    for _, number, said in _calendar(heard, cues.WEEKDAYS, cues.BEFORE_WEEKDAY):
-        day = today - timedelta(days=(today.weekday() - number) % 7 or 7)
-        opener = said.partition(" ")[0]
-        end = _tomorrow(today) if opener in listed(cues.SINCE) else day + timedelta(days=1)
-        return Days(day, end, said, past=opener not in listed(cues.MAYBE_TO_COME))
-    return None
-
-
-def _month(heard: PromptText, today: date) -> Days | None:
-    for at, number, said in _calendar(heard, cues.MONTHS, cues.BEFORE_MONTH):
-        year, stop = year_at(heard.words, at + 1)
-        if year is not None:
-            heard.cut_words(at + 1, stop)
-            return Days(*_month_of(date(year, number + 1, 1)), f"{said} {year}")
-        past = number + 1 > today.month or (number + 1 == today.month and said.startswith("last"))
-        return Days(*_month_of(date(today.year - past, number + 1, 1)), said)
-    return None
-
-
-def _calendar(heard: PromptText, lists: tuple[str, ...], before: str) -> Iterator[tuple[int, int, str]]:
-    """(its place, 0 for Monday or January, how it was said), for each that follows one of the words that may stand
-    before it."""
-    numbers, openers = _numbered(lists), listed(before)
-    for at, word in enumerate(heard.words):
-        number = numbers.get(word)
-        if number is not None and at and heard.words[at - 1] in openers:
-            heard.cut_words(at - 1, at + 1)
-            yield at, number, f"{heard.words[at - 1]} {word}"
-
-
-def _lately(heard: PromptText, today: date) -> Days | None:
-    """ "The last 3 days", "the past week": up to now."""
-    units, openers = _units(), listed(cues.LATELY)
-    for at, word in enumerate(heard.words):
-        if word not in units or at == 0:
-            continue
-        count = _number(heard.words[at - 1])
-        first = at - 1 if count is None else at - 2
-        if first < 0 or heard.words[first] not in openers:
-            continue
-        days = (count or 1) * _DAYS_OF[units[word]]
-        said = " ".join(heard.words[first : at + 1])
-        heard.cut_words(first, at + 1)
-        return Days(today - timedelta(days=days), _tomorrow(today), said)
-    return None
-
-
-def _ago(heard: PromptText, today: date) -> Days | None:
-    """A number and a unit beside "ago"; the day itself, else the week or the month around it."""
-    units, words = _units(), heard.words
-    for at, word in enumerate(words):
-        unit, count = units.get(word), _number(words[at - 1]) if at else None
-        if unit is None or count is None:
-            continue
-        before, after = " ".join(words[max(0, at - 4) : at - 1]), words[at + 1 : at + 2]
-        if after and after[0] in listed(cues.AGO_AFTER):
-            start, stop = at - 1, at + 2
-        elif any(before.endswith(opener) for opener in listed(cues.AGO_BEFORE)):
-            start, stop = at - 2, at + 1
-        else:
-            continue
-        said = " ".join(words[start:stop])
-        heard.cut_words(start, stop)
-        return Days(*_back(today, unit, count), said)
-    return None
+def _number(word: str) -> int:
+    return _COUNTS.get(word) or int(word)
 
 
 def _back(today: date, unit: str, count: int) -> tuple[date, date]:
+    """The day itself, else the week or the month around it."""
     if unit == "day":
         day = today - timedelta(days=count)
         return day, day + timedelta(days=1)
     if unit == "week":
-        return _week_of(today - timedelta(weeks=count))
+        monday = _monday(today - timedelta(weeks=count))
+        return monday, monday + timedelta(days=7)
     years, month = divmod(today.year * 12 + today.month - 1 - count, 12)
-    return _month_of(date(years, month + 1, 1))
-
-
-def _number(word: str) -> int | None:
-    if word.isascii() and word.isdecimal():
-        return int(word) if len(word) <= 3 else None
-    return _spelt_numbers().get(word)
-
-
-@cache
-def _spelt_numbers() -> dict[str, int]:
-    return {name: int(value) for name, _, value in (one.partition(":") for one in cues.NUMBERS.split("|"))}
-
-
-@cache
-def _units() -> dict[str, str]:
-    return {word: unit for unit, words in cues.UNITS.items() for word in listed(words)}
-
-
-@cache
-def _numbered(lists: tuple[str, ...]) -> dict[str, int]:
-    return {name: number for names in lists for number, name in enumerate(listed(names))}
-
-
-def _week_of(day: date) -> tuple[date, date]:
-    monday = day - timedelta(days=day.weekday())
-    return monday, monday + timedelta(days=7)
-
-
-def _month_of(day: date) -> tuple[date, date]:
-    first = day.replace(day=1)
-    return first, (first + timedelta(days=32)).replace(day=1)
-
-
-def _last_week(today: date) -> tuple[date, date]:
-    # Some mean the week before this one, some the last seven days: both, and the lines are dated.
-    monday, _ = _week_of(today - timedelta(days=7))
-    return monday, today
+    return _of(years, month + 1, 0) or (today, today)
 
 
 def _tomorrow(today: date) -> date:
-    return today + timedelta(days=1)
+    return min(today, date.max - timedelta(days=1)) + timedelta(days=1)
 
 
-_DAYS_OF = {"day": 1, "week": 7, "month": 30}
+def _monday(day: date) -> date:
+    return day - timedelta(days=day.weekday())
 
+
+_DAY = timedelta(days=1)
 _NAMED: dict[str, Callable[[date], tuple[date, date]]] = {
-    "before_yesterday": lambda today: (today - timedelta(days=2), today - timedelta(days=1)),
-    "yesterday": lambda today: (today - timedelta(days=1), today),
-    "today": lambda today: (today, _tomorrow(today)),
-    "this_week": lambda today: (_week_of(today)[0], _tomorrow(today)),
-    "last_week": _last_week,
-    "last_month": lambda today: _month_of(today.replace(day=1) - timedelta(days=1)),
-    "last_year": lambda today: (date(today.year - 1, 1, 1), date(today.year, 1, 1)),
+    "day before yesterday": lambda today: (today - 2 * _DAY, today - _DAY),
+    "yesterday": lambda today: (today - _DAY, today),
+    "earlier today": lambda today: (today, _tomorrow(today)),
+    "this morning": lambda today: (today, _tomorrow(today)),
+    "this week": lambda today: (_monday(today), _tomorrow(today)),
+    # Some mean the week before this one, some the last seven days: both, and the lines are dated.
+    "last week": lambda today: (_monday(today - 7 * _DAY), today),
+    "last month": lambda today: _back(today, "month", 1),
+    "last year": lambda today: (date(today.year - 1, 1, 1), date(today.year, 1, 1)),
 }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import Any
+
+from engram_py.dataclass import dataclass, replace
 
 KEYS = ("type", "topic", "project", "scope", "file", "branch", "since", "until", "is")
 STATES = ("pinned", "stale", "superseded", "archived")

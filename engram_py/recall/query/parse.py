@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.recall.query.filters import KEYS, Filters, cut_filters
 from engram_py.text.derived_terms import pairs, segment_terms
 from engram_py.text.irregular_forms import forms
 from engram_py.text.segments import is_unspaced, lowered, segments
-from engram_py.text.stopwords import said_nothing_by
+from engram_py.text.stopwords import is_foreign, said_nothing_by
 
 # A question has a handful of words; a pasted log has thousands, and each is one more list to merge. Logs of 60 words
 # made of three memories each, among 100,000 rows, one of them first: all words .90, the 40 most telling .98, 24 .93.
@@ -35,6 +35,9 @@ _FRAME = re.compile(
     r"(decided?|choose|chosen|agreed?|settled?|pick(?:ed)?|learn(?:ed)?|noted?|saved?|remember(?:ed)?)\b"
     r"|\b(?:do|does|did|should)\s+(?:\w+\s+){1,4}?(use)\b",
     re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"\W*(?:whats?|when|where|why|how|who|which|did|do|does|is|are|can|could|have|has|was|were)\b", re.IGNORECASE
 )
 _CYRILLIC = re.compile("[\u0400-\u052f]+")
 _LEAST_OF_A_WORD = 4
@@ -85,6 +88,17 @@ class Query:
     def content_words(self) -> tuple[Word, ...]:
         """The words that are not stop words, or all of them when there are no others."""
         return tuple(word for word in self.words if not word.stop) or self.words
+
+    @property
+    def is_question(self) -> bool:
+        """Whether somebody asks, by a mark or by how English begins to."""
+        return "?" in self.asked or "？" in self.asked or _ASKS.match(self.asked) is not None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is in another language than English, by its small words or its script."""
+        words = [word.text for word in self.words]
+        return is_foreign(words) or sum(map(is_unspaced, words)) > len(words) / 2
 
     @property
     def asks(self) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from engram_py.dataclass import dataclass
 from engram_py.recall.score.passages import Found, passage
 from engram_py.recall.score.relevance import Term
 from engram_py.text.normalize import folded

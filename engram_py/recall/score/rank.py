@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from engram_py.dataclass import dataclass
 from engram_py.ledger.citations import citation_factor
 from engram_py.observations.values import Observation
 from engram_py.times import parse_time

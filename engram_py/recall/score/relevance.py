@@ -7,11 +7,12 @@ here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from engram_py.dataclass import dataclass, field
 from engram_py.recall.index.mentions import Length
 from engram_py.recall.score.bm25 import K1, B
+from engram_py.recall.score.evidence import NONE, Evidence
 
 # A mention in a title of n words counts 1 + TITLE / n: a name of one word says what a memory is about, a long title
 # says many things. A weight that is the same for all titles gains on conversations and loses as much on recipes.
@@ -62,6 +63,11 @@ class Term:
         return found + titled * (1 + TITLE / max(1.0, title_words)) if titled else found
 
 
+def is_elsewhere(term: Term) -> bool:
+    """Whether only rows out of sight hold the word itself."""
+    return bool(term.rows) and not term.in_sight and not term.stands_for
+
+
 class Neighbours(NamedTuple):
     """Of one row: its session, the row before it there, and the two after it; None where there is none."""
 
@@ -80,8 +86,9 @@ class Neighbours(NamedTuple):
 @dataclass(slots=True)
 class Scored:
     """The numbers of one row. ``bm25`` is its own, ``lent`` what neighbours add, ``covered`` the share of the query's
-    idf that it has, ``share`` what its best passage has as the threshold weighs it, ``closeness`` how near its words
-    stand, ``session`` what its session adds; ``relevance`` is the sum of the four scores."""
+    idf that it has, ``share`` what its best passage has as ``evidence`` weighs it, ``closeness`` how near its words
+    stand, ``titled`` the numbers of the terms in its title, topic or aliases, ``named`` which share of the title's
+    words these are, ``session`` what its session adds; ``relevance`` is the sum of the four scores."""
 
     id: int
     bm25: float = 0.0
@@ -93,7 +100,9 @@ class Scored:
     relevance: float = 0.0
     words: tuple[str, ...] = ()
     passage: frozenset[int] = frozenset()
-    titled: bool = False
+    titled: frozenset[int] = frozenset()
+    named: float = 0.0
+    evidence: Evidence = NONE
 
     @property
     def whole(self) -> bool:

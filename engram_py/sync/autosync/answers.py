@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from engram_py.dataclass import dataclass, field
 from engram_py.sync.autosync.problems import Problem
 from engram_py.sync.autosync.values import UNKNOWN_SEQ, Grant
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass, field
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.settings import TARGET
 from engram_py.sync.mutation import Mutation

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import random
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import replace
 from engram_py.errors import EngramError
+from engram_py.log import logger_of
 from engram_py.sync.autosync import table, tokens
 from engram_py.sync.autosync.channel import Channel, Progress, Stopped
 from engram_py.sync.autosync.login import Login, current_login, token_of
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from engram_py.sync.autosync.client import CloudClient
     from engram_py.sync.replica.replica import Replica
 
-logger = logging.getLogger(__name__)
+
+logger = logger_of(__name__)
 
 # After so many failures in a row the phase is `backoff`.
 MANY_FAILURES = 10

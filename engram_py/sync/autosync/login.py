@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidServerError
 from engram_py.sync.autosync import table, tokens
 from engram_py.sync.autosync.problems import Problem

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EngramError
+from engram_py.log import logger_of
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.answers import Listing, Page
 from engram_py.sync.autosync.channel import TURN_SECONDS, Channel
@@ -20,7 +20,7 @@ from engram_py.sync.mutation import Applied, Mutation, Refused
 from engram_py.sync.replica.project_access import ProjectAccess, normalized
 from engram_py.sync.wire import InvalidEntryError, mutation_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 FIRST_LIMIT, MOST_LIMIT = 100, 500
 # Parsing a page blocks the other threads of this process, so its size is limited.

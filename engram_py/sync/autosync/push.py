@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from engram_py.database.store import Row
+from engram_py.dataclass import dataclass, field
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.answers import Listing, Pushed
 from engram_py.sync.autosync.channel import TURN_SECONDS, Channel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import CloudFailedError, NothingEnrolledError, NotLoggedInError
+from engram_py.log import logger_of
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.settings import CloudSettings
 from engram_py.sync.autosync.values import CloudStatus, CloudSynced, Enrolled, LoggedIn, LoggedOut
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from engram_py.sync.autosync.worker import Worker
     from engram_py.sync.replica.replica import Replica
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Every server process imports this module, and most never sync: the rest is imported where it is used.
 
@@ -203,7 +203,7 @@ def _lease_attempts() -> Iterator[None]:
 
 def _combined(one: CloudSynced, other: CloudSynced) -> CloudSynced:
     """Return the last outcome with the sums of both."""
-    from dataclasses import replace
+    from engram_py.dataclass import replace
 
     names = ("sent", "known", "received", "applied", "deferred", "set_aside")
     counts = {name: getattr(one, name) + getattr(other, name) for name in names}

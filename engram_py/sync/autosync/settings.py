@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from engram_py.dataclass import dataclass, field
 
 # The source and target of server sync in the queue; folders have their own.
 TARGET = "cloud"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import logging
 from pathlib import Path
 from typing import Literal
 
 from engram_py.files import write_atomically
+from engram_py.log import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 FILE = "cloud-token.json"
 _SERVICE = "engram"

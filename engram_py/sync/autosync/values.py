@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from engram_py.dataclass import dataclass
 
 Phase = Literal["idle", "pushing", "pulling", "push_failed", "pull_failed", "backoff", "healthy", "disabled"]
 Direction = Literal["push", "pull"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import StoreError
+from engram_py.log import logger_of
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.schedule import MOST_SECONDS, passed, remaining
 from engram_py.sync.autosync.settings import TARGET, CloudSettings
@@ -18,7 +18,7 @@ from engram_py.sync.autosync.settings import TARGET, CloudSettings
 if TYPE_CHECKING:
     from engram_py.sync.autosync.exchange import Exchange
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 DEBOUNCE_SECONDS = 0.5
 POLL_SECONDS = 30.0

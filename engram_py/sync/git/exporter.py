@@ -5,11 +5,11 @@ from __future__ import annotations
 import getpass
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import asdict
 from engram_py.git.program import Deadline, ask_git
 from engram_py.sync import packing
 from engram_py.sync.chunk import About, compose

@@ -12,9 +12,9 @@ import os
 import stat
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import SyncFolderError
 from engram_py.files import reason, write_atomically
 from engram_py.git.program import Deadline, ask_git

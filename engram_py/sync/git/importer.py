@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import asdict, dataclass, field, replace
 from engram_py.sync import packing
 from engram_py.sync.chunk import About, Contents, decompose
 from engram_py.sync.git import table

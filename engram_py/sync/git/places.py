@@ -7,12 +7,12 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass
 from engram_py.errors import AmbiguousProjectError, InvalidProjectError, NoRepositoryError, UnconfirmedProjectError
 from engram_py.files import read_bounded
 from engram_py.git.repository import Repository

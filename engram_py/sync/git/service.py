@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import fields, replace
 from engram_py.errors import (
     EncryptionChangedError,
     InvalidArgumentError,
@@ -80,9 +80,8 @@ class GitSync:
             self._keys.keep_folder(place.target, key)
             again = again or said is None or before is not None
         warnings = list(place.warnings)
-        got, adopted = (
-            self._read(job, place, None if project else adopt or attrgetter("is_free")) if read else (None, None)
-        )
+        decide = None if project else adopt or attrgetter("is_free")
+        got, adopted = self._read(job, place, decide) if read else (None, None)
         name = self._places.current(adopted.project if adopted else job.project)
         if name != job.project:  # what arrived had a new name for it
             place = replace(place, project=name)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass
 
 # Of the rows a chunk holds, those that are in the queue just so, but came here by another way or were made here. An
 # older text is the same whoever kept it, and whenever.

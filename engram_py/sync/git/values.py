@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from engram_py.dataclass import dataclass, field
 from engram_py.sync.mutation import Applied
 
 

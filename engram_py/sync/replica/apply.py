@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from engram_py.database.journal import NATURAL, TABLES
 from engram_py.database.store import Row
+from engram_py.dataclass import replace
 from engram_py.sync.merge import version_key, wins
 from engram_py.sync.mutation import KINDS, Mutation
 from engram_py.sync.replica import table

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from engram_py.anchors import table as anchor_table
 from engram_py.clock import consequence, just_after
 from engram_py.database.store import Row
+from engram_py.dataclass import replace
+from engram_py.observations.columns import OWN, SPECIAL
 from engram_py.sync.merge import version_key, wins
 from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle
 from engram_py.sync.replica import table
@@ -17,7 +18,7 @@ from engram_py.sync.replica.parse import Read, UnreadableError, deletion_time
 from engram_py.sync.wire import fingerprint, is_final
 
 # What a row of Engram itself does not say: the row here keeps its own.
-_OURS = ("pinned", "aliases", "origin", "lifecycle", "salience", "expires_at", "git_branch", "git_commit")
+_OURS = ("pinned", *SPECIAL, *OWN)
 
 
 def apply_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:

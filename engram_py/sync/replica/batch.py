@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Any
 
 from engram_py.clock import is_ahead
 from engram_py.database import journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass, field
 from engram_py.interchange.import_ledger import EPOCH, RECOVERED_SESSION, LocalIds
 from engram_py.projects import table as project_table
 from engram_py.sync.merge import Names, version_digest, version_key
@@ -138,16 +138,15 @@ class Batch:
         if old is not None and old["clock"] >= mutation.clock and bool(old["final"]) >= final:
             return
         session_id = mutation.payload.get("session_id")
-        journal.add_tombstone(
-            self.store,
-            entity=mutation.entity,
-            entity_key=mutation.entity_key,
-            project=mutation.project,
-            session_id=session_id if isinstance(session_id, str) else None,
-            deleted_at=deleted_at,
-            clock=max(mutation.clock, old["clock"] if old is not None else ""),
-            final=final,
-        )
+        stone = {
+            "entity": mutation.entity,
+            "entity_key": mutation.entity_key,
+            "project": mutation.project,
+            "session_id": session_id if isinstance(session_id, str) else None,
+            "deleted_at": deleted_at,
+            "clock": max(mutation.clock, old["clock"] if old is not None else ""),
+        }
+        journal.add_tombstone(self.store, stone, final=final)
 
     def refused(self, mutation: Mutation) -> bool:
         """Return whether the row itself arrived and could not be read."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from engram_py.anchors import table as anchor_table
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import replace
 from engram_py.observations.columns import ENGRAM, EXACT, OWN, SPECIAL, TIMES
 from engram_py.sync.merge import version_key, version_owner
 from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle

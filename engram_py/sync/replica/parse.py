@@ -6,7 +6,6 @@ The result depends on the mutation alone, never on the time or the machine: ever
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.capture.redact import redact
 from engram_py.clock import parse_stamp
+from engram_py.dataclass import dataclass, field
 from engram_py.errors import EngramError
 from engram_py.interchange.import_file import moment_of
 from engram_py.interchange.import_ledger import EPOCH, session_key, without_nul

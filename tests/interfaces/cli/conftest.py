@@ -15,7 +15,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from engram_py.interfaces.cli.main import cli
+from tests.memory import git
 from tests.template import ready
+
+__all__ = ["git"]
 
 Run = Callable[..., Result]
 Start = Callable[..., "Ended"]
@@ -32,6 +35,12 @@ def answer(result: Result) -> Any:
     """What a command with ``--json`` printed."""
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
+
+
+def refusal(result: Result, *, code: int = 1) -> str:
+    """What a command that was refused wrote to standard error; it wrote nothing else."""
+    assert (result.exit_code, result.stdout) == (code, ""), result.output
+    return result.stderr
 
 
 @pytest.fixture

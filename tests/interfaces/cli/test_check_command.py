@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.memory import Git
 
 
 @pytest.fixture
-def root(here: Path) -> Path:
+def root(here: Path, git: Git) -> Path:
     """The folder widgets as a repository with one file."""
     (here / "auth.py").write_text("".join(f"line_{number} = {number}\n" for number in range(30)))
-    for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "first"]):
-        subprocess.run(["git", "-c", "user.name=Ada", "-c", "user.email=a@b.c", *command], cwd=here, check=True)
+    for command in ("init -q -b main", "add -A", "commit -q -m first"):
+        git(here, *command.split())
     return here
 
 
@@ -105,16 +105,13 @@ def test_a_file_name_that_is_no_text_is_said_and_the_memory_kept(start: Start, r
     assert (told.code, "caf?.py (not a path)" in told.stderr) == (0, True)
 
 
-def test_a_check_lists_what_is_only_on_a_branch_apart(run: Run, root: Path) -> None:
-    def git(*command: str) -> None:
-        subprocess.run(["git", "-c", "user.name=Ada", "-c", "user.email=a@b.c", *command], cwd=root, check=True)
-
-    git("checkout", "-q", "-b", "topic")
+def test_a_check_lists_what_is_only_on_a_branch_apart(run: Run, root: Path, git: Git) -> None:
+    git(root, "checkout", "-q", "-b", "topic")
     (root / "lens.py").write_text("lens = 1\n")
-    git("add", "-A")
-    git("commit", "-q", "-m", "lens")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "lens")
     run("save", "Lens", "text", "--file", "lens.py")
-    git("checkout", "-q", "main")
+    git(root, "checkout", "-q", "main")
 
     told = run("check", "--strict")
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import select
 import subprocess
 import sys
 import threading
@@ -16,6 +13,7 @@ import pytest
 
 from engram_py.sync.autosync import tokens
 from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.cli.terminal import in_terminal, needs_terminal
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED
 from tests.sync.autosync.team_server import TOKEN, Request, TeamServer, team_server
 
@@ -35,6 +33,15 @@ def team() -> Iterator[TeamServer]:
 def login(run: Run, team: TeamServer) -> None:
     result = run("cloud", "login", "--server", team.address, "--token", "-", stdin=TOKEN + "\n")
     assert result.exit_code == 0, result.output
+
+
+@pytest.fixture
+def enrolled(run: Run, team: TeamServer) -> Run:
+    """This machine is logged in, and the project widgets, with one memory, is enrolled."""
+    login(run, team)
+    run("cloud", "enroll", "widgets")
+    run("save", "Token lifetime", "Fifteen minutes.")
+    return run
 
 
 def test_the_whole_way_from_login_to_logout(run: Run, team: TeamServer) -> None:
@@ -106,45 +113,17 @@ def test_the_repository_has_no_say(here: Path, run: Run, team: TeamServer) -> No
     assert team.asked == []
 
 
-def test_a_terminal_is_asked_for_the_token_without_showing_it_and_sees_a_bar(
-    here: Path, run: Run, team: TeamServer
-) -> None:
+@needs_terminal
+def test_a_terminal_is_asked_for_the_token_without_showing_it_and_sees_a_bar(run: Run, team: TeamServer) -> None:
     run("save", "Token lifetime", "Fifteen minutes.")
 
-    said = in_terminal(here, ["cloud", "login", "--server", team.address], typed=TOKEN + "\n", after="Token for")
+    said = in_terminal(80, "cloud", "login", "--server", team.address, typed=TOKEN + "\n", after="Token for")
     assert "Logged in" in said
     assert TOKEN not in said
     run("cloud", "enroll", "widgets")
-    said = in_terminal(here, ["sync", "--cloud"])
+    said = in_terminal(80, "sync", "--cloud")
     assert "sent " in said
     assert len(team.keys()) == 1
-
-
-def in_terminal(here: Path, words: list[str], *, typed: str = "", after: str = "") -> str:
-    """What a terminal of its own shows of a command."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "engram_py", *words]
-    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=here, env=os.environ.copy())
-    os.close(theirs)
-    shown = b""
-    try:
-        while True:
-            ready, _, _ = select.select([ours], [], [], 60)
-            assert ready, shown
-            try:
-                part = os.read(ours, 4096)
-            except OSError:
-                break
-            if not part:
-                break
-            shown += part
-            if typed and after.encode() in shown:
-                os.write(ours, typed.encode())
-                typed = ""
-    finally:
-        os.close(ours)
-        process.wait(timeout=60)
-    return shown.decode()
 
 
 def test_status_says_what_is_wrong_and_the_doctor_too(here: Path, run: Run, team: TeamServer) -> None:
@@ -167,17 +146,14 @@ def test_status_says_what_is_wrong_and_the_doctor_too(here: Path, run: Run, team
     assert "status 502" in run("sync", "--status").stdout
 
 
-def test_a_failure_a_moment_after_a_success_does_not_say_in_step(run: Run, team: TeamServer) -> None:
-    login(run, team)
-    run("cloud", "enroll", "widgets")
-    run("save", "Token lifetime", "Fifteen minutes.")
-    run("sync", "--cloud")
-    assert "healthy: in step a moment ago" in run("cloud", "status").stdout
-    run("save", "Key lifetime", "A year.")
+def test_a_failure_a_moment_after_a_success_does_not_say_in_step(enrolled: Run, team: TeamServer) -> None:
+    enrolled("sync", "--cloud")
+    assert "healthy: in step a moment ago" in enrolled("cloud", "status").stdout
+    enrolled("save", "Key lifetime", "A year.")
     team.always["push"] = lambda request: request.raw(b"", 502)
-    assert run("sync", "--cloud").exit_code == 1
+    assert enrolled("sync", "--cloud").exit_code == 1
 
-    assert "push_failed: last in step a moment ago" in run("cloud", "status").stdout
+    assert "push_failed: last in step a moment ago" in enrolled("cloud", "status").stdout
 
 
 def test_a_reader_sees_what_stays_on_the_machine(run: Run, team: TeamServer) -> None:
@@ -208,23 +184,17 @@ def test_a_member_who_tries_an_admins_command_is_told_what_it_needs(run: Run, te
     assert "grants add" not in refused.stderr
 
 
-def test_an_old_name_that_is_not_granted_has_a_next_step(run: Run, team: TeamServer) -> None:
-    login(run, team)
-    run("cloud", "enroll", "widgets")
-    run("save", "Token lifetime", "Fifteen minutes.")
-    run("projects", "alias", "gears", "widgets")
+def test_an_old_name_that_is_not_granted_has_a_next_step(enrolled: Run, team: TeamServer) -> None:
+    enrolled("projects", "alias", "gears", "widgets")
     team.reject["gears"] = "alias_not_granted"
-    run("sync", "--cloud")
+    enrolled("sync", "--cloud")
 
-    status = run("cloud", "status").stdout
+    status = enrolled("cloud", "status").stdout
     assert "alias gears of widgets: alias_not_granted" in status
     assert "  → the rows themselves were sent" in status
 
 
-def test_what_was_set_aside_is_named_and_offered_again(run: Run, team: TeamServer) -> None:
-    login(run, team)
-    run("cloud", "enroll", "widgets")
-    run("save", "Token lifetime", "Fifteen minutes.")
+def test_what_was_set_aside_is_named_and_offered_again(enrolled: Run, team: TeamServer) -> None:
     refuse_all = {"refuse": True}
 
     def refuses(request: Request) -> bool:
@@ -233,15 +203,15 @@ def test_what_was_set_aside_is_named_and_offered_again(run: Run, team: TeamServe
         return False
 
     team.always["push"] = refuses
-    assert run("sync", "--cloud").exit_code == 0
-    status = run("cloud", "status").stdout
+    assert enrolled("sync", "--cloud").exit_code == 0
+    status = enrolled("cloud", "status").stdout
     assert "set aside; `engram cloud status --retry` offers them again" in status
     assert "invalid_text" in status
-    assert "were not taken" in run("doctor", "--check", "sync").stdout
+    assert "were not taken" in enrolled("doctor", "--check", "sync").stdout
     refuse_all["refuse"] = False
     team.reject = {}
 
-    assert "set aside" not in run("cloud", "status", "--retry").stdout
+    assert "set aside" not in enrolled("cloud", "status", "--retry").stdout
     assert len(team.keys()) == 1
 
 

@@ -15,7 +15,6 @@ from tests.interfaces.cli.conftest import Run, Start, answer
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell_is_printed(run: Run, shell: str) -> None:
     printed = run("completion", shell).stdout
-
     assert f"_ENGRAM_COMPLETE={shell}_complete" in printed
     assert answer(run("completion", shell, "--json")) == {"shell": shell, "script": printed.removesuffix("\n")}
 
@@ -37,7 +36,6 @@ def test_another_shell_is_wrong_usage(run: Run) -> None:
 def test_a_shell_is_answered_what_may_follow(start: Start, words: str, last: str, offered: set[str]) -> None:
     count = str(len(words.split()))
     done = start(_ENGRAM_COMPLETE="bash_complete", COMP_WORDS=f"{words} {last}", COMP_CWORD=count)
-
     assert {line.partition(",")[2] for line in done.stdout.splitlines()} == offered
 
 

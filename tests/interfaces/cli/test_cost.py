@@ -183,7 +183,6 @@ def test_the_command_line_is_not_counted(run: Run) -> None:
 
 def test_nothing_counted_is_said_with_what_will_be(run: Run) -> None:
     told = run("cost")
-
     assert (told.exit_code, told.stderr) == (0, "")
     assert "Nothing was counted" in told.stdout
     assert "never used" in told.stdout
@@ -227,19 +226,6 @@ def test_json_holds_every_figure(run: Run) -> None:
         assert one["tokens"] == -(-(one["schema_bytes"] + one["instruction_bytes"]) // 4)
 
 
-def test_a_session_and_a_project_that_do_not_exist_are_refused(run: Run) -> None:
-    for words, code in ((["--session", "s1"], "session_not_found"), (["--project", "nowhere"], "unknown_project")):
-        refused = run("cost", *words)
-        assert (refused.exit_code, refused.stdout) == (1, "")
-        assert refused.stderr.startswith(f"engram: {code}: ")
-        assert "hint: " in refused.stderr
-
-
 @pytest.mark.parametrize("days", ["0", "-1", "many", "1.5"])
 def test_days_that_are_no_number_of_days_are_wrong_usage(run: Run, days: str) -> None:
     assert run("cost", "--days", days).exit_code == 2
-
-
-@pytest.mark.parametrize("session", ["", " ", "a\x1b[2Jb", "x" * 100_000])
-def test_a_hostile_session_is_refused_in_words(run: Run, session: str) -> None:
-    assert run("cost", "--session", session).exit_code == 1

@@ -55,7 +55,6 @@ def test_an_editor_is_given_the_text_and_what_it_leaves_is_kept(saved: Run, edit
 
 def test_a_text_that_was_left_alone_changes_nothing(saved: Run, editor: Path, data_dir: Path) -> None:
     does(editor)
-
     assert answer(saved("edit", "1", "--json"))["outcome"] == "unchanged"
     assert kept(data_dir) == []
 
@@ -112,7 +111,6 @@ def test_what_cannot_be_read_is_refused_and_kept(
 
 def test_an_editor_that_fails_changes_nothing(saved: Run, editor: Path, data_dir: Path) -> None:
     does(editor, "sys.exit(1)")
-
     assert saved("edit", "1").exit_code == 1
     assert kept(data_dir) == []
 
@@ -134,7 +132,6 @@ def test_without_a_terminal_and_an_editor_an_edit_says_what_else_to_do(
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
     refused = start("edit", "1")
-
     assert refused.code == 1
     assert "`engram update` takes the new text" in refused.stderr
 
@@ -143,7 +140,6 @@ def test_without_a_terminal_and_an_editor_an_edit_says_what_else_to_do(
 def test_what_is_kept_can_be_read_by_its_owner_alone(saved: Run, editor: Path, data_dir: Path) -> None:
     does(editor, "file.write_text('x')")
     saved("edit", "1")
-
     assert [stat.S_IMODE(one.stat().st_mode) for one in (data_dir / "edits", *kept(data_dir))] == [0o700, 0o600]
 
 
@@ -163,7 +159,6 @@ def test_undo_brings_back_the_text_before_and_then_the_one_after(saved: Run) -> 
 
 def test_undo_of_a_deletion_brings_the_memory_back(saved: Run) -> None:
     saved("delete", "1")
-
     assert saved("undo", "1").stdout == 'Back again: [#1] "Timeout" in widgets\n'
     assert saved("search", "timeout").stdout.startswith("1 match.")
 
@@ -176,18 +171,3 @@ def test_revert_brings_back_any_version_and_loses_none(saved: Run) -> None:
     found = answer(saved("history", "1", "--json"))
     assert found["content"] == "5 seconds."
     assert [one["content"] for one in found["versions"]] == ["20 seconds.", "10 seconds.", "5 seconds."]
-
-
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        pytest.param(["undo", "1"], "no_earlier_version", id="undo-of-nothing"),
-        pytest.param(["revert", "1", "--version", "7"], "no_earlier_version", id="no-such-version"),
-        pytest.param(["revert", "1", "--version", "0"], "no_earlier_version", id="version-0"),
-        pytest.param(["undo", "99"], "observation_not_found", id="unknown"),
-    ],
-)
-def test_what_cannot_be_undone_is_refused(saved: Run, words: list[str], code: str) -> None:
-    refused = saved(*words)
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert refused.stderr.startswith(f"engram: {code}: ")

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from engram_py.projects.settings_file import KEYS, parse_project_settings
-from tests.interfaces.cli.conftest import Run, answer
+from tests.interfaces.cli.conftest import Run, answer, refusal
+from tests.memory import Git
 
 EXAMPLE = Path(__file__).resolve().parents[3] / ".engram.example.json"
-
-
-def git(folder: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"]
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
 
 
 def written(folder: Path) -> object:
@@ -24,7 +19,7 @@ def written(folder: Path) -> object:
 
 
 @pytest.fixture
-def repository(here: Path) -> Path:
+def repository(here: Path, git: Git) -> Path:
     git(here, "init", "--initial-branch=main")
     git(here, "commit", "--allow-empty", "-m", "start")
     return here
@@ -32,7 +27,6 @@ def repository(here: Path) -> Path:
 
 def test_a_folder_is_named_after_itself(run: Run, here: Path) -> None:
     made = run("init")
-
     assert (made.exit_code, made.stderr) == (0, "")
     assert written(here) == {"project": "widgets"}
     assert answer(run("projects", "current", "--json"))["project_source"] == "config"
@@ -40,17 +34,13 @@ def test_a_folder_is_named_after_itself(run: Run, here: Path) -> None:
 
 def test_the_name_that_is_written_and_said_is_the_normalised_one(run: Run, here: Path) -> None:
     made = answer(run("init", "  My Ünïts ", "--json"))
-
     assert made == {"path": str(here / ".engram.json"), "project": "my ünïts"}
     assert written(here) == {"project": "my ünïts"}
 
 
 @pytest.mark.parametrize("name", ["", "../up", "_._", "x" * 200])
 def test_what_is_no_name_is_refused_and_nothing_is_written(run: Run, here: Path, name: str) -> None:
-    refused = run("init", name)
-
-    assert refused.exit_code == 1
-    assert refused.stderr.startswith("engram: invalid_project: ")
+    assert refusal(run("init", name)).startswith("engram: invalid_project: ")
     assert list(here.iterdir()) == []
 
 
@@ -71,11 +61,7 @@ def test_the_config_file_of_engram_is_kept_and_renamed_so_that_both_programs_agr
 
 def test_a_file_that_is_there_is_not_overwritten(run: Run, here: Path) -> None:
     (here / ".engram.json").write_text('{"project": "mine"}')
-
-    refused = run("init", "other")
-
-    assert refused.exit_code == 1
-    assert refused.stderr.startswith("engram: already_initialized: ")
+    assert refusal(run("init", "other")).startswith("engram: already_initialized: ")
     assert written(here) == {"project": "mine"}
 
 
@@ -83,37 +69,23 @@ def test_force_changes_the_name_and_keeps_the_rest(run: Run, here: Path) -> None
     (here / ".engram.json").write_text(
         '{"project_name": "old", "ignore": ["vendor/*"], "budgets": {"search_limit": 5}}'
     )
-
     run("init", "new", "--force")
-
     assert written(here) == {"project": "new", "ignore": ["vendor/*"], "budgets": {"search_limit": 5}}
 
 
-def test_in_a_subfolder_the_file_is_written_at_the_top_of_the_repository(
-    run: Run, repository: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("worktree", [False, True])
+def test_below_the_top_of_a_checkout_the_file_is_written_there(
+    run: Run, repository: Path, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch, worktree: bool
 ) -> None:
-    below = repository / "src" / "deep"
-    below.mkdir(parents=True)
-    monkeypatch.chdir(below)
+    top = tmp_path / "feature" if worktree else repository
+    if worktree:
+        git(repository, "worktree", "add", str(top))
+    (top / "src").mkdir()
+    monkeypatch.chdir(top / "src")
 
-    run("init", "gizmos")
-
-    assert written(repository) == {"project": "gizmos"}
-    assert list(below.iterdir()) == []
-
-
-def test_in_a_worktree_the_file_is_written_at_the_top_of_the_worktree(
-    run: Run, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    worktree = tmp_path / "feature"
-    git(repository, "worktree", "add", str(worktree))
-    (worktree / "src").mkdir()
-    monkeypatch.chdir(worktree / "src")
-
-    made = answer(run("init", "--json"))
-
-    assert made == {"path": str(worktree / ".engram.json"), "project": "widgets"}
-    assert not (repository / ".engram.json").exists()
+    assert answer(run("init", "--json")) == {"path": str(top / ".engram.json"), "project": "widgets"}
+    assert list((top / "src").iterdir()) == []
+    assert (repository / ".engram.json").exists() is not worktree
 
 
 def test_a_place_that_suggests_no_name_asks_for_one(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,17 +100,12 @@ def test_a_place_that_suggests_no_name_asks_for_one(run: Run, tmp_path: Path, mo
 
 def test_a_place_that_cannot_be_written_is_refused_in_words(run: Run, here: Path) -> None:
     (here / ".engram.json").mkdir()
-
-    refused = run("init", "--force")
-
-    assert refused.exit_code == 1
-    assert refused.stderr.startswith("engram: invalid_argument: folder is ")
+    assert refusal(run("init", "--force")).startswith("engram: invalid_argument: folder is ")
     assert [path.name for path in here.iterdir()] == [".engram.json"]
 
 
 def test_the_example_names_every_setting_and_loads_without_a_warning() -> None:
     settings = parse_project_settings(EXAMPLE.read_text(encoding="utf-8"), EXAMPLE)
-
     assert settings.warnings == ()
     assert set(settings.given) == {key.name for key in KEYS}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 
 
 @pytest.fixture
@@ -49,15 +49,7 @@ def test_recent_is_list(four: Run) -> None:
 
 def test_what_was_deleted_is_listed_apart(four: Run) -> None:
     four("delete", "1")
-
     assert (ids(four), ids(four, "--deleted")) == ([3, 2], [1])
-
-
-def test_a_list_by_words_is_refused_with_what_it_takes(four: Run) -> None:
-    refused = four("list", "tabs")
-
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "bulk_filter" in refused.stderr
 
 
 def test_a_search_by_type_needs_no_words(four: Run) -> None:
@@ -71,28 +63,21 @@ def test_several_are_deleted_and_brought_back_together(four: Run) -> None:
     gone = four("delete", "1", "#3")
     assert gone.exit_code == 0
     assert ids(four) == [2]
-
     four("undelete", "3", "1")
     assert sorted(ids(four)) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("more", [[], ["--hard"]])
 def test_of_several_none_is_deleted_where_one_is_not_there(four: Run, more: list[str]) -> None:
-    refused = four("delete", "1", "99", *more)
-
-    assert refused.exit_code == 1
-    assert "observation_not_found" in refused.stderr
+    assert "observation_not_found" in refusal(four("delete", "1", "99", *more))
     assert ids(four) == [3, 2, 1]
 
 
 def test_several_are_destroyed(four: Run) -> None:
+    assert answer(four("delete", "obs", "3", "--json"))["id"] == 3  # Engram's own word for one
     assert len(answer(four("delete", "1", "2", "--hard", "--json"))["deleted"]) == 2
-    assert ids(four, "--deleted") == []
+    assert ids(four, "--deleted") == [3]
     assert four("undelete", "1").exit_code == 1
-
-
-def test_engrams_own_words_for_one_work(four: Run) -> None:
-    assert answer(four("delete", "obs", "1", "--json"))["id"] == 1
 
 
 @pytest.mark.parametrize(
@@ -117,7 +102,6 @@ def test_what_names_nothing_or_too_much_is_wrong_usage(four: Run, words: list[st
 
 def test_a_filter_shows_counts_and_titles_and_asks(four: Run) -> None:
     asked = four("delete", "--where", "type:note", stdin="y\n")
-
     assert "type:note in widgets: 2 observations (2 note)\n  [#2] Uses ruff\n  [#1] Uses tabs\n" in asked.stderr
     assert "Delete 2 observations? [y/N]" in asked.stderr
     assert asked.stdout.startswith("Deleted 2 observations of type:note in widgets.")
@@ -127,7 +111,6 @@ def test_a_filter_shows_counts_and_titles_and_asks(four: Run) -> None:
 @pytest.mark.parametrize("said", [pytest.param("n\n", id="no"), pytest.param("", id="nobody-there")])
 def test_without_a_yes_nothing_is_changed(four: Run, said: str) -> None:
     refused = four("delete", "--where", "type:note", stdin=said)
-
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "not_confirmed" in refused.stderr
     assert "pass --yes" in refused.stderr
@@ -138,7 +121,6 @@ def test_yes_asks_nothing_and_a_dry_run_changes_nothing(four: Run) -> None:
     seen = answer(four("delete", "--where", "type:note", "--dry-run", "--json"))
     assert (seen["ids"], seen["types"]) == ([2, 1], {"note": 2})
     assert ids(four) == [3, 2, 1]
-
     done = four("delete", "--where", "type:note", "--yes", "--json")
     assert (answer(done)["ids"], done.stderr) == ([2, 1], "")
 
@@ -157,17 +139,13 @@ def test_yes_asks_nothing_and_a_dry_run_changes_nothing(four: Run) -> None:
     ],
 )
 def test_what_is_no_filter_never_widens_a_deletion(four: Run, filters: str) -> None:
-    refused = four("delete", "--where", filters, "--yes")
-
-    assert refused.exit_code == 1
-    assert "bulk_filter" in refused.stderr
+    assert "bulk_filter" in refusal(four("delete", "--where", filters, "--yes"))
     assert ids(four, "--all") == [4, 3, 2, 1]
 
 
 def test_a_filter_of_one_project_leaves_what_others_share_with_it(four: Run) -> None:
     four("save", "Likes tea", "Green.", "--type", "note", "--scope", "personal", "--project", "gizmos")
     four("delete", "--where", "type:note", "--yes")
-
     assert "Likes tea" in four("search", "tea").stdout
 
 
@@ -175,11 +153,9 @@ def test_where_no_project_is_meant_a_change_of_many_has_to_be_told_which(
     four: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir("/")
-    refused = four("delete", "--where", "type:note", "--yes")
-
-    assert refused.exit_code == 1
-    assert "ambiguous_project" in refused.stderr
-    assert "repeat it with `--project NAME`" in refused.stderr
+    said = refusal(four("delete", "--where", "type:note", "--yes"))
+    assert "ambiguous_project" in said
+    assert "repeat it with `--project NAME`" in said
     assert ids(four, "--all") == [4, 3, 2, 1]
     assert answer(four("delete", "--where", "type:note", "--project", "gizmos", "--yes", "--json"))["ids"] == [4]
     assert answer(four("delete", "--where", "type:note", "--all", "--yes", "--json"))["ids"] == [2, 1]
@@ -238,26 +214,18 @@ def test_what_a_session_was_asked_told_and_summed_up_goes_with_it(four: Run, dat
 def test_a_session_that_nothing_is_left_of_is_gone(four: Run) -> None:
     four("delete", "3", "--hard")
     four("delete", "session", "s-2", "--yes")
-
     assert "s-2" not in {one["id"] for one in answer(four("sessions", "--json"))["sessions"]}
 
 
 def test_a_project_is_deleted_with_its_sessions_and_nothing_of_another(four: Run) -> None:
     done = answer(four("delete", "project", "widgets", "--yes", "--json"))
-
     assert (sorted(done["ids"]), ids(four, "--all")) == ([1, 2, 3], [4])
     assert "Chose SQLite" not in four("context").stdout
-
-
-@pytest.mark.parametrize(("kind", "code"), [("session", "session_not_found"), ("project", "unknown_project")])
-def test_what_is_not_there_cannot_be_deleted(four: Run, kind: str, code: str) -> None:
-    assert code in four("delete", kind, "nope", "--yes").stderr
 
 
 def test_a_process_without_a_terminal_is_told_about_yes(start: Start) -> None:
     start("save", "Uses tabs", "In Go.", "--type", "note")
     refused = start("delete", "--where", "type:note")
-
     assert (refused.code, refused.stdout) == (1, "")
     assert "hint: pass --yes to do it without asking" in refused.stderr
     assert start("delete", "--where", "type:note", "--yes").code == 0

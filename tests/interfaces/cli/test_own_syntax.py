@@ -24,7 +24,6 @@ def test_a_terminal_is_told_commands_wherever_something_can_be_done_next(run: Ru
 def test_a_memory_that_names_a_tool_keeps_its_words(run: Run) -> None:
     text = "read the content with mem_get_observation; include_history=true shows them"
     run("save", "Note", text)
-
     assert text in run("get", "1").stdout
 
 

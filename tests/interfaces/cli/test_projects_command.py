@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from tests.interfaces.cli.conftest import Run, answer
+from tests.interfaces.cli.conftest import Run, answer, refusal
 
 
 def names(run: Run) -> dict[str, int]:
@@ -29,12 +29,8 @@ def test_a_project_is_renamed_and_the_old_name_goes_on_working(saved: Run) -> No
     saved("save", "Uses ruff", "For speed.")  # from the folder that is called widgets
     assert names(saved) == {"gadgets": 2}
 
-
-def test_a_project_is_renamed_back(saved: Run) -> None:
-    saved("projects", "rename", "widgets", "gadgets")
     saved("projects", "rename", "gadgets", "widgets")
-
-    assert names(saved) == {"widgets": 1}
+    assert names(saved) == {"widgets": 2}
     assert saved("search", "tabs", "--project", "gadgets").stdout.startswith("1 match.")
 
 
@@ -49,10 +45,7 @@ def test_a_project_is_renamed_back(saved: Run) -> None:
 )
 def test_a_name_that_cannot_be_given_is_refused(saved: Run, words: list[str], code: str) -> None:
     saved("save", "Uses spaces", "In Python.", "--project", "gizmos")
-    refused = saved("projects", "rename", *words)
-
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert code in refused.stderr
+    assert code in refusal(saved("projects", "rename", *words))
     assert names(saved) == {"widgets": 1, "gizmos": 1}
 
 
@@ -79,10 +72,7 @@ def test_alike_projects_are_shown_and_merged_after_asking(alike: Run) -> None:
 
 def test_a_no_merges_nothing_and_nobody_there_is_told_about_yes(alike: Run) -> None:
     assert alike("projects", "consolidate", stdin="n\n").stdout == "Nothing was merged\n"
-    refused = alike("projects", "consolidate")
-
-    assert refused.exit_code == 1
-    assert "not_confirmed" in refused.stderr
+    assert "not_confirmed" in refusal(alike("projects", "consolidate"))
     assert len(names(alike)) == 4
     assert alike("projects", "consolidate", "--yes").exit_code == 0
     assert len(names(alike)) == 2
@@ -93,7 +83,6 @@ def test_repositories_with_different_remotes_are_never_put_together(alike: Run, 
         for name in ("widgets", "widget", "wid_gets"):
             values = {"value": f"github.com/a/{name}", "project": name, "created_at": "2026-01-01T00:00:00.000Z"}
             app.store.insert("project_identities", {"kind": "remote", **values}, replace=True)
-
     assert answer(alike("projects", "consolidate", "--dry-run", "--json"))["alike"] == []
 
 

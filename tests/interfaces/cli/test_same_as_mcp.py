@@ -76,7 +76,6 @@ def test_a_read_answers_the_same_value(
     run: Run, data_dir: Path, words: list[str], tool: str, arguments: dict[str, Any]
 ) -> None:
     seed(run)
-
     assert _uncounted(answer(run(*words, "--json"))) == _uncounted(told(data_dir, tool, arguments))
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,8 @@ from engram_py import Engram
 from engram_py.config import Settings
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.setup.agents import AGENTS
-from tests.interfaces.cli.conftest import Run, answer
+from tests.interfaces.cli.conftest import Run, answer, refusal
+from tests.interfaces.cli.terminal import in_terminal, needs_terminal
 from tests.interfaces.http.asking import PORT, Asker
 from tests.interfaces.setup.conftest import tree
 
@@ -39,14 +38,9 @@ def test_setup_alone_shows_what_is_here_and_how_to_go_on(run: Run, home: Path, d
     shown = run("setup").stdout
     assert [line.split()[0] for line in shown.splitlines()[:-1]] == ["cursor", "codex"]
     assert "engram setup --all-detected --yes" in shown
-    assert tree(home) == before
-    assert not data_dir.exists()
-
-
-def test_all_detected_is_not_done_unasked_where_nobody_can_answer(run: Run, home: Path) -> None:
-    before = tree(home)
     assert "--yes" in run("setup", "--all-detected").stdout
     assert tree(home) == before
+    assert not data_dir.exists()
 
 
 def test_all_detected_sets_up_every_agent_that_is_here_and_all_takes_them_out(run: Run, home: Path) -> None:
@@ -91,8 +85,7 @@ def test_a_dry_run_without_a_name_shows_the_difference_of_every_agent_and_asks_n
 
 def test_the_difference_says_where_a_file_ends_without_a_line_end(run: Run, home: Path) -> None:
     (home / ".cursor" / "mcp.json").write_text('{\n  "mcpServers": {}\n}')
-    shown = run("setup", "cursor", "--dry-run").stdout
-    assert "\n }\n\\ No newline at end of file\n" in shown
+    assert "\n }\n\\ No newline at end of file\n" in run("setup", "cursor", "--dry-run").stdout
 
 
 @pytest.mark.parametrize("words", [("--dry-run",), ("--all-detected", "--yes"), ()])
@@ -144,11 +137,6 @@ def test_a_server_of_ours_is_not_said_to_be_yours(run: Run, home: Path, data_dir
     assert "your server" not in run("setup", "cursor").stdout
 
 
-def test_with_nothing_to_take_out_unsetup_says_so(run: Run, home: Path) -> None:
-    assert "no agent was set up" in run("unsetup", "--all").stdout
-    assert answer(run("unsetup", "--all", "--json"))["agents"] == []
-
-
 def test_the_second_time_there_is_nothing_to_change(run: Run, home: Path) -> None:
     assert "changed: " in run("setup", "cursor").stdout
     assert run("setup", "cursor").stdout == "Cursor (user): nothing to change\n"
@@ -167,23 +155,20 @@ def test_project_scope_writes_to_this_folder_alone(run: Run, home: Path, here: P
 def test_one_broken_file_does_not_keep_engram_from_the_other_agents(run: Run, home: Path) -> None:
     (home / ".cursor" / "mcp.json").write_text('{"mcpServers": ')
     result = run("setup", "--all-detected", "--yes")
-    assert result.exit_code == 1
-    assert "mcp.json was left alone" in result.stderr
+    assert (result.exit_code, "mcp.json was left alone" in result.stderr) == (1, True)
     assert (home / ".cursor" / "mcp.json").read_text() == '{"mcpServers": '
     assert "engram" in (home / ".codex" / "config.toml").read_text()
 
 
 def test_an_agent_nobody_knows_is_answered_with_those_there_are(run: Run, home: Path) -> None:
-    result = run("setup", "emacs")
-    assert result.exit_code == 1
-    assert all(name in result.stderr for name in AGENTS)
+    assert all(name in refusal(run("setup", "emacs")) for name in AGENTS)
 
 
-def test_unsetup_without_a_name_says_what_is_set_up(run: Run, home: Path) -> None:
+def test_unsetup_says_what_is_set_up(run: Run, home: Path) -> None:
+    assert "no agent was set up" in run("unsetup", "--all").stdout
+    assert answer(run("unsetup", "--all", "--json"))["agents"] == []
     run("setup", "cursor")
-    result = run("unsetup")
-    assert result.exit_code == 2
-    assert "Set up: cursor (user)" in result.stderr
+    assert "Set up: cursor (user)" in refusal(run("unsetup"), code=2)
 
 
 def test_the_registered_server_and_hook_start_from_a_folder_that_shadows_python_modules(
@@ -202,27 +187,9 @@ def test_the_registered_server_and_hook_start_from_a_folder_that_shadows_python_
         assert b"taken over" not in done.stdout + done.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
-def test_on_a_terminal_setup_asks_about_each_agent(run: Run, home: Path, here: Path) -> None:
-    import pty
-
-    terminal, other_end = pty.openpty()
-    os.write(terminal, b"n\ny\n")
-    with subprocess.Popen(
-        [str(Path(sys.executable).with_name("engram")), "setup"],
-        stdin=other_end, stdout=other_end, stderr=other_end, cwd=here,
-    ) as process:  # fmt: skip
-        os.close(other_end)
-        written = b""
-        try:
-            while chunk := os.read(terminal, 65_536):
-                written += chunk
-        except OSError:  # Linux: the command has closed its end
-            pass
-    os.close(terminal)
-
-    assert process.returncode == 0, written
-    assert b"Set up Cursor?" in written
+@needs_terminal
+def test_on_a_terminal_setup_asks_about_each_agent(home: Path, here: Path) -> None:
+    assert "Set up Cursor?" in in_terminal(80, "setup", typed="n\ny\n")
     assert "engram" not in (home / ".cursor" / "mcp.json").read_text()
     assert "engram" in (home / ".codex" / "config.toml").read_text()
 
@@ -230,7 +197,6 @@ def test_on_a_terminal_setup_asks_about_each_agent(run: Run, home: Path, here: P
 def test_the_database_names_itself_as_its_server_does(run: Run, data_dir: Path) -> None:
     """Engram's plugins trust a server only when both names are one."""
     named = run("instance-id").stdout.strip()
-
     with Engram(settings=Settings(data_dir)) as app:
         assert Asker(build_application(app, port=PORT)).ok("GET", "/health")["instance_id"] == named
 
@@ -266,9 +232,7 @@ def test_an_option_that_an_agent_cannot_use_is_refused_and_nothing_written(
     run: Run, home: Path, words: list[str], said: str
 ) -> None:
     before = tree(home)
-    refused = run("setup", *words)
-    assert refused.exit_code == 1
-    assert said in refused.stderr
+    assert said in refusal(run("setup", *words))
     assert tree(home) == before
 
 

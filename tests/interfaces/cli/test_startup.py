@@ -44,14 +44,12 @@ def modules(here: Path, *words: str) -> set[str]:
 )
 def test_a_command_imports_none_of_the_heavy_packages(here: Path, words: list[str]) -> None:
     modules(here, "save", "Chose tokens", "They live 15 minutes.")  # the file is made and migrated here
-
     assert not modules(here, *words) & set(HEAVY)
 
 
 @pytest.mark.parametrize("words", [["version"], ["--help"], ["--version"], ["serach"]])
 def test_a_command_that_needs_no_memory_opens_none(here: Path, words: list[str]) -> None:
     loaded = modules(here, *words)
-
     assert not loaded & {"sqlite3", "engram_py.app", "engram_py.database", "mcp", "pydantic", "rich"}
 
 

@@ -17,7 +17,6 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX pipes and sign
 
 def test_a_result_is_on_standard_output_alone(start: Start) -> None:
     saved = start("save", "Piped — “quoted” 令牌", "-", stdin="from a pipe ✓".encode())
-
     assert (saved.code, saved.stderr) == (0, "")
     assert "Piped — “quoted” 令牌" in saved.stdout
     assert "from a pipe ✓" in start("get", "1").stdout
@@ -25,7 +24,6 @@ def test_a_result_is_on_standard_output_alone(start: Start) -> None:
 
 def test_output_that_is_no_terminal_is_plain(run: Run, start: Start) -> None:
     run("save", "Chose short tokens", "Access tokens live 15 minutes.")
-
     for words in (["search", "tokens"], ["projects"], ["sessions"], ["stats"], ["doctor"]):
         shown = start(*words, TERM="xterm-256color")
         assert "\x1b" not in shown.stdout
@@ -34,7 +32,6 @@ def test_output_that_is_no_terminal_is_plain(run: Run, start: Start) -> None:
 
 def test_wrong_usage_is_exit_code_2_and_a_refusal_1(start: Start) -> None:
     wrong, refused = start("search"), start("get", "9")
-
     assert (wrong.code, wrong.stdout) == (2, "")
     assert (refused.code, refused.stdout) == (1, "")
     assert refused.stderr.startswith("engram: observation_not_found: ")
@@ -110,7 +107,6 @@ def test_output_that_finds_no_room_is_a_failure_in_words(start: Start, here: Pat
 def test_a_closed_stream_is_no_traceback(here: Path, command: str, closed: str) -> None:
     line = f"exec {closed} '{sys.executable}' -m engram_py {command}"
     done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, cwd=here, timeout=60, check=False)
-
     assert done.returncode in (0, 1)
     assert b"Traceback" not in done.stderr
 

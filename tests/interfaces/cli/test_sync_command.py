@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import shutil
 import subprocess
@@ -12,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.cli.conftest import Run, Start, answer, refusal
+from tests.memory import Git
 
 
 @pytest.fixture
-def repository(here: Path, run: Run) -> Path:
+def repository(here: Path, run: Run, git: Git) -> Path:
     """The folder widgets as a repository, with one memory."""
-    for words in (["init", "-q", "-b", "main"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"]):
-        subprocess.run(["git", *words], cwd=here, check=True)
+    git(here, "init", "-q", "-b", "main")
     assert run("save", "Tokens", "Fifteen minutes.").exit_code == 0
     (here / "deep").mkdir()
     return here
@@ -87,12 +86,6 @@ def test_what_was_lost_is_told_from_what_is_written_once_more_for_another_reason
     assert "or damaged" not in said
 
 
-def test_a_first_export_is_not_said_to_be_one_more(repository: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", "correct horse")
-
-    assert "Exported 3 rows to 1 chunk (" in run("sync", "--encrypt").stdout
-
-
 def test_each_half_alone_and_the_same_as_json(repository: Path, run: Run) -> None:
     assert answer(run("sync", "--import", "--json"))["written"] is None
     done = answer(run("sync", "--export", "--json"))
@@ -118,19 +111,9 @@ def test_the_status_says_where_it_stands_and_writes_nothing(repository: Path, ru
 
 def test_the_digest_is_a_value_and_what_it_counts(repository: Path, run: Run) -> None:
     value, counts = run("sync", "--digest").stdout.splitlines()
-
     assert re.fullmatch("[0-9a-f]{64}", value)
     assert counts == "1 observation, 1 session"
     assert answer(run("sync", "--digest", "--json"))["value"] == value
-
-
-def test_outside_of_a_repository_it_says_so(here: Path, run: Run) -> None:
-    refused = run("sync")
-
-    assert refused.exit_code == 1
-    assert "no_repository" in refused.stderr
-    assert "inside a checkout" in refused.stderr
-    assert json.loads(run("sync", "--json").stdout)["error_code"] == "no_repository"
 
 
 @pytest.mark.usefixtures("terminal")
@@ -152,9 +135,11 @@ def test_a_new_passphrase_is_asked_for_twice_and_one_that_opens_a_folder_once(
     assert "Repeat" not in opened.stderr
 
 
-def test_without_a_terminal_nothing_is_asked_and_the_variable_is_named(repository: Path, start: Start) -> None:
-    ended = start("sync", "--encrypt")
+def test_without_a_terminal_or_a_key_file_that_is_one_the_variable_is_named(repository: Path, start: Start) -> None:
+    ended = start("sync", "--encrypt-with", "missing")
+    assert (ended.code, "key file" in ended.stderr) == (1, True)
 
+    ended = start("sync", "--encrypt")
     assert ended.code == 2
     assert "set ENGRAM_SYNC_PASSPHRASE" in ended.stderr
     assert not (repository / ".engram").exists()
@@ -164,12 +149,10 @@ def test_a_passphrase_is_read_from_the_environment(
     repository: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", "correct horse")
-    assert run("sync", "--encrypt").exit_code == 0
+    assert "Exported 3 rows to 1 chunk (" in run("sync", "--encrypt").stdout  # not once more: it is the first
     monkeypatch.delenv("ENGRAM_SYNC_PASSPHRASE")
     monkeypatch.setenv("ENGRAM_DATA_DIR", str(tmp_path / "another"))
-    refused = run("sync")
-    assert refused.exit_code == 1
-    assert "passphrase_missing" in refused.stderr
+    assert "passphrase_missing" in refusal(run("sync"))
     assert run("sync", "--hook", "post-merge").stderr == (
         f"engram: not synced: {repository / '.engram'} is encrypted, and this machine does not know the passphrase\n"
         "engram: run `engram sync --encrypt` here once: it asks for it\n"
@@ -178,14 +161,6 @@ def test_a_passphrase_is_read_from_the_environment(
     assert "wrong_passphrase" in run("sync").stderr
     monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", "correct horse")
     assert "Imported 1 chunk: 3 rows new or newer." in run("sync").stdout
-
-
-def test_a_key_file_that_is_none_is_refused(repository: Path, run: Run, tmp_path: Path) -> None:
-    refused = run("sync", "--encrypt-with", str(tmp_path / "missing"))
-
-    assert refused.exit_code == 1
-    assert "key file" in refused.stderr
-    assert not (repository / ".engram").exists()
 
 
 def test_devices_are_listed_trusted_and_no_longer_trusted(repository: Path, run: Run) -> None:
@@ -216,7 +191,6 @@ def test_hooks_are_put_in_once_and_taken_out(repository: Path, run: Run) -> None
 def test_what_a_hook_runs_never_fails_and_is_quiet_without_news(repository: Path, start: Start) -> None:
     ended = start("sync", "--hook", "post-merge")
     assert (ended.code, ended.stdout, ended.stderr) == (0, "", "")
-
     ended = start("sync", "--hook", "pre-push", ENGRAM_DATA_DIR="not/absolute")
     assert (ended.code, ended.stdout) == (0, "")
     assert "engram: not synced" in ended.stderr
@@ -247,19 +221,19 @@ def test_prompts_stay_on_this_machine_until_a_setting_lets_them_go(
 
 
 @pytest.fixture
-def fork(here: Path, tmp_path: Path) -> Path:
+def fork(here: Path, tmp_path: Path, git: Git) -> Path:
     """The folder widgets as a clone of the repository gadgets, whose chunks are all of project acme."""
     from engram_py import Draft
     from engram_py.config import Settings
 
     acme = tmp_path / "ada" / "acme"
     acme.mkdir(parents=True)
-    subprocess.run(["git", "init", "-q"], cwd=acme, check=True)
+    git(acme, "init", "-q")
     with Engram(settings=Settings(tmp_path / "ada" / "data"), directory=acme) as ada:
         ada.save(Draft("Tokens", "Fifteen minutes."))
         ada.git_sync.sync()
-    subprocess.run(["git", "init", "-q"], cwd=here, check=True)
-    subprocess.run(["git", "remote", "add", "origin", "https://example.org/org/gadgets.git"], cwd=here, check=True)
+    git(here, "init", "-q")
+    git(here, "remote", "add", "origin", "https://example.org/org/gadgets.git")
     shutil.copytree(acme / ".engram", here / ".engram")
     return here
 

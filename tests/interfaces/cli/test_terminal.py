@@ -2,56 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import struct
-import sys
-import unicodedata
 from pathlib import Path
 
 import pytest
 
-from tests.forked import Server
 from tests.interfaces.cli.conftest import Run
+from tests.interfaces.cli.terminal import control_sequences, in_terminal, needs_terminal, plain, width
 
-if sys.platform == "win32":
-    pytest.skip("no pseudo-terminals", allow_module_level=True)
-else:
-    import fcntl
-    import pty
-    import termios
-
-_STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
-
-
-def in_terminal(columns: int, *words: str, typed: str = "", code: int = 0) -> str:
-    """What the command writes to a terminal of this width, standard error included; ``typed`` waits in its input."""
-    terminal, other_end = pty.openpty()
-    fcntl.ioctl(other_end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
-    with Server(
-        words, cwd=Path.cwd(),
-        stdin=other_end, stdout=other_end, stderr=other_end, env={**environment, "TERM": "xterm-256color"},
-    ) as process:  # fmt: skip
-        os.close(other_end)
-        os.write(terminal, typed.encode())
-        written = b""
-        try:
-            while chunk := os.read(terminal, 65_536):
-                written += chunk
-        except OSError:  # Linux: the command has closed its end
-            pass
-    os.close(terminal)
-    assert process.returncode == code, written.decode()
-    return written.decode().replace("\r\n", "\n")
-
-
-def plain(written: str) -> str:
-    return _STYLE.sub("", written)
-
-
-def width(line: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in line)
+pytestmark = needs_terminal
 
 
 @pytest.fixture
@@ -88,7 +47,6 @@ def test_a_list_is_a_table_that_fits(
     furnished: None, columns: int, words: list[str], heading: str, content: str
 ) -> None:
     shown = plain(in_terminal(columns, *words))
-
     assert re.search(heading, shown)
     assert content in shown
     assert max(map(width, shown.splitlines())) <= columns
@@ -117,36 +75,28 @@ def test_an_editor_has_the_terminal(furnished: None, run: Run, monkeypatch: pyte
     assert "live 90 minutes" in run("get", "3").stdout
 
 
-def test_brackets_in_a_memory_are_no_markup(furnished: None) -> None:
-    assert "[red]for[/red]" in plain(in_terminal(120, "search", "access", "token"))
+def test_marks_of_a_memory_are_in_its_table_and_brackets_are_no_markup(furnished: None) -> None:
+    shown = plain(in_terminal(120, "search", "access", "token"))
+    assert "(pinned)" in shown
+    assert "[red]for[/red]" in shown
 
 
-def test_marks_of_a_memory_are_in_its_table(furnished: None) -> None:
-    assert "(pinned)" in plain(in_terminal(120, "search", "access", "token"))
-
-
-def test_what_has_no_table_is_text(furnished: None) -> None:
+def test_what_has_no_table_is_text_and_json_is_json(furnished: None) -> None:
     assert plain(in_terminal(80, "get", "3")).startswith(
         "[#3] Short-lived access tokens for the whole platform live an hour\n"
     )
     assert plain(in_terminal(80, "search", "zzzzz")).startswith('Nothing found for "zzzzz" in widgets')
+    assert in_terminal(80, "search", "access", "--json").startswith('{\n  "query": "access"')
 
 
 def test_a_memory_cannot_write_control_sequences_to_a_terminal(run: Run) -> None:
     hostile = "\x1b]0;owned\x07\x1b[2Jtokens\x9b31m"
     run("save", f"Rename {hostile}", f"Clear {hostile}")
-
     for words in (["search", "tokens"], ["get", "1"], ["context"]):
-        assert not re.search(r"[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]|\x1b(?!\[[0-9;]*m)", in_terminal(80, *words))
-
-
-def test_json_in_a_terminal_is_json(furnished: None) -> None:
-    assert in_terminal(80, "search", "access", "--json").startswith('{\n  "query": "access"')
+        assert not control_sequences(in_terminal(80, *words))
 
 
 def test_an_import_in_a_terminal_says_what_was_done(furnished: None, run: Run, here: Path) -> None:
     run("export", "out.json")
-
     shown = plain(in_terminal(80, "import", "out.json"))
-
     assert "observations: 4 read, 0 new, 0 newer, 4 skipped" in shown

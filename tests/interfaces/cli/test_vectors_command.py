@@ -14,7 +14,7 @@ import pytest
 
 from engram_py.vectors.lanes import LANES, Lane
 from tests.embedders import Endpoint, endpoint
-from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 from tests.interfaces.cli.test_startup import modules
 from tests.vectors import test_lanes
 
@@ -82,24 +82,29 @@ def test_one_command_fetches_a_model_computes_and_keeps_the_setting(
 def test_a_model_that_cannot_be_fetched_leaves_everything_as_it_was(run: Run, data_dir: Path) -> None:
     data_dir.mkdir(exist_ok=True)
     (data_dir / "config.json").write_text('{"timezone": "UTC"}', encoding="utf-8")
-    refused = run("vectors", "on", "static")
-    assert refused.exit_code == 1
-    assert "could not be fetched" in refused.stderr
-    assert "engram vectors on static" in refused.stderr
+    said = refusal(run("vectors", "on", "static"))
+    assert "could not be fetched" in said
+    assert "engram vectors on static" in said
     assert (data_dir / "config.json").read_text(encoding="utf-8") == '{"timezone": "UTC"}'
     assert not list((data_dir / "models").iterdir())
 
 
 def test_another_model_than_the_variable_names_is_refused_with_the_next_step(run: Run, served: Endpoint) -> None:
-    refused = run("vectors", "on", "static")
-    assert refused.exit_code == 1
-    assert "ENGRAM_EMBEDDER" in refused.stderr
-    assert "unset" in refused.stderr
+    said = refusal(run("vectors", "on", "static"))
+    assert "ENGRAM_EMBEDDER" in said
+    assert "unset" in said
 
 
-def test_a_model_that_fails_is_named_with_the_next_step(run: Run, served: Endpoint) -> None:
+def test_who_hears_what_is_saved_is_said_and_a_model_that_fails_is_named_with_the_next_step(
+    run: Run, served: Endpoint
+) -> None:
     run("save", "Tokens", "Access tokens last fifteen minutes.")
+    [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
+    assert check["result"] == "ok"
+    assert check["message"] == (f"0 of 1 observations have vectors from {served.setting}; texts go to 127.0.0.1")
     served.answer = lambda _: (404, b"model not found")
+    [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
+    assert (check["result"], "status 404" in check["message"]) == ("warning", True)
     said = run("vectors").stdout
     assert "problem: " in said
     assert "status 404: model not found" in said
@@ -134,17 +139,6 @@ def test_a_project_cannot_choose_who_hears_what_is_saved(run: Run, here: Path, s
         run("vectors", "on")
         assert stranger.requests == []
         assert served.requests
-
-
-def test_the_doctor_says_who_hears_what_is_saved_and_whether_the_model_answers(run: Run, served: Endpoint) -> None:
-    run("save", "Tokens", "Access tokens last fifteen minutes.")
-    [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
-    assert check["result"] == "ok"
-    assert check["message"] == (f"0 of 1 observations have vectors from {served.setting}; texts go to 127.0.0.1")
-    served.answer = lambda _: (500, b"")
-    [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
-    assert check["result"] == "warning"
-    assert "status 500" in check["message"]
 
 
 def test_the_doctor_warns_of_texts_that_others_on_the_way_can_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,8 @@ import pytest
 
 from engram_py import Engram
 from engram_py.interfaces.hooks.request import MEMORY_TOOLS
-from engram_py.interfaces.mcp import profiles  # noqa: F401 - registers the tools
 from engram_py.interfaces.mcp.calls import OF_SESSIONS
-from engram_py.interfaces.mcp.tooling import TOOLS
+from engram_py.interfaces.mcp.schemas import declared
 from tests.interfaces.hooks.conftest import Hook, prompts_of
 from tests.memory import draft
 
@@ -67,7 +66,7 @@ def test_any_other_call_goes_on_as_it_is(hook: Hook, data_dir: Path, fields: dic
 
 def test_every_tool_that_takes_a_session_is_bound() -> None:
     taking = dict.fromkeys(OF_SESSIONS, "id") | {
-        name: "session_id" for name, tool in TOOLS.items() if "session_id" in tool.arguments
+        name: "session_id" for name, tool in declared().items() if "session_id" in tool.arguments
     }
     assert taking == MEMORY_TOOLS
 

@@ -121,7 +121,7 @@ def test_explain_shows_every_step_and_its_answer_is_json(ask: Asker) -> None:
         ask.ok("GET", "/search?q=timeout&explain=1"),
         ask.ok("POST", "/search", {"q": "timeout", "explain": True}),
     ):
-        assert [rung["name"] for rung in explained["explain"]["rungs"]] == ["all words", "any word", "floor"]
+        assert [rung["name"] for rung in explained["explain"]["rungs"]] == ["all words", "any word", "evidence"]
         assert [one["id"] for one in explained["explain"]["hits"]] == [1]
     refused = ask("GET", "/search?q=timeout&explain=1&response_format=list")
     assert (refused.status, refused.code) == (400, "invalid_argument")

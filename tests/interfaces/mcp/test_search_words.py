@@ -34,7 +34,7 @@ async def test_explain_is_the_table_of_the_command_line_and_json_holds_its_numbe
 
     for legend in ("Hits: score = ", "Steps: in the order they ran", "Words: rows = how many memories hold it"):
         assert f"\n{legend}" in table
-    assert [rung["name"] for rung in values["explain"]["rungs"]] == ["all words", "any word", "floor"]
+    assert [rung["name"] for rung in values["explain"]["rungs"]] == ["all words", "any word", "evidence"]
     assert all(rung["why"] for rung in values["explain"]["rungs"])
     assert "explain" not in plain
 

@@ -73,6 +73,14 @@ def setup(machine: Machine, data_dir: Path) -> Setup:
     return Setup(machine, data_dir, Launcher(("/opt/engram/bin/engram",)))
 
 
+@pytest.fixture
+def servers(machine: Machine) -> Path:
+    """The file of Cursor's servers, in a folder that is there."""
+    folder = machine.home / ".cursor"
+    folder.mkdir()
+    return folder / "mcp.json"
+
+
 def furnish(machine: Machine, name: str, scope: Scope, *, newline: str = "\n", mark: str = "") -> None:
     """Give the agent's files contents of somebody else's, comments and trailing commas included."""
     agent = AGENTS[name]

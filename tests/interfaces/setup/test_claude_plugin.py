@@ -40,6 +40,20 @@ def machine(tmp_path: Path) -> Machine:
 
 
 @pytest.fixture
+def settings(machine: Machine) -> Path:
+    """Claude Code's settings, as somebody wrote them."""
+    path = machine.home / ".claude" / "settings.json"
+    path.write_text(SETTINGS)
+    return path
+
+
+@pytest.fixture
+def moved(setup: Setup, machine: Machine) -> Setup:
+    """Another installation of engram on the same machine."""
+    return Setup(machine, setup.data_dir, Launcher(("/elsewhere/engram",)))
+
+
+@pytest.fixture
 def asked(tmp_path: Path) -> Path:
     """The commands ``claude`` was run with, a line each."""
     return tmp_path / "claude-was-asked"
@@ -111,8 +125,8 @@ def test_skill_and_commands_name_only_tools_that_exist() -> None:
 # --- installing it ---------------------------------------------------------------------------------------
 
 
-def test_setup_has_claude_install_the_plugin_and_unsetup_brings_every_byte_back(setup: Setup, asked: Path) -> None:
-    (setup.machine.home / ".claude" / "settings.json").write_text(SETTINGS)
+@pytest.mark.usefixtures("settings")
+def test_setup_has_claude_install_the_plugin_once_and_unsetup_brings_every_byte_back(setup: Setup, asked: Path) -> None:
     before = tree(setup.machine.home)
 
     done = setup.set_up(CLAUDE, "user", Parts())
@@ -123,6 +137,8 @@ def test_setup_has_claude_install_the_plugin_and_unsetup_brings_every_byte_back(
         f"plugin marketplace add {setup.data_dir / 'setup' / 'claude-plugin'}",
         f"plugin install {PLUGIN}",
     ]
+    assert not setup.set_up(CLAUDE, "user", Parts()).changed
+    assert len(asked.read_text().splitlines()) == 2
     setup.take_out(CLAUDE, "user")
     assert tree(setup.machine.home) == before
     assert not (setup.data_dir / "setup" / "claude-plugin").exists()
@@ -136,20 +152,12 @@ def test_with_an_empty_home_nothing_of_the_plugin_is_left(setup: Setup) -> None:
     assert tree(setup.machine.home) == before
 
 
-def test_a_second_setup_does_not_ask_claude_again(setup: Setup, asked: Path) -> None:
-    setup.set_up(CLAUDE, "user", Parts())
-    commands = asked.read_text()
-    assert not setup.set_up(CLAUDE, "user", Parts()).changed
-    assert asked.read_text() == commands
-
-
+@pytest.mark.usefixtures("settings")
 def test_another_installation_replaces_the_plugin_and_the_first_state_comes_back(
-    setup: Setup, machine: Machine
+    setup: Setup, machine: Machine, moved: Setup
 ) -> None:
-    (machine.home / ".claude" / "settings.json").write_text(SETTINGS)
     before = tree(machine.home)
     setup.set_up(CLAUDE, "user", Parts())
-    moved = Setup(machine, setup.data_dir, Launcher(("/elsewhere/engram",)))
     assert moved.set_up(CLAUDE, "user", Parts()).changed
 
     copy = next((machine.home / ".claude" / "plugins" / "cache" / MARKETPLACE).rglob(".mcp.json"))
@@ -158,39 +166,22 @@ def test_another_installation_replaces_the_plugin_and_the_first_state_comes_back
     assert tree(machine.home) == before
 
 
-def test_settings_that_somebody_changed_since_keep_the_change_and_lose_the_plugin(setup: Setup) -> None:
-    path = setup.machine.home / ".claude" / "settings.json"
-    path.write_text(SETTINGS)
+@pytest.mark.parametrize("when", ["while claude installs", "after setup", "between two versions"])
+def test_a_setting_that_somebody_changed_keeps_the_change_and_loses_the_plugin(
+    setup: Setup, settings: Path, moved: Setup, tmp_path: Path, when: str
+) -> None:
+    if when == "while claude installs":
+        program = tmp_path / "bin" / "claude"
+        granting = f"sed -i.bak s/opus/sonnet/ '{settings}' && rm '{settings}.bak'"
+        program.write_text(program.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\n{granting}\n"))
     setup.set_up(CLAUDE, "user", Parts())
-    path.write_text(path.read_text().replace("opus", "sonnet"))
+    settings.write_text(settings.read_text().replace("opus", "sonnet"))
+    if when == "between two versions":
+        moved.set_up(CLAUDE, "user", Parts())
 
     setup.take_out(CLAUDE, "user")
 
-    assert json.loads(path.read_text()) == {**json.loads(SETTINGS), "model": "sonnet"}
-
-
-def test_what_a_session_was_granted_while_claude_installed_stays(setup: Setup, tmp_path: Path) -> None:
-    path = setup.machine.home / ".claude" / "settings.json"
-    path.write_text(SETTINGS)
-    program = tmp_path / "bin" / "claude"
-    granting = f"sed -i.bak s/opus/sonnet/ '{path}' && rm '{path}.bak'"
-    program.write_text(program.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\n{granting}\n"))
-    setup.set_up(CLAUDE, "user", Parts())
-
-    setup.take_out(CLAUDE, "user")
-
-    assert json.loads(path.read_text()) == {**json.loads(SETTINGS), "model": "sonnet"}
-
-
-def test_what_somebody_set_between_two_versions_of_the_plugin_stays(setup: Setup, machine: Machine) -> None:
-    path = machine.home / ".claude" / "settings.json"
-    path.write_text(SETTINGS)
-    setup.set_up(CLAUDE, "user", Parts())
-    path.write_text(path.read_text().replace("opus", "sonnet"))
-    moved = Setup(machine, setup.data_dir, Launcher(("/elsewhere/engram",)))
-    moved.set_up(CLAUDE, "user", Parts())
-    moved.take_out(CLAUDE, "user")
-    assert json.loads(path.read_text()) == {**json.loads(SETTINGS), "model": "sonnet"}
+    assert json.loads(settings.read_text()) == {**json.loads(SETTINGS), "model": "sonnet"}
 
 
 def test_setup_works_from_within_a_session_of_claude_code(setup: Setup, machine: Machine) -> None:
@@ -198,16 +189,10 @@ def test_setup_works_from_within_a_session_of_claude_code(setup: Setup, machine:
     assert Setup(within, setup.data_dir, setup.start).set_up(CLAUDE, "user", Parts()).changed
 
 
-def test_settings_that_were_only_written_again_come_back_as_they_were_spelled(setup: Setup) -> None:
-    path = setup.machine.home / ".claude" / "settings.json"
-    path.write_text(SETTINGS)
-    setup.set_up(CLAUDE, "user", Parts())
-    path.write_text(json.dumps(json.loads(path.read_text())))
-    setup.take_out(CLAUDE, "user")
-    assert path.read_text() == SETTINGS
-
-
-def test_files_that_claude_made_and_wrote_again_go_when_nothing_else_is_in_them(setup: Setup) -> None:
+@pytest.mark.parametrize("there", [True, False])
+def test_files_that_were_only_written_again_come_back_as_they_were_or_go(setup: Setup, there: bool) -> None:
+    if there:
+        (setup.machine.home / ".claude" / "settings.json").write_text(SETTINGS)
     before = tree(setup.machine.home)
     setup.set_up(CLAUDE, "user", Parts())
     for path in (setup.machine.home / ".claude").rglob("*.json"):
@@ -234,8 +219,8 @@ def test_other_plugins_that_came_meanwhile_stay(setup: Setup) -> None:
     assert json.loads((plugins / "known_marketplaces.json").read_text()) == {"shop": 1}
 
 
+@pytest.mark.usefixtures("settings")
 def test_the_plugin_is_removed_even_when_claude_is_gone(setup: Setup, machine: Machine, tmp_path: Path) -> None:
-    (machine.home / ".claude" / "settings.json").write_text(SETTINGS)
     before = tree(machine.home)
     setup.set_up(CLAUDE, "user", Parts())
     (tmp_path / "bin" / "claude").unlink()
@@ -243,8 +228,8 @@ def test_the_plugin_is_removed_even_when_claude_is_gone(setup: Setup, machine: M
     assert tree(machine.home) == before
 
 
+@pytest.mark.usefixtures("settings")
 def test_when_claude_refuses_its_words_are_passed_on_and_nothing_is_left(setup: Setup, machine: Machine) -> None:
-    (machine.home / ".claude" / "settings.json").write_text(SETTINGS)
     before = tree(machine.home)
     refusing = Setup(
         Machine("linux", machine.home, {**machine.environ, "STAND_IN_REFUSES": "1"}, machine.project),

@@ -34,17 +34,23 @@ def test_each_system_has_its_places(machine_of: MachineOf, system: System, templ
     assert machine.place(template) == machine.home / path
 
 
-def test_variables_move_the_places(machine_of: MachineOf, tmp_path: Path) -> None:
-    windows = machine_of("windows", APPDATA=str(tmp_path / "Roaming"), CLAUDE_CONFIG_DIR=str(tmp_path / "claude"))
-    assert windows.place("{code}") == tmp_path / "Roaming" / "Code" / "User"
-    assert windows.place("{claude}/settings.json") == tmp_path / "claude" / "settings.json"
-    assert windows.place("{claude_state}/.claude.json") == tmp_path / "claude" / ".claude.json"
-    linux = machine_of("linux", XDG_CONFIG_HOME=str(tmp_path / "xdg"), CODEX_HOME=str(tmp_path / "codex"))
-    assert linux.place("{config}/opencode/opencode.json") == tmp_path / "xdg/opencode/opencode.json"
-    assert linux.place("{codex}/config.toml") == tmp_path / "codex/config.toml"
-    linux = machine_of("linux", KIMI_CODE_HOME=str(tmp_path / "kimi"), PI_CODING_AGENT_DIR=str(tmp_path / "pi"))
-    assert linux.place("{kimi}/mcp.json") == tmp_path / "kimi" / "mcp.json"
-    assert linux.place("{pi}/mcp.json") == tmp_path / "pi" / "mcp.json"
+@pytest.mark.parametrize(
+    ("variable", "template", "path"),
+    [
+        ("APPDATA", "{code}", "Code/User"),
+        ("CLAUDE_CONFIG_DIR", "{claude}/settings.json", "settings.json"),
+        ("CLAUDE_CONFIG_DIR", "{claude_state}/.claude.json", ".claude.json"),
+        ("XDG_CONFIG_HOME", "{config}/opencode/opencode.json", "opencode/opencode.json"),
+        ("CODEX_HOME", "{codex}/config.toml", "config.toml"),
+        ("KIMI_CODE_HOME", "{kimi}/mcp.json", "mcp.json"),
+        ("PI_CODING_AGENT_DIR", "{pi}/mcp.json", "mcp.json"),
+    ],
+)
+def test_variables_move_the_places(
+    machine_of: MachineOf, tmp_path: Path, variable: str, template: str, path: str
+) -> None:
+    machine = machine_of("windows" if variable == "APPDATA" else "linux", **{variable: str(tmp_path / "moved")})
+    assert machine.place(template) == tmp_path / "moved" / path
 
 
 @pytest.mark.parametrize("value", ["", "  ", "relative/path"])
@@ -84,17 +90,15 @@ def test_on_windows_files_go_to_appdata_and_hooks_name_programs_as_every_shell_t
     assert tree(machine.home) == before
 
 
-def test_the_program_beside_the_interpreter_is_what_agents_start(machine: Machine, tmp_path: Path) -> None:
-    script = tmp_path / "venv" / "bin" / "engram"
-    script.parent.mkdir(parents=True)
-    script.write_text("#!/bin/sh\n")
-    start = launcher(machine, executable="/usr/bin/python3", prefix=str(tmp_path / "venv"))
-    assert start.server() == [str(script), "mcp"]
-
-
-def test_without_a_script_the_interpreter_ignores_the_folder_it_is_started_in(machine: Machine, tmp_path: Path) -> None:
+def test_the_script_beside_the_interpreter_is_started_or_python_that_ignores_the_folder_it_is_in(
+    machine: Machine, tmp_path: Path
+) -> None:
     start = launcher(machine, executable="/usr/bin/python3", prefix=str(tmp_path))
     assert start.server() == ["/usr/bin/python3", "-P", "-m", "engram_py", "mcp"]
+    script = tmp_path / "bin" / "engram"
+    script.parent.mkdir()
+    script.touch()
+    assert launcher(machine, executable="/usr/bin/python3", prefix=str(tmp_path)).server() == [str(script), "mcp"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.interfaces.setup.agents import AGENTS
+from engram_py.interfaces.setup.agents import AGENTS, Scope
 from engram_py.interfaces.setup.installing import Setup
 from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.wanted import Parts
@@ -28,7 +28,6 @@ def here(machine: Machine, data_dir: Path, tmp_path: Path) -> Setup:
 @pytest.mark.parametrize("name", SHARED)
 def test_no_file_of_a_project_names_a_place_on_this_machine(here: Setup, name: str, tmp_path: Path) -> None:
     here.set_up(AGENTS[name], "project", Parts())
-
     written = [path for path in here.machine.project.rglob("*") if path.is_file()]
     assert written
     assert [path.name for path in written if str(tmp_path) in path.read_text()] == []
@@ -83,16 +82,14 @@ def test_whoever_cloned_what_another_set_up_can_take_it_out(here: Setup, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
-    [("gemini", "until you trust the folder"), ("qwen", "until you trust the folder"), ("codex", "trust")],
+    ("name", "scope", "said"),
+    [
+        ("gemini", "project", "until you trust the folder"),
+        ("qwen", "project", "until you trust the folder"),
+        ("codex", "project", "trust"),
+        ("pi", "user", "pi install npm:pi-mcp-adapter"),
+    ],
 )
-def test_that_a_project_has_to_be_trusted_first_is_said(here: Setup, name: str, said: str) -> None:
-    assert said in here.set_up(AGENTS[name], "project", Parts(hooks=False)).note
-
-
-def test_for_a_user_trust_is_not_asked_for(here: Setup) -> None:
+def test_what_to_do_besides_is_said(here: Setup, name: str, scope: Scope, said: str) -> None:
+    assert said in here.set_up(AGENTS[name], scope, Parts(hooks=False)).note
     assert here.set_up(AGENTS["gemini"], "user", Parts()).note == ""
-
-
-def test_that_pi_needs_its_adapter_is_said(here: Setup) -> None:
-    assert "pi install npm:pi-mcp-adapter" in here.set_up(AGENTS["pi"], "user", Parts(hooks=False)).note

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,47 +20,29 @@ from .conftest import EVERYWHERE, furnish, tree
 ALL = Parts(pre_tool=True)
 
 
-def everything(setup: Setup) -> dict[str, object]:
+def everything(setup: Setup) -> dict[str, Any]:
     return tree(setup.machine.home, setup.machine.project)
 
 
 @pytest.mark.parametrize(("name", "scope"), EVERYWHERE)
-@pytest.mark.parametrize(
-    ("newline", "mark"),
-    [pytest.param("\n", "", id="lf"), pytest.param("\r\n", "", id="crlf"), pytest.param("\n", "\ufeff", id="bom")],
-)
-def test_files_with_other_servers_and_comments_come_back_byte_for_byte(
-    setup: Setup, name: str, scope: Scope, newline: str, mark: str
+@pytest.mark.parametrize("files", ["none", "lf", "crlf", "bom"])
+def test_a_second_setup_changes_nothing_and_every_byte_comes_back(
+    setup: Setup, name: str, scope: Scope, files: str
 ) -> None:
-    if mark and AGENTS[name].servers[scope].format == "toml":
+    if files == "bom" and AGENTS[name].servers[scope].format == "toml":
         pytest.skip("TOML has no byte order mark")
-    furnish(setup.machine, name, scope, newline=newline, mark=mark)
+    if files != "none":
+        newline, mark = "\r\n" if files == "crlf" else "\n", "\ufeff" if files == "bom" else ""
+        furnish(setup.machine, name, scope, newline=newline, mark=mark)
     before = everything(setup)
 
     assert setup.set_up(AGENTS[name], scope, ALL).changed
-    assert everything(setup) != before
+    written = everything(setup)
+    assert written != before
+    assert not setup.set_up(AGENTS[name], scope, ALL).changed
+    assert everything(setup) == written
     setup.take_out(AGENTS[name], scope)
 
-    assert everything(setup) == before
-
-
-@pytest.mark.parametrize(("name", "scope"), EVERYWHERE)
-def test_where_there_was_nothing_nothing_is_left(setup: Setup, name: str, scope: Scope) -> None:
-    before = everything(setup)
-    setup.set_up(AGENTS[name], scope, ALL)
-    setup.take_out(AGENTS[name], scope)
-    assert everything(setup) == before
-
-
-@pytest.mark.parametrize(("name", "scope"), EVERYWHERE)
-def test_a_second_setup_changes_nothing(setup: Setup, name: str, scope: Scope) -> None:
-    furnish(setup.machine, name, scope)
-    setup.set_up(AGENTS[name], scope, ALL)
-    before = everything(setup)
-
-    again = setup.set_up(AGENTS[name], scope, ALL)
-
-    assert not again.changed
     assert everything(setup) == before
 
 
@@ -86,46 +69,40 @@ def test_what_somebody_wrote_since_stays_and_only_our_part_goes(setup: Setup, na
     furnish(setup.machine, name, scope)
     before = everything(setup)
     setup.set_up(AGENTS[name], scope, ALL)
-    edited = []
-    for path in [Path(one) for one in everything(setup)]:
-        if path.is_file() and str(path) in before:
-            text = path.read_bytes()
-            path.write_bytes(
-                text.replace(b"night", b"day").replace(b"the big one", b"cheap").replace(b"rhyme", b"prose")
-            )
-            edited += [path] if path.read_bytes() != text else []
+    edited = {}
+    for path in [Path(one) for one in everything(setup) if one in before and Path(one).is_file()]:
+        text = path.read_bytes()
+        path.write_bytes(rewritten(text))
+        if rewritten(text) != text:
+            edited[path] = rewritten(before[str(path)][0])
 
     setup.take_out(AGENTS[name], scope)
 
     assert edited
-    for path in edited:
-        text = path.read_bytes()
-        assert b"engram" not in text
-        original = before[str(path)][0]  # type: ignore[index]
-        assert text == original.replace(b"night", b"day").replace(b"the big one", b"cheap").replace(b"rhyme", b"prose")
+    assert {path: path.read_bytes() for path in edited} == edited
 
 
-def test_a_server_of_our_name_that_was_there_is_replaced_and_comes_back(setup: Setup) -> None:
-    path = setup.machine.home / ".cursor" / "mcp.json"
-    path.parent.mkdir()
+def rewritten(text: bytes) -> bytes:
+    return text.replace(b"night", b"day").replace(b"the big one", b"cheap").replace(b"rhyme", b"prose")
+
+
+def test_a_server_of_our_name_that_was_there_is_replaced_and_comes_back(setup: Setup, servers: Path) -> None:
     theirs = {"command": "/usr/local/bin/engram", "args": ["mcp", "--tools=agent"]}
-    path.write_text(json.dumps({"mcpServers": {"engram": theirs}}, indent=2))
+    servers.write_text(json.dumps({"mcpServers": {"engram": theirs}}, indent=2))
     setup.set_up(AGENTS["cursor"], "user", Parts())
-    path.write_text(path.read_text().replace('"mcpServers"', '"x": 1,\n  "mcpServers"'))
+    servers.write_text(servers.read_text().replace('"mcpServers"', '"x": 1,\n  "mcpServers"'))
 
     setup.take_out(AGENTS["cursor"], "user")
 
-    assert json.loads(path.read_text()) == {"x": 1, "mcpServers": {"engram": theirs}}
+    assert json.loads(servers.read_text()) == {"x": 1, "mcpServers": {"engram": theirs}}
 
 
-def test_a_file_of_nothing_but_a_byte_order_mark_is_edited_and_comes_back(setup: Setup) -> None:
-    path = setup.machine.home / ".cursor" / "mcp.json"
-    path.parent.mkdir()
-    path.write_bytes(b"\xef\xbb\xbf")
+def test_a_file_of_nothing_but_a_byte_order_mark_is_edited_and_comes_back(setup: Setup, servers: Path) -> None:
+    servers.write_bytes(b"\xef\xbb\xbf")
     setup.set_up(AGENTS["cursor"], "user", Parts())
-    assert "engram" in json.loads(path.read_text(encoding="utf-8-sig"))["mcpServers"]
+    assert "engram" in json.loads(servers.read_text(encoding="utf-8-sig"))["mcpServers"]
     setup.take_out(AGENTS["cursor"], "user")
-    assert path.read_bytes() == b"\xef\xbb\xbf"
+    assert servers.read_bytes() == b"\xef\xbb\xbf"
 
 
 @pytest.mark.parametrize(
@@ -135,14 +112,14 @@ def test_a_file_of_nothing_but_a_byte_order_mark_is_edited_and_comes_back(setup:
         pytest.param('{"a": 1, "mcpServers": {}}', {"a": 2, "mcpServers": {}}, id="empty-before"),
     ],
 )
-def test_an_object_that_was_made_for_our_entry_goes_with_it(setup: Setup, text: str, left: object) -> None:
-    path = setup.machine.home / ".cursor" / "mcp.json"
-    path.parent.mkdir()
-    path.write_text(text)
+def test_an_object_that_was_made_for_our_entry_goes_with_it(
+    setup: Setup, servers: Path, text: str, left: object
+) -> None:
+    servers.write_text(text)
     setup.set_up(AGENTS["cursor"], "user", Parts())
-    path.write_text(path.read_text().replace('"a": 1', '"a": 2'))
+    servers.write_text(servers.read_text().replace('"a": 1', '"a": 2'))
     setup.take_out(AGENTS["cursor"], "user")
-    assert json.loads(path.read_text()) == left
+    assert json.loads(servers.read_text()) == left
 
 
 def test_two_agents_share_an_instructions_file_until_the_last_one_goes(setup: Setup) -> None:
@@ -299,13 +276,11 @@ def test_hooks_and_instructions_can_be_left_out(setup: Setup) -> None:
     assert [path.name for path in (setup.machine.home / ".codex").iterdir()] == ["config.toml"]
 
 
-def test_permissions_of_a_file_stay(setup: Setup) -> None:
-    path = setup.machine.home / ".cursor" / "mcp.json"
-    path.parent.mkdir()
-    path.write_text("{}")
-    path.chmod(0o640)
+def test_permissions_of_a_file_stay(setup: Setup, servers: Path) -> None:
+    servers.write_text("{}")
+    servers.chmod(0o640)
     setup.set_up(AGENTS["cursor"], "user", Parts())
-    assert path.stat().st_mode & 0o777 == 0o640
+    assert servers.stat().st_mode & 0o777 == 0o640
 
 
 def test_what_was_there_is_kept_for_its_owner_alone_and_only_as_long_as_needed(setup: Setup, data_dir: Path) -> None:

@@ -1,0 +1,277 @@
+"""``python -m bench.evidence``: fit how likely a hit answers, and say how well that holds on sets left out.
+
+The model ``asked`` is logistic regression on the evidence of the best hit: questions of a set in their own memory,
+against questions of another set or conversation in it; and one to four words of a memory, in its own memory and in
+another. Every set and both sides of it weigh alike; ``PRIOR`` says how many of real searches have an answer. The model
+``unasked`` is the same on the first hits of the prompts of ``bench/prompts`` (half of them; the others are never looked
+at). ``--write`` puts the coefficients into the package. No text of the sets is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench import memories, prompts
+from bench.datasets import Dataset, Memory, data_folder, load
+from bench.keeping import ROOT
+from bench.scoring import some
+from bench.workplace import git
+from engram_py import Engram
+from engram_py.context.phrases import plain_words
+from engram_py.errors import EmptyQueryError
+from engram_py.recall.score.evidence import PARTS, Evidence
+from engram_py.text.stopwords import ENGLISH
+
+COEFFICIENTS = ROOT / "engram_py" / "recall" / "score" / "evidence.json"
+SETS = ("adr", "faq", "locomo-turns", "locomo-sessions", "nl2bash", "cosqa")
+# Whose questions are asked of a set that has no other conversations.
+OTHERS = {"adr": "faq", "faq": "adr", "nl2bash": "cosqa", "cosqa": "nl2bash"}
+QUESTIONS, KEYWORDS = 250, 150
+HITS = 8
+# Of the prompts with nothing due so many may be given something (DESIGN.md: silence is an answer).
+MOST_LOUD = 0.03
+PRIOR = 0.8
+RIDGE = 0.01
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{2,}")
+
+Row = tuple[float, ...]
+Model = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Evidence of one set: of questions it answers, and of those it does not."""
+
+    name: str
+    answered: Sequence[Evidence]
+    foreign: Sequence[Evidence]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.evidence", description=__doc__.partition("\n")[0])
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the imported memories there for the next run")
+    parser.add_argument("--write", action="store_true", help="put the coefficients into the package")
+    arguments = parser.parse_args()
+    memories.without_settings()
+    groups = list(_groups(arguments.keep))
+    fitted = json.loads(COEFFICIENTS.read_text(encoding="utf-8"))
+    bars = fitted["bars"]
+    print("fitted on all the others; share above the bars shown and sure")
+    for group in groups:
+        model = fit([one for one in groups if _kin(one) != _kin(group)], prior=PRIOR)
+        shares = [
+            _above(model, some, bars[bar]) for some in (group.answered, group.foreign) for bar in ("shown", "sure")
+        ]
+        print(f"{group.name:24} own {shares[0]:.3f} {shares[1]:.3f}   foreign {shares[2]:.3f} {shares[3]:.3f}")
+    model = fit([one for one in groups if one.name != "adr, its field"], prior=PRIOR)
+    print("all:", json.dumps(model))
+    unasked, speaks = _unasked()
+    if arguments.write:
+        fitted |= {"asked": model, "unasked": unasked}
+        fitted["bars"]["unasked"] = speaks
+        names = ", ".join(file.stem for file in prompts.projects())
+        fitted["about"] = {
+            "asked": f"{datetime.now(UTC).date()}: {', '.join(SETS)}",
+            "unasked": f"{datetime.now(UTC).date()}: the building half of {names}",
+        }
+        COEFFICIENTS.write_text(json.dumps(fitted, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One of the first hits of a prompt; ``due`` None where it is neither due nor amiss."""
+
+    prompt: prompts.Prompt
+    evidence: Evidence
+    due: bool | None
+
+
+def _unasked() -> tuple[Model, float]:
+    """The model of what a prompt is due, and the bar at which it is silent where it should be; each project is judged
+    by a model of the others."""
+    hits = [hit for file in prompts.projects() for hit in _hits(file)]
+    judged: list[tuple[Hit, float]] = []
+    for project in {hit.prompt.project for hit in hits}:
+        model = _of_hits([hit for hit in hits if hit.prompt.project != project])
+        judged += [(hit, _probability(model, hit.evidence)) for hit in hits if hit.prompt.project == project]
+    silent = {hit.prompt for hit in hits if not hit.prompt.due}
+    quiet = [max((p for hit, p in judged if hit.prompt == one and hit.due is False), default=0.0) for one in silent]
+    asked = len(silent)
+    speaks = round(sorted(quiet)[-int(asked * MOST_LOUD) - 1] + 0.005, 2)
+    for bar in sorted({0.2, 0.3, 0.4, 0.5, speaks}):
+        due = {hit.prompt for hit, _ in judged if hit.prompt.due}
+        given = {hit.prompt for hit, p in judged if hit.due and p >= bar}
+        loud = {hit.prompt for hit, p in judged if hit.due is False and not hit.prompt.due and p >= bar}
+        print(f"unasked at {bar:.2f}: due given {len(given) / len(due):.2f}, silent {1 - len(loud) / asked:.2f}")
+    return _of_hits(hits), speaks
+
+
+def _hits(file: Path) -> Iterator[Hit]:
+    values = json.loads(file.read_text(encoding="utf-8"))
+    with prompts.project_memory(values) as (app, keys):
+        for prompt in prompts.prompts_of(values):
+            if prompt.half != "build" or prompt.kind in ("resume", "identity"):
+                continue
+            try:
+                found = app.searches.search(plain_words(prompt.text), floor=0.0, limit=HITS, explain=True)
+            except EmptyQueryError:
+                continue
+            assert found.explain is not None
+            for one in found.explain.hits:
+                key = keys.get(one.id, 0)
+                yield Hit(prompt, one.evidence, True if key in prompt.due else None if key in prompt.ok else False)
+
+
+def _of_hits(hits: Sequence[Hit]) -> Model:
+    told = [hit for hit in hits if hit.due is not None]
+    sides = [float(bool(hit.due)) for hit in told]
+    # What other memories of its session hold says nothing of what a prompt needs.
+    return logistic([_row(replace(hit.evidence, session=0.0)) for hit in told], sides, [1.0] * len(told), 0.5)
+
+
+def _probability(model: Model, one: Evidence) -> float:
+    if not one.passage:
+        return 0.0
+    return 1 / (1 + math.exp(-model["bias"] - sum(model[name] * getattr(one, name) for name in PARTS)))
+
+
+def _kin(group: Group) -> str:
+    return group.name.partition(",")[0].partition("-")[0]
+
+
+def _groups(keep: Path | None) -> Iterator[Group]:
+    chance = random.Random(5)
+    sets = {name: load(name, data_folder()) for name in SETS}
+    for name, dataset in sets.items():
+        other = sets[OTHERS.get(name, "adr")]
+        with _asker(dataset, keep) as ask:
+            own = some(dataset.questions, QUESTIONS)
+            foreign = (
+                [(one.text, dataset.projects[0]) for one in some(other.questions, QUESTIONS)]
+                if name in OTHERS
+                else [(one.text, project) for one in own for project in dataset.projects if project != one.project]
+            )
+            yield Group(name, [ask(one.text, one.project) for one in own], [ask(*one) for one in foreign])
+            if dataset.foreign:
+                field = [ask(one.text, one.project) for one in dataset.foreign]
+                yield Group(f"{name}, its field", [ask(one.text, one.project) for one in own], field)
+            words = [
+                (_words(one, chance), one.project)
+                for one in dataset.memories[:: max(1, len(dataset.memories) // KEYWORDS)]
+            ]
+            strange = [
+                (_words(one, chance), dataset.projects[0])
+                for one in other.memories[:: max(1, len(other.memories) // KEYWORDS)]
+            ]
+            # Where every word is known, somebody looks for what is there.
+            theirs = [one for asked in strange if asked[0] and (one := ask(*asked)).passage < 1]
+            yield Group(f"{name}, words", [ask(*one) for one in words if one[0]], theirs)
+
+
+def _spread(all_of_them: Sequence[Memory]) -> Sequence[Memory]:
+    return all_of_them[:: max(1, len(all_of_them) // KEYWORDS)]
+
+
+def _words(memory: Memory, chance: random.Random) -> str:
+    text = memory.title if len(memory.title.split()) > 2 else memory.content[:200]
+    words = [word for word in _WORD.findall(text) if word.lower() not in ENGLISH]
+    count = chance.choice((1, 2, 2, 3, 3, 4))
+    return " ".join(chance.sample(words, count)).lower() if len(words) >= count else ""
+
+
+@contextmanager
+def _asker(dataset: Dataset, keep: Path | None) -> Iterator[Callable[[str, str], Evidence]]:
+    with tempfile.TemporaryDirectory(prefix="engram-evidence-") as name:
+        room = Path(name).resolve()
+        (folder := room / "here").mkdir()
+        git(folder, "init", "--quiet")
+        memories.imported(room / "memory", folder, dataset, keep=keep)
+        with Engram(room / "memory", directory=folder) as app:
+
+            def ask(text: str, project: str) -> Evidence:
+                explain = app.searches.search(text, project=project, floor=0.0, explain=True).explain
+                assert explain is not None
+                return explain.evidence
+
+            yield ask
+
+
+def fit(groups: Sequence[Group], *, prior: float) -> Model:
+    """The coefficients by name, and ``bias``; each side of each group weighs alike."""
+    sides = [
+        (one, side, 1.0 / len(some))
+        for group in groups
+        for side, some in ((1.0, group.answered), (0.0, group.foreign))
+        for one in some
+    ]
+    rows, answers, weights = zip(*sides, strict=True)
+    return logistic([_row(replace(one, asks=1.0)) for one in rows], answers, weights, prior)  # who searches, asks
+
+
+def _row(one: Evidence) -> Row:
+    return tuple(getattr(one, name) for name in PARTS)
+
+
+def logistic(rows: Sequence[Row], sides: Sequence[float], weights: Sequence[float], prior: float) -> Model:
+    """Logistic regression by Newton's method, ridge .01 on standardised values; ``prior`` moves the bias from the one
+    half that equal sides mean."""
+    scale = len(weights) / sum(weights)
+    means = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+    spreads = [
+        math.sqrt(sum((x - m) ** 2 for x in column) / len(rows)) or 1.0
+        for column, m in zip(zip(*rows, strict=True), means, strict=True)
+    ]
+    table = [[*((x - m) / s for x, m, s in zip(row, means, spreads, strict=True)), 1.0] for row in rows]
+    size = len(means) + 1
+    found = [0.0] * size
+    for _ in range(30):
+        slope = [RIDGE * len(rows) * value for value in found[:-1]] + [0.0]
+        curve = [[RIDGE * len(rows) * (i == j < size - 1) + 1e-9 * (i == j) for j in range(size)] for i in range(size)]
+        for row, side, weight in zip(table, sides, weights, strict=True):
+            guess = 1 / (1 + math.exp(-sum(b * x for b, x in zip(found, row, strict=True))))
+            error, steep = scale * weight * (guess - side), scale * weight * guess * (1 - guess)
+            for i, x in enumerate(row):
+                slope[i] += error * x
+                for j in range(i + 1):
+                    curve[i][j] += steep * x * row[j]
+        for i in range(size):
+            for j in range(i + 1, size):
+                curve[i][j] = curve[j][i]
+        found = [b - step for b, step in zip(found, _solved(curve, slope), strict=True)]
+    values = [b / s for b, s in zip(found[:-1], spreads, strict=True)]
+    bias = found[-1] - sum(v * m for v, m in zip(values, means, strict=True)) + math.log(prior / (1 - prior))
+    return {"bias": round(bias, 3)} | {name: round(value, 3) for name, value in zip(PARTS, values, strict=True)}
+
+
+def _solved(matrix: list[list[float]], right: Sequence[float]) -> list[float]:
+    """Gauss and Jordan's elimination with the largest pivot."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for at in range(len(rows)):
+        pivot = max(range(at, len(rows)), key=lambda one: abs(rows[one][at]))
+        rows[at], rows[pivot] = rows[pivot], rows[at]
+        rows[at] = [value / rows[at][at] for value in rows[at]]
+        for other in range(len(rows)):
+            if other != at:
+                factor = rows[other][at]
+                rows[other] = [value - factor * mine for value, mine in zip(rows[other], rows[at], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def _above(model: Model, some: Sequence[Evidence], bar: float) -> float:
+    return sum(_probability(model, one) >= bar for one in some) / max(1, len(some))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

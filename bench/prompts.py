@@ -1,0 +1,174 @@
+"""``python -m bench.prompts``: does a prompt get, unasked, what a good colleague would remind of, and else nothing?
+
+The projects of ``bench/prompts/`` are scripted: memories as an agent saves them, and prompts as a person types them,
+each with the memories that are due (and those that are tolerable). Each prompt is asked in a session of its own, as the
+prompt hook asks. Half of the prompts, by a hash of their text, are for building; ``--half report`` asks the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from bench import memories
+from bench.workplace import git
+from engram_py import Draft, Engram
+from engram_py.config import Settings
+from engram_py.interfaces.hooks.deserving import deserved
+from engram_py.observations.values import Observation
+from engram_py.sessions.values import SessionLine
+
+FOLDER = Path(__file__).parent / "prompts"
+NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
+SUMMARY = "session_summary"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """``due`` are the keys of memories that must be given (one is enough), ``ok`` those that may be."""
+
+    project: str
+    text: str
+    due: tuple[int, ...]
+    ok: tuple[int, ...]
+    kind: str
+
+    @property
+    def half(self) -> str:
+        return "report" if sha256(self.text.encode()).digest()[0] % 2 else "build"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a prompt was given, by the keys of the memories."""
+
+    prompt: Prompt
+    keys: tuple[int, ...]
+
+
+class Clock:
+    """Tells the time it was set to."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.prompts", description=__doc__.partition("\n")[0])
+    parser.add_argument("--half", choices=("build", "report"), default="build", help="which prompts to ask")
+    parser.add_argument("--faults", action="store_true", help="print each prompt that was answered wrongly")
+    arguments = parser.parse_args()
+    memories.without_settings()
+    found = [one for file in projects() for one in _given(file, arguments.half)]
+    for title, some in _parts(found):
+        print(line_of(title, some))
+    if arguments.faults:
+        print(*(_fault(one) for one in found if not _is_right(one)), sep="\n")
+    return 0
+
+
+def projects() -> list[Path]:
+    return sorted(FOLDER.glob("*.json"))
+
+
+def prompts_of(values: dict[str, Any]) -> list[Prompt]:
+    return [
+        Prompt(values["project"], one["text"], tuple(one["due"]), tuple(one.get("ok", ())), one["kind"])
+        for one in values["prompts"]
+    ]
+
+
+@contextmanager
+def project_memory(values: dict[str, Any]) -> Iterator[tuple[Engram, dict[int, int]]]:
+    """The memories of a project, saved in the order of time, and the key of each observation's id."""
+    with tempfile.TemporaryDirectory(prefix="engram-prompts-") as name:
+        room = Path(name).resolve()
+        (folder := room / values["project"]).mkdir()
+        git(folder, "init", "--quiet")
+        clock = Clock()
+        with Engram(settings=Settings(room / "memory", clock=clock), directory=folder) as app:
+            keys: dict[int, int] = {}
+            for one in sorted(values["memories"], key=lambda one: -one["days_ago"]):
+                clock.now = NOW - timedelta(days=one["days_ago"])
+                keys[_save(app, one)] = one["id"]
+            ids = {key: row for row, key in keys.items()}
+            clock.now = NOW
+            for one in values["memories"]:
+                if one.get("superseded_by") and one["id"] in ids:  # else it was revised under its topic key
+                    new, old = ids[one["superseded_by"]], ids[one["id"]]
+                    app.relations.compare(new, old, "supersedes", confidence=0.9, reasoning="decided later")
+            yield app, keys
+
+
+def _save(app: Engram, one: dict[str, Any]) -> int:
+    session = f"s-{one['id']}"
+    if one["type"] == SUMMARY:
+        return app.episodes.summarize(f"{one['content']}", session_id=session).id
+    scope = "personal" if one["type"] == "preference" else "project"
+    draft = Draft(one["title"], one["content"], one["type"], topic_key=one.get("topic_key"), scope=scope)
+    return app.save(draft, session_id=session).id
+
+
+def _given(file: Path, half: str) -> Iterator[Given]:
+    values = json.loads(file.read_text(encoding="utf-8"))
+    with project_memory(values) as (app, keys):
+        for number, prompt in enumerate(one for one in prompts_of(values) if one.half == half):
+            shown = deserved(app, prompt.text, f"ask-{number}").shown
+            items = [item for section in shown.sections for item in section.items] if shown else []
+            summaries = shown.remarks.summaries if shown else {}
+            ids = [
+                summaries.get(item.id, 0) if isinstance(item, SessionLine) else item.id
+                for item in items
+                if isinstance(item, SessionLine | Observation)
+            ]
+            yield Given(prompt, tuple(keys.get(one, 0) for one in ids))
+
+
+def _parts(found: Sequence[Given]) -> Iterator[tuple[str, list[Given]]]:
+    yield "all", list(found)
+    by: dict[str, list[Given]] = defaultdict(list)
+    for one in found:
+        by[f"project {one.prompt.project}"].append(one)
+    for one in found:
+        by[one.prompt.kind].append(one)
+    yield from by.items()
+
+
+def line_of(title: str, some: Sequence[Given]) -> str:
+    """Due memory given, silence where nothing is due, and the share of the lines given that are of use."""
+    due = [one for one in some if one.prompt.due]
+    quiet = [one for one in some if not one.prompt.due]
+    lines = [key in (*one.prompt.due, *one.prompt.ok) for one in some for key in one.keys]
+    given = sum(bool(set(one.keys) & set(one.prompt.due)) for one in due)
+    silent = sum(not set(one.keys) - set(one.prompt.ok) for one in quiet)
+    parts = [f"due given {given} of {len(due)} ({given / len(due):.2f})" if due else ""]
+    parts += [f"silent {silent} of {len(quiet)} ({silent / len(quiet):.2f})" if quiet else ""]
+    parts += [f"of use {sum(lines)} of {len(lines)} lines ({sum(lines) / len(lines):.2f})" if lines else ""]
+    return f"{title:22} {'; '.join(filter(None, parts))}"
+
+
+def _is_right(one: Given) -> bool:
+    wanted, allowed = set(one.prompt.due), {*one.prompt.due, *one.prompt.ok}
+    return set(one.keys) <= allowed and (not wanted or bool(wanted & set(one.keys)))
+
+
+def _fault(one: Given) -> str:
+    text = " ".join(one.prompt.text.split())[:140]
+    return f"[{one.prompt.project} {one.prompt.kind}] {text!r}: due {one.prompt.due}, given {one.keys}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""The few ways to ask for what evidence cannot find: who one is, where one stopped, what one said word for word.
+
+What a memory knows of a subject is found by evidence (``prompt.py``); these ask for something else than a subject
+(spec/seed-capabilities.md rows 59 to 64). A phrase is whole words in lower case and without accents, an apostrophe
+being a blank; ``$`` asks for the end of the prompt, ``^`` for its beginning. Where a script writes no spaces a phrase
+is looked for as it stands.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Literal
+
+from engram_py.dataclass import dataclass
+from engram_py.recall.query.days import Days, days_in, is_deed
+from engram_py.recall.query.parse import parse_query
+from engram_py.text.prompt_text import PromptText, listed
+
+Kind = Literal["identity", "literal", "resume", "prior", "days", "owned"]
+
+IDENTITY = """
+what s my name|what is my name|who am i|tell me about myself|what do you know about me|what do you remember about me
+what do i do $|what do i do for a living|where do i work|where am i from|what s my job|what is my job|how old am i
+what s my role|what is my role|quien soy|como me llamo|que sabes de mi|wer bin ich|wie heisse ich
+was weisst du uber mich|qui suis je|comment je m appelle|que sais tu de moi|quem sou eu|qual e o meu nome|chi sono io
+come mi chiamo|кто я $|как меня зовут|что ты знаешь обо мне|我是谁|我叫什么|私は誰|私の名前は|나는 누구
+"""
+# "Reply with exactly X" is no question about earlier words (row 62).
+LITERAL = """
+^ exact words|^ the exact words|what did i say|what exactly did i say|what did i exactly say|what did i write
+what exactly did i write|what did i type|what exactly did i type|what i said|what i wrote|what i typed|quote my words
+quote back my words|repeat my words|repeat back my words|que dije|que escribi|was habe ich gesagt|was ich gesagt habe
+was habe ich geschrieben|qu ai je dit|ce que j ai dit|o que eu disse|cosa ho detto|что я сказал|что я говорил
+我说了什么|我说过什么|私が言った|내가 한 말
+"""
+RESUME = """
+where were we|where did we leave off|where did we stop|where we left off|continue where|continue from where
+pick up where|picking up where|what were we doing|what were we working on|what was i doing|what was i working on
+what were you doing|what were you working on|last session|last time|previous session|what s left to do|what s next
+what is next|what should i do next|what should we do next|what do i do next|what do we do next
+was steht an|wie geht es weiter|donde estabamos|donde lo dejamos|donde nos quedamos|la ultima vez|la ultima sesion
+wo waren wir|letztes mal|wo haben wir aufgehort|letzte sitzung|ou en etions nous|ou on en etait|la derniere fois
+onde paramos|da ultima vez|dove eravamo|l ultima volta|на чем мы остановились|где мы остановились|в прошлый раз
+上次|我们进行到哪|前回|どこまで|지난번
+"""
+PRIOR = """
+we discussed|did we discuss|we talked|did we talk|you told me|you mentioned|did you mention|remember when
+recall when|that thing we|that thing i|hablamos de|recuerdas cuando|haben wir besprochen|erinnerst du dich|on a discute
+tu te souviens|lembra quando|abbiamo discusso|ti ricordi|мы обсуждали|помнишь|我们讨论过|记得我们|話し合った|覚えてる
+"""
+# What somebody calls theirs is looked for among what is known of the person.
+OWN = "my|mi|mein|meine|meinen|mon|meu|minha|мой|моя"
+_ORDER: tuple[tuple[Kind, str], ...] = (
+    ("identity", IDENTITY),
+    ("literal", LITERAL),
+    ("resume", RESUME),
+    ("prior", PRIOR),
+)
+_QUESTION_MARKS = ("?", "？")
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """What a prompt asks for by a phrase: ``said`` is the phrase, ``rest`` what is left of the prompt to look for, and
+    ``days`` are those it is asked of. ``question``: somebody asks, and does not only mention them."""
+
+    kind: Kind
+    said: str
+    rest: str
+    days: Days | None = None
+    question: bool = False
+
+
+def phrase_in(prompt: str, today: date) -> Phrase | None:
+    """The first of these in a prompt; ``today`` is the reader's own day."""
+    text = PromptText(prompt)
+    question = any(mark in prompt for mark in _QUESTION_MARKS)
+    days = days_in(text, today)
+    if days is not None and not days.past and not question:
+        days = None
+    for kind, phrases in _ORDER:
+        said = text.first(listed(phrases))
+        if said is not None:
+            text.cut(said)
+            return Phrase(kind, said, text.rest, days, question=True)
+    if days is not None and not asks_of(text.rest):
+        return Phrase("days", days.words, text.rest, days, question or bool(text.rest))
+    return _owned(text)
+
+
+def asks_of(text: str) -> list[str]:
+    """The words of a text that say what it is about, without those that only say that something was done."""
+    return [word.text for word in parse_query(text).words if not word.stop and not is_deed(word.text)]
+
+
+def plain_words(text: str) -> str:
+    """A prompt as words: no quotes, filters, exclusions or handles of the query language are left in it."""
+    words = (word.strip("-+\"'#:[](){}<>*`") for word in text.replace(":", " ").replace('"', " ").split())
+    return " ".join(word for word in words if word)
+
+
+def asks_something(words: str) -> bool:
+    """Whether anything is left to look for: a word that says what a text is about."""
+    return any(not word.stop for word in parse_query(plain_words(words)).words)
+
+
+def _owned(text: PromptText) -> Phrase | None:
+    """ "my editor": the thing alone is looked for, whatever is to be done with it."""
+    owners = listed(OWN)
+    for word, thing in zip(text.words, text.words[1:], strict=False):
+        if word in owners and asks_of(thing):
+            return Phrase("owned", f"{word} {thing}", thing)
+    return None

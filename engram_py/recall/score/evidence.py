@@ -1,0 +1,128 @@
+"""How sure it is that a row answers a question: one calibrated probability from what the words of the question tell.
+
+The coefficients are fitted, not chosen: ``python -m bench.evidence --write`` writes ``evidence.json`` and says on what.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence, Set
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engram_py.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from engram_py.recall.score.relevance import Scored, Term
+
+# In a memory of ten rows every word is either everywhere or unknown. As if there were so many texts more of what
+# developers write, each word in as many of them as is ordinary (``python -m bench.ordinary_words``): smoothing by a
+# background collection (Zhai and Lafferty 2004).
+BACKGROUND = 300
+# A session's words are those of its rows among so many of the best.
+LOOKED_AT = 10
+# Three words tell what a text is about; more are a longer question's.
+TELLING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for one row.
+
+    ``passage`` and ``session`` are shares (0..1) of what all words of the question tell: what the row's best passage
+    holds, and what the first hits of its session hold together. ``told`` is what the three rarest words of the passage
+    tell, ``title`` what those of its title, topic and aliases do; a word nobody ever saw tells 1. ``named`` is the
+    share of the title's words that were asked, ``words`` ln(1 + how many words were asked). ``asks`` is 1 of a
+    question; only a prompt may be none.
+    """
+
+    passage: float = 0.0
+    session: float = 0.0
+    told: float = 0.0
+    title: float = 0.0
+    named: float = 0.0
+    words: float = 0.0
+    asks: float = 1.0
+
+    def probability(self, model: str = "asked") -> float:
+        """That the row answers, 0..1: ``asked`` of a search, ``unasked`` of a prompt that did not ask the memory."""
+        if not self.passage:
+            return 0.0
+        weights = fitted()[model]
+        odds = weights["bias"] + sum(weights.get(name, 0.0) * getattr(self, name) for name in PARTS)
+        return 1 / (1 + math.exp(-odds))
+
+
+PARTS = ("passage", "session", "told", "title", "named", "words", "asks")
+NONE = Evidence()
+
+
+@cache
+def fitted() -> Mapping[str, Mapping[str, float]]:
+    """The coefficients of each model, and in ``bars`` the probabilities from which something is done."""
+    found: Mapping[str, Mapping[str, float]] = _data("evidence")
+    return found
+
+
+@cache
+def ordinary() -> Mapping[str, float]:
+    """The share of ordinary texts that have a stem."""
+    found: Mapping[str, float] = _data("ordinary_words")
+    return found
+
+
+def _data(name: str) -> Any:
+    return json.loads(Path(__file__).with_name(f"{name}.json").read_text(encoding="utf-8"))
+
+
+def bar(name: str) -> float:
+    """The least probability for something: ``shown`` as an answer, ``sure``, ``unasked``."""
+    return fitted()["bars"][name]
+
+
+def rarity(term: Term, total: int) -> float:
+    """What a word tells in a memory of ``total`` rows, 0..1; one that no row in sight holds counts as never seen."""
+    here = term.rows if term.in_sight and not term.stands_for else 0
+    rate = max((ordinary().get(stem, 0.0) for stem in term.stems), default=0.0)
+    return _weight(here + BACKGROUND * rate, total) / _weight(0, total)
+
+
+def _weight(rows: float, total: int) -> float:
+    total += BACKGROUND
+    rows = min(rows, total)
+    return math.log(1 + (total - rows + 0.5) / (rows + 0.5))
+
+
+def weigh_evidence(
+    terms: Sequence[Term],
+    scored: Sequence[Scored],
+    sessions: Mapping[int, str],
+    total: int,
+    *,
+    asks: bool = True,
+    foreign: bool = False,
+) -> None:
+    """Note in each of ``scored``, best first, its ``share`` and ``evidence``.
+
+    Of a question in a ``foreign`` language the words that nobody ever saw say nothing.
+    """
+    told = [rarity(term, total) * term.worth for term in terms]
+    whole = sum(rarity(term, total) for term in terms if not foreign or term.rows or term.stands_for)
+    if not whole:
+        return
+
+    def held(numbers: Set[int]) -> float:
+        return sum(told[number] for number in numbers)
+
+    together: dict[str, set[int]] = {}
+    for one in scored[:LOOKED_AT]:
+        together.setdefault(sessions.get(one.id, f"#{one.id}"), set()).update(one.passage)
+    shares = {session: held(numbers) / whole for session, numbers in together.items()}
+    words = math.log(1 + len(terms))
+    for one in scored:
+        one.share = held(one.passage) / whole
+        session = max(one.share, shares.get(sessions.get(one.id, f"#{one.id}"), 0.0))
+        rarest = sum(sorted((told[number] for number in one.passage), reverse=True)[:TELLING])
+        one.evidence = Evidence(one.share, session, rarest, held(one.titled), one.named, words, float(asks))
