@@ -47,3 +47,4 @@ def test_no_secret_and_nothing_personal_is_in_the_database_files(
     assert SHARED.encode() in files  # the search would find it
     assert SECRET.encode() not in files
     assert PERSONAL.encode() not in files
+    assert account.token[14:].encode() not in files

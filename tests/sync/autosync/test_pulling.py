@@ -176,9 +176,7 @@ def test_a_project_that_was_not_granted_for_a_while_is_fetched_whole_when_it_is(
 
 def test_a_right_that_ends_between_the_list_and_the_page_loses_nothing_once_it_is_back(lab: Lab) -> None:
     """The server then leaves the project's rows out, and its cursor passes over them."""
-    other = f"{lab.project}-other"
-    lab.team.grants[other] = "read"
-    lab.app.autosync.enroll([other])
+    other = lab.other("read")
     lab.team.add(from_elsewhere(lab, f"obs-1-{lab.project}", "one"))
     lab.team.add(from_elsewhere(lab, f"obs-2-{lab.project}", "two") | {"project": other})
     lab.team.add(from_elsewhere(lab, f"obs-3-{lab.project}", "three"))
@@ -198,9 +196,7 @@ def test_a_right_that_ends_between_the_list_and_the_page_loses_nothing_once_it_i
 
 
 def test_one_project_that_is_refused_does_not_keep_the_others_from_being_fetched(lab: Lab) -> None:
-    other = f"{lab.project}-other"
-    lab.team.grants[other] = "read"
-    lab.app.autosync.enroll([other])
+    other = lab.other("read")
     entry = from_elsewhere(lab, f"obs-2-{other}", "secret")
     lab.team.add({**entry, "project": other})
     lab.team.add(from_elsewhere(lab, f"obs-1-{lab.project}", "one"))
@@ -268,14 +264,3 @@ def test_writes_of_others_come_between_the_steps_in_which_a_page_is_applied(
     assert sizes[0] == pull_module._FIRST_STEP
     assert set(sizes[1:]) == {1}
     assert len(lab.titles()) == 25
-
-
-def test_a_server_cannot_change_a_row_of_a_project_which_was_not_enrolled(lab: Lab) -> None:
-    [mine] = lab.save("mine", project=f"{lab.project}-private")
-    lab.team.add(from_elsewhere(lab, mine, "overwritten", at=10**11))
-
-    lab.synced()
-
-    rows = lab.app.store.rows("select title, project from observations where sync_id = :key", key=mine)
-    assert [tuple(row) for row in rows] == [("mine", f"{lab.project}-private")]
-    assert lab.aside() == [("pull", mine, "unreadable")]

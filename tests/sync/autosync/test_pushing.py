@@ -202,9 +202,7 @@ def test_the_row_that_makes_a_server_refuse_or_fail_is_found(lab: Lab, status: i
 
 
 def test_a_project_that_is_paused_waits_says_why_and_the_others_go_on(lab: Lab) -> None:
-    other = f"{lab.project}-other"
-    lab.team.grants[other] = "write"
-    lab.app.autosync.enroll([other])
+    other = lab.other()
     lab.synced()
     lab.save("one")
     lab.save("two", project=other)
@@ -252,9 +250,7 @@ def test_a_reader_is_in_step_with_what_stays_here(lab: Lab) -> None:
 
 @pytest.mark.parametrize("reason", ["policy_forbidden", "paused"])
 def test_a_right_that_ends_between_the_list_and_the_push_costs_no_row(lab: Lab, reason: str) -> None:
-    other = f"{lab.project}-other"
-    lab.team.grants[other] = "write"
-    lab.app.autosync.enroll([other])
+    other = lab.other()
     lab.synced()
     lab.save("one")
     lab.save("two", project=other)

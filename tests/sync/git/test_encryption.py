@@ -34,8 +34,7 @@ def sealed(ada: Member) -> Member:
     """Ada, whose folder is encrypted and has two chunks."""
     ada.save("The harbour is shallow")
     ada.shared(secret=SECRET, encrypt=True)
-    ada.save("The second secret")
-    ada.shared()
+    ada.shared("The second secret")
     return ada
 
 
@@ -48,8 +47,7 @@ def test_who_knows_the_secret_reads_it_on_another_machine_and_is_not_asked_again
 
     assert done.encrypted
     assert bob.titles() == sealed.titles()
-    bob.save("From Bob")
-    bob.shared()
+    bob.shared("From Bob")
     sealed.pulled()
     assert sealed.digest() == bob.digest()
 
@@ -143,11 +141,9 @@ def test_a_plain_chunk_in_an_encrypted_folder_is_refused_unless_it_is_allowed(se
 def test_turning_it_on_writes_everything_again_and_names_what_stays_plain(
     ada: Member, bob: Member, join: Joining
 ) -> None:
-    ada.save("One")
-    ada.shared()
+    ada.shared("One")
     bob.pulled()
-    bob.save("Two")
-    bob.shared()
+    bob.shared("Two")
     ada.pulled()
 
     done = ada.shared(secret=SECRET, encrypt=True)
@@ -197,10 +193,8 @@ def test_who_joins_with_the_secret_writes_nothing_that_is_there_already(sealed: 
 def test_turning_it_on_is_finished_by_the_next_sync_when_it_was_cut_short(
     ada: Member, bob: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ada.save("One")
-    ada.shared()
-    ada.save("Two")
-    ada.shared()
+    ada.shared("One")
+    ada.shared("Two")
 
     def full(*_: object, **__: object) -> None:
         raise SyncFolderError("x", "no space is left")

@@ -46,8 +46,7 @@ def loud(member: Member, *words: str) -> str:
 
 
 def test_a_merge_imports_and_a_push_exports_and_says_what_to_do(ada: Member, bob: Member, program: Path) -> None:
-    ada.save("From Ada")
-    ada.shared()
+    ada.shared("From Ada")
     bob.sync.install_hooks(command(program, bob))
 
     said = loud(bob, "pull", "--no-rebase")
@@ -71,8 +70,7 @@ def test_hooks_start_nothing_where_there_is_nothing_to_do(ada: Member, bob: Memb
     bob.git("push", "-q", "origin", "HEAD")
     assert starts(program) == 0
 
-    ada.save("One")
-    ada.shared()
+    ada.shared("One")
     bob.git("pull", "-q", "--no-rebase")
     assert starts(program) == 1
     ada.git("commit", "-q", "--allow-empty", "-m", "no memory in this one")
@@ -82,8 +80,7 @@ def test_hooks_start_nothing_where_there_is_nothing_to_do(ada: Member, bob: Memb
 
 
 def test_a_pull_that_rebases_imports_too(ada: Member, bob: Member, program: Path) -> None:
-    ada.save("From Ada")
-    ada.shared()
+    ada.shared("From Ada")
     bob.git("commit", "-q", "--allow-empty", "-m", "not pushed yet")
     bob.sync.install_hooks(command(program, bob))
 
@@ -95,8 +92,7 @@ def test_a_pull_that_rebases_imports_too(ada: Member, bob: Member, program: Path
 
 
 def test_a_push_succeeds_whatever_is_wrong_with_the_memory(ada: Member, program: Path) -> None:
-    ada.save("One")
-    ada.shared()
+    ada.shared("One")
     ada.sync.install_hooks(command(program, ada))
     (ada.root / ".engram" / "encryption.json").write_text("{}")
     ada.save("Two")
@@ -124,8 +120,7 @@ HOOKS = {
 def test_a_hook_that_was_there_still_decides_and_comes_back_to_the_byte(
     text: str, ada: Member, bob: Member, program: Path
 ) -> None:
-    ada.save("One")
-    ada.shared()
+    ada.shared("One")
     bob.git("pull", "-q")
     bob.save("Two")
     hook = bob.root / ".git" / "hooks" / "pre-push"
@@ -152,8 +147,7 @@ def test_a_hook_that_was_there_still_decides_and_comes_back_to_the_byte(
 
 def test_a_hook_still_reads_what_git_tells_it(ada: Member, program: Path) -> None:
     program.write_text("#!/bin/sh\ncat >/dev/null\n")
-    ada.save("One")
-    ada.shared()
+    ada.shared("One")
     hook = ada.root / ".git" / "hooks" / "pre-push"
     hook.write_text("#!/bin/sh\ncat >told\n")
     hook.chmod(0o755)
