@@ -146,9 +146,7 @@ def test_the_environments_accounts_are_what_it_says_now(postgres: Cluster) -> No
         assert refused(running.client(second))
 
 
-def test_a_server_or_a_command_without_the_pepper_is_refused_before_it_makes_tokens_that_nobody_takes(
-    server: Running, account: Client, project: str
-) -> None:
+def test_a_server_or_a_command_without_the_pepper_is_refused(server: Running, account: Client, project: str) -> None:
     with pytest.raises(InvalidCloudSettingError), serving(CloudSettings(server.url, pepper="another")):
         pass
     environment = {"ENGRAM_DATABASE_URL": server.url, "ENGRAM_CLOUD_TOKEN_PEPPER": ""}

@@ -62,9 +62,7 @@ def test_a_chunk_comes_back_as_it_was_and_its_rows_reach_those_who_pull_rows(acc
     assert json.loads(gzip.decompress(enveloped.content)) == sent["data"]
 
 
-def test_the_same_chunk_again_is_fine_and_the_same_id_with_other_content_is_a_conflict(
-    account: Client, project: str
-) -> None:
+def test_a_chunk_again_is_fine_and_its_id_with_other_content_is_a_conflict(account: Client, project: str) -> None:
     assert account.ask("POST", "/sync/push", json=chunk(project)).status_code == 200
 
     again = account.ask("POST", "/sync/push", json=chunk(project))
@@ -142,7 +140,7 @@ def test_a_chunk_gives_only_the_rows_that_were_taken_for_its_project(server: Run
 
 
 @pytest.mark.parametrize("own", [{}, {"withdrawn": True}], ids=["destroyed", "personal"])
-def test_what_is_destroyed_or_made_personal_leaves_the_chunks_that_hold_it_and_those_to_come(
+def test_what_is_destroyed_or_made_personal_leaves_all_chunks(
     server: Running, project: str, own: dict[str, Any]
 ) -> None:
     account, late = server.account(write=[project]), server.account(read=[project])

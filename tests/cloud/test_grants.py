@@ -143,9 +143,7 @@ def test_who_may_read_may_not_write(server: Running, project: str) -> None:
     assert [one["payload"]["title"] for one in reader.pull_all()] == ["a title"]
 
 
-def test_rows_of_projects_without_a_grant_are_refused_one_by_one(
-    server: Running, account: Client, project: str
-) -> None:
+def test_rows_without_a_grant_are_refused_one_by_one(server: Running, account: Client, project: str) -> None:
     other = new_project()
     told = account.push([entry(other, "obs-1"), entry(project, "obs-2"), entry(other, "obs-3")])
 
@@ -200,7 +198,7 @@ def test_a_paused_project_is_read_and_not_written(server: Running, project: str)
     assert account.push([entry(project, "obs-2")])["accepted"] == [0]
 
 
-def test_the_query_that_reads_rows_asks_for_the_grant_itself(
+def test_the_query_of_rows_asks_for_the_grant_itself(
     server: Running, account: Client, foreign: str, project: str
 ) -> None:
     """Whatever its caller believes to be granted."""

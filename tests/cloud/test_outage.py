@@ -28,9 +28,7 @@ where datname = current_database() and pid <> pg_backend_pid() and (%(all)s or w
 """
 
 
-def test_a_connection_that_dies_in_the_middle_of_a_push_leaves_nothing_and_a_repeat_lands_once(
-    server: Running, account: Client, project: str
-) -> None:
+def test_a_connection_that_dies_in_a_push_leaves_nothing(server: Running, account: Client, project: str) -> None:
     batch = [entry(project, f"obs-{number}") for number in range(50)]
     answers: list[httpx.Response] = []
     with held_commits(server, project):
@@ -52,7 +50,7 @@ def test_a_connection_that_dies_in_the_middle_of_a_push_leaves_nothing_and_a_rep
     assert len(account.pull_all()) == 50
 
 
-def test_an_acknowledgement_that_nobody_reads_is_made_up_for_by_pushing_again(
+def test_after_a_lost_acknowledgement_pushing_again_doubles_nothing(
     server: Running, account: Client, project: str
 ) -> None:
     """The rows are there, the answer did not arrive: the client cannot know, and sends the same again."""
@@ -73,9 +71,7 @@ def test_an_acknowledgement_that_nobody_reads_is_made_up_for_by_pushing_again(
     assert len(account.pull_all()) == 20
 
 
-def test_all_connections_of_the_pool_may_die_and_the_next_requests_are_answered(
-    server: Running, account: Client, project: str
-) -> None:
+def test_all_connections_of_the_pool_may_die(server: Running, account: Client, project: str) -> None:
     with ThreadPoolExecutor(12) as threads:  # so that there are many
         list(threads.map(lambda _: account.push([entry(project, "obs-1")]), range(24)))
     for _ in range(3):

@@ -49,9 +49,7 @@ def test_a_row_of_a_kind_that_nobody_knows_yet_is_carried_through(account: Clien
     assert account.pull_all()[0]["payload"] == sent["payload"]
 
 
-def test_the_later_state_of_a_row_replaces_the_earlier_whichever_came_first(
-    server: Running, account: Client, project: str
-) -> None:
+def test_the_later_state_of_a_row_stays_whichever_came_first(server: Running, account: Client, project: str) -> None:
     account.push([entry(project, "obs-1", 5, content="new"), entry(project, "obs-2", 5, content="old")])
 
     told = account.push([entry(project, "obs-1", 4, content="old"), entry(project, "obs-2", 6, content="new")])
@@ -62,9 +60,7 @@ def test_the_later_state_of_a_row_replaces_the_earlier_whichever_came_first(
     assert server.sql("select count(*) as n from cloud_mutations where project = %s", project) == [{"n": 2}]
 
 
-def test_the_same_clock_with_other_content_ends_the_same_on_every_machine(
-    server: Running, account: Client, project: str
-) -> None:
+def test_one_clock_with_two_contents_ends_the_same_everywhere(server: Running, account: Client, project: str) -> None:
     one, other = entry(project, "obs-1", content="one"), entry(project, "obs-1", content="other")
     expected = max(one, other, key=lambda it: fingerprint(it["payload"]))["payload"]["content"]
 
@@ -102,14 +98,11 @@ for _ in range(90):
 BAD = [
     pytest.param(lambda e: 7, "invalid_entry", id="number"),
     pytest.param(lambda e: e | {"entity": 1}, "invalid_entry", id="entity-number"),
-    pytest.param(lambda e: e | {"entity": "Obs"}, "invalid_entry", id="entity-capital"),
     pytest.param(lambda e: e | {"entity_key": ""}, "invalid_entry", id="no-key"),
     pytest.param(lambda e: e | {"entity_key": "k" * 401}, "invalid_entry", id="long-key"),
     pytest.param(lambda e: e | {"entity_key": "a\nb"}, "invalid_entry", id="key-newline"),
-    pytest.param(lambda e: e | {"project": "  "}, "invalid_entry", id="blank-project"),
     pytest.param(lambda e: e | {"project": "*"}, "invalid_entry", id="every-project"),
     pytest.param(lambda e: e | {"project": None}, "invalid_entry", id="no-project"),
-    pytest.param(lambda e: e | {"op": "drop"}, "invalid_entry", id="op"),
     pytest.param(lambda e: e | {"payload": []}, "invalid_entry", id="payload-list"),
     pytest.param(lambda e: e | {"payload": "{"}, "invalid_entry", id="payload-text"),
     pytest.param(lambda e: e | {"payload": "[" * 50_000}, "invalid_entry", id="payload-text-deep"),
@@ -127,9 +120,6 @@ BAD = [
         lambda e: e | {"payload": e["payload"] | {"content": "ü" * 500_001}}, "payload_too_large", id="too-large"
     ),
     pytest.param(
-        lambda e: e | {"payload": e["payload"] | {"engram_py": {"clock": "now"}}}, "invalid_entry", id="no-clock"
-    ),
-    pytest.param(
         lambda e: e | {"payload": e["payload"] | {"engram_py": {"clock": "0" * 12 + "-0000-" + "a" * 90}}},
         "invalid_entry",
         id="long-clock",
@@ -138,9 +128,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("spoil", "code"), BAD)
-def test_a_bad_entry_is_refused_by_its_place_and_the_others_land(
-    account: Client, project: str, spoil: Any, code: str
-) -> None:
+def test_a_bad_entry_is_refused_and_the_others_land(account: Client, project: str, spoil: Any, code: str) -> None:
     batch = [entry(project, "obs-1"), spoil(entry(project, "obs-2")), entry(project, "obs-3")]
     answer = account.ask("POST", "/sync/mutations/push", content=json.dumps({"entries": batch}).encode())
 
@@ -233,7 +221,7 @@ def version(project: str, owner: str, content: str) -> dict[str, Any]:
     return entry(project, key, 1, created_at="2026-01-01", content=content) | {"entity": "version"}
 
 
-def test_what_was_destroyed_stays_so_whatever_was_changed_later_and_takes_its_older_texts_along(
+def test_what_was_destroyed_stays_so_and_takes_its_older_texts_along(
     server: Running, account: Client, project: str
 ) -> None:
     account.push(
@@ -250,9 +238,7 @@ def test_what_was_destroyed_stays_so_whatever_was_changed_later_and_takes_its_ol
     assert not any("older text" in row["payload"] or "another old" in row["payload"] for row in kept)
 
 
-def test_a_row_cannot_name_a_project_in_its_payload_that_its_sender_may_not_write_to(
-    server: Running, project: str
-) -> None:
+def test_a_payload_cannot_name_a_project_its_sender_may_not_write_to(server: Running, project: str) -> None:
     other = new_project()
     mine, both = server.account(write=[project]), server.account(write=[project, other])
 
@@ -293,9 +279,7 @@ def engram_deletion(project: str, key: str, at: str, **more: Any) -> dict[str, A
     return entry(project, key) | {"op": "delete", "payload": payload, "occurred_at": ""}
 
 
-def test_a_row_of_a_project_one_may_not_write_to_cannot_be_taken_to_another_project(
-    server: Running, project: str
-) -> None:
+def test_a_row_of_a_foreign_project_cannot_be_taken_to_another(server: Running, project: str) -> None:
     secret = new_project()
     owner, mine, both = (
         server.account(write=[secret]),
@@ -330,9 +314,7 @@ def test_a_row_of_a_project_one_may_not_write_to_cannot_be_taken_to_another_proj
     assert mine.push([entry(project, "obs-1", 9), version(project, "obs-1", "of now")])["accepted"] == [0, 1]
 
 
-def test_what_became_personal_takes_its_older_texts_along_until_it_is_shared_again(
-    server: Running, account: Client, project: str
-) -> None:
+def test_what_became_personal_takes_its_older_texts_along(server: Running, account: Client, project: str) -> None:
     withdrawal = entry(project, "obs-1", 3) | {"op": "delete"}
     withdrawal["payload"] = {"sync_id": "obs-1", "engram_py": {"withdrawn": True, "clock": clock(3)}}
     account.push([entry(project, "obs-1", 1), version(project, "obs-1", "older text")])

@@ -41,9 +41,7 @@ _ALIASES = st.dictionaries(_NAMES, st.tuples(_NAMES, _CLOCKS), max_size=5)
 
 
 @given(_ALIASES, st.randoms())
-def test_every_name_ends_in_one_project_whatever_circles_the_aliases_make(
-    aliases: dict[str, tuple[str, str]], order: object
-) -> None:
+def test_every_name_ends_in_one_project(aliases: dict[str, tuple[str, str]], order: object) -> None:
     rows = [(alias, project, clock) for alias, (project, clock) in aliases.items()]
     expected = Names(rows)
     order.shuffle(rows)  # type: ignore[attr-defined]

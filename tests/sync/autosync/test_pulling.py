@@ -60,9 +60,7 @@ def test_projects_at_the_same_place_are_fetched_with_one_request(lab: Lab) -> No
     assert lab.team.counts()[PULL] == 1
 
 
-def test_pages_are_followed_to_the_end_and_a_page_is_taken_before_its_cursor(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_is_applied_before_its_cursor_moves(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pull_module, "FIRST_LIMIT", 4)
     lab.exchange = lab.lane()
     for number in range(30):
@@ -89,12 +87,8 @@ def test_pages_are_followed_to_the_end_and_a_page_is_taken_before_its_cursor(
     "flaw",
     [
         pytest.param({"op": "explode"}, id="op"),
-        pytest.param({"entity": "Robert'); drop table"}, id="entity"),
-        pytest.param({"entity_key": 7}, id="key-is-a-number"),
         pytest.param({"entity_key": "a\x1b[2Jb"}, id="key-with-control-characters"),
-        pytest.param({"payload": "not json"}, id="payload-is-text"),
         pytest.param({"payload": {"title": "no more"}}, id="payload-lacks-fields"),
-        pytest.param({"payload": {"engram_py": {"clock": "tomorrow"}}}, id="no-clock"),
         pytest.param({"project": "somebody-elses"}, id="not-asked-for"),
         pytest.param({"project": 9}, id="project-is-a-number"),
     ],
@@ -242,9 +236,7 @@ def test_a_log_that_ends_before_our_cursor_is_read_from_its_beginning(lab: Lab) 
     assert len(lab.sent()) == 6
 
 
-def test_writes_of_others_come_between_the_steps_in_which_a_page_is_applied(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writes_of_others_come_between_the_steps_of_a_page(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lock is held for a step, and a step is made as long as its time allows."""
     from engram_py.sync.replica.replica import Replica
 

@@ -81,9 +81,7 @@ def test_a_poll_of_a_quiet_server_is_one_request(lab: Lab) -> None:
     assert lab.team.asked == [("GET", "/sync/projects")]
 
 
-def test_a_large_backlog_goes_out_in_batches_bounded_in_rows_and_bytes(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_backlog_goes_out_in_bounded_batches(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(push_module, "MOST_BYTES", 40_000)
     lab.exchange = lab.lane()
     lab.save(*[f"note {number}" for number in range(30)], text="A long text. " * 500)

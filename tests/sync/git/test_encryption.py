@@ -138,9 +138,7 @@ def test_a_plain_chunk_in_an_encrypted_folder_is_refused_unless_it_is_allowed(se
     assert "Plain" in sealed.titles()
 
 
-def test_turning_it_on_writes_everything_again_and_names_what_stays_plain(
-    ada: Member, bob: Member, join: Joining
-) -> None:
+def test_turning_it_on_writes_everything_again_and_names_plain_chunks(ada: Member, bob: Member, join: Joining) -> None:
     ada.shared("One")
     bob.pulled()
     bob.shared("Two")
@@ -190,9 +188,7 @@ def test_who_joins_with_the_secret_writes_nothing_that_is_there_already(sealed: 
     assert done.written.chunks == ()
 
 
-def test_turning_it_on_is_finished_by_the_next_sync_when_it_was_cut_short(
-    ada: Member, bob: Member, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_turning_it_on_is_finished_by_the_next_sync(ada: Member, bob: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     ada.shared("One")
     ada.shared("Two")
 

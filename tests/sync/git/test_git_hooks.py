@@ -117,9 +117,7 @@ HOOKS = {
 
 
 @pytest.mark.parametrize("text", HOOKS.values(), ids=HOOKS)
-def test_a_hook_that_was_there_still_decides_and_comes_back_to_the_byte(
-    text: str, ada: Member, bob: Member, program: Path
-) -> None:
+def test_a_hook_that_was_there_still_decides_and_comes_back(text: str, ada: Member, bob: Member, program: Path) -> None:
     ada.shared("One")
     bob.git("pull", "-q")
     bob.save("Two")
@@ -159,9 +157,7 @@ def test_a_hook_still_reads_what_git_tells_it(ada: Member, program: Path) -> Non
     assert "refs/heads/main" in (ada.root / "told").read_text()
 
 
-def test_the_hooks_path_of_the_repository_is_respected_and_a_worktree_shares_it(
-    ada: Member, program: Path, tmp_path: Path
-) -> None:
+def test_the_hooks_path_is_respected_and_a_worktree_shares_it(ada: Member, program: Path, tmp_path: Path) -> None:
     ada.git("config", "core.hooksPath", ".my hooks")
 
     changed = ada.sync.install_hooks(command(program, ada))
@@ -172,7 +168,7 @@ def test_the_hooks_path_of_the_repository_is_respected_and_a_worktree_shares_it(
 
 
 @pytest.mark.parametrize("case", ["shared", "tracked", "python", "link", "disabled"])
-def test_a_hook_that_is_not_ours_to_change_is_left_alone_with_the_lines_to_put_in(
+def test_a_hook_that_is_not_ours_is_left_alone_with_the_lines_to_put_in(
     case: str, ada: Member, program: Path, tmp_path: Path
 ) -> None:
     hooks = ada.root / ".git" / "hooks"

@@ -119,9 +119,7 @@ def test_a_file_whose_name_is_no_hash_is_no_chunk(name: str, ada: Member) -> Non
 
 
 @pytest.mark.parametrize("part", [".engram", ".engram/chunks"])
-def test_a_folder_that_is_a_link_elsewhere_is_refused_and_nothing_is_written_there(
-    part: str, ada: Member, tmp_path: Path
-) -> None:
+def test_a_folder_that_is_a_link_elsewhere_is_not_written_to(part: str, ada: Member, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     link = ada.root / part
@@ -371,7 +369,7 @@ def test_what_a_process_was_told_to_use_does_not_decide_what_a_repository_is_giv
         (errno.EACCES, "cannot be written"),
     ],
 )
-def test_a_folder_that_cannot_be_written_loses_nothing(
+def test_an_unwritable_folder_loses_nothing(
     number: int, reason: str, ada: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada.save("One")
@@ -403,9 +401,7 @@ def test_a_read_only_folder_is_said_to_be_one_and_is_still_read(ada: Member, bob
         bob.chunks.chmod(0o700)
 
 
-def test_a_crash_between_file_and_note_writes_the_same_chunk_again(
-    ada: Member, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_after_the_file_writes_the_same_chunk_again(ada: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     ada.save("One")
 
     def killed(*_: object) -> None:

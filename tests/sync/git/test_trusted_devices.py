@@ -31,9 +31,7 @@ def test_every_chunk_is_signed_and_its_device_is_seen(ada: Member, bob: Member) 
     assert len(list(ada.chunks.glob("*.sig"))) == len(ada.names())
 
 
-def test_once_a_device_is_trusted_others_are_refused_by_name_and_trusting_them_reads_them(
-    ada: Member, bob: Member, join: Joining
-) -> None:
+def test_once_a_device_is_trusted_others_are_refused_until_they_are(ada: Member, bob: Member, join: Joining) -> None:
     eve = join("eve")
     for member in (ada, eve):
         member.save(f"From {member.name}")
