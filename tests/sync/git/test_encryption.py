@@ -64,14 +64,6 @@ def test_nothing_in_the_folder_tells_what_is_kept_or_by_whom(sealed: Member) -> 
         }  # fmt: skip
 
 
-def test_equal_memories_have_other_names_in_another_folder(sealed: Member, tmp_path: Path) -> None:
-    key = sealed.sync._keys.folder(sealed.sync._places.place().target)
-    assert key is not None
-    other = sealing.new_key(SECRET)
-
-    assert key.name(b"x") != other.name(b"x")
-
-
 def test_the_key_stays_on_this_machine_for_its_owner_alone(sealed: Member) -> None:
     kept = list((sealed.root.parent / "data" / "sync").iterdir())
 

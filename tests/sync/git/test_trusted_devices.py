@@ -97,16 +97,6 @@ def test_a_wrong_signature_is_refused_although_nobody_is_trusted(ada: Member, bo
     assert "cannot be read" in refused.reason
 
 
-def test_a_signature_cannot_be_moved_to_another_chunk(ada: Member, bob: Member) -> None:
-    ada.shared("One")
-    bob.git("pull", "-q")
-    name = put_chunk(bob.root, {"observations": [ROW]})
-    [signature] = bob.chunks.glob("*.sig")
-    (bob.chunks / f"{name}.sig").write_bytes(signature.read_bytes())
-
-    assert [one.chunk for one in bob.imported().refused] == [name]
-
-
 def test_a_signature_that_was_taken_away_makes_a_chunk_unsigned_not_trusted(ada: Member, bob: Member) -> None:
     ada.shared("One")
     bob.git("pull", "-q")
