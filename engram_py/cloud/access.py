@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from engram_py.cloud.accounts import EVERY_PROJECT, Caller
 from engram_py.cloud.database import Connection, one, rows
+from engram_py.cloud.deletions import key_columns
+from engram_py.cloud.errors import PolicyForbiddenError
 from engram_py.cloud.validation import Incoming, Rejected
 from engram_py.dataclass import dataclass
 from engram_py.sync.merge import version_owner
@@ -74,26 +77,34 @@ class Right:
     paused_reason: str
 
 
+def scope(caller: Caller, **values: Any) -> dict[str, Any]:
+    """Return the values of a query that asks for grants of the caller."""
+    return {"principal": caller.principal_id, "every": EVERY_PROJECT, **values}
+
+
 async def visible(connection: Connection, caller: Caller, asked: Sequence[str] = ()) -> list[Project]:
     """Return the projects that the caller may read, restricted to ``asked`` unless that is empty."""
-    values = {
-        "principal": caller.principal_id,
-        "every": EVERY_PROJECT,
-        "asked": list(asked) or None,
-    }
-    return [Project(**row) for row in await rows(connection, _VISIBLE, values)]
+    found = await rows(connection, _VISIBLE, scope(caller, asked=list(asked) or None))
+    return [Project(**row) for row in found]
+
+
+async def readable(connection: Connection, caller: Caller, asked: Sequence[str]) -> list[Project]:
+    """Return what ``visible`` does. Raises PolicyForbiddenError when the caller may read none of those it asked for."""
+    projects = await visible(connection, caller, asked)
+    if asked and not projects:
+        raise PolicyForbiddenError(f"read {', '.join(sorted(set(asked))[:5])}")
+    return projects
 
 
 async def rights(connection: Connection, caller: Caller, asked: Sequence[str]) -> dict[str, Right]:
     """Return the caller's rights in the projects ``asked`` for; projects without a grant are missing."""
-    values = {"principal": caller.principal_id, "every": EVERY_PROJECT, "asked": list(dict.fromkeys(asked))}
-    found = await rows(connection, _RIGHTS, values)
+    found = await rows(connection, _RIGHTS, scope(caller, asked=list(dict.fromkeys(asked))))
     return {row["name"]: Right(row["writes"], row["paused"], row["paused_reason"]) for row in found}
 
 
 async def every(connection: Connection, caller: Caller) -> str:
     """Return the caller's access to all projects, also future ones; '' when there is none."""
-    found = await one(connection, _EVERY, {"principal": caller.principal_id, "every": EVERY_PROJECT})
+    found = await one(connection, _EVERY, scope(caller))
     return str(found["access"]) if found else ""
 
 
@@ -146,14 +157,8 @@ async def split_own_rows(
     move there on the machines of those who read both.
     """
     asked = [(row, entity, key) for row in given for entity, key in _names(row)]
-    values = {
-        "principal": caller.principal_id,
-        "every": EVERY_PROJECT,
-        "places": [row.index for row, _, _ in asked],
-        "projects": [row.mutation.project for row, _, _ in asked],
-        "entities": [entity for _, entity, _ in asked],
-        "keys": [key for _, _, key in asked],
-    }
+    columns = key_columns([(row.mutation.project, entity, key) for row, entity, key in asked])
+    values = scope(caller, places=[row.index for row, _, _ in asked], **columns)
     strange = {row["place"] for row in await rows(connection, _FOREIGN, values)} if asked else set()
     refused = [
         Rejected(row.index, row.mutation.entity, row.mutation.entity_key, "not_yours", _REASON)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from engram_py.cloud.database import Connection, one
 from engram_py.cloud.errors import AuthRequiredError, InvalidCloudSettingError
 from engram_py.cloud.settings import CloudSettings
-from engram_py.dataclass import dataclass
+from engram_py.dataclass import dataclass, fields
 
 PREFIX = "engram_"
 # What is kept of a token to tell it from others: of its 256 bits, these give away 36.
@@ -25,7 +25,7 @@ _FIND = """
 select
     tokens.id as token_id,
     tokens.token_hash,
-    tokens.prefix,
+    tokens.prefix as token_prefix,
     tokens.expires_at,
     tokens.revoked_at,
     tokens.last_used_at is null or tokens.last_used_at < now() - interval '1 minute' as stale,
@@ -137,15 +137,7 @@ async def authenticate(connection: Connection, token: str, *, pepper: str) -> Ca
         raise AuthRequiredError(reason)
     if found["stale"]:
         await connection.execute(_TOUCH.encode(), {"token": found["token_id"]})
-    return Caller(
-        found["principal_id"],
-        found["name"],
-        found["kind"],
-        found["role"],
-        found["token_id"],
-        found["prefix"],
-        found["expires_at"],
-    )
+    return Caller(**{field.name: found[field.name] for field in fields(Caller)})
 
 
 def _refusal(revoked_at: datetime | None, expires_at: datetime | None, *, enabled: bool) -> str:

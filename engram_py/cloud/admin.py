@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from engram_py.cloud import audit
@@ -153,13 +154,8 @@ class Admin:
                 await self.grant({"user": name, "project": project, "access": access})
         return {"user": name, "kind": kind, "role": role, **await self._issue(name, given)}
 
-    async def enable(self, given: Arguments) -> Any:
-        return await self._enable(_name(given), enabled=True)
-
-    async def disable(self, given: Arguments) -> Any:
-        return await self._enable(_name(given), enabled=False)
-
-    async def _enable(self, name: str, *, enabled: bool) -> Any:
+    async def enable(self, given: Arguments, *, enabled: bool = True) -> Any:
+        name = _name(given)
         found = await one(self._connection, _ENABLE, {"name": name, "enabled": enabled})
         if found is None:
             raise UnknownAccountError(name)
@@ -264,7 +260,7 @@ OPERATIONS: dict[str, Callable[[Admin, Arguments], Awaitable[Any]]] = {
     "users/list": Admin.users,
     "users/add": Admin.add_user,
     "users/enable": Admin.enable,
-    "users/disable": Admin.disable,
+    "users/disable": partial(Admin.enable, enabled=False),
     "tokens/list": Admin.tokens,
     "tokens/add": Admin.add_token,
     "tokens/revoke": Admin.revoke,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import re
@@ -10,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from engram_py.cloud import audit, chunk_store
-from engram_py.cloud.access import rights, visible
-from engram_py.cloud.accounts import EVERY_PROJECT, Caller
+from engram_py.cloud.access import readable, rights, scope, visible
+from engram_py.cloud.accounts import Caller
 from engram_py.cloud.database import Connection, one, rows
 from engram_py.cloud.deletions import destroyed
 from engram_py.cloud.errors import (
@@ -36,10 +35,10 @@ exists (
 )
 """
 _LIST = f"""
-select chunk_id, created_by, client_created_at, sessions, memories, prompts
+select chunk_id as id, created_by, client_created_at as created_at, sessions, memories, prompts
 from cloud_chunks as chunks
 where chunks.project = any(%(projects)s::text[]) and {_GRANTED}
-order by created_at, project, chunk_id
+order by chunks.created_at, chunks.project, chunks.chunk_id
 """
 _READ = f"""
 select payload
@@ -155,44 +154,16 @@ async def _store(connection: Connection, caller: Caller, chunk: Chunk, refused: 
 
 
 async def manifest(connection: Connection, caller: Caller, asked: Sequence[str]) -> dict[str, Any]:
-    """Return Engram's list of chunks. Raises PolicyForbiddenError as ``pull`` does."""
-    projects = await _readable(connection, caller, asked)
-    found = await rows(connection, _LIST, _scope(caller, projects))
-    chunks = [
-        {
-            "id": row["chunk_id"],
-            "created_by": row["created_by"],
-            "created_at": row["client_created_at"],
-            "sessions": row["sessions"],
-            "memories": row["memories"],
-            "prompts": row["prompts"],
-        }
-        for row in found
-    ]
-    return {"version": 1, "chunks": chunks}
+    """Return Engram's list of chunks. Raises PolicyForbiddenError."""
+    projects = [project.name for project in await readable(connection, caller, asked)]
+    return {"version": 1, "chunks": await rows(connection, _LIST, scope(caller, projects=projects))}
 
 
 async def read_chunk(connection: Connection, caller: Caller, chunk_id: str, asked: Sequence[str]) -> bytes:
     """Return a chunk as gzip of its JSON. Raises ChunkNotFoundError, also for one the caller may not read."""
     projects = [project.name for project in await visible(connection, caller, asked)]
-    found = await one(connection, _READ, {**_scope(caller, projects), "chunk": chunk_id})
+    found = await one(connection, _READ, scope(caller, projects=projects, chunk=chunk_id))
     if found is None:
         raise ChunkNotFoundError(chunk_id)
     await audit.record(connection, caller.name, [audit.Line("pull chunk", target=chunk_id)])
     return bytes(found["payload"])
-
-
-async def _readable(connection: Connection, caller: Caller, asked: Sequence[str]) -> list[str]:
-    projects = await visible(connection, caller, asked)
-    if asked and not projects:
-        raise PolicyForbiddenError(f"read {', '.join(sorted(set(asked))[:5])}")
-    return [project.name for project in projects]
-
-
-def _scope(caller: Caller, projects: list[str]) -> dict[str, Any]:
-    return {"principal": caller.principal_id, "every": EVERY_PROJECT, "projects": projects}
-
-
-def decompress(packed: bytes) -> bytes:
-    """Return the JSON of a chunk; it was measured when it was taken."""
-    return gzip.decompress(packed)

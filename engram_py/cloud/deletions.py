@@ -11,7 +11,7 @@ from engram_py.cloud.validation import Incoming
 from engram_py.sync.merge import version_owner
 from engram_py.sync.mutation import OWN_BLOCK
 
-RowKey = tuple[str, str, str]
+RowKey = tuple[str, str, str]  # project, entity, key
 
 _OBSERVATION, _VERSION = "observation", "version"
 
@@ -32,6 +32,11 @@ where kept.project = gone.project and kept.entity = 'version'
 """
 
 
+def key_columns(keys: Sequence[RowKey]) -> dict[str, list[str]]:
+    """Return keys of rows as the columns that a query unnests."""
+    return {name: [key[place] for key in keys] for place, name in enumerate(("projects", "entities", "keys"))}
+
+
 def destroys(op: str, payload: Mapping[str, Any]) -> bool:
     """Return whether nobody may read the row's text any more: a deletion for good, or one because the row became
     personal.
@@ -42,7 +47,7 @@ def destroys(op: str, payload: Mapping[str, Any]) -> bool:
 
 
 def destroyed_by(given: Iterable[Incoming]) -> set[RowKey]:
-    """Return the rows, as (project, entity, key), that are destroyed by what was pushed."""
+    """Return the rows that are destroyed by what was pushed."""
     mutations = [row.mutation for row in given]
     return {(one.project, one.entity, one.entity_key) for one in mutations if destroys(one.op, one.payload)}
 
@@ -50,12 +55,7 @@ def destroyed_by(given: Iterable[Incoming]) -> set[RowKey]:
 async def destroyed(connection: Connection, asked: Iterable[RowKey]) -> set[RowKey]:
     """Return which of these rows were destroyed before."""
     keys = sorted(asked)
-    values = {
-        "projects": [key[0] for key in keys],
-        "entities": [key[1] for key in keys],
-        "keys": [key[2] for key in keys],
-    }
-    found = await rows(connection, _DELETED, values) if keys else []
+    found = await rows(connection, _DELETED, key_columns(keys)) if keys else []
     return {
         (row["project"], row["entity"], row["entity_key"])
         for row in found
@@ -78,8 +78,7 @@ async def erase_versions(connection: Connection, gone: Iterable[RowKey]) -> None
     """Remove the older texts of what was destroyed just now."""
     owners: Sequence[RowKey] = sorted(key for key in gone if key[1] == _OBSERVATION)
     if owners:
-        values = {"projects": [key[0] for key in owners], "keys": [key[2] for key in owners]}
-        await connection.execute(_ERASE_VERSIONS.encode(), values)
+        await connection.execute(_ERASE_VERSIONS.encode(), key_columns(owners))
 
 
 def _owner(row: Incoming) -> RowKey:

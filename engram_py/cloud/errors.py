@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engram_py.errors import EngramError
@@ -13,17 +13,13 @@ class CloudServerError(EngramError):
 
     code = "cloud_server_error"
     status: ClassVar[int] = 400
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {}
+    headers: ClassVar[Mapping[str, str]] = {}
 
 
 class InvalidBodyError(CloudServerError):
     code = "invalid_body"
 
     def __init__(self, reason: str) -> None:
-        self.reason = reason
         super().__init__(f"the body cannot be read: {reason}", hint="send one JSON object, encoded as UTF-8")
 
 
@@ -31,21 +27,16 @@ class InvalidRequestError(CloudServerError):
     code = "invalid_request"
 
     def __init__(self, field: str, *, expected: str) -> None:
-        self.field = field
         super().__init__(f"{field} is not as it must be", hint=f"{field} must be {expected}")
 
 
 class AuthRequiredError(CloudServerError):
     code = "auth_required"
     status = 401
+    headers: ClassVar[Mapping[str, str]] = {"WWW-Authenticate": 'Bearer realm="engram cloud"'}
 
     def __init__(self, reason: str = "no token came with the request, or one this server does not know") -> None:
-        self.reason = reason
         super().__init__(reason, hint="ask whoever runs the server for a token, then `engram cloud login`")
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"WWW-Authenticate": 'Bearer realm="engram cloud"'}
 
 
 class PolicyForbiddenError(CloudServerError):
@@ -53,7 +44,6 @@ class PolicyForbiddenError(CloudServerError):
     status = 403
 
     def __init__(self, what: str) -> None:
-        self.what = what
         super().__init__(f"this account may not {what}", hint="an admin grants it with `engram cloud grants add`")
 
 
@@ -70,8 +60,7 @@ class ChunkNotFoundError(CloudServerError):
     status = 404
 
     def __init__(self, chunk_id: str) -> None:
-        self.chunk_id = chunk_id[:80]
-        super().__init__(f"no chunk {self.chunk_id!r}", hint="GET /sync/pull lists the chunks there are")
+        super().__init__(f"no chunk {chunk_id[:80]!r}", hint="GET /sync/pull lists the chunks there are")
 
 
 class WrongMethodError(CloudServerError):
@@ -85,13 +74,10 @@ class WrongMethodError(CloudServerError):
 class RequestTimeoutError(CloudServerError):
     code = "request_timeout"
     status = 408
+    headers: ClassVar[Mapping[str, str]] = {"Connection": "close"}
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"the body did not arrive within {seconds:.0f} s", hint="send it again, in smaller batches")
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Connection": "close"}
 
 
 class SyncPausedError(CloudServerError):
@@ -99,7 +85,6 @@ class SyncPausedError(CloudServerError):
     status = 409
 
     def __init__(self, project: str, reason: str) -> None:
-        self.project = project
         why = f": {reason}" if reason else ""
         super().__init__(f"{project} is paused{why}", hint="nothing is lost; it goes on when an admin resumes it")
 
@@ -109,13 +94,13 @@ class ChunkConflictError(CloudServerError):
     status = 409
 
     def __init__(self, chunk_id: str) -> None:
-        self.chunk_id = chunk_id
         super().__init__(f"chunk {chunk_id} is here with other content", hint="give the new content an id of its own")
 
 
 class PushTooLargeError(CloudServerError):
     code = "push_too_large"
     status = 413
+    headers: ClassVar[Mapping[str, str]] = {"Connection": "close"}  # the rest of the body is not read
 
     def __init__(self, what: str, limit: int) -> None:
         self.limit = limit
@@ -123,10 +108,6 @@ class PushTooLargeError(CloudServerError):
 
     def details(self) -> dict[str, Any]:
         return super().details() | {"limit": self.limit}
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Connection": "close"}  # the rest of the body is not read
 
 
 class UnsupportedEncodingError(CloudServerError):
@@ -140,13 +121,10 @@ class UnsupportedEncodingError(CloudServerError):
 class TooBusyError(CloudServerError):
     code = "too_busy"
     status = 429
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
 
     def __init__(self, whose: str) -> None:
         super().__init__(f"{whose} works on as many requests as it may", hint="wait a second and repeat the request")
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Retry-After": "1"}
 
 
 class RequestBrokenError(CloudServerError):
@@ -162,16 +140,12 @@ class RequestBrokenError(CloudServerError):
 class DatabaseUnavailableError(CloudServerError):
     code = "database_unavailable"
     status = 503
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "5"}
 
     def __init__(self, reason: str) -> None:
-        self.reason = reason
         super().__init__(
             f"PostgreSQL does not answer ({reason})", hint="repeat the request; what was not acknowledged is kept once"
         )
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Retry-After": "5"}
 
 
 # --- what whoever runs the server is told --------------------------------------------------------------------
@@ -211,7 +185,6 @@ class NobodyToServeError(CloudServerError):
     code = "nobody_to_serve"
 
     def __init__(self, host: str) -> None:
-        self.host = host
         super().__init__(
             f"{host} can be reached from other machines, and the server has no account yet",
             hint="make the first with `engram cloud users add NAME --admin`, or set ENGRAM_CLOUD_ADMIN",
@@ -222,7 +195,6 @@ class ServerPackagesMissingError(CloudServerError):
     code = "server_packages_missing"
 
     def __init__(self, package: str) -> None:
-        self.package = package
         super().__init__(f"the package {package} is not installed", hint="pip install 'engram-py[server]'")
 
 
@@ -231,8 +203,7 @@ class UnknownAccountError(CloudServerError):
     status = 404
 
     def __init__(self, name: str) -> None:
-        self.name = name[:80]
-        super().__init__(f"no account {self.name!r}", hint="list them with `engram cloud users list`")
+        super().__init__(f"no account {name[:80]!r}", hint="list them with `engram cloud users list`")
 
 
 class AccountExistsError(CloudServerError):
@@ -240,7 +211,6 @@ class AccountExistsError(CloudServerError):
     status = 409
 
     def __init__(self, name: str) -> None:
-        self.name = name
         super().__init__(f"there is an account {name!r}", hint="`engram cloud tokens add NAME` gives it another token")
 
 
@@ -256,9 +226,8 @@ class ServerAnswerError(CloudServerError):
     code = "server_answer"
 
     def __init__(self, address: str, reason: str, *, hint: str = "") -> None:
-        self.address, self.reason = address, reason[:300]
         super().__init__(
-            f"{address[:200]} did not do it: {self.reason}",
+            f"{address[:200]} did not do it: {reason[:300]}",
             hint=hint[:300] or "is the address right, and does the server run?",
         )
 

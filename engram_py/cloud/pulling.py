@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from psycopg.rows import DictRow
 
 from engram_py.cloud import audit
-from engram_py.cloud.access import Project, instance, visible
-from engram_py.cloud.accounts import EVERY_PROJECT, Caller
+from engram_py.cloud.access import instance, readable, scope
+from engram_py.cloud.accounts import Caller
 from engram_py.cloud.database import Connection, rows
-from engram_py.cloud.errors import PolicyForbiddenError
 from engram_py.dataclass import dataclass
 
 MOST_ROWS = 1_000
@@ -72,11 +71,10 @@ async def pull(
     """Return the next rows. Raises PolicyForbiddenError when the caller may read none of the projects it asked for."""
     async with connection.transaction():
         await connection.execute(_SNAPSHOT)  # both queries see one moment: no row is between cursor and page
-        projects = await visible(connection, caller, asked)
-        if asked and not projects:
-            raise PolicyForbiddenError(f"read {', '.join(sorted(set(asked))[:5])}")
-        newer = [project for project in projects if project.latest_seq > since]
-        found = await _page(connection, caller, newer, since, min(limit, MOST_ROWS)) if newer else []
+        projects = await readable(connection, caller, asked)
+        newer = [project.name for project in projects if project.latest_seq > since]
+        values = scope(caller, projects=newer, since=since, limit=min(limit, MOST_ROWS), bytes=PAGE_BYTES)
+        found = await rows(connection, _PAGE, values) if newer else []
         source = await instance(connection)
     latest = max((project.latest_seq for project in projects), default=0)
     counts = Counter(str(row["project"]) for row in found)
@@ -89,20 +87,6 @@ async def record(connection: Connection, caller: Caller, counts: Counter[str]) -
     """Log how many rows of each project were read; nothing for an empty poll."""
     lines = [audit.Line("pull", name, entries=count) for name, count in sorted(counts.items())]
     await audit.record(connection, caller.name, lines)
-
-
-async def _page(
-    connection: Connection, caller: Caller, projects: list[Project], since: int, limit: int
-) -> list[DictRow]:
-    values = {
-        "principal": caller.principal_id,
-        "every": EVERY_PROJECT,
-        "projects": [project.name for project in projects],
-        "since": since,
-        "limit": limit,
-        "bytes": PAGE_BYTES,
-    }
-    return await rows(connection, _PAGE, values)
 
 
 def _entry(row: DictRow) -> str:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 
 from engram_py.cloud import audit
 from engram_py.cloud.access import Right, instance, rights, split_own_rows, visible
 from engram_py.cloud.accounts import Caller
 from engram_py.cloud.chunk_store import remove_rows
 from engram_py.cloud.database import Connection, one, rows
-from engram_py.cloud.deletions import RowKey, destroyed_by, erase_versions, remaining_rows
+from engram_py.cloud.deletions import RowKey, destroyed_by, erase_versions, key_columns, remaining_rows
 from engram_py.cloud.errors import PolicyForbiddenError, SyncPausedError
 from engram_py.cloud.validation import Batch, Incoming, Rejected
 from engram_py.dataclass import dataclass
@@ -127,18 +126,22 @@ async def push(connection: Connection, caller: Caller, batch: Batch, *, action: 
         # Before the lock, which others wait for.
         latest = max((project.latest_seq for project in await visible(connection, caller)), default=0)
         source = await instance(connection)
-        may, refused = _split_permitted([_with_writable_project(row, allowed) for row in batch.rows], allowed)
-        refusal = _whole_refusal(batch, may, refused, allowed)
+        judged = [(_with_writable_project(row, allowed), _refusal(row, allowed)) for row in batch.rows]
+        may = [row for row, refusal in judged if refusal is None]
+        refused = [refusal for _, refusal in judged if refusal is not None]
+        whole_refusal = _whole_refusal(batch, may, refused, allowed)
         kept: dict[int, int] = {}
         previous: dict[str, int] = {}
         if may:
-            before = await _reserve(connection, len(may))
+            # Takes the lock of all pushes, and the seqs after the number that is returned.
+            reserved = await one(connection, _RESERVE, {"count": len(may)})
+            assert reserved is not None
             may, strange = await split_own_rows(connection, caller, may)
             refused += strange
-            kept, previous = await _store(connection, caller, may, batch.device, before)
+            kept, previous = await _store(connection, caller, may, batch.device, reserved["before"])
         await audit.record(connection, caller.name, _lines(action, batch, may, refused, kept))
-    if refusal is not None:
-        raise refusal
+    if whole_refusal is not None:
+        raise whole_refusal
     accepted, projects = sorted(kept), {row.mutation.project for row in may}
     return Pushed(
         tuple(accepted),
@@ -164,34 +167,23 @@ def _with_writable_project(row: Incoming, allowed: dict[str, Right]) -> Incoming
     return row.moved(row.mutation.project)
 
 
-def _split_permitted(given: Sequence[Incoming], allowed: dict[str, Right]) -> tuple[list[Incoming], list[Rejected]]:
-    may, refused = [], []
-    for row in given:
-        mutation, right = row.mutation, allowed.get(row.mutation.project)
-        if right is not None and right.writes and not right.paused:
-            if (strange := _alias_refusal(row, allowed)) is None:
-                may.append(row)
-            else:
-                refused.append(strange)
-            continue
-        code, reason = "policy_forbidden", f"this account may not write to {mutation.project}"
-        if right is not None and right.writes:
-            code, reason = "sync-paused", f"{mutation.project} is paused"
-        refused.append(Rejected(row.index, mutation.entity, mutation.entity_key, code, reason, repairable=True))
-    return may, refused
+def _refusal(row: Incoming, allowed: dict[str, Right]) -> Rejected | None:
+    """Return why the caller may not push a row, None when it may.
 
-
-def _alias_refusal(row: Incoming, allowed: dict[str, Right]) -> Rejected | None:
-    """Return the refusal of an alias unless the caller may write to both names.
-
-    On every machine an alias moves all that has its name to its project.
+    An alias takes the right to both names: on every machine it moves all that has its name to its project.
     """
     mutation = row.mutation
-    right = allowed.get(mutation.entity_key)
-    if mutation.entity != "alias" or (right is not None and right.writes):
+    right, named = allowed.get(mutation.project), allowed.get(mutation.entity_key)
+    if right is None or not right.writes:
+        code, reason = "policy_forbidden", f"this account may not write to {mutation.project}"
+    elif right.paused:
+        code, reason = "sync-paused", f"{mutation.project} is paused"
+    elif mutation.entity == "alias" and (named is None or not named.writes):
+        reason = f"this account may not write to {mutation.entity_key}, so it cannot make it a name of "
+        code, reason = "alias_not_granted", reason + mutation.project
+    else:
         return None
-    reason = f"this account may not write to {mutation.entity_key}, so it cannot make it a name of {mutation.project}"
-    return Rejected(row.index, mutation.entity, mutation.entity_key, "alias_not_granted", reason, repairable=True)
+    return Rejected(row.index, mutation.entity, mutation.entity_key, code, reason, repairable=True)
 
 
 def _whole_refusal(
@@ -205,13 +197,6 @@ def _whole_refusal(
     if paused:
         return SyncPausedError(paused[0], allowed[paused[0]].paused_reason)
     return PolicyForbiddenError(f"write to {', '.join(sorted(projects)[:5])}")
-
-
-async def _reserve(connection: Connection, count: int) -> int:
-    """Take the lock of all pushes, and seqs for so many rows: those after the number that is returned."""
-    reserved = await one(connection, _RESERVE, {"count": count})
-    assert reserved is not None
-    return int(reserved["before"])
 
 
 async def _store(
@@ -249,12 +234,7 @@ def _winners(may: list[Incoming], held: dict[RowKey, _StoredRow]) -> dict[RowKey
 async def _held(connection: Connection, asked: list[Incoming]) -> dict[RowKey, _StoredRow]:
     keys = sorted({key_of(row) for row in asked})
     hidden = {key_of(row) for row in asked if row.hides}
-    values = {
-        "projects": [key[0] for key in keys],
-        "entities": [key[1] for key in keys],
-        "keys": [key[2] for key in keys],
-        "hidden": [key in hidden for key in keys],
-    }
+    values = {**key_columns(keys), "hidden": [key in hidden for key in keys]}
     return {
         (row["project"], row["entity"], row["entity_key"]): _StoredRow(
             (row["clock"], row["fingerprint"]), row["op"], row["payload"]
@@ -265,13 +245,11 @@ async def _held(connection: Connection, asked: list[Incoming]) -> dict[RowKey, _
 
 async def _write(connection: Connection, caller: Caller, ordered: list[Incoming], seqs: list[int], device: str) -> None:
     mutations = [row.mutation for row in ordered]
-    latest = {mutation.project: seq for mutation, seq in zip(mutations, seqs, strict=True)}
+    latest = {row.mutation.project: seq for row, seq in zip(ordered, seqs, strict=True)}
     await connection.execute(_KNOW_PROJECTS.encode(), {"names": list(latest), "seqs": list(latest.values())})
     values = {
+        **key_columns([key_of(row) for row in ordered]),
         "seqs": seqs,
-        "projects": [mutation.project for mutation in mutations],
-        "entities": [mutation.entity for mutation in mutations],
-        "keys": [mutation.entity_key for mutation in mutations],
         "ops": [mutation.op for mutation in mutations],
         "clocks": [rank(mutation) for mutation in mutations],
         "fingerprints": [row.fingerprint for row in ordered],

@@ -27,10 +27,8 @@ def encoded(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-async def as_json(
-    request: Request, body: bytes, *, status: int = 200, headers: dict[str, str] | None = None
-) -> Response:
-    sent = {"Content-Type": "application/json", "Vary": "Accept-Encoding", **_PRIVATE, **(headers or {})}
+async def as_json(request: Request, body: bytes, *, status: int = 200) -> Response:
+    sent = {"Content-Type": "application/json", "Vary": "Accept-Encoding", **_PRIVATE}
     if len(body) >= _COMPRESS_FROM_BYTES and takes_gzip(request):
         body = await anyio.to_thread.run_sync(lambda: gzip.compress(body, _LEVEL, mtime=0))
         sent["Content-Encoding"] = "gzip"
@@ -38,10 +36,9 @@ async def as_json(
 
 
 def refusal(error: EngramError) -> Response:
-    status, headers = (error.status, error.headers) if isinstance(error, CloudServerError) else (400, {})
-    return Response(
-        encoded(payload_of(error)), status, headers={"Content-Type": "application/json", **_PRIVATE, **headers}
-    )
+    kind = error if isinstance(error, CloudServerError) else CloudServerError
+    headers = {"Content-Type": "application/json", **_PRIVATE, **kind.headers}
+    return Response(encoded(payload_of(error)), kind.status, headers=headers)
 
 
 def takes_gzip(request: Request) -> bool:

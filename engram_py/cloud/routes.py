@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -35,8 +36,7 @@ _MOST_ADMIN_BYTES = 256 * 1024
 _HEALTH_SECONDS = 3.0
 
 
-async def push_mutations(server: Server, caller: Caller | None, request: Request) -> Response:
-    assert caller is not None
+async def push_mutations(server: Server, caller: Caller, request: Request) -> Response:
     body = await read_body(request, server.settings.max_push_bytes)
     batch = await server.parsed(parse_batch, body)
     async with server.database_to_push() as connection:
@@ -44,8 +44,7 @@ async def push_mutations(server: Server, caller: Caller | None, request: Request
     return await as_json(request, encoded(_told(server, pushed)))
 
 
-async def pull_mutations(server: Server, caller: Caller | None, request: Request) -> Response:
-    assert caller is not None
+async def pull_mutations(server: Server, caller: Caller, request: Request) -> Response:
     since, asked = _whole(request, "since_seq", 0), _asked(request)
     if NDJSON in request.headers.get("accept", ""):
         page = await _pulled(server, caller, since, pulling.MOST_ROWS, asked)
@@ -88,8 +87,7 @@ async def _lines(server: Server, caller: Caller, asked: list[str], page: pulling
                 await pulling.record(connection, caller, counts)
 
 
-async def projects(server: Server, caller: Caller | None, request: Request) -> Response:
-    assert caller is not None
+async def projects(server: Server, caller: Caller, request: Request) -> Response:
     async with server.database() as connection:
         found = await visible(connection, caller)
         everywhere = await every(connection, caller)
@@ -99,8 +97,7 @@ async def projects(server: Server, caller: Caller | None, request: Request) -> R
     return await as_json(request, encoded({"projects": listed, "every": everywhere, "instance": source}))
 
 
-async def push_chunk(server: Server, caller: Caller | None, request: Request) -> Response:
-    assert caller is not None
+async def push_chunk(server: Server, caller: Caller, request: Request) -> Response:
     body = await read_body(request, server.settings.max_push_bytes)
     chunk = await server.parsed(chunks.parse_chunk, body)
     async with server.database_to_push() as connection:
@@ -109,24 +106,21 @@ async def push_chunk(server: Server, caller: Caller | None, request: Request) ->
     return await as_json(request, encoded(told))
 
 
-async def pull_manifest(server: Server, caller: Caller | None, request: Request) -> Response:
-    assert caller is not None
+async def pull_manifest(server: Server, caller: Caller, request: Request) -> Response:
     async with server.database() as connection:
         told = await chunks.manifest(connection, caller, _asked(request))
     return await as_json(request, encoded(told))
 
 
-async def pull_chunk(server: Server, caller: Caller | None, request: Request) -> Response:
-    assert caller is not None
+async def pull_chunk(server: Server, caller: Caller, request: Request) -> Response:
     async with server.database() as connection:
         packed = await chunks.read_chunk(connection, caller, request.path_params["chunk_id"], _asked(request))
     if ENVELOPE in request.headers.get("accept", ""):
         return Response(packed, headers={"Content-Type": ENVELOPE_TYPE, "Cache-Control": "no-store"})
-    return await as_json(request, chunks.decompress(packed))
+    return await as_json(request, gzip.decompress(packed))
 
 
-async def whoami(server: Server, caller: Caller | None, request: Request) -> Response:
-    assert caller is not None
+async def whoami(server: Server, caller: Caller, request: Request) -> Response:
     async with server.database() as connection:
         source = await instance(connection)
     expires = caller.expires_at.astimezone(UTC).isoformat(timespec="seconds") if caller.expires_at else None
@@ -144,8 +138,7 @@ async def whoami(server: Server, caller: Caller | None, request: Request) -> Res
     return await as_json(request, encoded(told))
 
 
-async def administer(server: Server, caller: Caller | None, request: Request) -> Response:
-    assert caller is not None
+async def administer(server: Server, caller: Caller, request: Request) -> Response:
     body = await read_body(request, _MOST_ADMIN_BYTES)
     given = json_object(body) if body.strip() else {}
     operation = f"{request.path_params['noun']}/{request.path_params['verb']}"
@@ -190,13 +183,8 @@ def endpoints(server: Server) -> list[tuple[str, Endpoint]]:
 
 
 def _told(server: Server, pushed: Pushed) -> dict[str, Any]:
-    outcomes = (
-        ("accepted", len(pushed.accepted)),
-        ("unchanged", len(pushed.unchanged)),
-        ("rejected", len(pushed.rejected)),
-    )
-    for outcome, count in outcomes:
-        server.metrics.pushed.labels(outcome).inc(count)
+    for outcome in ("accepted", "unchanged", "rejected"):
+        server.metrics.pushed.labels(outcome).inc(len(getattr(pushed, outcome)))
     return {
         "accepted_seqs": pushed.seqs,
         "accepted": pushed.accepted,

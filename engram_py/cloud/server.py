@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from functools import partial
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
 import anyio
 import anyio.to_thread
@@ -97,7 +97,7 @@ class Server:
 
 _TOO_LARGE = 413
 
-Handler = Callable[[Server, Caller | None, Request], Awaitable[Response]]
+Handler = Callable[[Server, Caller, Request], Awaitable[Response]]
 
 
 class Endpoint:
@@ -127,7 +127,8 @@ class Endpoint:
     async def _answer(self, request: Request, held: ExitStack) -> Response:
         try:
             caller = await self._let_in(request, held)
-            return await self._handler(self._server, caller, request)
+            # What is for anybody does not ask who it is.
+            return await self._handler(self._server, cast("Caller", caller), request)
         except EngramError as exc:
             return refusal(exc)
         except ClientDisconnect:

@@ -13,7 +13,7 @@ from engram_py.cloud.accounts import EVERY_PROJECT
 from engram_py.cloud.errors import InvalidBodyError, InvalidRequestError, PushTooLargeError
 from engram_py.dataclass import dataclass, replace
 from engram_py.sync.mutation import OWN_BLOCK, Mutation
-from engram_py.sync.wire import PAYLOAD_LIMIT_BYTES, InvalidEntryError, fingerprint, mutation_of
+from engram_py.sync.wire import PAYLOAD_LIMIT_BYTES, InvalidEntryError, fingerprint, mutation_of, unpacked
 from engram_py.times import parse_time, to_text
 
 MOST_ENTRIES = 500
@@ -138,7 +138,7 @@ def parse_entries(entries: Sequence[object], *, device: str = "") -> Batch:
 
 def _read(index: int, entry: object) -> Incoming:
     if isinstance(entry, dict):
-        entry = {**entry, "payload": _unpacked(entry.get("payload"))}
+        entry = {**entry, "payload": unpacked(entry.get("payload"))}
         _check(entry)
         occurred = entry.get("occurred_at")
         if isinstance(occurred, str) and len(occurred) > MOST_TIME_CHARS:
@@ -175,16 +175,6 @@ def check_json(value: object) -> str:
     except _InvalidRowError as exc:
         return str(exc)
     return ""
-
-
-def _unpacked(payload: object) -> object:
-    """Return the payload as JSON; Engram's queue holds payloads as text."""
-    if not isinstance(payload, str):
-        return payload
-    try:
-        return json.loads(payload)
-    except (ValueError, RecursionError):
-        raise _InvalidRowError("invalid_entry", "payload: text that is no JSON") from None
 
 
 def _check(entry: object) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 
+from engram_py.dataclass import asdict
 from engram_py.sync.chunk import About
 from engram_py.sync.packing import ID
 from engram_py.times import parse_time
@@ -33,13 +34,8 @@ def recover(text: str) -> dict[str, About]:
             continue
         name = entry.get("id")
         if isinstance(name, str) and ID.fullmatch(name):
-            found[name] = About(
-                created_by=plain_name(entry.get("created_by")),
-                created_at=_time(entry.get("created_at")),
-                sessions=_count(entry.get("sessions")),
-                memories=_count(entry.get("memories")),
-                prompts=_count(entry.get("prompts")),
-            )
+            counts = {kind: _count(entry.get(kind)) for kind in ("sessions", "memories", "prompts")}
+            found[name] = About(plain_name(entry.get("created_by")), _time(entry.get("created_at")), **counts)
     return found
 
 
@@ -61,14 +57,8 @@ def plain_name(value: object) -> str:
 
 
 def _entry(name: str, about: About) -> dict[str, object]:
-    return {
-        "id": name,
-        "created_by": plain_name(about.created_by),
-        "created_at": about.created_at,
-        "sessions": about.sessions,
-        "memories": about.memories,
-        "prompts": about.prompts,
-    }
+    entry = {"id": name, **asdict(about), "created_by": plain_name(about.created_by)}
+    return {key: value for key, value in entry.items() if key != "version"}
 
 
 def _time(value: object) -> str:

@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from engram_py.dataclass import dataclass
 from engram_py.sync.wire import fingerprint
 
 
@@ -41,23 +40,9 @@ def version_owner(key: str) -> tuple[str, str]:
     return sync_id, digest
 
 
-@dataclass(frozen=True, slots=True)
-class Contender:
-    """A live observation among several that hold the same topic."""
-
-    id: int
-    sync_id: str
-    updated_at: str
-    clock: str
-
-    @property
-    def order(self) -> tuple[str, str, str]:
-        return (self.updated_at, self.clock, self.sync_id)
-
-
-def topic_holder(contenders: Iterable[Contender]) -> Contender:
-    """Return the observation that stays live: the text written last."""
-    return max(contenders, key=lambda one: one.order)
+def topic_holder(observations: Iterable[Any]) -> Any:
+    """Return the row that stays live among those that hold the same topic: the text written last."""
+    return max(observations, key=lambda row: (row["updated_at"], row["clock"], row["sync_id"]))
 
 
 class Names:

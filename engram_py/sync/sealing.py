@@ -112,10 +112,7 @@ def new_key(secret: bytes) -> SealingKey:
 
 def derived_key(secret: bytes, parameters: Parameters) -> SealingKey:
     """Return the key of a folder. Raises WrongSecretError."""
-    master = _derive(secret, parameters.salt, parameters.n)
-    if not hmac.compare_digest(_key_id(master), parameters.key_id):
-        raise WrongSecretError("not the secret of this folder")
-    return SealingKey(master, parameters)
+    return kept_key(_derive(secret, parameters.salt, parameters.n), parameters)
 
 
 def kept_key(master: bytes, parameters: Parameters) -> SealingKey:

@@ -65,9 +65,7 @@ def mutation_of(entry: object, *, seq: int = 0) -> Mutation:
     op = entry.get("op")
     if op not in ("upsert", "delete"):
         raise InvalidEntryError("op: neither upsert nor delete")
-    payload = entry.get("payload")
-    if isinstance(payload, str):  # Engram's queue holds its payloads as text
-        payload = _parsed(payload)
+    payload = unpacked(entry.get("payload"))
     if payload is None and op == "delete":
         payload = {}
     if not isinstance(payload, dict):
@@ -166,8 +164,11 @@ def _text(entry: dict[str, Any], name: str, *, limit: int) -> str:
     return value
 
 
-def _parsed(text: str) -> object:
+def unpacked(payload: object) -> object:
+    """Return the payload as JSON; Engram's queue holds payloads as text. Raises InvalidEntryError."""
+    if not isinstance(payload, str):
+        return payload
     try:
-        return json.loads(text)
+        return json.loads(payload)
     except (ValueError, RecursionError):
         raise InvalidEntryError("payload: text that is no JSON") from None

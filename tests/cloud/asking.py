@@ -36,24 +36,11 @@ def clock(milliseconds: int, counter: int = 0, device: str = "00000000000000aa")
 
 def entry(project: str, key: str, at: int = 1, **more: Any) -> dict[str, Any]:
     """A row as a replica sends it; ``more`` goes into its payload."""
-    payload = {
-        "sync_id": key,
-        "session_id": "s1",
-        "type": "note",
-        "title": "a title",
-        "content": "some content",
-        "scope": "project",
-        **more,
-        "engram_py": {"format": 1, "clock": clock(at)},
-    }
-    return {
-        "project": project,
-        "entity": "observation",
-        "entity_key": key,
-        "op": "upsert",
-        "payload": payload,
-        "occurred_at": "2026-01-01T00:00:00.000Z",
-    }
+    row = {"sync_id": key, "session_id": "s1", "type": "note", "scope": "project"}
+    texts = {"title": "a title", "content": "some content", **more}
+    payload = {**row, **texts, "engram_py": {"format": 1, "clock": clock(at)}}
+    named = {"project": project, "entity": "observation", "entity_key": key, "op": "upsert"}
+    return {**named, "payload": payload, "occurred_at": "2026-01-01T00:00:00.000Z"}
 
 
 @dataclass
@@ -177,14 +164,17 @@ def serving(settings: CloudSettings) -> Iterator[Running]:
             assert not thread.is_alive(), "the server did not end"
 
 
+def plain_environment() -> dict[str, str]:
+    """The environment of this process, without settings of engram."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
+
+
 @contextmanager
 def server_process(url: str, *arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], Running]]:
     """``engram cloud serve`` as a process of its own."""
     command = [sys.executable, "-m", "engram_py", "cloud", "serve", "--port", "0", *arguments]
-    env = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
-    process = subprocess.Popen(
-        command, env={**env, "ENGRAM_DATABASE_URL": url, **environment}, stderr=subprocess.PIPE, text=True
-    )
+    env = {**plain_environment(), "ENGRAM_DATABASE_URL": url, **environment}
+    process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     address = ""
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from engram_py.cloud.settings import CloudSettings
-from tests.cloud.asking import ROOT_TOKEN, Running, new_project, serving
+from tests.cloud.asking import ROOT_TOKEN, Client, Running, new_project, serving
 from tests.cloud.cluster import Cluster, cluster
 
 
@@ -34,6 +34,12 @@ def _no_rows_of_other_tests(request: pytest.FixtureRequest) -> None:
 @pytest.fixture
 def project() -> str:
     return new_project()
+
+
+@pytest.fixture
+def account(server: Running, project: str) -> Client:
+    """Somebody who may write to the test's project."""
+    return server.account(write=[project])
 
 
 @pytest.fixture

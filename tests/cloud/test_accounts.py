@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 
-import psycopg
 import pytest
 from click.testing import CliRunner
 
 from engram_py.cloud.errors import InvalidCloudSettingError, UnknownTokenError
 from engram_py.cloud.settings import CloudSettings
 from engram_py.interfaces.cli.main import cli
-from tests.cloud.asking import ROOT_TOKEN, Client, Running, entry, new_project, serving
+from tests.cloud.asking import ROOT_TOKEN, Client, Running, entry, serving
 from tests.cloud.cluster import Cluster
 
 pytestmark = pytest.mark.postgres
@@ -148,11 +146,7 @@ def test_the_environments_accounts_are_what_it_says_now(postgres: Cluster) -> No
         assert refused(running.client(second))
 
 
-def test_a_server_or_a_command_without_the_pepper_is_refused_before_it_makes_tokens_that_nobody_takes(
-    server: Running, project: str
-) -> None:
-    account = server.account(write=[project])
-
+def test_a_server_or_a_command_without_the_pepper_is_refused(server: Running, account: Client, project: str) -> None:
     with pytest.raises(InvalidCloudSettingError), serving(CloudSettings(server.url, pepper="another")):
         pass
     environment = {"ENGRAM_DATABASE_URL": server.url, "ENGRAM_CLOUD_TOKEN_PEPPER": ""}
@@ -162,18 +156,3 @@ def test_a_server_or_a_command_without_the_pepper_is_refused_before_it_makes_tok
     assert "ENGRAM_CLOUD_TOKEN_PEPPER" in refused.stderr
     assert refused.stdout == ""
     assert account.ask("GET", "/whoami").status_code == 200
-
-
-def test_what_was_never_given_to_the_server_is_not_in_its_files(
-    postgres: Cluster, server: Running, project: str
-) -> None:
-    """The data files hold what was pushed, and of the token not one letter beyond those that are shown."""
-    account = server.account(write=[project])
-    account.push([entry(project, "obs-1", content=f"marker-{new_project()}-kept")])
-    marker = account.pull_all()[0]["payload"]["content"].encode()
-    with psycopg.connect(postgres.url("postgres"), autocommit=True) as connection:
-        connection.execute("checkpoint")
-    files = [path.read_bytes() for path in Path(postgres.directory, "data").rglob("*") if path.is_file()]
-
-    assert any(marker in content for content in files), "the test looks in the wrong place"
-    assert not any(account.token[14:].encode() in content for content in files)

@@ -32,8 +32,7 @@ def chunk(project: str, chunk_id: str = "a1b2c3d4", **more: Any) -> dict[str, An
     }
 
 
-def test_a_chunk_comes_back_as_it_was_and_its_rows_reach_those_who_pull_rows(server: Running, project: str) -> None:
-    account = server.account(write=[project])
+def test_a_chunk_comes_back_as_it_was_and_its_rows_reach_those_who_pull_rows(account: Client, project: str) -> None:
     sent = chunk(project)
     packed = gzip.compress(json.dumps(sent).encode())
     answer = account.ask("POST", "/sync/push", content=packed, headers={"Content-Type": ENVELOPE})
@@ -63,10 +62,7 @@ def test_a_chunk_comes_back_as_it_was_and_its_rows_reach_those_who_pull_rows(ser
     assert json.loads(gzip.decompress(enveloped.content)) == sent["data"]
 
 
-def test_the_same_chunk_again_is_fine_and_the_same_id_with_other_content_is_a_conflict(
-    server: Running, project: str
-) -> None:
-    account = server.account(write=[project])
+def test_a_chunk_again_is_fine_and_its_id_with_other_content_is_a_conflict(account: Client, project: str) -> None:
     assert account.ask("POST", "/sync/push", json=chunk(project)).status_code == 200
 
     again = account.ask("POST", "/sync/push", json=chunk(project))
@@ -78,8 +74,7 @@ def test_the_same_chunk_again_is_fine_and_the_same_id_with_other_content_is_a_co
     assert account.ask("GET", "/sync/pull/a1b2c3d4").json() == chunk(project)["data"]
 
 
-def test_a_bad_row_of_a_chunk_is_named_and_the_others_land(server: Running, project: str) -> None:
-    account = server.account(write=[project])
+def test_a_bad_row_of_a_chunk_is_named_and_the_others_land(account: Client, project: str) -> None:
     sent = chunk(project, prompts=[{"sync_id": "p1"}, 7, {"sync_id": "p2", "session_id": "s1", "content": "do it"}])
 
     told = account.ask("POST", "/sync/push", json=sent).json()
@@ -108,8 +103,7 @@ def test_what_is_no_chunk_is_refused(server: Running, project: str, spoil: dict[
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_request")
 
 
-def test_a_chunk_for_a_paused_project_waits(server: Running, project: str) -> None:
-    account = server.account(write=[project])
+def test_a_chunk_for_a_paused_project_waits(server: Running, account: Client, project: str) -> None:
     server.administer("pause/add", project=project)
 
     answer = account.ask("POST", "/sync/push", json=chunk(project))
@@ -146,7 +140,7 @@ def test_a_chunk_gives_only_the_rows_that_were_taken_for_its_project(server: Run
 
 
 @pytest.mark.parametrize("own", [{}, {"withdrawn": True}], ids=["destroyed", "personal"])
-def test_what_is_destroyed_or_made_personal_leaves_the_chunks_that_hold_it_and_those_to_come(
+def test_what_is_destroyed_or_made_personal_leaves_all_chunks(
     server: Running, project: str, own: dict[str, Any]
 ) -> None:
     account, late = server.account(write=[project]), server.account(read=[project])

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from engram_py.cloud import chunks, pulling
-from engram_py.cloud.access import Project
+from engram_py.cloud.access import scope
 from engram_py.cloud.accounts import authenticate
 from engram_py.cloud.database import connected
 from engram_py.cloud.database import rows as all_rows
@@ -143,8 +143,7 @@ def test_who_may_read_may_not_write(server: Running, project: str) -> None:
     assert [one["payload"]["title"] for one in reader.pull_all()] == ["a title"]
 
 
-def test_rows_of_projects_without_a_grant_are_refused_one_by_one(server: Running, project: str) -> None:
-    account = server.account(write=[project])
+def test_rows_without_a_grant_are_refused_one_by_one(server: Running, account: Client, project: str) -> None:
     other = new_project()
     told = account.push([entry(other, "obs-1"), entry(project, "obs-2"), entry(other, "obs-3")])
 
@@ -199,18 +198,17 @@ def test_a_paused_project_is_read_and_not_written(server: Running, project: str)
     assert account.push([entry(project, "obs-2")])["accepted"] == [0]
 
 
-def test_the_query_that_reads_rows_asks_for_the_grant_itself(server: Running, foreign: str, project: str) -> None:
+def test_the_query_of_rows_asks_for_the_grant_itself(
+    server: Running, account: Client, foreign: str, project: str
+) -> None:
     """Whatever its caller believes to be granted."""
-    account = server.account(write=[project])
     account.push([entry(project, "obs-1")])
 
     async def rows() -> tuple[list[Any], list[Any]]:
         async with connected(server.url) as connection:
             caller = await authenticate(connection, account.token, pepper=server.pepper)
-            wrong = [Project(name, "write", 2**52, False, "") for name in (foreign, project)]
-            found = await pulling._page(connection, caller, wrong, 0, 100)
-            values = chunks._scope(caller, [foreign, project])
-            return found, await all_rows(connection, chunks._LIST, values)
+            values = scope(caller, projects=[foreign, project], since=0, limit=100, bytes=2**20)
+            return await all_rows(connection, pulling._PAGE, values), await all_rows(connection, chunks._LIST, values)
 
     found, listed = asyncio.run(rows())
     assert [row["entity_key"] for row in found] == ["obs-1"]

@@ -19,8 +19,7 @@ from tests.cloud.asking import Client, Running, entry, held_commits, new_project
 pytestmark = pytest.mark.postgres
 
 
-def test_a_push_waits_for_one_that_has_its_seqs_and_is_not_committed(server: Running, project: str) -> None:
-    account = server.account(write=[project])
+def test_a_push_waits_for_one_that_is_not_committed(server: Running, account: Client, project: str) -> None:
     told: list[Any] = []
     with psycopg.connect(server.url) as early, psycopg.connect(server.url, autocommit=True) as watching:
         # What a push does first, as another server's would that then hangs.
@@ -92,8 +91,7 @@ def test_readers_who_follow_eight_writers_lose_nothing(server: Running) -> None:
         assert len(found) == len(set(found)) == 8 * 12 * 5
 
 
-def test_seqs_are_times_and_do_not_tell_how_much_others_wrote(server: Running, project: str) -> None:
-    account = server.account(write=[project])
+def test_seqs_are_times_and_do_not_tell_how_much_others_wrote(account: Client, project: str) -> None:
     before = time.time()
     first, second = (account.push([entry(project, key)])["accepted_seqs"][0] for key in ("obs-1", "obs-2"))
     after = time.time()
@@ -102,8 +100,9 @@ def test_seqs_are_times_and_do_not_tell_how_much_others_wrote(server: Running, p
     assert second - first > 1  # neighbours would say that nobody wrote in between
 
 
-def test_seqs_go_on_rising_when_the_clock_of_the_database_was_set_back(server: Running, project: str) -> None:
-    account = server.account(write=[project])
+def test_seqs_rise_although_the_clock_of_the_database_was_set_back(
+    server: Running, account: Client, project: str
+) -> None:
     ahead = 2**52
     before = server.sql("select last_seq from cloud_sequence")[0]["last_seq"]
     server.sql("update cloud_sequence set last_seq = %s", ahead)

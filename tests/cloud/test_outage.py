@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from engram_py.cloud.settings import CloudSettings
-from tests.cloud.asking import Running, entry, held_commits, server_process, serving
+from tests.cloud.asking import Client, Running, entry, held_commits, server_process, serving
 from tests.cloud.cluster import Cluster
 from tests.flooding import LINUX, check_flood, scarce
 
@@ -28,10 +28,7 @@ where datname = current_database() and pid <> pg_backend_pid() and (%(all)s or w
 """
 
 
-def test_a_connection_that_dies_in_the_middle_of_a_push_leaves_nothing_and_a_repeat_lands_once(
-    server: Running, project: str
-) -> None:
-    account = server.account(write=[project])
+def test_a_connection_that_dies_in_a_push_leaves_nothing(server: Running, account: Client, project: str) -> None:
     batch = [entry(project, f"obs-{number}") for number in range(50)]
     answers: list[httpx.Response] = []
     with held_commits(server, project):
@@ -53,9 +50,10 @@ def test_a_connection_that_dies_in_the_middle_of_a_push_leaves_nothing_and_a_rep
     assert len(account.pull_all()) == 50
 
 
-def test_an_acknowledgement_that_nobody_reads_is_made_up_for_by_pushing_again(server: Running, project: str) -> None:
+def test_after_a_lost_acknowledgement_pushing_again_doubles_nothing(
+    server: Running, account: Client, project: str
+) -> None:
     """The rows are there, the answer did not arrive: the client cannot know, and sends the same again."""
-    account = server.account(write=[project])
     batch = [entry(project, f"obs-{number}") for number in range(20)]
     body = json.dumps({"entries": batch}).encode()
     head = (
@@ -73,8 +71,7 @@ def test_an_acknowledgement_that_nobody_reads_is_made_up_for_by_pushing_again(se
     assert len(account.pull_all()) == 20
 
 
-def test_all_connections_of_the_pool_may_die_and_the_next_requests_are_answered(server: Running, project: str) -> None:
-    account = server.account(write=[project])
+def test_all_connections_of_the_pool_may_die(server: Running, account: Client, project: str) -> None:
     with ThreadPoolExecutor(12) as threads:  # so that there are many
         list(threads.map(lambda _: account.push([entry(project, "obs-1")]), range(24)))
     for _ in range(3):

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from engram_py.cloud import pulling
-from tests.cloud.asking import Running, entry, new_project
+from tests.cloud.asking import Client, Running, entry, new_project
 
 pytestmark = pytest.mark.postgres
 
@@ -59,9 +59,8 @@ def test_many_projects_are_read_like_few(server: Running) -> None:
 
 
 def test_a_page_stops_after_some_megabytes_but_holds_a_row(
-    server: Running, project: str, monkeypatch: pytest.MonkeyPatch
+    account: Client, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    account = server.account(write=[project])
     for number in range(8):
         account.push([entry(project, f"obs-{number}", content="x" * 900_000)])
 
@@ -76,8 +75,7 @@ def test_a_page_stops_after_some_megabytes_but_holds_a_row(
     assert len(account.pull_all()) == 8
 
 
-def test_a_row_that_changes_between_pages_is_given_again_and_none_is_left_out(server: Running, project: str) -> None:
-    account = server.account(write=[project])
+def test_a_row_that_changes_between_pages_is_given_again_and_none_is_left_out(account: Client, project: str) -> None:
     account.push([entry(project, f"obs-{number}") for number in range(10)])
     page = account.pull(limit=4)
     account.push([entry(project, "obs-1", 2, title="new"), entry(project, "obs-8", 2, title="new")])
@@ -96,8 +94,7 @@ def test_a_row_that_changes_between_pages_is_given_again_and_none_is_left_out(se
     assert not rest["has_more"]
 
 
-def test_the_stream_is_all_of_it_and_its_last_line_says_so(server: Running, project: str) -> None:
-    account = server.account(write=[project])
+def test_the_stream_is_all_of_it_and_its_last_line_says_so(account: Client, project: str) -> None:
     for start in range(0, 2400, 400):
         account.push([entry(project, f"obs-{number}", content="zwei\nZeilen") for number in range(start, start + 400)])
 
@@ -109,8 +106,7 @@ def test_the_stream_is_all_of_it_and_its_last_line_says_so(server: Running, proj
     assert account.stream(rows[-1]["seq"]) == [end]
 
 
-def test_answers_are_packed_for_who_asks_for_it(server: Running, project: str) -> None:
-    account = server.account(write=[project])
+def test_answers_are_packed_for_who_asks_for_it(server: Running, account: Client, project: str) -> None:
     account.push([entry(project, f"obs-{number}", content="word " * 200) for number in range(50)])
     token = {"Authorization": f"Bearer {account.token}"}
 

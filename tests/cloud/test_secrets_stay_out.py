@@ -22,7 +22,7 @@ PERSONAL = "salamander-under-the-doormat"
 SHARED = "kingfisher-for-everybody"
 
 
-def test_no_secret_and_nothing_personal_is_in_the_database_files(
+def test_nothing_secret_is_in_the_database_files(
     postgres: Cluster, server: Running, project: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tokens, "_keep_in_keychain", lambda server, token: False)
@@ -47,3 +47,4 @@ def test_no_secret_and_nothing_personal_is_in_the_database_files(
     assert SHARED.encode() in files  # the search would find it
     assert SECRET.encode() not in files
     assert PERSONAL.encode() not in files
+    assert account.token[14:].encode() not in files

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
 import threading
@@ -16,15 +15,14 @@ from engram_py.cloud.database import MIGRATION_LOCK
 from engram_py.cloud.errors import DatabaseTooNewError, InvalidCloudSettingError
 from engram_py.cloud.server import prepare
 from engram_py.cloud.settings import CloudSettings, load_cloud_settings
-from tests.cloud.asking import Running, entry, server_process, wait_until_blocked
+from tests.cloud.asking import Running, entry, plain_environment, server_process, wait_until_blocked
 from tests.cloud.cluster import Cluster
 
 
 def serve(url: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """``engram cloud serve`` that is expected to refuse."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
     command = [sys.executable, "-m", "engram_py", "cloud", "serve", *arguments]
-    given = env | ({"ENGRAM_DATABASE_URL": url} if url else {}) | environment
+    given = plain_environment() | ({"ENGRAM_DATABASE_URL": url} if url else {}) | environment
     return subprocess.run(command, env=given, capture_output=True, text=True, timeout=60, check=False)
 
 

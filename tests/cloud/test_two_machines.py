@@ -76,7 +76,7 @@ def test_what_was_sent_does_not_come_back(server: Running, project: str, machine
     assert (again.sent, again.received) == (0, 0)
 
 
-def test_a_revoked_token_stops_the_machine_and_the_next_one_starts_it_again(
+def test_a_revoked_token_stops_the_machine_until_the_next_one(
     server: Running, project: str, machines: tuple[Engram, Engram]
 ) -> None:
     here, _ = machines

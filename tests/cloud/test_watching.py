@@ -9,7 +9,7 @@ import pytest
 
 from engram_py.cloud import audit
 from engram_py.cloud.database import connected
-from tests.cloud.asking import ROOT_TOKEN, Running, entry, new_project
+from tests.cloud.asking import ROOT_TOKEN, Client, Running, entry, new_project
 
 pytestmark = pytest.mark.postgres
 
@@ -25,9 +25,7 @@ def test_metrics_are_for_this_machine_and_for_admins(server: Running) -> None:
         assert root.ask("GET", "/metrics", headers=passed_on).status_code == 200, header
 
 
-def test_metrics_count_what_was_done(server: Running, project: str) -> None:
-    account = server.account(write=[project])
-
+def test_metrics_count_what_was_done(account: Client, project: str) -> None:
     def numbers() -> dict[str, float]:
         lines = account.ask("GET", "/metrics").text.splitlines()
         pairs = (line.rpartition(" ") for line in lines if line.startswith("engram_cloud_"))

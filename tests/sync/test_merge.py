@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py.clock import consequence, is_ahead, just_after, next_stamp, parse_stamp
-from engram_py.sync.merge import Contender, Names, topic_holder, version_digest, version_key, version_owner, wins
+from engram_py.sync.merge import Names, topic_holder, version_digest, version_key, version_owner, wins
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.wire import rank
 
@@ -41,9 +41,7 @@ _ALIASES = st.dictionaries(_NAMES, st.tuples(_NAMES, _CLOCKS), max_size=5)
 
 
 @given(_ALIASES, st.randoms())
-def test_every_name_ends_in_one_project_whatever_circles_the_aliases_make(
-    aliases: dict[str, tuple[str, str]], order: object
-) -> None:
+def test_every_name_ends_in_one_project(aliases: dict[str, tuple[str, str]], order: object) -> None:
     rows = [(alias, project, clock) for alias, (project, clock) in aliases.items()]
     expected = Names(rows)
     order.shuffle(rows)  # type: ignore[attr-defined]
@@ -63,8 +61,8 @@ def test_of_two_projects_merged_into_each_other_the_merge_made_first_counts() ->
 
 
 def test_the_text_written_last_holds_the_topic() -> None:
-    early = Contender(1, "obs-1", "2026-03-01", "b")
-    late = Contender(2, "obs-2", "2026-03-02", "a")
+    early = {"sync_id": "obs-1", "updated_at": "2026-03-01", "clock": "b"}
+    late = {"sync_id": "obs-2", "updated_at": "2026-03-02", "clock": "a"}
 
     assert topic_holder([late, early]) == topic_holder([early, late]) == late
 

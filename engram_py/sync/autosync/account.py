@@ -70,7 +70,7 @@ class Account:
         if not enrolled:
             offered = f" (granted: {', '.join(sorted(grants)[:10])})" if grants else ""
             warnings.append(f"nothing is sent yet: `engram cloud enroll PROJECT`{offered}")
-        return LoggedIn(address, who.principal, who.role, place, who.expires_at, tuple(enrolled), tuple(warnings))
+        return LoggedIn(address, who.principal, who.role, place, who.expires_at, enrolled, tuple(warnings))
 
     def logout(self) -> LoggedOut:
         row = table.login(self._store)
@@ -99,7 +99,9 @@ class Account:
             added = [name for name in wanted if table.enroll(self._store, login.server, name)]
             table.set_state(self._store, TARGET, last_attempt_at=None)  # the next look syncs
         warnings += [said for name in wanted if (said := _enrolled_warning(name, listing, here=name in local))]
-        return Enrolled(login.server, added=tuple(added), projects=self._all(login), warnings=tuple(warnings))
+        return Enrolled(
+            login.server, added=tuple(added), projects=_names(self._store, login.server), warnings=tuple(warnings)
+        )
 
     def unenroll(self, names: Sequence[str]) -> Enrolled:
         login = self._current_login()
@@ -111,7 +113,9 @@ class Account:
         warnings = [f"{name} was not enrolled" for name in dict.fromkeys(wanted) if name not in removed]
         if removed:
             warnings.append("what the server has of it stays there")
-        return Enrolled(login.server, removed=tuple(removed), projects=self._all(login), warnings=tuple(warnings))
+        return Enrolled(
+            login.server, removed=tuple(removed), projects=_names(self._store, login.server), warnings=tuple(warnings)
+        )
 
     # --- helpers ----------------------------------------------------------------------------------------
 
@@ -142,9 +146,6 @@ class Account:
     def _canonical(self, name: str) -> str:
         return Identities(self._store, self._journal).meant(normalize_project(name))
 
-    def _all(self, login: Login) -> tuple[str, ...]:
-        return tuple(_names(self._store, login.server))
-
 
 @contextmanager
 def _client(server: str, token: str) -> Iterator[CloudClient]:
@@ -167,8 +168,8 @@ def _checked(token: str) -> str:
     return token
 
 
-def _names(store: Store, server: str) -> list[str]:
-    return [row["project"] for row in table.projects(store, server)]
+def _names(store: Store, server: str) -> tuple[str, ...]:
+    return tuple(row["project"] for row in table.projects(store, server))
 
 
 def _environment_warnings(settings: CloudSettings, address: str) -> list[str]:

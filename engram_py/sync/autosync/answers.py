@@ -107,8 +107,7 @@ def pushed(value: Any, sent: int) -> Pushed:
     accepted = _indexes(found.get("accepted"), sent)
     unchanged = _indexes(found.get("unchanged", []), sent)
     rejected = tuple(_rejected(one, sent) for one in _list(found.get("rejected", [])))
-    _with_project = [*accepted, *unchanged, *(one.index for one in rejected)]
-    if sorted(_with_project) != list(range(sent)):
+    if sorted([*accepted, *unchanged, *(one.index for one in rejected)]) != list(range(sent)):
         raise _invalid_answer("it does not answer for each entry once")
     previous = {name: _seq(one) for name, one in _object(found.get("previous", {})).items()}
     return Pushed(accepted, unchanged, rejected, seqs if len(seqs) == len(accepted) else (), previous)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from engram_py.errors import CloudFailedError
 
 # code → the next step
@@ -40,6 +42,9 @@ class Problem(Exception):
     @property
     def step(self) -> str:
         return step_of(self.code)
+
+    def as_fields(self) -> dict[str, Any]:
+        return {"reason_code": self.code, "reason_message": self.message, "next_step": self.step}
 
     def as_error(self) -> CloudFailedError:
         return CloudFailedError(self.code, self.message, hint=self.step)

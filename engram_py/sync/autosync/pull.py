@@ -37,17 +37,14 @@ class Pull:
     """One turn of pulling. Page and step sizes adapt and are kept for the next turn."""
 
     def __init__(self) -> None:
-        self._limit = FIRST_LIMIT
-        self._step = _FIRST_STEP
-        self.received = self.set_aside = 0
-        self.applied = Applied()
-        self.more = False
-        self.blocked: dict[str, Problem] = {}
+        self._limit, self._step = FIRST_LIMIT, _FIRST_STEP
+        self.begin()
 
     def begin(self) -> None:
         """Reset the counts and results of the last turn."""
         self.received = self.set_aside = 0
-        self.applied, self.more, self.blocked = Applied(), False, {}
+        self.applied, self.more = Applied(), False
+        self.blocked: dict[str, Problem] = {}
 
     def run(self, channel: Channel, listing: Listing) -> None:
         """Pull to the end of the log, or until the turn's time is over (``more``).
@@ -88,14 +85,11 @@ class Pull:
                 self._start_over(channel, [name])
 
     def _next_group(self, channel: Channel, done: set[str], grants: Mapping[str, Grant] | None) -> list[Row]:
-        rows = [
-            row
-            for row in table.projects(channel.store, channel.server)
-            if row["project"] not in done | set(self.blocked)
-        ]
+        passed = done | set(self.blocked)
+        rows = [row for row in table.projects(channel.store, channel.server) if row["project"] not in passed]
         if grants is not None:
-            rows = [row for row in rows if row["project"] in grants]
-            rows = [row for row in rows if grants[row["project"]].latest_seq != row["seen_seq"]]
+            known = {name: grant.latest_seq for name, grant in grants.items()}
+            rows = [row for row in rows if known.get(row["project"], row["seen_seq"]) != row["seen_seq"]]
         least = min((row["pulled_seq"] for row in rows), default=None)
         return [row for row in rows if row["pulled_seq"] == least]
 
@@ -270,7 +264,7 @@ def allowed_rows(
             left.append((mutation, reason))
         else:
             guard.access.record(mutation)
-            kept.append(guard._with_project(mutation))
+            kept.append(guard.with_project(mutation))
     return kept, left
 
 
@@ -292,7 +286,7 @@ class _ProjectGuard:
             return f"it is a row of {other} here, which is not enrolled: `engram cloud enroll {other}`"
         return f"it belongs to {other} here, and came under {mutation.project}: {_merge_hint(other, mutation.project)}"
 
-    def _with_project(self, mutation: Mutation) -> Mutation:
+    def with_project(self, mutation: Mutation) -> Mutation:
         given = mutation.payload.get("project")
         if not isinstance(given, str) or self._belongs_to(given, mutation.project):
             return mutation

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -56,18 +55,19 @@ class Push:
 
     def __init__(self) -> None:
         self.listing = Listing(None)
-        self.local_only: list[str] = []
-        self._rows = MOST_ROWS
-        self._bytes = MOST_BYTES
+        self._rows, self._bytes = MOST_ROWS, MOST_BYTES
+        self._broke = 0  # turns in a row that ended with a failure of the server itself
+        self.begin()
+
+    def begin(self) -> None:
+        """Reset the counts and results of the last turn."""
         self.sent = self.known = self.set_aside = 0
         self.more = False
         self.blocked: dict[str, Problem] = {}
-        self._broke = 0  # turns in a row that ended with a failure of the server itself
+        self.local_only: list[str] = []
 
     def run(self, channel: Channel) -> None:
         """Push until nothing waits, or until the turn's time is over (``more``). Raises Problem, Stopped, LeaseLost."""
-        self.sent = self.known = self.set_aside = 0
-        self.blocked, self.more, self.local_only = {}, False, []
         try:
             self._push_groups(channel)
         except Problem as problem:
@@ -78,7 +78,8 @@ class Push:
     def _push_groups(self, channel: Channel) -> None:
         until = time.monotonic() + TURN_SECONDS
         done: set[str] = set()
-        total = self._waiting(channel) if channel.progress is not None else 0
+        rows = table.projects(channel.store, channel.server) if channel.progress is not None else []
+        total = sum(table.pending(channel.store, row) for row in rows if row["access"] != "read")
         self._block_refused(channel)
         self._offer_aliases(channel)
         while not self.more and (group := self._next_group(channel, done)):
@@ -105,31 +106,28 @@ class Push:
             if row["access"] == "read":
                 self._note_local_changes(channel, row)
                 continue
-            first = self._first_change(channel, row)
-            reason = self._why_paused(row["project"])
-            if first and row["access"] == "paused" and reason:
-                self._block(channel, row["project"], Problem("paused", f"{row['project']} is paused: {reason}"))
+            first, grant = self._first_change(channel, row), (self.listing.grants or {}).get(row["project"])
+            if first and row["access"] == "paused" and grant is not None and grant.paused_reason:
+                message = f"{row['project']} is paused: {grant.paused_reason}"
+                self._block(channel, row["project"], Problem("paused", message))
             elif first:
                 # Send one row: the project may be new there, and the refusal of a paused one has the reason.
                 for name, problem in self._deliver(channel, first).blocked.items():
-                    self._block(channel, name, _naming_project(name, problem))
+                    named = problem.message if name in problem.message else f"{name}: {problem.message}"
+                    self._block(channel, name, Problem(problem.code, named))
 
     def _note_local_changes(self, channel: Channel, row: Row) -> None:
         """Note changes in a read-only project, which stay on this machine."""
         if row["push_reason"]:
             channel.commit("push", [row["project"]], {"push_reason": ""})
-        if count := table.pending_local(channel.store, row["project"], after=row["pushed_seq"]):
+        if count := table.pending(channel.store, row):
             self.local_only.append(f"{row['project']} is read only: {count:,} change(s) of this machine are not sent")
-
-    def _why_paused(self, project: str) -> str:
-        grant = (self.listing.grants or {}).get(project)
-        return grant.paused_reason if grant is not None else ""
 
     def _offer_aliases(self, channel: Channel) -> None:
         """Send aliases again that were refused, where the token may write both names now."""
         keys = [
             (row["entity"], row["entity_key"], row["project"])
-            for row in table.set_aside_for(channel.store, channel.server, _ALIAS, limit=MOST_ROWS)
+            for row in table.set_aside(channel.store, channel.server, refused_as=_ALIAS, limit=MOST_ROWS)
             if row["tries"] < _MOST_OFFERS
             and self.listing.may_write(row["entity_key"])
             and self.listing.may_write(row["project"])
@@ -216,7 +214,9 @@ class Push:
             return []
         if problem.code not in _OF_PROJECTS:
             raise problem
-        by_project = _by_project(part)
+        by_project: dict[str, list[Mutation]] = {}
+        for one in part:
+            by_project.setdefault(one.project, []).append(one)
         if len(by_project) > 1:
             return list(by_project.values())
         done.blocked[part[0].project] = problem
@@ -247,23 +247,10 @@ class Push:
                 return batch.mutations
         return ()
 
-    # --- one look at what waits ---------------------------------------------------------------------------
-
-    def _waiting(self, channel: Channel) -> int:
-        return sum(
-            table.pending(
-                channel.store, row["project"], after=row["pushed_seq"], resend=row["resend_upto"], target=TARGET
-            )
-            for row in table.projects(channel.store, channel.server)
-            if row["access"] != "read"
-        )
-
     def _skip_own(self, channel: Channel, done: Delivered) -> None:
         """Move the pull cursor past our own rows, so that they do not come back.
 
-        This holds only where nobody else's rows lie between: the log ended where we had read to.
-
-        Where a project's log ended, before our rows, at the end that we have read up to, nobody else's are between.
+        Only where a project's log ended where we had read to: elsewhere, rows of others may lie between.
         """
         for row in table.projects(channel.store, channel.server) if done.ends else ():
             name = row["project"]
@@ -307,17 +294,5 @@ def _record_answer(channel: Channel, part: Sequence[Mutation], answer: Pushed, d
             done.ends[name] = (done.ends.get(name, (answer.previous[name], 0))[0], seq)
 
 
-def _naming_project(project: str, problem: Problem) -> Problem:
-    """Return the problem with the project's name in its message."""
-    return problem if project in problem.message else Problem(problem.code, f"{project}: {problem.message}")
-
-
 def _position(row: Row) -> tuple[int, bool]:
     return row["pushed_seq"], row["pushed_seq"] < row["resend_upto"]
-
-
-def _by_project(part: Sequence[Mutation]) -> dict[str, list[Mutation]]:
-    found: dict[str, list[Mutation]] = defaultdict(list)
-    for one in part:
-        found[one.project].append(one)
-    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -53,6 +54,19 @@ def passed(since: str | None, now: datetime, *, seconds: float) -> bool:
     return not 0 <= (now - moment) / timedelta(seconds=1) < seconds
 
 
+@contextmanager
+def stopped_after(seconds: float) -> Iterator[threading.Event]:
+    """Yield an event that is set when the time is over."""
+    stopped = threading.Event()
+    timer = threading.Timer(seconds, stopped.set)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield stopped
+    finally:
+        timer.cancel()
+
+
 LEASE_SECONDS = 60.0
 
 
@@ -64,8 +78,6 @@ class Lease:
     """The lease of one target: a process holds it while it syncs. A process that dies blocks others for a minute.
 
     Two exchanges at once would do no harm, since every row may be sent and applied twice: the lease saves work.
-
-    Two at once would do no harm, since every row may be sent and applied twice: the lease saves work.
     """
 
     def __init__(self, store: Store, journal: Journal, target: str) -> None:
@@ -151,7 +163,7 @@ def is_due(store: Store, settings: CloudSettings, now: datetime, *, last: bool) 
         return False
     if passed(row["last_attempt_at"], now, seconds=QUIET_SECONDS):
         return True
-    return last and table.anything_waits(store, login.server, TARGET)
+    return last and table.anything_waits(store, login.server)
 
 
 def begin(store: Store, now: datetime) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database.journal import Journal
@@ -129,53 +130,41 @@ class Autosync:
         Raises NotLoggedInError, NothingEnrolledError, CloudFailedError (the server refused this token before).
         """
         server = self._ready()
-        exchange = self._exchange(threading.Event())
-        try:
+        with closing(self._exchange(threading.Event())) as exchange:
             total = self._once(exchange, server, progress)
             while exchange.more and total.outcome == "done":
                 total = _combined(total, self._once(exchange, server, progress))
-            return total
-        finally:
-            exchange.close()
+        return total
 
     def catch_up(self, *, seconds: float) -> None:
         """Exchange until both are at their ends, for at most ``seconds``, unless failures before say to wait.
 
         For a process that nobody waits for. Never raises for the server's sake: how it went is in ``status``.
         """
-        stopped = threading.Event()
-        timer = threading.Timer(seconds, stopped.set)
-        timer.daemon = True
-        timer.start()
-        exchange = self._exchange(stopped)
-        try:
+        from engram_py.sync.autosync.schedule import stopped_after
+
+        with stopped_after(seconds) as stopped, closing(self._exchange(stopped)) as exchange:
             for _ in _lease_attempts():
                 done = exchange.once()
                 while exchange.more and not stopped.is_set():
                     done = exchange.once()
                 if done is None or done.outcome != "busy":
                     return
-        finally:
-            timer.cancel()
-            exchange.close()
 
     def retry(self) -> CloudSynced:
         """Try again what was set aside, then sync. Raises as ``sync_now`` does."""
         server = self._ready()
-        exchange = self._exchange(threading.Event())
-        try:
+        with closing(self._exchange(threading.Event())) as exchange:
             for _ in _lease_attempts():
                 if exchange.retry_set_aside():
                     return self._once(exchange, server, None)
-            return CloudSynced("busy", server)
-        finally:
-            exchange.close()
+        return CloudSynced("busy", server)
 
     def _once(self, exchange: Exchange, server: str, progress: Progress | None) -> CloudSynced:
         for _ in _lease_attempts():
             done = exchange.once(now=True, progress=progress)
             if done is None:  # another process took the lease over, or the project was unenrolled meanwhile
-                return CloudSynced("busy", server)
+                break
             if done.outcome != "busy":
                 return done
         return CloudSynced("busy", server)

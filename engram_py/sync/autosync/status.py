@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from engram_py.database.store import Row, Store
 from engram_py.sync.autosync import table
@@ -27,11 +28,14 @@ def cloud_status(store: Store, settings: CloudSettings, now: datetime) -> CloudS
     except Problem as exc:
         problem = exc
     counts = table.deferred_counts(store)
+    facts: dict[str, Any] = {name: counts.get(name, 0) for name in ("deferred", "dead")}
+    facts |= {name: row[name] if row is not None else None for name in ("last_attempt_at", "last_success_at")}
     if login is None and problem is None:
-        return _logged_out_status(row, counts)
+        return CloudStatus(enabled=False, next_step="engram cloud login --server URL", **facts)
     server = login.server if login else settings.server
-    code, message = _reason(row, problem)
-    aside = table.set_aside(store, server, limit=MOST_SHOWN)
+    code, message = (row["reason_code"], row["reason_message"]) if row is not None else ("", "")
+    if problem is not None:
+        code, message = problem.code, problem.message
     return CloudStatus(
         enabled=settings.autosync and problem is None,
         server=server,
@@ -43,14 +47,11 @@ def cloud_status(store: Store, settings: CloudSettings, now: datetime) -> CloudS
         next_step=step_of(code),
         consecutive_failures=max(row["push_failures"], row["pull_failures"]) if row else 0,
         backoff_until=_backoff(row, now),
-        last_attempt_at=row["last_attempt_at"] if row else None,
-        last_success_at=row["last_success_at"] if row else None,
-        projects=_projects(store, server),
+        projects=tuple(_project(store, one) for one in table.projects(store, server)),
         set_aside_total=table.count_set_aside(store, server),
-        set_aside=tuple(_set_aside(one) for one in aside),
-        deferred=counts.get("deferred", 0),
-        dead=counts.get("dead", 0),
+        set_aside=tuple(_set_aside(one) for one in table.set_aside(store, server, limit=MOST_SHOWN)),
         notice=_notice(store, row, login, now),
+        **facts,
     )
 
 
@@ -77,23 +78,6 @@ def sync_check(store: Store, settings: CloudSettings, now: datetime) -> Check:
     return Check("sync", "ok", said, evidence)
 
 
-def _logged_out_status(row: Row | None, counts: dict[str, int]) -> CloudStatus:
-    return CloudStatus(
-        enabled=False,
-        next_step="engram cloud login --server URL",
-        last_attempt_at=row["last_attempt_at"] if row else None,
-        last_success_at=row["last_success_at"] if row else None,
-        deferred=counts.get("deferred", 0),
-        dead=counts.get("dead", 0),
-    )
-
-
-def _reason(row: Row | None, problem: Problem | None) -> tuple[str, str]:
-    if problem is not None:
-        return problem.code, problem.message
-    return (row["reason_code"], row["reason_message"]) if row is not None else ("", "")
-
-
 def _phase(row: Row | None, settings: CloudSettings, now: datetime) -> Phase:
     if row is None:
         return "idle" if settings.autosync else "disabled"
@@ -111,19 +95,9 @@ def _backoff(row: Row | None, now: datetime) -> str | None:
     return max((one for one in waits if remaining(one, now, most=MOST_SECONDS)), default=None)
 
 
-def _projects(store: Store, server: str) -> tuple[CloudProject, ...]:
-    found = []
-    for row in table.projects(store, server):
-        code = row["push_reason"] or row["pull_reason"]
-        found.append(CloudProject(row["project"], row["access"], _waiting(store, row), code, step_of(code)))
-    return tuple(found)
-
-
-def _waiting(store: Store, row: Row) -> int:
-    after = row["pushed_seq"]
-    if row["access"] == "read":  # what came from elsewhere is not this account's to send
-        return table.pending_local(store, row["project"], after=after)
-    return table.pending(store, row["project"], after=after, resend=row["resend_upto"], target=TARGET)
+def _project(store: Store, row: Row) -> CloudProject:
+    code = row["push_reason"] or row["pull_reason"]
+    return CloudProject(row["project"], row["access"], table.pending(store, row), code, step_of(code))
 
 
 def _set_aside(row: Row) -> SetAside:

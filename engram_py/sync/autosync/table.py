@@ -8,71 +8,7 @@ from typing import Any
 from engram_py.database.store import Row, Store
 from engram_py.sync.autosync.settings import TARGET
 
-LOGIN = "select * from cloud_logins where id = 1"
-
-USED = """
-select exists (select 1 from cloud_logins) or exists (select 1 from sync_chunks) or exists (select 1 from sync_exports)
-"""
-
-STATE = "select * from sync_state where target_key = :target"
-
-PROJECTS = "select * from cloud_projects where server = :server order by project"
-
-ANY_PROJECT = "select 1 from cloud_projects where server = :server limit 1"
-
-ANYTHING_WAITS = """
-select 1
-from cloud_projects as p join sync_mutations as m on m.project = p.project and m.seq > p.pushed_seq
-where p.server = :server
-  and p.access not in ('read', 'none', 'paused')
-  and (m.source <> :target or m.seq <= p.resend_upto)
-limit 1
-"""
-
-LAST_SEQ = "select coalesce(max(seq), 0) from sync_mutations"
-
-# The queue's row for the present state of a row.
-SEQ_OF = "select seq from sync_mutations where entity = :entity and entity_key = :entity_key"
-
-WAITING = """
-select count(*)
-from sync_mutations
-where project = :project
-  and seq > :after
-  and (source <> :target or seq <= :resend)
-"""
-
-WAITING_OF_HERE = """
-select count(*)
-from sync_mutations
-where project = :project
-  and seq > :after
-  and source = ''
-"""
-
-SET_ASIDE = """
-select *
-from sync_set_aside
-where server = :server
-order by last_seen_at desc, id desc
-limit :limit
-"""
-
-SET_ASIDE_FOR = """
-select *
-from sync_set_aside
-where server = :server
-  and direction = 'push'
-  and reason_code = :code
-order by last_seen_at desc, id desc
-limit :limit
-"""
-
-COUNT_SET_ASIDE = "select count(*) from sync_set_aside where server = :server"
-
-COUNT_OF_DIRECTION = "select count(*) from sync_set_aside where server = :server and direction = :direction"
-
-LAY_ASIDE = """
+ADD_SET_ASIDE = """
 insert into sync_set_aside (
     server, direction, entity, entity_key, project, remote_seq, reason_code, reason, repairable, first_seen_at,
     last_seen_at
@@ -90,50 +26,17 @@ on conflict (server, direction, entity, entity_key) do update set
     last_seen_at = excluded.last_seen_at
 """
 
-TAKE_BACK = """
-delete from sync_set_aside
-where server = :server
-  and direction = :direction
-  and entity = :entity
-  and entity_key = :entity_key
-"""
-
-DEFERRED = (
-    "select apply_status, count(*) from sync_apply_deferred where apply_status <> 'applied' group by apply_status"
-)
-
-DEFERRED_ROWS = """
-select
-    id, target_key, remote_seq, entity, entity_key, op, project, reason_code, apply_status, retry_count, last_error,
-    last_attempted_at, first_seen_at
-from sync_apply_deferred
-where apply_status <> 'applied'
-  and (:status is null or apply_status = :status)
-order by id
-limit :limit offset :offset
-"""
-
-# Enrolled projects that were merged into a project that is not enrolled.
-MERGED_AWAY = """
-select cloud_projects.project, project_aliases.project as became
-from cloud_projects
-join project_aliases on project_aliases.alias = cloud_projects.project
-where cloud_projects.server = :server
-  and project_aliases.project not in (select project from cloud_projects where server = :server)
-order by cloud_projects.project
-"""
-
-
 # --- the login --------------------------------------------------------------------------------------------
 
 
 def is_used(store: Store) -> bool:
     """Return whether this memory was ever shared through a server or a repository's folder."""
-    return bool(store.value(USED))
+    used = " or ".join(f"exists (select 1 from {name})" for name in ("cloud_logins", "sync_chunks", "sync_exports"))
+    return bool(store.value(f"select {used}"))
 
 
 def login(store: Store) -> Row | None:
-    return store.row(LOGIN)
+    return store.row("select * from cloud_logins where id = 1")
 
 
 def keep_login(store: Store, values: Mapping[str, Any]) -> None:
@@ -148,13 +51,12 @@ def forget_login(store: Store) -> None:
 
 
 def state(store: Store, target: str) -> Row | None:
-    return store.row(STATE, target=target)
+    return store.row("select * from sync_state where target_key = :target", target=target)
 
 
 def set_state(store: Store, target: str, **values: Any) -> None:
     store.execute("insert or ignore into sync_state (target_key) values (:target)", target=target)
-    if values:
-        store.update("sync_state", {"target_key": target}, values)
+    store.update("sync_state", {"target_key": target}, values)
 
 
 def is_refused_token(store: Store, fingerprint: str) -> bool:
@@ -164,36 +66,53 @@ def is_refused_token(store: Store, fingerprint: str) -> bool:
 
 
 def deferred_counts(store: Store) -> dict[str, int]:
-    return {row[0]: row[1] for row in store.rows(DEFERRED)}
+    sql = "select apply_status, count(*) from sync_apply_deferred where apply_status <> 'applied' group by apply_status"
+    return {row[0]: row[1] for row in store.rows(sql)}
 
 
 def deferred_rows(store: Store, *, status: str | None, limit: int, offset: int) -> list[dict[str, Any]]:
-    rows = store.rows(DEFERRED_ROWS, status=status, limit=limit, offset=offset)
-    return [{name: row[name] for name in row.keys()} for row in rows]  # noqa: SIM118 (a row is no mapping)
+    sql = """
+    select
+        id, target_key, remote_seq, entity, entity_key, op, project, reason_code, apply_status, retry_count, last_error,
+        last_attempted_at, first_seen_at
+    from sync_apply_deferred
+    where apply_status <> 'applied'
+      and (:status is null or apply_status = :status)
+    order by id
+    limit :limit offset :offset
+    """
+    return [
+        dict(zip(row.keys(), row, strict=True)) for row in store.rows(sql, status=status, limit=limit, offset=offset)
+    ]
 
 
 # --- the projects -----------------------------------------------------------------------------------------
 
 
 def projects(store: Store, server: str) -> list[Row]:
-    return store.rows(PROJECTS, server=server)
+    return store.rows("select * from cloud_projects where server = :server order by project", server=server)
 
 
 def has_projects(store: Store, server: str) -> bool:
-    return store.row(ANY_PROJECT, server=server) is not None
+    return store.row("select 1 from cloud_projects where server = :server limit 1", server=server) is not None
 
 
-def anything_waits(store: Store, server: str, target: str) -> bool:
+def anything_waits(store: Store, server: str) -> bool:
     """Return whether a project that may be sent has changes after its cursor."""
-    return store.row(ANYTHING_WAITS, server=server, target=target) is not None
+    sql = """
+    select 1
+    from cloud_projects as p join sync_mutations as m on m.project = p.project and m.seq > p.pushed_seq
+    where p.server = :server
+      and p.access not in ('read', 'none', 'paused')
+      and (m.source <> :target or m.seq <= p.resend_upto)
+    limit 1
+    """
+    return store.row(sql, server=server, target=TARGET) is not None
 
 
 def enroll(store: Store, server: str, project: str) -> bool:
     """Enroll a project, all of it to be exchanged; return whether it was new."""
-    sql = """
-    insert or ignore into cloud_projects (server, project, resend_upto)
-    values (:server, :project, :upto)
-    """
+    sql = "insert or ignore into cloud_projects (server, project, resend_upto) values (:server, :project, :upto)"
     return store.execute(sql, server=server, project=project, upto=last_seq(store)).rowcount > 0
 
 
@@ -216,7 +135,16 @@ def set_projects(store: Store, server: str, names: Iterable[str], **values: Any)
 
 
 def merged_away(store: Store, server: str) -> dict[str, str]:
-    return {row["project"]: row["became"] for row in store.rows(MERGED_AWAY, server=server)}
+    """Return the enrolled projects that were merged into a project that is not enrolled, with that project."""
+    sql = """
+    select enrolled.project, project_aliases.project as became
+    from cloud_projects as enrolled
+    join project_aliases on project_aliases.alias = enrolled.project
+    where enrolled.server = :server
+      and project_aliases.project not in (select project from cloud_projects where server = :server)
+    order by enrolled.project
+    """
+    return {row["project"]: row["became"] for row in store.rows(sql, server=server)}
 
 
 # --- the queue --------------------------------------------------------------------------------------------
@@ -224,49 +152,67 @@ def merged_away(store: Store, server: str) -> dict[str, str]:
 
 def last_seq(store: Store) -> int:
     """Return the position of the newest change, in constant time."""
-    return int(store.value(LAST_SEQ))
+    return int(store.value("select coalesce(max(seq), 0) from sync_mutations"))
 
 
 def seq_of(store: Store, entity: str, entity_key: str) -> int | None:
-    found: int | None = store.value(SEQ_OF, entity=entity, entity_key=entity_key)
+    """Return the position of a row's present state."""
+    sql = "select seq from sync_mutations where entity = :entity and entity_key = :entity_key"
+    found: int | None = store.value(sql, entity=entity, entity_key=entity_key)
     return found
 
 
-def pending(store: Store, project: str, *, after: int, resend: int, target: str) -> int:
-    return int(store.value(WAITING, project=project, after=after, resend=resend, target=target))
+def pending(store: Store, project: Row) -> int:
+    """Count the changes of an enrolled project after its cursor.
+
+    Where it may only be read, those made on this machine: what came from elsewhere is not this account's to send.
+    """
+    sql = """
+    select count(*)
+    from sync_mutations
+    where project = :project and seq > :after
+      and case when :read_only then source = '' else source <> :target or seq <= :resend end
+    """
+    cursors = {"after": project["pushed_seq"], "resend": project["resend_upto"]}
+    read_only = project["access"] == "read"
+    return int(store.value(sql, project=project["project"], read_only=read_only, target=TARGET, **cursors))
 
 
-def pending_local(store: Store, project: str, *, after: int) -> int:
-    """Count the pending changes that were made on this machine."""
-    return int(store.value(WAITING_OF_HERE, project=project, after=after))
-
-
-# --- what was not taken -----------------------------------------------------------------------------------
+# --- rows that were set aside -----------------------------------------------------------------------------
 
 
 def add_set_aside(store: Store, rows: Iterable[Mapping[str, Any]], *, now: str) -> None:
     for row in rows:
-        store.execute(LAY_ASIDE, **row, now=now)
+        store.execute(ADD_SET_ASIDE, **row, now=now)
 
 
 def clear_set_aside(store: Store, server: str, direction: str, keys: Sequence[tuple[str, str]]) -> None:
     """Remove rows from set-aside that were accepted after all."""
     if not count_set_aside(store, server, direction):
         return
+    sql = """
+    delete from sync_set_aside
+    where server = :server and direction = :direction and entity = :entity and entity_key = :entity_key
+    """
     for entity, entity_key in keys:
-        store.execute(TAKE_BACK, server=server, direction=direction, entity=entity, entity_key=entity_key)
+        store.execute(sql, server=server, direction=direction, entity=entity, entity_key=entity_key)
 
 
-def set_aside(store: Store, server: str, *, limit: int) -> list[Row]:
-    return store.rows(SET_ASIDE, server=server, limit=limit)
-
-
-def set_aside_for(store: Store, server: str, code: str, *, limit: int) -> list[Row]:
-    """Return the rows that the server refused for one reason."""
-    return store.rows(SET_ASIDE_FOR, server=server, code=code, limit=limit)
+def set_aside(store: Store, server: str, *, limit: int, refused_as: str | None = None) -> list[Row]:
+    """Return rows that were set aside, the newest first; with ``refused_as`` those the server refused so."""
+    sql = """
+    select *
+    from sync_set_aside
+    where server = :server and (:code is null or direction = 'push' and reason_code = :code)
+    order by last_seen_at desc, id desc
+    limit :limit
+    """
+    return store.rows(sql, server=server, code=refused_as, limit=limit)
 
 
 def count_set_aside(store: Store, server: str, direction: str | None = None) -> int:
-    if direction is None:
-        return int(store.value(COUNT_SET_ASIDE, server=server))
-    return int(store.value(COUNT_OF_DIRECTION, server=server, direction=direction))
+    sql = """
+    select count(*) from sync_set_aside
+    where server = :server and (:direction is null or direction = :direction)
+    """
+    return int(store.value(sql, server=server, direction=direction))

@@ -123,15 +123,16 @@ class Worker:
     def _due(self, row: Row | None) -> bool:
         if row is None:
             return True
-        now = self._journal.moment()
-        waits = [row[name] for name in ("push_backoff_until", "pull_backoff_until") if row[name]]
-        if any(not remaining(one, now, most=MOST_SECONDS) for one in waits):
-            return True
-        return passed(row["last_attempt_at"], now, seconds=POLL_SECONDS)
+        ended = any(row[name] and not left for name, left in self._backoffs(row).items())
+        return ended or passed(row["last_attempt_at"], self._journal.moment(), seconds=POLL_SECONDS)
 
     def _seconds_to_next(self, row: Row | None, most: float) -> float:
         if row is None:
             return most
+        return max(_LEAST_SECONDS, min([most, *(left for left in self._backoffs(row).values() if left)]))
+
+    def _backoffs(self, row: Row) -> dict[str, float]:
+        """Return the seconds that are left of each direction's backoff, by its column."""
         now = self._journal.moment()
-        waits = [remaining(row[name], now, most=MOST_SECONDS) for name in ("push_backoff_until", "pull_backoff_until")]
-        return max(_LEAST_SECONDS, min([most, *(one for one in waits if one)]))
+        names = ("push_backoff_until", "pull_backoff_until")
+        return {name: remaining(row[name], now, most=MOST_SECONDS) for name in names}

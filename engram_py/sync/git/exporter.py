@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,9 @@ from engram_py.sync.git.places import Job
 from engram_py.sync.git.table import QueueRange
 from engram_py.sync.git.values import ChunksWritten
 from engram_py.sync.manifest import plain_name
-from engram_py.sync.mutation import Mutation
+from engram_py.sync.mutation import Changes, Mutation
 from engram_py.sync.packing import ChunkRefusedError
+from engram_py.sync.replica.table import newest_seq
 
 if TYPE_CHECKING:
     from engram_py.sync.replica.replica import Replica
@@ -77,13 +79,10 @@ class Exporter:
         """Return whether an export would write something that changed since the last one."""
         cursor = _end(table.exported_ranges(self._store, job.target, job.selection))
         while True:
-            changes = self._replica.changes(
-                after=cursor, projects=job.projects, towards=job.target, max_rows=_MOST_ROWS
-            )
-            if self._not_in_folder(job, changes.mutations, towards=job.target):
-                return True
-            if not changes.more:
-                return False
+            changes = self._changes(job, cursor, towards=job.target)
+            found = self._not_in_folder(job, changes.mutations, towards=job.target)
+            if found or not changes.more:
+                return bool(found)
             cursor = changes.upto
 
     def elsewhere(self, job: Job) -> int:
@@ -115,9 +114,7 @@ class Exporter:
         made: list[tuple[str, int, int]] = []
         cursor, creator = part.after, None
         while True:
-            changes = self._replica.changes(
-                after=cursor, projects=job.projects, towards=towards, max_rows=_MOST_ROWS, max_bytes=_MOST_BYTES
-            )
+            changes = self._changes(job, cursor, towards=towards)
             upto = min(changes.upto, part.upto) if part.upto else changes.upto
             rows = self._not_in_folder(job, [one for one in changes.mutations if one.seq <= upto], towards=towards)
             if rows:
@@ -127,14 +124,16 @@ class Exporter:
                 with self._store.transaction():
                     table.add_range(self._store, job.target, job.selection, QueueRange(cursor, upto, ""))
             if job.progress is not None:
-                job.progress(upto, max(upto, table.newest(self._store)))
+                job.progress(upto, max(upto, newest_seq(self._store)))
             if not changes.more or upto <= cursor or upto == part.upto:
                 return made
             cursor = upto
 
-    def _not_in_folder(
-        self, job: Job, mutations: list[Mutation] | tuple[Mutation, ...], *, towards: str
-    ) -> list[Mutation]:
+    def _changes(self, job: Job, cursor: int, *, towards: str) -> Changes:
+        limits = {"max_rows": _MOST_ROWS, "max_bytes": _MOST_BYTES}
+        return self._replica.changes(after=cursor, projects=job.projects, towards=towards, **limits)
+
+    def _not_in_folder(self, job: Job, mutations: Sequence[Mutation], *, towards: str) -> list[Mutation]:
         """Return the changes that no chunk of the folder holds."""
         if not towards:
             return list(mutations)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database.store import Row, Store
-from engram_py.dataclass import dataclass, field, replace
+from engram_py.dataclass import asdict, dataclass, field, replace
 from engram_py.sync import packing
 from engram_py.sync.chunk import About, Contents, decompose
 from engram_py.sync.git import table
@@ -101,10 +101,9 @@ class Importer:
         if job.names is None or job.until is not None:
             return []
         known = table.known(self._store, job.target)
-        read = [known[name] for name in listing if name in known and not table.is_refused(known[name])]
-        if not read or not all(row["left_out"] for row in read):
-            return []
-        return [chunk for name, chunk in listing.items() if name not in known or not table.is_refused(known[name])]
+        readable = [chunk for name, chunk in listing.items() if name not in known or not table.is_refused(known[name])]
+        read = [known[chunk.name] for chunk in readable if chunk.name in known]
+        return readable if read and all(row["left_out"] for row in read) else []
 
     def waiting(self, job: Job) -> int:
         """Count the chunks that an import would read."""
@@ -127,7 +126,7 @@ class Importer:
             state = "refused" if isinstance(exc, _UntrustedError) else "broken"
             # An unreadable file may be readable the next time.
             policy = job.policy(tally.names) if file else ""
-            self._note(note | _manifest_entry(listed), state=state, file=file, reason=str(exc), policy=policy)
+            self._note(note | asdict(listed), state=state, file=file, reason=str(exc), policy=policy)
             return
         choice = choose(self._store, contents.mutations, tally.names)
         applied, refusals, whole = self._apply(job, choice.taken)
@@ -143,7 +142,7 @@ class Importer:
         tally.left_out[chunk.name] = choice.left_out
         about = About() if chunk.sealed else _with_manifest_facts(contents.about, listed)
         self._note(
-            note | _manifest_entry(about) | {"device": signer.device if signer else contents.device},
+            note | asdict(about) | {"device": signer.device if signer else contents.device},
             state="imported",
             file=file,
             reason="; ".join(problems)[:500],
@@ -217,11 +216,6 @@ def _is_new(chunk: ChunkFile, row: Row | None, policy: str) -> bool:
 
 def _age(chunk: ChunkFile, manifest: dict[str, About]) -> tuple[str, str]:
     return manifest.get(chunk.name, About()).created_at, chunk.name
-
-
-def _manifest_entry(about: About) -> dict[str, Any]:
-    names = ("created_by", "created_at", "sessions", "memories", "prompts", "version")
-    return {name: getattr(about, name) for name in names}
 
 
 def _with_manifest_facts(said: About, listed: About) -> About:

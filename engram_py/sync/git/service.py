@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
-from engram_py.dataclass import replace
+from engram_py.dataclass import fields, replace
 from engram_py.errors import (
     EncryptionChangedError,
     InvalidArgumentError,
@@ -79,7 +80,8 @@ class GitSync:
             self._keys.keep_folder(place.target, key)
             again = again or said is None or before is not None
         warnings = list(place.warnings)
-        got, adopted = self._read(job, place, None if project else adopt or _is_free) if read else (None, None)
+        decide = None if project else adopt or attrgetter("is_free")
+        got, adopted = self._read(job, place, decide) if read else (None, None)
         name = self._places.current(adopted.project if adopted else job.project)
         if name != job.project:  # what arrived had a new name for it
             place = replace(place, project=name)
@@ -118,7 +120,7 @@ class GitSync:
             return None
         key = self._key(place, None, encrypt=False)
         job = self._job(place, key, all_projects=False, until=until)
-        got, adopted = self._read(job, place, _is_free)
+        got, adopted = self._read(job, place, attrgetter("is_free"))
         place = replace(place, project=self._places.current(adopted.project if adopted else place.project))
         self._places.confirm(place)
         return GitSynced(
@@ -300,8 +302,7 @@ def _manifest_entry(row: Row | None, said: About, *, sealed: bool) -> About:
         return About()
     if row is None:
         return said
-    names = ("created_by", "created_at", "sessions", "memories", "prompts", "version")
-    return About(**{name: row[name] for name in names})
+    return About(**{field.name: row[field.name] for field in fields(About)})
 
 
 def _plain_warning(chunks: Sequence[str]) -> str:
@@ -312,7 +313,3 @@ def _plain_warning(chunks: Sequence[str]) -> str:
         f"{them} not encrypted, nor is git's history of them; once everybody has synced: "
         f"git rm {files} && git commit -m 'engram sync: encrypted'"
     )
-
-
-def _is_free(adoption: Adoption) -> bool:
-    return adoption.is_free

@@ -9,21 +9,6 @@ from typing import Any
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass
 
-KNOWN = "select * from sync_chunks where target = :target order by chunk"
-
-EXPORTS = """
-select after_seq, upto_seq, chunk
-from sync_exports
-where target = :target and selection = :selection
-order by after_seq, upto_seq
-"""
-
-# An empty stretch right after another one is told by the same row.
-GROW = """
-update sync_exports set upto_seq = :upto
-where target = :target and selection = :selection and chunk = '' and upto_seq = :after
-"""
-
 # Of the rows a chunk holds, those that are in the queue just so, but came here by another way or were made here. An
 # older text is the same whoever kept it, and whenever.
 PRESENT = """
@@ -33,18 +18,6 @@ from json_each(:rows) as row
 join sync_mutations on sync_mutations.entity = row.value ->> 0 and sync_mutations.entity_key = row.value ->> 1
 where sync_mutations.source <> :target
   and (sync_mutations.clock = row.value ->> 2 or sync_mutations.entity = 'version')
-"""
-
-FORGET_PRESENT = """
-delete from sync_present
-where target = :target and seq not in (select seq from sync_mutations)
-"""
-
-USED_BELOW = """
-select 1
-from sessions
-where project = :project and (directory = :root or substr(directory, 1, length(:root) + 1) = :root || '/')
-limit 1
 """
 
 
@@ -58,7 +31,8 @@ class QueueRange:
 
 
 def known(store: Store, target: str) -> dict[str, Row]:
-    return {row["chunk"]: row for row in store.rows(KNOWN, target=target)}
+    rows = store.rows("select * from sync_chunks where target = :target order by chunk", target=target)
+    return {row["chunk"]: row for row in rows}
 
 
 def is_refused(row: Row) -> bool:
@@ -72,47 +46,40 @@ def remember(store: Store, values: Mapping[str, Any]) -> None:
 
 def forget(store: Store, target: str, chunks: Iterable[str], *, seen: bool = False) -> None:
     """Forget what went into chunks, and, unless they are ``seen`` in the folder, the chunks. Inside a transaction."""
-    names = json.dumps(list(chunks))
     for table in ("sync_exports",) if seen else ("sync_chunks", "sync_exports"):
-        store.execute(
-            f"delete from {table} where target = :target and chunk in (select value from json_each(:names))",
-            target=target,
-            names=names,
-        )
-
-
-def newest(store: Store) -> int:
-    """Return the last place in the queue of changes."""
-    return int(store.value("select coalesce(max(seq), 0) from sync_mutations"))
+        sql = f"delete from {table} where target = :target and chunk in (select value from json_each(:names))"
+        store.execute(sql, target=target, names=json.dumps(list(chunks)))
 
 
 def exported_ranges(store: Store, target: str, selection: str) -> list[QueueRange]:
     """Return the exported ranges of the queue, in order."""
-    rows = store.rows(EXPORTS, target=target, selection=selection)
-    return [QueueRange(row["after_seq"], row["upto_seq"], row["chunk"]) for row in rows]
+    sql = """
+    select after_seq, upto_seq, chunk
+    from sync_exports
+    where target = :target and selection = :selection
+    order by after_seq, upto_seq
+    """
+    return [QueueRange(*row) for row in store.rows(sql, target=target, selection=selection)]
 
 
 def add_range(store: Store, target: str, selection: str, part: QueueRange) -> None:
     """Note that a part of the queue was exported. Call inside a transaction."""
-    values = {"target": target, "selection": selection, "after": part.after, "upto": part.upto}
-    if not part.chunk and store.execute(GROW, **values).rowcount:
-        return
-    row = {"target": target, "selection": selection, "after_seq": part.after, "upto_seq": part.upto}
-    store.insert("sync_exports", {**row, "chunk": part.chunk}, replace=True)
+    key = {"target": target, "selection": selection}
+    # An empty range right after another one extends its row.
+    empty_before = {**key, "chunk": "", "upto_seq": part.after}
+    if part.chunk or not store.update("sync_exports", empty_before, {"upto_seq": part.upto}):
+        row = {**key, "after_seq": part.after, "upto_seq": part.upto, "chunk": part.chunk}
+        store.insert("sync_exports", row, replace=True)
 
 
 def keep_ranges(store: Store, target: str, selection: str, chunks: Iterable[str]) -> None:
     """Forget what went into other chunks than these. Call inside a transaction."""
-    store.execute(
-        """
-        delete from sync_exports
-        where target = :target and selection = :selection and chunk <> ''
-          and chunk not in (select value from json_each(:chunks))
-        """,
-        target=target,
-        selection=selection,
-        chunks=json.dumps(list(chunks)),
-    )
+    sql = """
+    delete from sync_exports
+    where target = :target and selection = :selection and chunk <> ''
+      and chunk not in (select value from json_each(:chunks))
+    """
+    store.execute(sql, target=target, selection=selection, chunks=json.dumps(list(chunks)))
 
 
 def note_present(store: Store, target: str, rows: Sequence[tuple[str, str, str]]) -> None:
@@ -128,7 +95,8 @@ def present(store: Store, target: str, seqs: Sequence[int]) -> set[int]:
 
 def tidy(store: Store, target: str) -> None:
     """Forget what changed since. Call inside a transaction."""
-    store.execute(FORGET_PRESENT, target=target)
+    sql = "delete from sync_present where target = :target and seq not in (select seq from sync_mutations)"
+    store.execute(sql, target=target)
 
 
 # --- whose folder it is ----------------------------------------------------------------------------------
@@ -141,17 +109,19 @@ def is_allowed(store: Store, target: str, project: str) -> bool:
 
 def allow(store: Store, target: str, project: str, now: str) -> None:
     """Call inside a transaction."""
-    store.execute(
-        "insert or ignore into sync_folders (target, project, created_at) values (:target, :project, :now)",
-        target=target,
-        project=project,
-        now=now,
-    )
+    sql = "insert or ignore into sync_folders (target, project, created_at) values (:target, :project, :now)"
+    store.execute(sql, target=target, project=project, now=now)
 
 
 def used_below(store: Store, project: str, root: str) -> bool:
     """Return whether a session of the project ran in this folder."""
-    return store.row(USED_BELOW, project=project, root=root) is not None
+    sql = """
+    select 1
+    from sessions
+    where project = :project and (directory = :root or substr(directory, 1, length(:root) + 1) = :root || '/')
+    limit 1
+    """
+    return store.row(sql, project=project, root=root) is not None
 
 
 def aliases_of(store: Store, project: str) -> list[str]:
@@ -180,25 +150,17 @@ def trusted(store: Store, target: str) -> set[str]:
 
 def see_device(store: Store, target: str, *, key: str, device: str) -> None:
     """Call inside a transaction."""
-    store.execute(
-        """
-        insert into sync_devices (target, key, device) values (:target, :key, :device)
-        on conflict (target, key) do update set device = :device where device = ''
-        """,
-        target=target,
-        key=key,
-        device=device,
-    )
+    sql = """
+    insert into sync_devices (target, key, device) values (:target, :key, :device)
+    on conflict (target, key) do update set device = :device where device = ''
+    """
+    store.execute(sql, target=target, key=key, device=device)
 
 
 def trust(store: Store, target: str, *, key: str, now: str | None) -> None:
     """Trust a device, or (``now`` None) stop trusting it. Call inside a transaction."""
-    store.execute(
-        """
-        insert into sync_devices (target, key, device, trusted_at) values (:target, :key, '', :now)
-        on conflict (target, key) do update set trusted_at = :now
-        """,
-        target=target,
-        key=key,
-        now=now,
-    )
+    sql = """
+    insert into sync_devices (target, key, device, trusted_at) values (:target, :key, '', :now)
+    on conflict (target, key) do update set trusted_at = :now
+    """
+    store.execute(sql, target=target, key=key, now=now)

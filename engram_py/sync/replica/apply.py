@@ -139,6 +139,10 @@ def _missing_end(batch: Batch, read: Read) -> str | None:
     return None
 
 
+def _is_later(mutation: Mutation, columns: dict[str, str], here: Row | None) -> bool:
+    return here is None or wins(mutation.clock, columns, here["clock"], {name: here[name] for name in columns})
+
+
 def _apply_project(batch: Batch, mutation: Mutation) -> bool:
     columns = read_name(mutation)
     tombstone = batch.tombstone("project", columns["name"])
@@ -147,7 +151,7 @@ def _apply_project(batch: Batch, mutation: Mutation) -> bool:
     ):
         return False
     here = batch.store.row("select * from projects where name = :name", name=columns["name"])
-    if here is not None and not wins(mutation.clock, columns, here["clock"], {name: here[name] for name in columns}):
+    if not _is_later(mutation, columns, here):
         return False
     sets = ", ".join(f"{name} = excluded.{name}" for name in (*columns, "clock") if name != "name")
     # An upsert: replacing the row would take the repositories that are this project with it.
@@ -169,7 +173,7 @@ def _apply_alias(batch: Batch, mutation: Mutation) -> bool:
     if columns["alias"] == columns["project"]:
         raise UnreadableError("payload.project: an alias of itself")
     here = batch.store.row("select * from sync_aliases where alias = :alias", alias=columns["alias"])
-    if here is not None and not wins(mutation.clock, columns, here["clock"], {name: here[name] for name in columns}):
+    if not _is_later(mutation, columns, here):
         return False
     batch.store.insert("sync_aliases", columns | {"clock": mutation.clock}, replace=True)
     batch.record(mutation, project=columns["project"])

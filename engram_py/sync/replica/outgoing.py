@@ -9,6 +9,7 @@ from typing import Any
 
 from engram_py.anchors import table as anchor_table
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import replace
 from engram_py.observations.columns import ENGRAM, EXACT, OWN, SPECIAL, TIMES
 from engram_py.sync.merge import version_key, version_owner
 from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle
@@ -42,12 +43,8 @@ class Outgoing:
         for row in queued:
             keys.setdefault(row["entity"], []).append(row["entity_key"])
         found = {(one.entity, one.entity_key): one for kind in keys for one in self.rows(kind, keys[kind])}
-        made: list[Mutation] = []
-        for row in queued:
-            mutation = found.get((row["entity"], row["entity_key"]))
-            if mutation is not None:
-                made.append(_as_queued(mutation, row))
-        return made
+        names = [(row, (row["entity"], row["entity_key"])) for row in queued]
+        return [_as_queued(found[name], row) for row, name in names if name in found]
 
     def rows(self, entity: str, keys: Sequence[str]) -> Iterable[Mutation]:
         """Return the present rows of one kind as mutations; a deleted row is its tombstone."""
@@ -187,13 +184,5 @@ def _deletion(row: Row) -> Mutation:
 
 
 def _as_queued(mutation: Mutation, row: Row | dict[str, Any]) -> Mutation:
-    return Mutation(
-        mutation.entity,
-        mutation.entity_key,
-        mutation.op,
-        row["project"] or mutation.project,
-        mutation.payload,
-        mutation.clock,
-        row["occurred_at"],
-        row["seq"],
-    )
+    project = row["project"] or mutation.project
+    return replace(mutation, project=project, occurred_at=row["occurred_at"], seq=row["seq"])

@@ -42,7 +42,6 @@ class ProjectAccess:
         return sorted(self._owners.get(_identity(mutation), ()))
 
     def is_taken(self, name: str) -> bool:
-        """Return whether a name is in use here, so that an alias from elsewhere must not take it over."""
         return is_taken(self._store, normalized(name))
 
     def is_known(self, name: str) -> bool:
@@ -53,9 +52,8 @@ class ProjectAccess:
     def is_given_up(self, name: str) -> bool:
         """Return whether the project's own writers ended it, as a merge does, and nobody here merged it elsewhere."""
         name = normalized(name)
-        if name in self._became:
-            return False
-        return is_given_up(self._store, name, self._ended.get(name, ""))
+        ended = {"name": name, "ended": self._ended.get(name, "")}
+        return name not in self._became and self._store.row(IS_GIVEN_UP, **ended) is not None
 
     def record(self, mutation: Mutation) -> None:
         """Record an accepted row: it belongs to its project for the rest of the batch."""
@@ -162,8 +160,3 @@ def has_memory(store: Store, project: str) -> bool:
 def is_taken(store: Store, name: str) -> bool:
     """Return whether a name is in use here, so that an alias from elsewhere must not take it over."""
     return store.row(IS_TAKEN, name=name) is not None
-
-
-def is_given_up(store: Store, name: str, ended: str) -> bool:
-    """Return whether the project's own writers ended it, as a merge does, and nobody here merged it elsewhere."""
-    return store.row(IS_GIVEN_UP, name=name, ended=ended) is not None

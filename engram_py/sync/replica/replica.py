@@ -13,13 +13,14 @@ from engram_py.database import journal
 from engram_py.database.erasing import erase
 from engram_py.database.journal import TABLES, Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.log import logger_of
 from engram_py.sync.merge import version_key
 from engram_py.sync.mutation import Applied, Changes, Digest, Mutation, Refused
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
 from engram_py.sync.replica.outgoing import Outgoing
-from engram_py.sync.replica.settle import all_deferred, collect_aliases, deferred_for, load_names, settle
+from engram_py.sync.replica.settle import collect_aliases, deferred, load_names, settle
 from engram_py.sync.wire import entry_of, fingerprint
 
 logger = logger_of(__name__)
@@ -96,19 +97,13 @@ class Replica:
                 total += self._take(batch, index, mutation, parsed[index])
             self._finish(batch)
         self._erase(batch)
-        return Applied(
-            total.applied,
-            total.unchanged,
-            total.deferred,
-            tuple(sorted(total.refused, key=lambda one: one.index)),
-            batch.ahead,
-        )
+        return replace(total, refused=tuple(sorted(total.refused, key=lambda one: one.index)), ahead=batch.ahead)
 
     def retry_deferred(self) -> Applied:
         """Retry everything that is deferred."""
         with self._store.transaction():
             batch = self._prepare()
-            total = self._retry(batch, all_deferred(self._store))
+            total = self._retry(batch, deferred(self._store))
             self._finish(batch)
         self._erase(batch)
         return total
@@ -156,7 +151,7 @@ class Replica:
 
     def _finish(self, batch: Batch) -> None:
         while batch.arrived:
-            ready = deferred_for(self._store, batch.arrived)
+            ready = deferred(self._store, waiting_for=batch.arrived)
             batch.arrived = set()
             self._retry(batch, ready)
         settle(batch)

@@ -11,7 +11,7 @@ from engram_py.clock import consequence
 from engram_py.database.journal import TABLES
 from engram_py.database.store import Row, Store
 from engram_py.observations import relations_table as relations
-from engram_py.sync.merge import Contender, Names, topic_holder, version_digest, version_key
+from engram_py.sync.merge import Names, topic_holder, version_digest, version_key
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
@@ -82,19 +82,18 @@ def settle(batch: Batch) -> None:
 
 def _settle_topic(batch: Batch, holders: list[Row]) -> None:
     """Keep the text written last; make the others its versions, and delete their rows softly."""
-    contenders = {row["id"]: Contender(row["id"], row["sync_id"], row["updated_at"], row["clock"]) for row in holders}
-    winner = topic_holder(contenders.values())
+    winner = topic_holder(holders)
     for row in holders:
-        if row["id"] == winner.id:
+        if row["id"] == winner["id"]:
             continue
         # What the row becomes follows from its own state and the winner's moment: another outcome has another clock.
-        clock = consequence(max(winner.clock, row["clock"]), f"{row['clock']} {winner.sync_id} {winner.updated_at}")
+        outcome = f"{row['clock']} {winner['sync_id']} {winner['updated_at']}"
+        clock = consequence(max(winner["clock"], row["clock"]), outcome)
         texts = [(row["updated_at"], row["title"], row["content"])]
         texts += [(one[0], one[1], one[2]) for one in batch.store.rows(_OLDER_TEXTS, id=row["id"])]
         for text in texts:
-            batch.add_version(winner.id, winner.sync_id, text, clock=clock)
-        values = {"deleted_at": winner.updated_at, "clock": clock}
-        batch.store.update("observations", {"id": row["id"]}, values)
+            batch.add_version(winner["id"], winner["sync_id"], text, clock=clock)
+        batch.store.update("observations", {"id": row["id"]}, {"deleted_at": winner["updated_at"], "clock": clock})
         batch.queue("observation", row["sync_id"], "upsert", project=row["project"], clock=clock)
         batch.linked.add(row["sync_id"])
 
@@ -155,19 +154,16 @@ def _rename_aliases(batch: Batch) -> None:
             batch.store.insert("project_aliases", values | {"created_at": row["created_at"], "clock": row["clock"]})
 
 
-def deferred_for(store: Store, sync_ids: set[str]) -> list[tuple[int, str, Mutation]]:
-    """Return the mutations that wait for one of these observations, each with its row and source."""
+def deferred(store: Store, *, waiting_for: set[str] | None = None) -> list[tuple[int, str, Mutation]]:
+    """Return the deferred mutations, or those that wait for one of these observations; each with its row and source."""
     sql = """
     select * from sync_apply_deferred
-    where waits_for <> '' and waits_for in (select value from json_each(:ids)) and apply_status = 'deferred'
+    where apply_status = 'deferred'
+      and (:ids is null or waits_for <> '' and waits_for in (select value from json_each(:ids)))
     order by id
     """
-    return [_deferred(row) for row in store.rows(sql, ids=json.dumps(sorted(sync_ids)))]
-
-
-def all_deferred(store: Store) -> list[tuple[int, str, Mutation]]:
-    sql = "select * from sync_apply_deferred where apply_status = 'deferred' order by id"
-    return [_deferred(row) for row in store.rows(sql)]
+    ids = None if waiting_for is None else json.dumps(sorted(waiting_for))
+    return [_deferred(row) for row in store.rows(sql, ids=ids)]
 
 
 def _deferred(row: Row) -> tuple[int, str, Mutation]:

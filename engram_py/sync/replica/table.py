@@ -12,16 +12,6 @@ from engram_py.database.store import Row, Store
 # The kinds that belong to a project, and move with its name.
 OWNED = ("session", "observation", "prompt", "relation")
 
-# Everything after the cursor that did not come from where it would go.
-QUEUED = """
-select seq, entity, entity_key, op, project, clock, occurred_at
-from sync_mutations
-where seq > :after and (source = '' or source <> :towards)
-  and (:projects is null or project in (select value from json_each(:projects)))
-order by seq
-limit :limit
-"""
-
 _GIVEN = """coalesce(
     (select project from sync_renamed
      where entity = '{entity}' and entity_key = t.{key} and clock = t.clock), t.project) as given_project"""
@@ -35,13 +25,6 @@ OUTGOING = {
 
 # A session of which nothing but its name is known here: clock zero.
 MADE_UP = "000000000000-0000-"
-
-VERSIONS = """
-select observations.sync_id, observations.scope, v.digest, v.title, v.content, v.created_at, v.clock
-from json_each(:keys) as wanted
-join observations on observations.sync_id = wanted.value ->> 0
-join observation_versions as v on v.observation_id = observations.id and v.digest = wanted.value ->> 1
-"""
 
 # Every row that is shared, a thousand at a time, in the order of its key.
 _PAGE = "select {key} as key from {table} where {key} > :after and {where} order by {key} limit :limit"
@@ -62,21 +45,6 @@ PAGES = {
     ),
 }
 
-VERSION_NAMES = f"""
-select observations.sync_id, v.digest
-from observation_versions as v
-join observations on observations.id = v.observation_id
-where scope <> 'personal' and v.digest not like '-%' and {_IN_PROJECTS}
-"""
-
-PERSONAL_ENDS = """
-select r.sync_id
-from memory_relations as r
-where r.sync_id in (select value from json_each(:keys)) and exists (
-    select 1 from observations where sync_id in (r.source_id, r.target_id) and scope = 'personal'
-)
-"""
-
 TOPIC_CLASHES = """
 select project, scope, topic_key
 from observations
@@ -93,8 +61,17 @@ order by sync_id
 
 
 def queued(store: Store, *, after: int, towards: str, projects: Sequence[str] | None, limit: int) -> list[Row]:
+    """Return what is queued after the cursor and did not come from where it would go."""
     names = None if projects is None else json.dumps(list(projects))
-    return store.rows(QUEUED, after=after, towards=towards, projects=names, limit=limit)
+    sql = """
+    select seq, entity, entity_key, op, project, clock, occurred_at
+    from sync_mutations
+    where seq > :after and (source = '' or source <> :towards)
+      and (:projects is null or project in (select value from json_each(:projects)))
+    order by seq
+    limit :limit
+    """
+    return store.rows(sql, after=after, towards=towards, projects=names, limit=limit)
 
 
 def newest_seq(store: Store) -> int:
@@ -115,7 +92,13 @@ def named(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:
 
 def versions(store: Store, keys: Sequence[tuple[str, str]]) -> list[Row]:
     """Return versions by observation and digest."""
-    return store.rows(VERSIONS, keys=json.dumps(list(keys)))
+    sql = """
+    select observations.sync_id, observations.scope, v.digest, v.title, v.content, v.created_at, v.clock
+    from json_each(:keys) as wanted
+    join observations on observations.sync_id = wanted.value ->> 0
+    join observation_versions as v on v.observation_id = observations.id and v.digest = wanted.value ->> 1
+    """
+    return store.rows(sql, keys=json.dumps(list(keys)))
 
 
 def carried(store: Store, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Row]:
@@ -147,7 +130,14 @@ def private(store: Store, entity: str, keys: Sequence[str]) -> list[str]:
 
 
 def with_personal_ends(store: Store, keys: Sequence[str]) -> set[str]:
-    return {row[0] for row in store.rows(PERSONAL_ENDS, keys=json.dumps(list(keys)))}
+    sql = """
+    select r.sync_id
+    from memory_relations as r
+    where r.sync_id in (select value from json_each(:keys)) and exists (
+        select 1 from observations where sync_id in (r.source_id, r.target_id) and scope = 'personal'
+    )
+    """
+    return {row[0] for row in store.rows(sql, keys=json.dumps(list(keys)))}
 
 
 def page(store: Store, entity: str, *, after: str, projects: Sequence[str] | None, limit: int) -> list[str]:
@@ -158,7 +148,13 @@ def page(store: Store, entity: str, *, after: str, projects: Sequence[str] | Non
 def version_names(store: Store, projects: Sequence[str] | None) -> list[tuple[str, str]]:
     """Return (observation, digest) of every older text that may be shared."""
     names = None if projects is None else json.dumps(list(projects))
-    return [(row[0], row[1]) for row in store.rows(VERSION_NAMES, projects=names)]
+    sql = f"""
+    select observations.sync_id, v.digest
+    from observation_versions as v
+    join observations on observations.id = v.observation_id
+    where scope <> 'personal' and v.digest not like '-%' and {_IN_PROJECTS}
+    """
+    return [(row[0], row[1]) for row in store.rows(sql, projects=names)]
 
 
 def enqueue(store: Store, row: dict[str, Any]) -> None:
@@ -180,22 +176,15 @@ def renumber(store: Store, observation_id: int) -> None:
         store.execute(sql, id=observation_id)
 
 
-def add_version(
-    store: Store, observation_id: int, *, digest: str, title: str, content: str, at: str, clock: str
-) -> bool:
-    """Add an older text unless it exists; return whether it was added. The caller renumbers."""
-    cursor = store.execute(
-        """
-        insert into observation_versions (observation_id, version, title, content, created_at, clock, digest)
-        select :id, coalesce(max(version), 0) + 1, :title, :content, :at, :clock, :digest
-        from observation_versions where observation_id = :id
-        having not exists (select 1 from observation_versions where observation_id = :id and digest = :digest)
-        """,
-        id=observation_id,
-        digest=digest,
-        title=title,
-        content=content,
-        at=at,
-        clock=clock,
-    )
-    return cursor.rowcount > 0
+def add_version(store: Store, observation_id: int, **columns: str) -> bool:
+    """Add an older text (``digest``, ``title``, ``content``, ``at``, ``clock``) unless it exists.
+
+    Return whether it was added. The caller renumbers.
+    """
+    sql = """
+    insert into observation_versions (observation_id, version, title, content, created_at, clock, digest)
+    select :id, coalesce(max(version), 0) + 1, :title, :content, :at, :clock, :digest
+    from observation_versions where observation_id = :id
+    having not exists (select 1 from observation_versions where observation_id = :id and digest = :digest)
+    """
+    return store.execute(sql, id=observation_id, **columns).rowcount > 0

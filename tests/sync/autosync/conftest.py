@@ -41,6 +41,13 @@ class Lab:
         ids = [self.app.save(one, project=project or self.project).id for one in drafts]
         return [self.app.get(one).observation.sync_id for one in ids]
 
+    def other(self, access: str = "write", name: str = "other") -> str:
+        """Another project, granted and enrolled."""
+        project = f"{self.project}-{name}"
+        self.team.grants[project] = access
+        self.app.autosync.enroll([project])
+        return project
+
     def titles(self) -> list[str]:
         sql = "select title from observations where project = :project and deleted_at is null order by title"
         return [row[0] for row in self.app.store.rows(sql, project=self.project)]

@@ -133,9 +133,7 @@ def in_step(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(("trick", "code", "words"), ANYWHERE)
-def test_an_answer_that_is_none_to_a_push_loses_and_doubles_nothing(
-    lab: Lab, trick: Trick, code: str, words: str
-) -> None:
+def test_a_bad_answer_to_a_push_loses_and_doubles_nothing(lab: Lab, trick: Trick, code: str, words: str) -> None:
     lab.save("one", "two")
     lab.team.play(PUSH, trick)
 
@@ -148,7 +146,7 @@ def test_an_answer_that_is_none_to_a_push_loses_and_doubles_nothing(
 
 
 @pytest.mark.parametrize(("trick", "code", "words"), ANYWHERE)
-def test_an_answer_that_is_none_to_a_pull_loses_and_doubles_nothing_and_sending_goes_on(
+def test_a_bad_answer_to_a_pull_loses_nothing_and_sending_goes_on(
     lab: Lab, trick: Trick, code: str, words: str
 ) -> None:
     lab.team.add(from_elsewhere(lab, f"obs-of-{lab.project}", "three"))

@@ -60,9 +60,7 @@ def test_projects_at_the_same_place_are_fetched_with_one_request(lab: Lab) -> No
     assert lab.team.counts()[PULL] == 1
 
 
-def test_pages_are_followed_to_the_end_and_a_page_is_taken_before_its_cursor(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_is_applied_before_its_cursor_moves(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pull_module, "FIRST_LIMIT", 4)
     lab.exchange = lab.lane()
     for number in range(30):
@@ -89,12 +87,8 @@ def test_pages_are_followed_to_the_end_and_a_page_is_taken_before_its_cursor(
     "flaw",
     [
         pytest.param({"op": "explode"}, id="op"),
-        pytest.param({"entity": "Robert'); drop table"}, id="entity"),
-        pytest.param({"entity_key": 7}, id="key-is-a-number"),
         pytest.param({"entity_key": "a\x1b[2Jb"}, id="key-with-control-characters"),
-        pytest.param({"payload": "not json"}, id="payload-is-text"),
         pytest.param({"payload": {"title": "no more"}}, id="payload-lacks-fields"),
-        pytest.param({"payload": {"engram_py": {"clock": "tomorrow"}}}, id="no-clock"),
         pytest.param({"project": "somebody-elses"}, id="not-asked-for"),
         pytest.param({"project": 9}, id="project-is-a-number"),
     ],
@@ -176,9 +170,7 @@ def test_a_project_that_was_not_granted_for_a_while_is_fetched_whole_when_it_is(
 
 def test_a_right_that_ends_between_the_list_and_the_page_loses_nothing_once_it_is_back(lab: Lab) -> None:
     """The server then leaves the project's rows out, and its cursor passes over them."""
-    other = f"{lab.project}-other"
-    lab.team.grants[other] = "read"
-    lab.app.autosync.enroll([other])
+    other = lab.other("read")
     lab.team.add(from_elsewhere(lab, f"obs-1-{lab.project}", "one"))
     lab.team.add(from_elsewhere(lab, f"obs-2-{lab.project}", "two") | {"project": other})
     lab.team.add(from_elsewhere(lab, f"obs-3-{lab.project}", "three"))
@@ -198,9 +190,7 @@ def test_a_right_that_ends_between_the_list_and_the_page_loses_nothing_once_it_i
 
 
 def test_one_project_that_is_refused_does_not_keep_the_others_from_being_fetched(lab: Lab) -> None:
-    other = f"{lab.project}-other"
-    lab.team.grants[other] = "read"
-    lab.app.autosync.enroll([other])
+    other = lab.other("read")
     entry = from_elsewhere(lab, f"obs-2-{other}", "secret")
     lab.team.add({**entry, "project": other})
     lab.team.add(from_elsewhere(lab, f"obs-1-{lab.project}", "one"))
@@ -246,9 +236,7 @@ def test_a_log_that_ends_before_our_cursor_is_read_from_its_beginning(lab: Lab) 
     assert len(lab.sent()) == 6
 
 
-def test_writes_of_others_come_between_the_steps_in_which_a_page_is_applied(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writes_of_others_come_between_the_steps_of_a_page(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lock is held for a step, and a step is made as long as its time allows."""
     from engram_py.sync.replica.replica import Replica
 
@@ -268,14 +256,3 @@ def test_writes_of_others_come_between_the_steps_in_which_a_page_is_applied(
     assert sizes[0] == pull_module._FIRST_STEP
     assert set(sizes[1:]) == {1}
     assert len(lab.titles()) == 25
-
-
-def test_a_server_cannot_change_a_row_of_a_project_which_was_not_enrolled(lab: Lab) -> None:
-    [mine] = lab.save("mine", project=f"{lab.project}-private")
-    lab.team.add(from_elsewhere(lab, mine, "overwritten", at=10**11))
-
-    lab.synced()
-
-    rows = lab.app.store.rows("select title, project from observations where sync_id = :key", key=mine)
-    assert [tuple(row) for row in rows] == [("mine", f"{lab.project}-private")]
-    assert lab.aside() == [("pull", mine, "unreadable")]

@@ -81,9 +81,7 @@ def test_a_poll_of_a_quiet_server_is_one_request(lab: Lab) -> None:
     assert lab.team.asked == [("GET", "/sync/projects")]
 
 
-def test_a_large_backlog_goes_out_in_batches_bounded_in_rows_and_bytes(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_backlog_goes_out_in_bounded_batches(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(push_module, "MOST_BYTES", 40_000)
     lab.exchange = lab.lane()
     lab.save(*[f"note {number}" for number in range(30)], text="A long text. " * 500)
@@ -202,9 +200,7 @@ def test_the_row_that_makes_a_server_refuse_or_fail_is_found(lab: Lab, status: i
 
 
 def test_a_project_that_is_paused_waits_says_why_and_the_others_go_on(lab: Lab) -> None:
-    other = f"{lab.project}-other"
-    lab.team.grants[other] = "write"
-    lab.app.autosync.enroll([other])
+    other = lab.other()
     lab.synced()
     lab.save("one")
     lab.save("two", project=other)
@@ -252,9 +248,7 @@ def test_a_reader_is_in_step_with_what_stays_here(lab: Lab) -> None:
 
 @pytest.mark.parametrize("reason", ["policy_forbidden", "paused"])
 def test_a_right_that_ends_between_the_list_and_the_push_costs_no_row(lab: Lab, reason: str) -> None:
-    other = f"{lab.project}-other"
-    lab.team.grants[other] = "write"
-    lab.app.autosync.enroll([other])
+    other = lab.other()
     lab.synced()
     lab.save("one")
     lab.save("two", project=other)

@@ -61,13 +61,22 @@ class Member:
         assert written is not None
         return written
 
-    def shared(self, **options: Any) -> GitSynced:
-        """Sync, commit, and exchange with the others: what the README says to do."""
+    def shared(self, *titles: str, **options: Any) -> GitSynced:
+        """Save these, sync, commit, and exchange with the others: what the README says to do."""
+        for title in titles:
+            self.save(title)
         done = self.sync.sync(**options)
         self.commit()
         self.git("pull", "-q", "--no-rebase", "--no-edit")
         self.git("push", "-q", "origin", "HEAD")
         return done
+
+    def keeps_elsewhere(self, name: str, draft: Draft) -> int:
+        """Save an observation in another folder of the same machine."""
+        folder = self.root.parent / name
+        folder.mkdir()
+        with Engram(settings=self.app.settings, directory=folder) as other:
+            return other.save(draft).id
 
     def commit(self) -> None:
         self.git("add", "-A")

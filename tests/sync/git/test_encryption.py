@@ -34,8 +34,7 @@ def sealed(ada: Member) -> Member:
     """Ada, whose folder is encrypted and has two chunks."""
     ada.save("The harbour is shallow")
     ada.shared(secret=SECRET, encrypt=True)
-    ada.save("The second secret")
-    ada.shared()
+    ada.shared("The second secret")
     return ada
 
 
@@ -48,8 +47,7 @@ def test_who_knows_the_secret_reads_it_on_another_machine_and_is_not_asked_again
 
     assert done.encrypted
     assert bob.titles() == sealed.titles()
-    bob.save("From Bob")
-    bob.shared()
+    bob.shared("From Bob")
     sealed.pulled()
     assert sealed.digest() == bob.digest()
 
@@ -64,14 +62,6 @@ def test_nothing_in_the_folder_tells_what_is_kept_or_by_whom(sealed: Member) -> 
         assert {**entry, "id": ""} == {
             "id": "", "created_by": "", "created_at": "", "sessions": 0, "memories": 0, "prompts": 0,
         }  # fmt: skip
-
-
-def test_equal_memories_have_other_names_in_another_folder(sealed: Member, tmp_path: Path) -> None:
-    key = sealed.sync._keys.folder(sealed.sync._places.place().target)
-    assert key is not None
-    other = sealing.new_key(SECRET)
-
-    assert key.name(b"x") != other.name(b"x")
 
 
 def test_the_key_stays_on_this_machine_for_its_owner_alone(sealed: Member) -> None:
@@ -140,14 +130,10 @@ def test_a_plain_chunk_in_an_encrypted_folder_is_refused_unless_it_is_allowed(se
     assert "Plain" in sealed.titles()
 
 
-def test_turning_it_on_writes_everything_again_and_names_what_stays_plain(
-    ada: Member, bob: Member, join: Joining
-) -> None:
-    ada.save("One")
-    ada.shared()
+def test_turning_it_on_writes_everything_again_and_names_plain_chunks(ada: Member, bob: Member, join: Joining) -> None:
+    ada.shared("One")
     bob.pulled()
-    bob.save("Two")
-    bob.shared()
+    bob.shared("Two")
     ada.pulled()
 
     done = ada.shared(secret=SECRET, encrypt=True)
@@ -194,13 +180,9 @@ def test_who_joins_with_the_secret_writes_nothing_that_is_there_already(sealed: 
     assert done.written.chunks == ()
 
 
-def test_turning_it_on_is_finished_by_the_next_sync_when_it_was_cut_short(
-    ada: Member, bob: Member, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ada.save("One")
-    ada.shared()
-    ada.save("Two")
-    ada.shared()
+def test_turning_it_on_is_finished_by_the_next_sync(ada: Member, bob: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada.shared("One")
+    ada.shared("Two")
 
     def full(*_: object, **__: object) -> None:
         raise SyncFolderError("x", "no space is left")

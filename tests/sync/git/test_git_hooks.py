@@ -46,8 +46,7 @@ def loud(member: Member, *words: str) -> str:
 
 
 def test_a_merge_imports_and_a_push_exports_and_says_what_to_do(ada: Member, bob: Member, program: Path) -> None:
-    ada.save("From Ada")
-    ada.shared()
+    ada.shared("From Ada")
     bob.sync.install_hooks(command(program, bob))
 
     said = loud(bob, "pull", "--no-rebase")
@@ -71,8 +70,7 @@ def test_hooks_start_nothing_where_there_is_nothing_to_do(ada: Member, bob: Memb
     bob.git("push", "-q", "origin", "HEAD")
     assert starts(program) == 0
 
-    ada.save("One")
-    ada.shared()
+    ada.shared("One")
     bob.git("pull", "-q", "--no-rebase")
     assert starts(program) == 1
     ada.git("commit", "-q", "--allow-empty", "-m", "no memory in this one")
@@ -82,8 +80,7 @@ def test_hooks_start_nothing_where_there_is_nothing_to_do(ada: Member, bob: Memb
 
 
 def test_a_pull_that_rebases_imports_too(ada: Member, bob: Member, program: Path) -> None:
-    ada.save("From Ada")
-    ada.shared()
+    ada.shared("From Ada")
     bob.git("commit", "-q", "--allow-empty", "-m", "not pushed yet")
     bob.sync.install_hooks(command(program, bob))
 
@@ -95,8 +92,7 @@ def test_a_pull_that_rebases_imports_too(ada: Member, bob: Member, program: Path
 
 
 def test_a_push_succeeds_whatever_is_wrong_with_the_memory(ada: Member, program: Path) -> None:
-    ada.save("One")
-    ada.shared()
+    ada.shared("One")
     ada.sync.install_hooks(command(program, ada))
     (ada.root / ".engram" / "encryption.json").write_text("{}")
     ada.save("Two")
@@ -121,11 +117,8 @@ HOOKS = {
 
 
 @pytest.mark.parametrize("text", HOOKS.values(), ids=HOOKS)
-def test_a_hook_that_was_there_still_decides_and_comes_back_to_the_byte(
-    text: str, ada: Member, bob: Member, program: Path
-) -> None:
-    ada.save("One")
-    ada.shared()
+def test_a_hook_that_was_there_still_decides_and_comes_back(text: str, ada: Member, bob: Member, program: Path) -> None:
+    ada.shared("One")
     bob.git("pull", "-q")
     bob.save("Two")
     hook = bob.root / ".git" / "hooks" / "pre-push"
@@ -152,8 +145,7 @@ def test_a_hook_that_was_there_still_decides_and_comes_back_to_the_byte(
 
 def test_a_hook_still_reads_what_git_tells_it(ada: Member, program: Path) -> None:
     program.write_text("#!/bin/sh\ncat >/dev/null\n")
-    ada.save("One")
-    ada.shared()
+    ada.shared("One")
     hook = ada.root / ".git" / "hooks" / "pre-push"
     hook.write_text("#!/bin/sh\ncat >told\n")
     hook.chmod(0o755)
@@ -165,9 +157,7 @@ def test_a_hook_still_reads_what_git_tells_it(ada: Member, program: Path) -> Non
     assert "refs/heads/main" in (ada.root / "told").read_text()
 
 
-def test_the_hooks_path_of_the_repository_is_respected_and_a_worktree_shares_it(
-    ada: Member, program: Path, tmp_path: Path
-) -> None:
+def test_the_hooks_path_is_respected_and_a_worktree_shares_it(ada: Member, program: Path, tmp_path: Path) -> None:
     ada.git("config", "core.hooksPath", ".my hooks")
 
     changed = ada.sync.install_hooks(command(program, ada))
@@ -178,7 +168,7 @@ def test_the_hooks_path_of_the_repository_is_respected_and_a_worktree_shares_it(
 
 
 @pytest.mark.parametrize("case", ["shared", "tracked", "python", "link", "disabled"])
-def test_a_hook_that_is_not_ours_to_change_is_left_alone_with_the_lines_to_put_in(
+def test_a_hook_that_is_not_ours_is_left_alone_with_the_lines_to_put_in(
     case: str, ada: Member, program: Path, tmp_path: Path
 ) -> None:
     hooks = ada.root / ".git" / "hooks"

@@ -24,8 +24,7 @@ def test_a_deleted_chunk_is_written_again_as_it_was(ada: Member) -> None:
 
 
 def test_a_damaged_chunk_of_ones_own_is_written_again_under_a_longer_name(ada: Member, bob: Member) -> None:
-    ada.save("One")
-    ada.shared()
+    ada.shared("One")
     [name] = ada.names()
     (ada.chunks / name).write_bytes(b"half")
 
@@ -41,11 +40,9 @@ def test_a_damaged_chunk_of_ones_own_is_written_again_under_a_longer_name(ada: M
 
 
 def test_a_fresh_folder_is_given_everything_whoever_it_came_from(ada: Member, bob: Member, join: Joining) -> None:
-    ada.save("From Ada")
-    ada.shared()
+    ada.shared("From Ada")
     bob.pulled()
-    bob.save("From Bob")
-    bob.shared()
+    bob.shared("From Bob")
     bob.git("rm", "-r", "-q", ".engram")
     bob.commit()
     shutil.rmtree(bob.root / ".engram", ignore_errors=True)
@@ -63,8 +60,7 @@ def test_a_fresh_folder_is_given_everything_whoever_it_came_from(ada: Member, bo
 
 
 def test_a_chunk_that_another_branch_has_is_not_lost(ada: Member) -> None:
-    ada.save("On main")
-    ada.shared()
+    ada.shared("On main")
     ada.git("checkout", "-q", "-b", "feature")
     ada.save("On the feature branch")
     ada.sync.sync()
@@ -98,10 +94,8 @@ def test_a_chunk_whose_branch_was_thrown_away_is_written_again(ada: Member, bob:
 
 
 def test_everything_can_be_written_again(ada: Member) -> None:
-    ada.save("One")
-    ada.shared()
-    ada.save("Two")
-    ada.shared()
+    ada.shared("One")
+    ada.shared("Two")
 
     written = ada.exported(again=True)
 

@@ -25,8 +25,7 @@ def test_what_one_saved_the_other_finds_after_a_pull(ada: Member, bob: Member) -
 
 
 def test_syncing_again_without_news_changes_no_file(ada: Member, bob: Member) -> None:
-    ada.save("One")
-    ada.shared()
+    ada.shared("One")
     bob.pulled()
 
     for member in (ada, bob):
@@ -38,8 +37,7 @@ def test_syncing_again_without_news_changes_no_file(ada: Member, bob: Member) ->
 
 
 def test_two_people_who_sync_on_two_branches_merge_without_a_conflict(ada: Member, bob: Member) -> None:
-    ada.save("Before the branches")
-    ada.shared()
+    ada.shared("Before the branches")
     bob.pulled()
     ada.git("checkout", "-q", "-b", "left")
     bob.git("checkout", "-q", "-b", "right")
@@ -66,8 +64,7 @@ def test_two_people_who_sync_on_two_branches_merge_without_a_conflict(ada: Membe
 
 
 def test_a_manifest_with_conflict_marks_in_it_heals_from_the_chunks(ada: Member, bob: Member) -> None:
-    ada.save("One")
-    ada.shared()
+    ada.shared("One")
     bob.save("Two")
     bob.sync.sync()
     path = bob.root / ".engram" / "manifest.json"
@@ -83,8 +80,7 @@ def test_a_manifest_with_conflict_marks_in_it_heals_from_the_chunks(ada: Member,
 
 
 def test_a_lost_manifest_is_written_again_as_it_was(ada: Member) -> None:
-    ada.save("One")
-    ada.shared()
+    ada.shared("One")
     path = ada.root / ".engram" / "manifest.json"
     before = path.read_bytes()
     for damage in (b"", b"garbage \xff{{{", b"[]", b'{"version": 1, "chunks": null}'):
@@ -113,8 +109,7 @@ def test_edits_of_both_and_a_deletion_settle_to_the_same_memory(ada: Member, bob
 
 
 def test_what_was_imported_is_not_exported_back(ada: Member, bob: Member) -> None:
-    ada.save("One")
-    ada.shared()
+    ada.shared("One")
 
     assert bob.pulled().written is not None
     assert bob.names() == ada.names()
@@ -126,8 +121,7 @@ def test_two_clones_of_one_person_do_not_write_everything_twice(ada: Member, joi
     from engram_py.config import Settings
 
     ada.save("One")
-    ada.save("Two")
-    ada.shared()
+    ada.shared("Two")
     second = join("other")
     with Engram(settings=Settings(tmp_path / "ada" / "data"), directory=second.root) as same_memory:
         done = same_memory.git_sync.sync()
@@ -165,8 +159,7 @@ def test_a_worktree_is_the_same_repository(ada: Member, tmp_path: Path) -> None:
     from engram_py import Engram
     from engram_py.config import Settings
 
-    ada.save("One")
-    ada.shared()
+    ada.shared("One")
     tree = tmp_path / "tree"
     ada.git("worktree", "add", "-q", str(tree), "-b", "side")
 
@@ -212,8 +205,7 @@ def test_a_folder_that_engram_wrote_is_read_and_its_manifest_left_as_it_is(ada: 
     found = ada.app.store.row("select pinned, review_after, revision_count from observations")
     assert found is not None
     assert tuple(found) == (1, "2027-01-01T00:00:00.000Z", 1)
-    ada.save("Our own")
-    ada.shared()
+    ada.shared("Our own")
     assert {one["id"]: one["created_by"] for one in ada.manifest()["chunks"]}[chunk] == "alan"
     bob.pulled()
     assert bob.digest() == ada.digest()
