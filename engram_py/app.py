@@ -216,7 +216,7 @@ class Engram:
         """The user's own retrieval tests."""
         from engram_py.recall.evaluation import Evaluations
 
-        return Evaluations(self.store, self.journal, self.projects, self.searches, trail=self.trail, usage=self.usage)
+        return Evaluations(self.store, self.journal, self.projects, self.searches)
 
     @cached_property
     def vectors(self) -> Vectors:
@@ -235,9 +235,8 @@ class Engram:
             self.store,
             self.journal,
             self.projects,
-            self.searches,
+            lambda: self.searches,
             usage=self.usage,
-            trail=self.trail,
             anchors=self.anchors,
             zone=self.settings.timezone,
             gate=self.settings.gate,

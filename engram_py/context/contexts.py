@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from datetime import tzinfo
+from typing import TYPE_CHECKING
 
 from engram_py import doors
 from engram_py.anchors.anchors import Anchors
 from engram_py.context.cache import Cache
-from engram_py.context.cascade import cascade_sections, full_sections
+from engram_py.context.likely import LookedUp
 from engram_py.context.prompt import GATES, QueryOrder
 from engram_py.context.providers import Draw, Providers
 from engram_py.context.request import Ask
-from engram_py.context.session import session_sections
 from engram_py.context.values import MODES, Context, Item, Mode, Section
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations import usage
 from engram_py.observations.arguments import clamp, clean_scope
@@ -25,10 +26,11 @@ from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Projects
 from engram_py.projects.values import Place
-from engram_py.recall.search import Search
-from engram_py.recall.search_log import SearchLog
 from engram_py.recall.visibility import VisibilityFilter
 from engram_py.sessions.values import SessionLine
+
+if TYPE_CHECKING:
+    from engram_py.recall.search import Search
 
 # 1,500 tokens at four characters each: what a session start may cost (DESIGN.md, shared/spec/field.md C12).
 DEFAULT_BYTES = 6_000
@@ -53,9 +55,9 @@ _TITLE_CHARS, _TEXT_CHARS = 200, 300
 class Contexts(MemoryStats):
     """Assembles what earlier sessions left for this one, and the counts of it.
 
-    ``zone`` is the reader's, None the system's. ``gate`` is how a prompt is judged: off, heuristic, or llm, which
-    works as heuristic and says so. ``arrive`` reads what others committed, for a project without memory, and tells
-    whether anything came.
+    ``zone`` is the reader's, None the system's. ``searches`` gives the search where an ordering needs it. ``gate`` is
+    how a prompt is judged: off, heuristic, or llm, which works as heuristic and says so. ``arrive`` reads what others
+    committed, for a project without memory, and tells whether anything came.
     """
 
     def __init__(
@@ -63,10 +65,9 @@ class Contexts(MemoryStats):
         store: Store,
         journal: Journal,
         projects: Projects,
-        searches: Search,
+        searches: Callable[[], Search],
         *,
         usage: Usage,
-        trail: SearchLog,
         anchors: Anchors,
         zone: str | None = None,
         gate: str = "heuristic",
@@ -80,7 +81,7 @@ class Contexts(MemoryStats):
         self._gate = gate if gate in GATES else "heuristic"
         self._arrive = arrive
         self._vetting = VisibilityFilter(store, journal, anchors)
-        self._providers = Providers(store, searches, usage, trail, self._vetting)
+        self._providers = Providers(store, searches, self._vetting)
         self._query = QueryOrder(self._providers)
         self._answers = Cache[Context]()
 
@@ -97,6 +98,7 @@ class Contexts(MemoryStats):
         budget_tokens: int | None = None,
         unasked: bool = False,
         all_projects: bool = False,
+        looked_up: LookedUp | None = None,
     ) -> Context:
         """Sections of the memory in the order of ``mode``; rendering keeps them within the budget.
 
@@ -111,6 +113,7 @@ class Contexts(MemoryStats):
         ask, warnings = self._ask(
             project, scope, max_bytes, compact, session_id, query, mode, budget_tokens, all_projects
         )
+        ask = replace(ask, looked_up=looked_up)
         place = ask.place
         wanted = (ask.mode, place.project, place.reads, place.source, ask.query[:SAME_PROMPT_CHARS], ask.max_bytes)
         key = (*wanted, ask.scope, compact, unasked, place.commit, place.branch, doors.here())
@@ -184,6 +187,8 @@ class Contexts(MemoryStats):
         memories, unmerged = 0, _NOTHING_SAID
         match ask.mode:
             case "session":
+                from engram_py.context.session import session_sections
+
                 sections = session_sections(self._store, self._providers, draw)
                 memories = usage.count_visible(self._store, ask.reads)
             case "query":
@@ -191,8 +196,12 @@ class Contexts(MemoryStats):
                 if draw.findings.unmerged and not unasked and not any(one.items for one in sections[1:]):
                     unmerged = self._unmerged(ask)
             case "cascade":
+                from engram_py.context.cascade import cascade_sections
+
                 sections = cascade_sections(self._providers, draw)
             case "full":
+                from engram_py.context.cascade import full_sections
+
                 sections = full_sections(self._store, self._providers, draw)
         near = _within_budget(sections, max_bytes=ask.max_bytes, compact=ask.compact)
         self._vetting.look_at_files([item for item in near if isinstance(item, Observation)], draw.findings)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engram_py.context.excerpt import opening
 from engram_py.context.phrases import Phrase, asks_of, asks_something, phrase_in
 from engram_py.context.providers import Draw, Found, Providers
 from engram_py.context.values import Section
 from engram_py.observations.values import TYPES, Observation
+from engram_py.recall.preview import with_opening
 from engram_py.sessions.values import SessionLine
 
 GATES = ("off", "heuristic", "llm")
@@ -93,7 +93,7 @@ class QueryOrder:
         return [one.row for one in found if one.row.scope == "personal" or one.row.type == "preference"][:_MOST_OWNED]
 
     def _memories(self, draw: Draw, found: Sequence[Found]) -> Section:
-        told = {one.row.id: opening(one.row.content, one.excerpt) for one in found if one.excerpt}
+        told = {one.row.id: with_opening(one.row.content, one.excerpt) for one in found if one.excerpt}
         draw.findings.remarks.excerpts.update(told)
         return Section("memories", tuple(one.row for one in found))
 

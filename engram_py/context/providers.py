@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
+from engram_py.context.likely import look_up
 from engram_py.context.phrases import asks_something, plain_words
 from engram_py.context.request import Ask
 from engram_py.database.store import Store
@@ -15,20 +17,21 @@ from engram_py.dataclass import dataclass, field
 from engram_py.doors import call
 from engram_py.errors import EmptyQueryError
 from engram_py.observations import table as observation_table
-from engram_py.observations.usage import Usage
 from engram_py.observations.values import Observation
-from engram_py.recall.preview import PREVIEW_CHARS
+from engram_py.recall.preview import PREVIEW_CHARS, preview
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import match_any, parse_query
 from engram_py.recall.score.diversity import NEAR, jaccard, mmr, shingles
 from engram_py.recall.score.evidence import Evidence, bar
-from engram_py.recall.search import Search
-from engram_py.recall.search_log import SearchLog
-from engram_py.recall.visibility import Findings, VisibilityFilter
+from engram_py.recall.score.proximity import lens
+from engram_py.recall.visibility import Findings, VisibilityFilter, handle
 from engram_py.sessions import table as session_table
 from engram_py.sessions.summary_steps import gist, open_steps
 from engram_py.sessions.values import Prompt, SessionLine
 from engram_py.times import to_text
+
+if TYPE_CHECKING:
+    from engram_py.recall.search import Search
 
 MOST_OVERRIDES = 50
 SUMMARY = "session_summary"
@@ -60,9 +63,9 @@ class Found:
     words: tuple[str, ...] = ()
     evidence: Evidence | None = None
 
-    def answers(self, least: float, model: str = "asked") -> bool:
+    def answers(self, least: float) -> bool:
         """Whether it is this likely that it answers."""
-        return self.evidence is None or self.evidence.probability(model) >= least
+        return self.evidence is None or self.evidence.probability() >= least
 
 
 @dataclass(slots=True)
@@ -81,13 +84,9 @@ class Draw:
 class Providers:
     """Gives what a context is made of. Nothing here is counted as shown: who asked may still leave it out."""
 
-    def __init__(
-        self, store: Store, searches: Search, usage: Usage, trail: SearchLog, vetting: VisibilityFilter
-    ) -> None:
+    def __init__(self, store: Store, searches: Callable[[], Search], vetting: VisibilityFilter) -> None:
         self._store = store
         self._searches = searches
-        self._usage = usage
-        self._trail = trail
         self._vetting = vetting
 
     # --- the user --------------------------------------------------------------------------------------
@@ -176,8 +175,23 @@ class Providers:
 
     def evident(self, draw: Draw) -> list[Found]:
         """What a prompt that did not ask the memory most likely needs, best first, the same thing once."""
-        found = self.search(draw, draw.ask.query, floor=0.0)
-        return different([one for one in found if one.evidence and one.answers(bar("unasked"), "unasked")])
+        ask = draw.ask
+        looked_up = ask.looked_up or look_up(self._store, ask.query, ask.reads, ask.today)
+        found, likely = looked_up.found, {one.id: one for one in looked_up.likely()}
+        if found is None or not likely:
+            return []
+        rows = self.vetted(draw, [found.rows[one] for one in likely if ask.scope in (None, found.rows[one].scope)])
+        replaced = {row.id: found.instead[row.id] for row in rows if row.id in found.instead}
+        draw.findings.remarks.instead_of.update({new: handle(old.id, old.title) for new, old in replaced.items()})
+        glass = lens(found.terms)
+        return different(
+            [
+                Found(
+                    row, likely[row.id].relevance, preview(row.content, found.terms, glass).text, likely[row.id].words
+                )
+                for row in rows
+            ]
+        )
 
     def of_days(self, draw: Draw, days: Days, *, limit: int) -> list[Observation]:
         """What was saved or revised on ``days``, latest first; decisions before the rest."""
@@ -214,22 +228,21 @@ class Providers:
         named = [row for row in rows if any(term in _entity_name(row) for term in terms)]
         return self.vetted(draw, named)[:limit]
 
-    def search(self, draw: Draw, words: str, *, floor: float | None = None, type: str | None = None) -> list[Found]:
+    def search(self, draw: Draw, words: str, *, type: str | None = None) -> list[Found]:
         """What a search for ``words`` finds and may be shown. ``words`` are never read as a query language."""
         ask = draw.ask
         try:
-            with self._usage.paused(), self._trail.paused():
-                results = self._searches.search(
-                    plain_words(words),
-                    project=ask.project,
-                    session_id=ask.session_id,
-                    scope=ask.scope,
-                    type=type,
-                    limit=_SEARCHED,
-                    floor=floor,
-                    explain=True,
-                    snippet_chars=PREVIEW_CHARS,
-                )
+            results = self._searches().search(
+                plain_words(words),
+                project=ask.project,
+                session_id=ask.session_id,
+                scope=ask.scope,
+                type=type,
+                limit=_SEARCHED,
+                explain=True,
+                snippet_chars=PREVIEW_CHARS,
+                recorded=False,
+            )
         except EmptyQueryError:
             return []
         assert results.explain is not None

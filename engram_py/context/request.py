@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, tzinfo
 
+from engram_py.context.likely import LookedUp
 from engram_py.context.values import Mode
 from engram_py.dataclass import dataclass
 from engram_py.projects.values import Place
@@ -13,7 +14,10 @@ from engram_py.times import to_text
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """``project`` and ``session_id`` are as the caller gave them, ``place`` is what they mean."""
+    """``project`` and ``session_id`` are as the caller gave them, ``place`` is what they mean.
+
+    ``looked_up`` is what the words of the query led to, where somebody looked already.
+    """
 
     mode: Mode
     place: Place
@@ -25,6 +29,7 @@ class Ask:
     scope: str | None = None
     compact: bool = False
     query: str = ""
+    looked_up: LookedUp | None = None
 
     @property
     def reads(self) -> tuple[str, ...] | None:

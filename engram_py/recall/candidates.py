@@ -28,9 +28,9 @@ from engram_py.recall.score.relevance import (
     settle,
 )
 from engram_py.recall.substitutes import called_otherwise, in_one, in_two, misspelt
-from engram_py.recall.values import LadderStep, WordNote
+from engram_py.recall.values import LadderStep, Near, WordNote
 from engram_py.recall.visible_rows import VisibleRows
-from engram_py.sessions.summary_steps import unframed
+from engram_py.sessions.summary_steps import goal_of, unframed
 from engram_py.text.irregular_forms import stand_ins
 from engram_py.text.spelling import may_resemble
 
@@ -47,6 +47,7 @@ PADDING = 0.25
 NEARLY = 0.5
 _ASKED_ABOUT = 100
 _MOST_RESEMBLING = 4
+_MOST_NEAR = 2
 
 
 @dataclass(slots=True)
@@ -79,6 +80,19 @@ class Found:
         best = max((one.relevance for one in self.scored), default=0.0)
         told = max((one.share for one in self.scored), default=0.0)
         return [one for one in self.scored if one.id in self.near or _belongs(one, best, told)]
+
+    def judged(self, model: str = "asked") -> list[tuple[float, Scored]]:
+        """How likely each row is to answer by its own words, the likeliest first."""
+        own = [one for one in self.scored if one.words and one.id in self.rows]
+        return sorted(((one.evidence.probability(model), one) for one in own), key=lambda pair: -pair[0])
+
+    def nearest(self, model: str = "asked") -> tuple[Near, ...]:
+        """What comes nearest to answering, best first; a session's summary with what it was for."""
+        best = [(probability, one, self.rows[one.id]) for probability, one in self.judged(model)[:_MOST_NEAR]]
+        return tuple(
+            Near(one.id, ". ".join(filter(None, (row.title, goal_of(row)))), round(probability, 3), one.words)
+            for probability, one, row in best
+        )
 
     @property
     def unknown(self) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidInputError, QuestionNotFoundError
 from engram_py.observations.lookup import live_observation
-from engram_py.observations.usage import Usage
 from engram_py.observations.validation import clean_line, intake_notes
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import Projects
@@ -31,7 +30,7 @@ from engram_py.recall.evaluation_values import (
 from engram_py.recall.measures import first_rank, hit_at, mean, ndcg_at, reciprocal_rank
 from engram_py.recall.query.parse import parse_query
 from engram_py.recall.search import Search
-from engram_py.recall.search_log import SearchLog, fold
+from engram_py.recall.search_log import fold
 from engram_py.recall.values import Hit
 from engram_py.upkeep.reindex import index_version, reindex_notes
 
@@ -46,15 +45,11 @@ Progress = Callable[[int, int], None]
 class Evaluations:
     """Keeps questions and their answers, asks them, and compares with the run that was kept."""
 
-    def __init__(
-        self, store: Store, journal: Journal, projects: Projects, searches: Search, *, trail: SearchLog, usage: Usage
-    ) -> None:
+    def __init__(self, store: Store, journal: Journal, projects: Projects, searches: Search) -> None:
         self._store = store
         self._journal = journal
         self._projects = projects
         self._searches = searches
-        self._trail = trail
-        self._usage = usage
 
     # --- questions -------------------------------------------------------------------------------------------
 
@@ -200,11 +195,10 @@ class Evaluations:
     def _ask_all(self, progress: Progress | None) -> Iterable[Asked]:
         questions = self.questions()
         standing = _standing(table.standing(self._store, (one.sync_id for q in questions for one in q.answers)))
-        with self._trail.paused(), self._usage.paused():
-            for number, question in enumerate(questions, 1):
-                yield self._ask(question, standing)
-                if progress is not None:
-                    progress(number, len(questions))
+        for number, question in enumerate(questions, 1):
+            yield self._ask(question, standing)
+            if progress is not None:
+                progress(number, len(questions))
 
     def _ask(self, question: Question, standing: dict[str, list[Row]]) -> Asked:
         hits = self._hits(question)
@@ -228,7 +222,7 @@ class Evaluations:
         everywhere = question.project is None
         try:
             found = self._searches.search(
-                question.question, project=question.project, all_projects=everywhere, limit=DEPTH
+                question.question, project=question.project, all_projects=everywhere, limit=DEPTH, recorded=False
             )
         except InvalidInputError:  # nothing to search for in it, as this version reads it
             return ()

@@ -19,8 +19,7 @@ from engram_py.recall.score.proximity import lens
 from engram_py.recall.score.rank import Standing, factors
 from engram_py.recall.score.relevance import Scored, Term
 from engram_py.recall.values import Hit, Numbers
-from engram_py.sessions.summary_steps import goal
-from engram_py.sessions.values import SUMMARY_TITLE
+from engram_py.sessions.summary_steps import goal_of
 
 # Texts that share this much of their words say the same; the second gives way to what is different.
 SAME = 0.85
@@ -196,14 +195,6 @@ def _line_chars(place: Placed, anchors: Sequence[AnchorState]) -> int:
     texts = [row.title, *(note.title for note in place.relations), *(one.path for one in anchors if one.stale)]
     texts += [f"says the same as [#{place.like}]"] if place.like is not None else []
     return len(row.type) + len(place.branch) + sum(LINE_CHARS + len(text) for text in texts)
-
-
-def goal_of(row: Observation) -> str:
-    """What a summary was for whose title says no more than the project."""
-    if not row.title.startswith(SUMMARY_TITLE):
-        return ""
-    said = goal(row.content)
-    return "" if said.startswith(row.title.removeprefix(SUMMARY_TITLE).rstrip(" .…")) else said
 
 
 def _different_first(placed: list[Placed], limit: int) -> list[Placed]:

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from engram_py.database.store import Store
 from engram_py.observations import table
 from engram_py.observations.lookup import handles
-from engram_py.observations.values import Observation
 from engram_py.recall.candidates import Found, retrieve
-from engram_py.recall.hits import goal_of
 from engram_py.recall.index import table as index
 from engram_py.recall.plan import MOST_WORDS_ASKED
 from engram_py.recall.query.days import Days
@@ -17,12 +15,11 @@ from engram_py.recall.query.parse import Query, match_any
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score.relevance import is_elsewhere
 from engram_py.recall.unknown_words import said_earlier
-from engram_py.recall.values import NO_WORD, Near, NoResults
+from engram_py.recall.values import NO_WORD, NoResults
 from engram_py.text.prompt_text import plain
 from engram_py.text.segments import segments
 from engram_py.text.stopwords import FOREIGN, is_foreign
 
-_MOST_NEAR = 2
 # Memories that are read for their language, and how much of each.
 _LISTENED, _HEARD_CHARS = 60, 1_000
 _MOST_NUMBERS = 8
@@ -43,7 +40,7 @@ def explain_no_results(
         reason=f"nothing changed here {_then(days)}"
         if days and quiet and not elsewhere
         else _reason(parsed, found, sight, floor, elsewhere),
-        nearest=() if sight.stale else tuple(_near(found)),
+        nearest=() if sight.stale else found.nearest(),
         unknown=tuple(word for word in unknown if word not in {one.word for one in earlier}),
         elsewhere=elsewhere,
         earlier=earlier,
@@ -122,14 +119,3 @@ def _is_foreign_here(store: Store, parsed: Query, sight: ScopeFilter) -> bool:
     ids = [*index.newest(store, match_any(small), limit=_LISTENED), *index.latest(store, projects, limit=_LISTENED)]
     rows = index.seen(store, ids, projects).values()
     return any(is_foreign(segments(f"{row.title} {row.content[:_HEARD_CHARS]}")) for row in rows)
-
-
-def _near(found: Found) -> Sequence[Near]:
-    """What most likely answers of what is not likely enough, a session's summary by what it was for."""
-    own = [one for one in found.scored if one.words and one.id in found.rows]
-    best = sorted(own, key=lambda one: one.evidence.probability(), reverse=True)[:_MOST_NEAR]
-    return [Near(one.id, _title(found.rows[one.id]), round(one.evidence.probability(), 3), one.words) for one in best]
-
-
-def _title(row: Observation) -> str:
-    return ". ".join(filter(None, (row.title, goal_of(row))))

@@ -22,6 +22,8 @@ _POWER, _NOTHING = 5, 0.01
 # A shorter passage of a longer text says nothing: its title stands alone.
 _LEAST_CHARS = 200
 _READ_CHARS = 16_000
+# Of an opening that stands before a passage; and how many characters tell where a passage begins.
+_FIRST_CHARS, _FOUND_BY = 140, 30
 _SENTENCE = re.compile(r"[.!?;][\"')\]*_`]*\s+|\n\s*|[。！？]")
 
 
@@ -68,12 +70,28 @@ def preview(
     if len(piece) <= limit:
         return Preview(piece)
     start = _start(content, terms, lens, limit) if lens is not None else 0
-    piece = _on_one_line(content[start:], limit)
-    room = limit - (1 if start else 0)
-    if len(piece) > room:
-        piece = piece[: room - 1]
-        piece = (piece[: piece.rfind(" ")] if piece.rfind(" ") > room // 2 else piece) + "…"
-    return Preview(("…" if start else "") + piece, cut=True)
+    before = "…" if start else ""
+    return Preview(before + _cut(_on_one_line(content[start:], limit), limit - len(before)), cut=True)
+
+
+def with_opening(content: str, passage: str, *, limit: int = PREVIEW_CHARS) -> str:
+    """At most ``limit`` characters on one line: the first sentence of ``content``, which says what was done, before a
+    ``passage`` of it that stands further down than there is room for."""
+    if not passage.startswith("…"):
+        return passage
+    whole, found = _on_one_line(content, limit), passage.strip("… ")
+    if found[:_FOUND_BY] in whole[: limit - _FOUND_BY]:
+        return _cut(whole, limit)
+    end = _SENTENCE.search(content, len(content) - len(content.lstrip()) + 1, _FIRST_CHARS)
+    first = " ".join(content[: end.end()].split()) if end else _cut(whole, _FIRST_CHARS).removesuffix("…")
+    return _cut(f"{first} …{found}", limit)
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    piece = text[: limit - 1]
+    return (piece[: piece.rfind(" ")] if piece.rfind(" ") > limit // 2 else piece) + "…"
 
 
 def _on_one_line(text: str, limit: int) -> str:

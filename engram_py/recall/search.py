@@ -78,6 +78,7 @@ class Search:
         floor: float | None = None,
         explain: bool = False,
         snippet_chars: int | None = None,
+        recorded: bool = True,
     ) -> Results:
         """The best matches, at most ``limit`` (1..20, by default what ``.engram.json`` says, else 10), best first.
 
@@ -85,7 +86,8 @@ class Search:
         empties the answer; ``match_mode="any"`` ranks them together. Where the best is less likely than ``floor``
         (0..1) to answer, ``silence`` says why there is nothing. Behind the fifth, what scores less than half of the
         best is left out. The answer holds about 600 tokens of passages, most of them from the best hits;
-        ``snippet_chars`` asks for as many of each instead. The query may hold ``"phrases"``, ``-word`` and filters
+        ``snippet_chars`` asks for as many of each instead. A search that is not ``recorded`` is nobody's: it counts
+        no use and teaches nothing. The query may hold ``"phrases"``, ``-word`` and filters
         (``query/filters.py``). A personal search that names no project reads every project.
 
         Raises EmptyQueryError when the query is blank and neither type nor scope is given, InvalidArgumentError for an
@@ -110,7 +112,8 @@ class Search:
         ids = [hit.id for hit in hits]
         days = self._days(parsed, found)
         silence = None if hits else explain_no_results(self._store, parsed, found, sight, floor, days=days)
-        self._note_use(parsed, sight, ids, silence, narrowed=bool(type or scope))
+        if recorded:
+            self._record(parsed, sight, ids, silence, narrowed=bool(type or scope))
         notes = [*said, *sight.notes, *place_notes, *_notes(query, parsed), *found.notes, *_missed(found)]
         notes += unfamiliar_notes(parsed, found, sight, placed[: len(hits)])
         notes += [_day_note(days, found)] if days is not None else []
@@ -275,7 +278,7 @@ class Search:
         rung = LadderStep("filters", len(ids), "no word to rank by: latest change first")
         return Found(rungs=[rung], notes=notes), self._hits.exact(ids)
 
-    def _note_use(
+    def _record(
         self, parsed: Query, sight: ScopeFilter, ids: Sequence[int], silence: NoResults | None, *, narrowed: bool
     ) -> None:
         self._usage.surfaced(ids)

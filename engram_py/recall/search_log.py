@@ -7,7 +7,6 @@ import threading
 import unicodedata
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from engram_py.capture.plain import surely_plain
@@ -64,7 +63,6 @@ class SearchLog:
         self._durable = durable
         self._searches: deque[_Searched] = deque(maxlen=REMEMBERED)
         self._lock = threading.Lock()
-        self._paused = threading.local()
 
     def searched(
         self, question: str, *, projects: tuple[str, ...] | None, ids: Sequence[int], narrowed: bool = False
@@ -74,7 +72,7 @@ class SearchLog:
         A search that was ``narrowed`` (by type, scope or a filter) teaches nothing: asked again without that, the
         question would have another answer.
         """
-        if not self._learn or not ids or getattr(self._paused, "on", False):
+        if not self._learn or not ids:
             return
         learnable = not narrowed and len(question) <= QUESTION_LIMIT_CHARS
         asked = " ".join(question.split()) if learnable else ""
@@ -95,16 +93,6 @@ class SearchLog:
                 self._remember(search, observation)
         except StoreError as exc:  # another process writes, the disk is full: the reader gets the text anyway
             logger.debug("not learned: %s", exc.message)
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Searches inside, on this thread, are nobody's."""
-        before = getattr(self._paused, "on", False)
-        self._paused.on = True
-        try:
-            yield
-        finally:
-            self._paused.on = before
 
     def _keep(self, search: _Searched) -> None:
         # Loading the redaction costs more than the search, so what is not plain at a glance is not kept.

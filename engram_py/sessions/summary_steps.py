@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from engram_py.observations.values import Observation
+from engram_py.sessions.values import SUMMARY_TITLE
+
 MOST_STEPS = 3
 GOAL_CHARS = 80
 
@@ -92,3 +95,11 @@ def _heading(line: str) -> tuple[str | None, str]:
     if colon and name.strip().lower() in _HEADINGS | _GOALS:
         return name.strip().lower(), said.strip()
     return None, ""
+
+
+def goal_of(row: Observation) -> str:
+    """What a summary was for whose title says no more than the project."""
+    if not row.title.startswith(SUMMARY_TITLE):
+        return ""
+    said = goal(row.content)
+    return "" if said.startswith(row.title.removeprefix(SUMMARY_TITLE).rstrip(" .…")) else said

@@ -21,4 +21,3 @@ def test_what_is_injected_begins_with_what_was_done(app: Engram) -> None:
     context = app.contexts.assemble(query="why is CI red on a cold cache?")
 
     assert context.remarks.excerpts[row].startswith(fix)
-    assert "ci.yml" not in context.remarks.excerpts[row]

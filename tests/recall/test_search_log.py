@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -222,25 +221,11 @@ def test_only_a_hit_among_the_first_five_is_learned_also_after_others_were_opene
         assert learned(app) == {QUESTION: [hits[0], hits[1], hits[4]]}
 
 
-def test_searches_of_a_run_leave_no_trail(app: Engram) -> None:
+def test_a_search_that_is_not_recorded_leaves_no_trail(app: Engram) -> None:
     [one] = saved(app)
-    with app.trail.paused():
-        searched(app, [one])
+    assert app.searches.search("What is in text 0?", recorded=False).results
     app.get(one)
     assert learned(app) == {}
-
-
-def test_a_pause_is_one_of_this_thread_and_ends_with_the_outermost(app: Engram) -> None:
-    [one] = saved(app)
-    with app.trail.paused():
-        with app.trail.paused():
-            pass
-        searched(app, [one], "paused")
-        other = Thread(target=searched, args=(app, [one], "another thread"))
-        other.start()
-        other.join()
-    app.get(one)
-    assert list(learned(app)) == ["another thread"]
 
 
 def test_the_rare_and_old_go_first_when_there_are_too_many(

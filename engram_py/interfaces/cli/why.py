@@ -46,7 +46,6 @@ def why_command(prompt: tuple[str, ...], session_id: str, as_json: bool) -> None
         raise EmptyQueryError(text)
     with ExitStack() as stack:
         app = stack.enter_context(memory(embedder=""))  # a hook loads no model either
-        stack.enter_context(app.trail.paused())
         stack.enter_context(app.usage.paused())
         from engram_py.interfaces.hooks.deserving import deserved
 
@@ -55,7 +54,7 @@ def why_command(prompt: tuple[str, ...], session_id: str, as_json: bool) -> None
             given = None if off or is_trivial(text) else deserved(app, text, session_id)
             shown = given.shown if given else None
             block = context_text(replace(shown, warnings=()), app.journal.moment()) if shown else ""
-        found = app.searches.search(text, session_id=session_id or None, limit=_SEARCHED)
+        found = app.searches.search(text, session_id=session_id or None, limit=_SEARCHED, recorded=False)
         values = _values(app, text, given, found, block, off=off)
     if as_json:
         import json

@@ -36,17 +36,21 @@ class Deserved:
 def deserved(app: Engram, prompt: str, session_id: str) -> Deserved:
     """The one section that a prompt deserves, without what the session was given before. What holds always was said at
     the session's start."""
-    from engram_py.context.likely import nearest_unlikely
+    from engram_py.context.likely import look_up
+    from engram_py.context.phrases import phrase_in
 
     place = app.projects.for_read(session_id=session_id)
     if not place.project:
         return Deserved(None, "no_project")  # several projects, or none: nobody asked to see all of them
-    if app.settings.gate != "off":
-        today = app.journal.moment().astimezone(None).date()
-        nearest = nearest_unlikely(app.store, prompt[:_QUERY_CHARS], place.reads, today)
-        if nearest is not None:
+    looked_up, today = None, app.journal.moment().astimezone(None).date()
+    if app.settings.gate != "off" and phrase_in(prompt[:_QUERY_CHARS], today) is None:
+        looked_up = look_up(app.store, prompt[:_QUERY_CHARS], place.reads, today)
+        if not looked_up.likely():  # most prompts: assembling a context loads much more
+            nearest = looked_up.nearest()
             return Deserved(None, "unlikely" if nearest else "no_word", nearest)
-    context = app.contexts.assemble(session_id=session_id, query=prompt, mode="query", unasked=True)
+    context = app.contexts.assemble(
+        session_id=session_id, query=prompt, mode="query", unasked=True, looked_up=looked_up
+    )
     known = app.citations.visible(session_id, "prompt", "session", "compact")
     found = tuple(section for section in context.sections if section.name != "overrides" and section.items)
     new = (replace(one, items=tuple(item for item in one.items if not _is_known(item, known))) for one in found)

@@ -73,5 +73,5 @@ def test_a_hook_loads_no_model_whatever_embedder_is_set(
 
     modules = loaded(folder, "user-prompt", prompt="why did we choose uv?")
 
-    assert "engram_py.recall.search" in modules
+    assert "engram_py.context.providers" in modules
     assert not modules & {"numpy", "model2vec", "engram_py.vectors.model", "engram_py.vectors.index"}
