@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 import re
 import sqlite3
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,14 +18,13 @@ from typing import Any
 
 import click
 
+import engram_py
 from docs import limits, words
 from engram_py import Engram
 from engram_py.capture.secret_patterns import FLOATING, PREFIXED, SK_KINDS
-from engram_py.cloud import errors as cloud_errors  # noqa: F401 - defines errors
 from engram_py.config import SETTINGS, Settings
 from engram_py.errors import EngramError
 from engram_py.interfaces.cli.main import cli
-from engram_py.interfaces.http import errors as http_errors  # noqa: F401 - defines errors
 from engram_py.interfaces.http.api import load_routes
 from engram_py.interfaces.http.operations import OPERATIONS
 from engram_py.interfaces.mcp import resources as offers  # also defines an error
@@ -208,6 +209,9 @@ def _table(db: sqlite3.Connection, name: str, sql: str) -> Iterator[str]:
 
 def errors() -> str:
     """Every error code by family."""
+    for module in pkgutil.walk_packages(engram_py.__path__, "engram_py."):
+        if module.name.endswith(".errors"):
+            import_module(module.name)
     leaves = {family: list(_leaves(family)) for family in EngramError.__subclasses__()}
     _match(words.FAMILIES, [family.code for family in leaves])
     _match(words.ERRORS, [leaf.code for found in leaves.values() for leaf in found])

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from engram_py.database.errors import DataDirError
 from engram_py.dataclass import dataclass, field, replace
-from engram_py.errors import DataDirError, InvalidArgumentError
+from engram_py.errors import InvalidArgumentError
 from engram_py.privacy.values import MOST_TURN_DAYS, SWITCHES, TURN_DAYS, PrivacySettings
 from engram_py.sync.autosync.settings import CloudSettings
 from engram_py.times import Clock, fixed_clock, parse_time, utc_now

@@ -13,7 +13,8 @@ import pytest
 from platformdirs import user_data_path
 
 from engram_py.config import SETTINGS, Settings, load_settings
-from engram_py.errors import DataDirError, InvalidArgumentError
+from engram_py.database.errors import DataDirError
+from engram_py.errors import InvalidArgumentError
 from engram_py.privacy.values import PrivacySettings
 
 Load = Callable[..., Settings]

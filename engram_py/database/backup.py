@@ -10,8 +10,9 @@ from pathlib import Path
 
 from engram_py.database import filesystem, migrations, soundness
 from engram_py.database.connection import BUSY, translated
+from engram_py.database.errors import InvalidBackupError, StoreBusyError
 from engram_py.database.store import Store
-from engram_py.errors import InvalidBackupError, StoreBusyError, StoreError
+from engram_py.errors import StoreError
 
 _PAGES_PER_STEP = 1_000
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engram_py.errors import (
+from engram_py.database.errors import (
     StoreBusyError,
     StoreDamagedError,
-    StoreError,
     StoreFullError,
     StoreIOError,
     StoreReadOnlyError,
 )
+from engram_py.errors import StoreError
 
 BUSY_TIMEOUT_SECONDS = 5.0
 # How long a writer goes on asking for the lock, in seconds: with eight processes saving at once none waited

@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import BinaryIO
 
-from engram_py.errors import DataDirError, NetworkFilesystemError
+from engram_py.database.errors import DataDirError, NetworkFilesystemError
 
 DATABASE_NAME = "engram.db"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from engram_py.database import migrations, soundness
+from engram_py.database.errors import IndexDamagedError
 from engram_py.database.store import Store
-from engram_py.errors import IndexDamagedError
 
 # Rows the index holds are in its `docsize` table.
 _MISSING = "select count(*) from {table} where {live} and id not in (select id from {index}_docsize)"

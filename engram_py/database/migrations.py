@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.database.connection import begin_immediate, translated
-from engram_py.errors import StoreForeignError, StoreTooNewError
+from engram_py.database.errors import StoreForeignError, StoreTooNewError
 
 if TYPE_CHECKING:
     from sqlite_utils import Database

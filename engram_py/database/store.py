@@ -12,9 +12,10 @@ from typing import Any
 
 from engram_py.database import filesystem, migrations
 from engram_py.database.connection import LOCK_TIMEOUT_SECONDS, begin_immediate, connect, translated, use_wal
+from engram_py.database.errors import IndexDamagedError, StoreGoneError, StoreReplacedError
 from engram_py.database.generation import Generation
 from engram_py.database.soundness import is_of_index
-from engram_py.errors import IndexDamagedError, StoreError, StoreGoneError, StoreReplacedError
+from engram_py.errors import StoreError
 from engram_py.log import logger_of
 
 Row = sqlite3.Row

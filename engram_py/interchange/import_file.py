@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from engram_py.errors import InvalidExportError
+from engram_py.interchange.errors import InvalidExportError
 from engram_py.times import FORMAT_WIDTH, canonical
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from engram_py.capture.redact import redact
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.errors import InvalidProjectError
 from engram_py.interchange.results import Counts
 from engram_py.observations.validation import SESSION_ID_LIMIT, clean_content
 from engram_py.projects import table as project_table
+from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.identities import Identities
 from engram_py.projects.names import normalize_project
 from engram_py.sessions import table as session_table

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from engram_py.database import journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.errors import InvalidProjectError
 from engram_py.interchange.import_file import moment_of
 from engram_py.interchange.import_ledger import (
     DESTROYED,
@@ -24,6 +23,7 @@ from engram_py.observations import relations_table as relation_table
 from engram_py.observations import table as observation_table
 from engram_py.observations.relation_values import VERBS
 from engram_py.projects import table as project_table
+from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
 from engram_py.sessions import table as session_table
 from engram_py.text.derived_terms import derived_terms

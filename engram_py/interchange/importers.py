@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.errors import EngramError, InvalidArgumentError, InvalidSourceError
+from engram_py.errors import EngramError, InvalidArgumentError
+from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.import_ledger import session_key, without_nul
 from engram_py.interchange.results import Imported, Progress
 from engram_py.observations import table

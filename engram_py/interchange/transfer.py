@@ -11,11 +11,12 @@ from typing import Any, BinaryIO, Literal, TextIO
 
 from engram_py.anchors import table as anchor_table
 from engram_py.database.store import Row
-from engram_py.errors import InvalidArgumentError, UnknownProjectError
+from engram_py.errors import InvalidArgumentError
 from engram_py.interchange.results import Exported, Imported, Progress
 from engram_py.observations.columns import COUNTED_HERE, ENGRAM, EXACT, OWN, SPECIAL, TIMES
 from engram_py.observations.table import projects_json
 from engram_py.projects import table as project_table
+from engram_py.projects.errors import UnknownProjectError
 from engram_py.projects.names import similar_projects
 from engram_py.projects.projects import ProjectOperations
 from engram_py.sessions.table import MADE_UP

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 from engram_py.database.erasing import erase
 from engram_py.dataclass import replace
-from engram_py.errors import AmbiguousProjectError, BulkFilterError
 from engram_py.observations import browse_table as table
 from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.delete import Deleting
+from engram_py.observations.errors import BulkFilterError
 from engram_py.observations.listing import MOST_TITLES, BulkDone, Listing, ObservationLine, Selection
 from engram_py.observations.values import Change
+from engram_py.projects.errors import AmbiguousProjectError
 from engram_py.projects.values import Place
 from engram_py.recall.file_observations import NamedFiles
 from engram_py.recall.index import table as index

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.errors import InvalidArgumentError, RelationNotFoundError
+from engram_py.errors import InvalidArgumentError
 from engram_py.observations import browse_table as table
 from engram_py.observations.arguments import clamp
+from engram_py.observations.errors import RelationNotFoundError
 from engram_py.observations.listing import RelationLine, RelationPage, RelationStats, Scanned
 from engram_py.observations.lookup import MAX_ID
 from engram_py.observations.table import projects_json

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from engram_py.database.erasing import erase
 from engram_py.dataclass import asdict
-from engram_py.errors import NoEarlierVersionError, ObservationNotFoundError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
 from engram_py.observations import versions_table as history_table
 from engram_py.observations.edit import Editing
+from engram_py.observations.errors import NoEarlierVersionError, ObservationNotFoundError
 from engram_py.observations.lookup import check_id, live_observation
 from engram_py.observations.relation_values import Relation, pair_id
 from engram_py.observations.values import Change, Deleted, Observation, Undeleted, Updated

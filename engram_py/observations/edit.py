@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engram_py.errors import (
-    ChangedMeanwhileError,
-    InvalidArgumentError,
-    NothingReplacedError,
-    TextTooLongError,
-    TopicTakenError,
-)
+from engram_py.errors import InvalidArgumentError, TextTooLongError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
 from engram_py.observations.arguments import clean_scope, end_of
+from engram_py.observations.errors import ChangedMeanwhileError, NothingReplacedError, TopicTakenError
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.save import Saving
 from engram_py.observations.validation import TYPE_LIMIT_CHARS, clean_content, clean_line, clean_topic_key

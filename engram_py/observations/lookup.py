@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 
 from engram_py.database.store import Store
-from engram_py.errors import InvalidArgumentError, ObservationNotFoundError
+from engram_py.errors import InvalidArgumentError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
+from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Observation, RelationNote
 
 MAX_ID = 2**63 - 1

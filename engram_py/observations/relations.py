@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from engram_py.capture.redact import redact
-from engram_py.errors import EmptyFieldError, InvalidArgumentError, JudgmentNotFoundError, TextTooLongError
+from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.observations import browse_table as browsing
 from engram_py.observations import relations_table as table
 from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import clamp
+from engram_py.observations.errors import JudgmentNotFoundError
 from engram_py.observations.lookup import MAX_ID, live_observation
 from engram_py.observations.relation_values import VERBS, Judged, Relation, pair_id
 from engram_py.observations.table import projects_json

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.database.store import Store
-from engram_py.errors import InvalidArgumentError, RecordingOffError
+from engram_py.errors import InvalidArgumentError
+from engram_py.privacy.errors import RecordingOffError
 from engram_py.privacy.values import SWITCHES, Allowed, Choice, PrivacySettings, SwitchState
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Projects

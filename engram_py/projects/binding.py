@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from engram_py.dataclass import dataclass
-from engram_py.errors import InvalidProjectError
 from engram_py.files import read_bounded, reason, write_atomically
 from engram_py.log import logger_of
+from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
 
 logger = logger_of(__name__)

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from engram_py.errors import InvalidProjectError
+from engram_py.projects.errors import InvalidProjectError
 
 MAX_NAME = 100
 _MAX_EDITS = 3

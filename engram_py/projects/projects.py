@@ -8,8 +8,8 @@ from engram_py.database.journal import Journal, Operations
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.doors import call
-from engram_py.errors import AmbiguousProjectError, InvalidProjectError, UnknownProjectError
 from engram_py.projects import table
+from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError, UnknownProjectError
 from engram_py.projects.identities import Identities
 from engram_py.projects.locate import Location, Locator
 from engram_py.projects.names import normalize_project, similar_projects

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from engram_py.dataclass import dataclass, replace
-from engram_py.errors import AlreadyInitializedError, InvalidArgumentError
+from engram_py.errors import InvalidArgumentError
 from engram_py.files import read_bounded, real_path, reason, write_atomically
+from engram_py.projects.errors import AlreadyInitializedError
 from engram_py.projects.names import normalize_project
 from engram_py.projects.settings_keys import KEYS, Refusal, SettingKey
 

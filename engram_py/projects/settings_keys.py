@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engram_py.dataclass import dataclass
-from engram_py.errors import InvalidProjectError
+from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
 
 SCOPES = ("project", "personal", "global")

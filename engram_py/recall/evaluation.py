@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
-from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidInputError, QuestionNotFoundError
+from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidInputError
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.validation import clean_line, intake_notes
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import Projects
 from engram_py.projects.values import Place
 from engram_py.recall import evaluation_table as table
+from engram_py.recall.errors import QuestionNotFoundError
 from engram_py.recall.evaluation_values import (
     DEPTH,
     Answer,

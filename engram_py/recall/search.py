@@ -9,11 +9,12 @@ from functools import partial
 from engram_py.anchors.anchors import Anchors
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidProjectError, InvalidTopicKeyError
+from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidTopicKeyError
 from engram_py.observations import table, usage
 from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.lookup import handles
 from engram_py.observations.usage import Usage
+from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.projects import Projects
 from engram_py.recall.candidates import Found, retrieve
 from engram_py.recall.file_observations import NamedFiles

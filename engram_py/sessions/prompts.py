@@ -11,7 +11,7 @@ from engram_py.database.erasing import erase
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
-from engram_py.errors import EmptyQueryError, PromptNotFoundError
+from engram_py.errors import EmptyQueryError
 from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import clamp
 from engram_py.observations.lookup import check_id, live_observation
@@ -21,6 +21,7 @@ from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.recall.query.parse import match_all, parse_query
 from engram_py.sessions import table
+from engram_py.sessions.errors import PromptNotFoundError
 from engram_py.sessions.sessions import Sessions
 from engram_py.sessions.values import SUMMARY_TITLE, Captured, Prompt, PromptSaved
 from engram_py.text.derived_terms import derived_terms

@@ -10,13 +10,14 @@ from engram_py.capture.redact import redact
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
-from engram_py.errors import InvalidArgumentError, SessionInUseError, SessionNotFoundError
+from engram_py.errors import InvalidArgumentError
 from engram_py.files import readable_path
 from engram_py.observations.arguments import clamp
 from engram_py.observations.validation import clean_content, clean_session_id, intake_notes
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.projects.values import Place
 from engram_py.sessions import table
+from engram_py.sessions.errors import SessionInUseError, SessionNotFoundError
 from engram_py.sessions.hosts import hosted
 from engram_py.sessions.values import SESSION_COLUMNS, Session, SessionLine, SessionState
 

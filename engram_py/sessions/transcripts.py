@@ -16,13 +16,13 @@ from engram_py.capture.redact import CUT_MARGIN_CHARS, redact_head
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
-from engram_py.errors import TranscriptMissingError, TranscriptRefusedError
 from engram_py.files import real_path
 from engram_py.ledger.citations import Citations
 from engram_py.observations.arguments import clamp
 from engram_py.privacy.retention import oldest_kept, prune_turns
 from engram_py.privacy.values import TURN_DAYS
 from engram_py.sessions import turns_table as table
+from engram_py.sessions.errors import TranscriptMissingError, TranscriptRefusedError
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, cited_ids, spoken, turn_of, turns_of_document
 from engram_py.sessions.turns_table import Cursor
 from engram_py.sessions.values import KeptTurn, TranscriptRead, Turn

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from engram_py.database import backup, filesystem, health
 from engram_py.database.backup import Progress
+from engram_py.database.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreIOError
 from engram_py.database.store import Store
-from engram_py.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreIOError
 from engram_py.times import Clock
 from engram_py.upkeep.values import Backup, Restored
 

@@ -9,17 +9,11 @@ from pathlib import Path
 
 from engram_py.clock import parse_stamp
 from engram_py.database import backup, filesystem, health, journal
+from engram_py.database.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreTooNewError
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
-from engram_py.errors import (
-    InvalidArgumentError,
-    InvalidBackupError,
-    StoreDamagedError,
-    StoreError,
-    StoreForeignError,
-    StoreTooNewError,
-)
+from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.projects.identities import Identities
 from engram_py.sync.autosync.settings import CloudSettings
 from engram_py.sync.autosync.table import is_used

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from engram_py.errors import EmbedderFailedError
 from engram_py.vectors.arrays import unit
+from engram_py.vectors.errors import EmbedderFailedError
 from engram_py.vectors.protocol import Embedder, Spec, library
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
-from engram_py.errors import EmbedderFailedError
 from engram_py.vectors import table
 from engram_py.vectors.arrays import unit, unpack
 from engram_py.vectors.codes import Codes
+from engram_py.vectors.errors import EmbedderFailedError
 from engram_py.vectors.values import Nearest
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from engram_py.dataclass import dataclass
-from engram_py.errors import EmbedderFailedError
 from engram_py.vectors import sentence, static
+from engram_py.vectors.errors import EmbedderFailedError
 from engram_py.vectors.protocol import parse_embedder
 
 Progress = Callable[[int, int], None]

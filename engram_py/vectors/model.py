@@ -10,7 +10,8 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.errors import EmbedderError, EmbedderFailedError
+from engram_py.errors import EmbedderError
+from engram_py.vectors.errors import EmbedderFailedError
 from engram_py.vectors.protocol import Embedder, Spec, parse_embedder
 
 if TYPE_CHECKING:

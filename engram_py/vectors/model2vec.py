@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engram_py.errors import EmbedderFailedError
 from engram_py.vectors.arrays import unit
+from engram_py.vectors.errors import EmbedderFailedError
 from engram_py.vectors.protocol import Embedder, Spec, library
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
 
 from engram_py.dataclass import dataclass
-from engram_py.errors import EmbedderMissingError, InvalidEmbedderError
+from engram_py.vectors.errors import EmbedderMissingError, InvalidEmbedderError
 from engram_py.vectors.values import SENTENCE_WEIGHT, STATIC_WEIGHT
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engram_py.errors import EmbedderFailedError
 from engram_py.vectors.arrays import unit
+from engram_py.vectors.errors import EmbedderFailedError
 from engram_py.vectors.protocol import Embedder, library
 
 if TYPE_CHECKING:

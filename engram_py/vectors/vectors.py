@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from engram_py.dataclass import replace
-from engram_py.errors import EmbedderError, EmbedderFailedError
+from engram_py.errors import EmbedderError
+from engram_py.vectors.errors import EmbedderFailedError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,9 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.config import Settings
-from engram_py.errors import CloudFailedError
 from engram_py.sync.autosync import tokens
 from engram_py.sync.autosync.values import CloudSynced
+from engram_py.sync.errors import CloudFailedError
 from tests.cloud.asking import Running
 
 pytestmark = pytest.mark.postgres

@@ -10,9 +10,9 @@ import pytest
 from engram_py import Engram
 from engram_py.database import backup
 from engram_py.database.backup import check_backup
+from engram_py.database.errors import InvalidBackupError, StoreIOError
 from engram_py.database.journal import set_meta
 from engram_py.database.store import Store
-from engram_py.errors import InvalidBackupError, StoreIOError
 from engram_py.times import fixed_clock
 from tests.database.files import another_process_writing, save, titles
 

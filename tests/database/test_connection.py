@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from engram_py.database.connection import BUSY_TIMEOUT_SECONDS, connect, use_wal
+from engram_py.database.errors import StoreBusyError
 from engram_py.database.journal import get_meta, set_meta
 from engram_py.database.store import Store
-from engram_py.errors import StoreBusyError
 from tests.database.files import command, elsewhere
 
 

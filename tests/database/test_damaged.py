@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from engram_py.database.errors import StoreDamagedError
 from engram_py.database.store import Store
-from engram_py.errors import StoreDamagedError
 from tests.database.files import PAGE, damage_table, filled, opened, save
 
 

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 
 from engram_py.config import Settings
-from engram_py.errors import IndexDamagedError
+from engram_py.database.errors import IndexDamagedError
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.mcp.server import build_server
 from engram_py.upkeep import hook_log

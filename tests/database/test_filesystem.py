@@ -10,9 +10,9 @@ import pytest
 
 from engram_py.config import load_settings
 from engram_py.database import filesystem
+from engram_py.database.errors import DataDirError, NetworkFilesystemError
 from engram_py.database.filesystem import NETWORK_TYPES, parse_bsd_mounts, parse_proc_mounts, type_of_mount
 from engram_py.database.store import Store
-from engram_py.errors import DataDirError, NetworkFilesystemError
 from tests.database.files import command, opened, save
 
 PROC_MOUNTS = """\

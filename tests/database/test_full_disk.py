@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
+from engram_py.database.errors import StoreFullError
 from engram_py.database.store import Store
-from engram_py.errors import StoreFullError
 from engram_py.observations.values import Draft
 from tests.database.files import elsewhere, opened, save, titles
 

@@ -13,8 +13,8 @@ import pytest
 
 from engram_py.database import migrations
 from engram_py.database.connection import connect, use_wal
+from engram_py.database.errors import StoreForeignError, StoreTooNewError
 from engram_py.database.store import Store
-from engram_py.errors import StoreForeignError, StoreTooNewError
 from tests.database.files import filled, make_foreign, make_newer, make_of_schema, opened, save
 
 ROOT = Path(__file__).resolve().parents[2]

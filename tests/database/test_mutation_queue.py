@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.errors import AmbiguousProjectError, OperationConflictError, TopicTakenError
+from engram_py.errors import OperationConflictError
+from engram_py.observations.errors import TopicTakenError
 from engram_py.observations.values import Change
+from engram_py.projects.errors import AmbiguousProjectError
 from tests.memory import FakeClock, Opener, RepoMaker, draft, rows_of
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.database import backup, migrations
-from engram_py.errors import InvalidBackupError, StoreBusyError, StoreTooNewError
+from engram_py.database.errors import InvalidBackupError, StoreBusyError, StoreTooNewError
 from engram_py.times import fixed_clock, utc_now
 from engram_py.upkeep.backups import restore
 from tests.database.files import (

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.errors import InvalidArgumentError, UnknownProjectError
+from engram_py.errors import InvalidArgumentError
+from engram_py.projects.errors import UnknownProjectError
 from tests.interchange.transfer_files import furnish
 
 

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.errors import InvalidArgumentError, InvalidProjectError, InvalidSourceError
+from engram_py.errors import InvalidArgumentError
+from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.importers import KINDS
 from engram_py.interchange.results import Imported
+from engram_py.projects.errors import InvalidProjectError
 from tests.memory import FakeClock, draft
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

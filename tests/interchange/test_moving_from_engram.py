@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.errors import InvalidSourceError
+from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.results import Counts, Imported
 from engram_py.interfaces import render
 from engram_py.observations.values import Change

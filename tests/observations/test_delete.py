@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.errors import ObservationNotFoundError
+from engram_py.observations.errors import ObservationNotFoundError
 from tests.memory import draft, rows_of
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.errors import EmptyFieldError, InvalidProjectError, OperationConflictError
+from engram_py.errors import EmptyFieldError, OperationConflictError
+from engram_py.projects.errors import InvalidProjectError
 from tests.memory import FakeClock, Opener, draft, rows_of, whole
 
 

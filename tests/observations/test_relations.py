@@ -7,13 +7,8 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.errors import (
-    EmptyFieldError,
-    InvalidArgumentError,
-    JudgmentNotFoundError,
-    ObservationNotFoundError,
-    TextTooLongError,
-)
+from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
+from engram_py.observations.errors import JudgmentNotFoundError, ObservationNotFoundError
 from engram_py.observations.values import Change, Saved
 from engram_py.recall import related as candidates
 from engram_py.recall.index import table as search

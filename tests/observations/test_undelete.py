@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.errors import ObservationNotFoundError, TopicTakenError
+from engram_py.observations.errors import ObservationNotFoundError, TopicTakenError
 
 
 def test_what_was_deleted_is_found_again(app: Engram) -> None:

@@ -5,15 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.errors import (
-    EmptyFieldError,
-    EngramError,
-    InvalidArgumentError,
-    InvalidTextError,
-    NothingReplacedError,
-    TextTooLongError,
-    TopicTakenError,
-)
+from engram_py.errors import EmptyFieldError, EngramError, InvalidArgumentError, InvalidTextError, TextTooLongError
+from engram_py.observations.errors import NothingReplacedError, TopicTakenError
 from engram_py.observations.values import Change
 from tests.memory import FakeClock, draft, rows_of, whole
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.errors import InvalidArgumentError, ObservationNotFoundError
+from engram_py.errors import InvalidArgumentError
+from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Change
 from tests.memory import FakeClock, draft
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
 from engram_py.config import Settings
-from engram_py.errors import ObservationNotFoundError, TopicTakenError
+from engram_py.observations.errors import ObservationNotFoundError, TopicTakenError
 from engram_py.observations.values import Change
 from tests.memory import START, FakeClock
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.errors import InvalidProjectError
 from engram_py.projects.binding import BINDING_FILE, Binding, load_binding, write_binding
+from engram_py.projects.errors import InvalidProjectError
 
 GOOD = {"version": 1, "id": "0" * 32, "project": "widgets"}
 

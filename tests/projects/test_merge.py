@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.errors import InvalidArgumentError, InvalidProjectError, UnknownProjectError
+from engram_py.errors import InvalidArgumentError
+from engram_py.projects.errors import InvalidProjectError, UnknownProjectError
 from tests.memory import FakeClock, draft, rows_of, whole
 
 

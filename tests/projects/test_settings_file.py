@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.errors import InvalidProjectError
+from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.settings_file import (
     DEFAULTS,
     KEYS,

@@ -8,16 +8,10 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.errors import (
-    EmptyFieldError,
-    EmptyQueryError,
-    InvalidArgumentError,
-    InvalidTextError,
-    ObservationNotFoundError,
-    QuestionNotFoundError,
-    TextTooLongError,
-)
+from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError, InvalidTextError, TextTooLongError
+from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Change
+from engram_py.recall.errors import QuestionNotFoundError
 from engram_py.recall.evaluation_values import Asked, Evaluation
 from tests.memory import FakeClock, draft
 

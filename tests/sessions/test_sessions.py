@@ -8,15 +8,10 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.config import Settings
-from engram_py.errors import (
-    EmptyFieldError,
-    InvalidProjectError,
-    InvalidTextError,
-    SessionInUseError,
-    SessionNotFoundError,
-    TextTooLongError,
-)
+from engram_py.errors import EmptyFieldError, InvalidTextError, TextTooLongError
 from engram_py.observations.values import Change
+from engram_py.projects.errors import InvalidProjectError
+from engram_py.sessions.errors import SessionInUseError, SessionNotFoundError
 from tests.memory import FakeClock, Opener, draft, rows_of, whole
 
 PASSWORD = "correct-" + "horse9-" + "Battery"

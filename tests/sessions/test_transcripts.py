@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.errors import TranscriptMissingError, TranscriptRefusedError
 from engram_py.sessions import transcripts
+from engram_py.sessions.errors import TranscriptMissingError, TranscriptRefusedError
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS
 from engram_py.sessions.transcripts import Transcripts
 from engram_py.sessions.values import TranscriptRead

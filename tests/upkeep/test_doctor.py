@@ -13,7 +13,8 @@ import pytest
 from engram_py import Engram
 from engram_py.clock import Stamp
 from engram_py.database.backup import check_backup
-from engram_py.errors import InvalidArgumentError, StoreDamagedError
+from engram_py.database.errors import StoreDamagedError
+from engram_py.errors import InvalidArgumentError
 from engram_py.upkeep import doctor
 from tests.database.files import damage_table, filled, opened, save
 from tests.memory import locked

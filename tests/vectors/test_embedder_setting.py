@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.errors import InvalidEmbedderError
+from engram_py.vectors.errors import InvalidEmbedderError
 from engram_py.vectors.protocol import parse_embedder
 
 

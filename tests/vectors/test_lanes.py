@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.errors import EmbedderFailedError, EmbedderMissingError
+from engram_py.vectors.errors import EmbedderFailedError, EmbedderMissingError
 from engram_py.vectors.lanes import LANES, Lane, fetch
 from engram_py.vectors.model import load_embedder
 from engram_py.vectors.protocol import parse_embedder

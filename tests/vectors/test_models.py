@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engram_py.errors import EmbedderFailedError, EmbedderMissingError
+from engram_py.vectors.errors import EmbedderFailedError, EmbedderMissingError
 from engram_py.vectors.model import load_embedder
 from engram_py.vectors.protocol import Embedder, parse_embedder
 from tests.embedders import np

@@ -11,10 +11,10 @@ import pytest
 
 from engram_py import Engram
 from engram_py.config import Settings
-from engram_py.errors import EmbedderFailedError
 from engram_py.observations.values import Change
 from engram_py.upkeep.backups import restore
 from engram_py.vectors import table
+from engram_py.vectors.errors import EmbedderFailedError
 from engram_py.vectors.vectors import Vectors
 from tests.embedders import SETTING, TinyEmbedder
 from tests.memory import FakeClock, Opener, draft

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from engram_py.database.foreign import ForeignDatabase, open_foreign
-from engram_py.errors import InvalidSourceError
+from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.import_observations import sync_id_of
 from engram_py.interchange.sources.draft import Source, joined, moment, text_of
 from engram_py.interchange.values import (

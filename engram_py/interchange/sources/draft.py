@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.dataclass import dataclass, field
-from engram_py.errors import InvalidSourceError
 from engram_py.files import read_bounded, real_path, reason
+from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.import_ledger import derived_id
 from engram_py.interchange.values import (
     ExportIn,

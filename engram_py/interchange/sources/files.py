@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from engram_py.errors import InvalidSourceError
 from engram_py.files import open_regular
+from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.sources.draft import Source, changed_at, joined, moment
 from engram_py.text.markdown import front_matter, sections
 

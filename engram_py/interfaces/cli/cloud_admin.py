@@ -76,7 +76,7 @@ def _remotely(operation: str, given: dict[str, Any]) -> Any:
 def _login() -> tuple[str, str]:
     """Return the server this machine is logged in to, and the token. Raises DatabaseNotSetError without one."""
     from engram_py.cloud.errors import DatabaseNotSetError
-    from engram_py.errors import NotLoggedInError
+    from engram_py.sync.errors import NotLoggedInError
 
     with memory() as app:
         try:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @json_command
 def init_command(name: str | None, force: bool, as_json: bool) -> None:
     """Write .engram.json at the top of the repository: which project it is, for everyone who clones it."""
-    from engram_py.errors import InvalidProjectError
+    from engram_py.projects.errors import InvalidProjectError
     from engram_py.projects.locate import locate
     from engram_py.projects.names import normalize_project
     from engram_py.projects.settings_file import write_project_settings

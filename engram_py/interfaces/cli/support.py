@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import click
 
 from engram_py.config import Settings, load_settings
+from engram_py.database.errors import DataDirError
 from engram_py.dataclass import is_dataclass, replace
-from engram_py.errors import DataDirError, EngramError, NotConfirmedError
+from engram_py.errors import EngramError, NotConfirmedError
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

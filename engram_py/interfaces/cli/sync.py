@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.errors import EngramError, InvalidArgumentError, PassphraseMissingError
+from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.interfaces.cli.support import can_ask, here, json_command, memory, print_value, printable, progress
+from engram_py.sync.errors import PassphraseMissingError
 from engram_py.sync.sealing import secret_of, secret_of_file
 
 if TYPE_CHECKING:

@@ -272,7 +272,8 @@ class Run:
 
     def note(self, exc: BaseException) -> None:
         """Say in the log what failed: the kind and the place of it, never its text, which may be somebody's words."""
-        from engram_py.errors import AmbiguousProjectError, EngramError, StoreError
+        from engram_py.errors import EngramError, StoreError
+        from engram_py.projects.errors import AmbiguousProjectError
 
         if isinstance(exc, BadInput):
             self._log(str(exc))

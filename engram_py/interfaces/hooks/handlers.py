@@ -10,16 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engram_py.app import Engram
+from engram_py.database.errors import StoreBusyError
 from engram_py.dataclass import dataclass, field, replace
-from engram_py.errors import (
-    AmbiguousProjectError,
-    EngramError,
-    SessionNotFoundError,
-    StoreBusyError,
-    StoreError,
-    TranscriptMissingError,
-    TranscriptRefusedError,
-)
+from engram_py.errors import EngramError, StoreError
 from engram_py.interfaces.hooks.answers import listens
 from engram_py.interfaces.hooks.deserving import deserved
 from engram_py.interfaces.hooks.events import Event
@@ -27,6 +20,8 @@ from engram_py.interfaces.hooks.request import BadInput, Request
 from engram_py.observations.validation import clean_session_id
 from engram_py.observations.values import Observation
 from engram_py.privacy.values import Allowed
+from engram_py.projects.errors import AmbiguousProjectError
+from engram_py.sessions.errors import SessionNotFoundError, TranscriptMissingError, TranscriptRefusedError
 from engram_py.sessions.hosts import ancestors
 from engram_py.sessions.values import SessionLine
 

@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from engram_py.errors import (
-    AmbiguousProjectError,
-    ConflictError,
-    EngramError,
-    InvalidInputError,
-    NotFoundError,
-    StoreBusyError,
-    StoreFullError,
-    StoreGoneError,
-    StoreReplacedError,
-    TransferError,
-)
+from engram_py.database.errors import StoreBusyError, StoreFullError, StoreGoneError, StoreReplacedError
+from engram_py.errors import ConflictError, EngramError, InvalidInputError, NotFoundError, ServeError, TransferError
+from engram_py.projects.errors import AmbiguousProjectError
 
 
 class HttpError(EngramError):
@@ -255,3 +246,35 @@ def payload(error: EngramError) -> dict[str, Any]:
     details = error.details()
     code, message = details.pop("error_code"), details.pop("message")
     return {"error": message, "code": code} | details
+
+
+class AddressInUseError(ServeError):
+    code = "address_in_use"
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        super().__init__(
+            f"another program listens on {address}",
+            hint="it may be an engram that serves already; end it, or choose another: `engram serve PORT`",
+        )
+
+
+class AddressUnusableError(ServeError):
+    code = "address_unusable"
+
+    def __init__(self, address: str, reason: str) -> None:
+        self.address, self.reason = address, reason
+        super().__init__(
+            f"cannot listen on {address}: {reason}", hint="choose another port, --host or --socket of this machine"
+        )
+
+
+class TokenRequiredError(ServeError):
+    code = "token_required"
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        super().__init__(
+            f"{host} can be reached from other machines, and nothing would ask who they are",
+            hint="set ENGRAM_HTTP_TOKEN first, or serve on 127.0.0.1",
+        )

@@ -13,8 +13,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from engram_py.dataclass import dataclass
-from engram_py.errors import AddressInUseError, AddressUnusableError, TokenRequiredError
 from engram_py.interfaces.http.accepting import BoundedSocket
+from engram_py.interfaces.http.errors import AddressInUseError, AddressUnusableError, TokenRequiredError
 
 BACKLOG = 128
 _ASK_SECONDS = 1.0

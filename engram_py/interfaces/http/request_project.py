@@ -11,8 +11,9 @@ from pydantic import Field
 
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
-from engram_py.errors import AmbiguousProjectError, InvalidArgumentError, InvalidProjectError
+from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.operations import Query, StrictSwitch
+from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError
 
 MOST_PATH_CHARS = 4_096
 

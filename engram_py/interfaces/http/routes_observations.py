@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from engram_py.app import Engram
-from engram_py.errors import InvalidArgumentError, InvalidProjectError
+from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.errors import ProjectMismatchError
 from engram_py.interfaces.http.notes import Notes, held
 from engram_py.interfaces.http.operations import Answer, Body, Id, Path, Query, Switch, operation
@@ -15,6 +15,7 @@ from engram_py.interfaces.http.shapes import ObservationOut, observation
 from engram_py.observations.browse import MOST
 from engram_py.observations.lookup import replacement
 from engram_py.observations.values import Change, Draft
+from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
 
 NEWEST_FIRST = "created_at:desc"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from engram_py.errors import UnknownToolError
+from collections.abc import Sequence
+
+from engram_py.errors import InvalidInputError
 from engram_py.interfaces.mcp.schemas import stored
 
 CORE = (
@@ -17,6 +19,16 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "admin": ADMIN,
     "all": tuple(stored()),
 }
+
+
+class UnknownToolError(InvalidInputError):
+    code = "unknown_tool"
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name, self.known = name[:80], list(known)
+        super().__init__(
+            f"no tool or profile {self.name!r}", hint=f"--tools takes core, agent, admin, all, or {', '.join(known)}"
+        )
 
 
 def select_tools(wanted: str) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.dataclass import dataclass
-from engram_py.errors import PluginFailedError, SetupRefusedError
 from engram_py.interfaces.setup.agents import AGENTS, entry
 from engram_py.interfaces.setup.edits import FileEdits, Member, withdrawn
+from engram_py.interfaces.setup.errors import PluginFailedError, SetupRefusedError
 from engram_py.interfaces.setup.files import Found, decoded, digest, look, refusing, remove, remove_empty, replace
 from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import Manifest

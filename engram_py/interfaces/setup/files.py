@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engram_py.dataclass import dataclass
-from engram_py.errors import SetupRefusedError
 from engram_py.files import write_atomically
+from engram_py.interfaces.setup.errors import SetupRefusedError
 from engram_py.interfaces.setup.jsonc import UnreadableTextError
 
 _BOM = "\ufeff"

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engram_py.dataclass import dataclass
-from engram_py.errors import SetupRefusedError, UnknownAgentError, UnusableOptionError
 from engram_py.files import real_path
 from engram_py.interfaces.setup.agents import AGENTS, ALIASES, Agent, Scope
 from engram_py.interfaces.setup.claude import Plugin, render
 from engram_py.interfaces.setup.edits import FileEdits
+from engram_py.interfaces.setup.errors import SetupRefusedError, UnknownAgentError, UnusableOptionError
 from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import Manifest, opened
 from engram_py.interfaces.setup.planning import Change, apply_setup, apply_unsetup, plan_setup, plan_unsetup

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.dataclass import asdict, dataclass, field
-from engram_py.errors import SetupRefusedError
 from engram_py.files import write_atomically
+from engram_py.interfaces.setup.errors import SetupRefusedError
 from engram_py.interfaces.setup.files import digest, refusing, remove_empty
 
 _VERSION = 1

@@ -8,8 +8,8 @@ from typing import Any
 
 from engram_py.dataclass import dataclass
 from engram_py.dataclass import replace as replace_fields
-from engram_py.errors import SetupRefusedError
 from engram_py.interfaces.setup.edits import FileEdits, Member, altered, applied, replaced, withdrawn
+from engram_py.interfaces.setup.errors import SetupRefusedError
 from engram_py.interfaces.setup.files import Found, decoded, digest, look, make_folders, refusing, remove, replace
 from engram_py.interfaces.setup.jsonc import MISSING
 from engram_py.interfaces.setup.manifest import Manifest, Record

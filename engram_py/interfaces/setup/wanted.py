@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.dataclass import dataclass
-from engram_py.errors import ScopeUnavailableError
 from engram_py.interfaces.hooks.answers import listens
 from engram_py.interfaces.setup.agents import PRE_TOOL, TIMEOUT, TIMEOUTS, Agent, Hooks, Scope, Servers, entry
 from engram_py.interfaces.setup.edits import Edit, FileEdits, Item, Member, Text
+from engram_py.interfaces.setup.errors import ScopeUnavailableError
 from engram_py.interfaces.setup.machine import Launcher, Machine
 
 SERVER_NAME = "engram"

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import NamedTuple, cast
 
+from engram_py.database.errors import IndexDamagedError
 from engram_py.database.store import Store
-from engram_py.errors import IndexDamagedError
 
 # What a mention in each column of the index weighs, in their order; what one in a title does is told by the length of
 # the title (``score.relevance``).

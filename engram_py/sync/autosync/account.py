@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.errors import CloudFailedError, InvalidArgumentError, NotLoggedInError, TokenNotKeptError
+from engram_py.errors import InvalidArgumentError
 from engram_py.projects import table as project_table
 from engram_py.projects.identities import Identities
 from engram_py.projects.names import normalize_project
@@ -18,6 +18,7 @@ from engram_py.sync.autosync.login import Login, current_login, server_address, 
 from engram_py.sync.autosync.problems import Problem, step_of
 from engram_py.sync.autosync.settings import TARGET, CloudSettings
 from engram_py.sync.autosync.values import Enrolled, LoggedIn, LoggedOut
+from engram_py.sync.errors import CloudFailedError, NotLoggedInError, TokenNotKeptError
 
 _LONGEST_TOKEN = 1_000
 _FOREGROUND_SECONDS = 30.0

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
-from engram_py.errors import InvalidServerError
 from engram_py.sync.autosync import table, tokens
 from engram_py.sync.autosync.problems import Problem
 from engram_py.sync.autosync.settings import CloudSettings
+from engram_py.sync.errors import InvalidServerError
 
 
 @dataclass(frozen=True, slots=True)

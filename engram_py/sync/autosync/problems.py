@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engram_py.errors import CloudFailedError
+from engram_py.sync.errors import CloudFailedError
 
 # code → the next step
 STEPS = {

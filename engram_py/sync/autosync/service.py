@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.errors import CloudFailedError, NothingEnrolledError, NotLoggedInError
 from engram_py.log import logger_of
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.settings import CloudSettings
 from engram_py.sync.autosync.values import CloudStatus, CloudSynced, Enrolled, LoggedIn, LoggedOut
+from engram_py.sync.errors import CloudFailedError, NothingEnrolledError, NotLoggedInError
 
 if TYPE_CHECKING:
     from engram_py.sync.autosync.account import Account

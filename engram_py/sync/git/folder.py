@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engram_py.dataclass import dataclass
-from engram_py.errors import SyncFolderError
 from engram_py.files import reason, write_atomically
 from engram_py.git.program import Deadline, ask_git
 from engram_py.sync import manifest
 from engram_py.sync.chunk import About
+from engram_py.sync.errors import SyncFolderError
 from engram_py.sync.git.values import Uncommitted
 from engram_py.sync.packing import ID, MOST_PACKED_BYTES, ChunkRefusedError
 from engram_py.sync.sealing import Parameters

@@ -8,10 +8,10 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from engram_py.errors import HookRefusedError
 from engram_py.files import read_bounded, real_path, reason, write_atomically
 from engram_py.git.program import Deadline, ask_git
 from engram_py.git.repository import Repository
+from engram_py.sync.errors import HookRefusedError
 
 HOOKS = ("post-merge", "post-rewrite", "pre-push")
 BEGIN = "# >>> engram sync: `engram sync --uninstall-hooks` removes this part"

@@ -6,8 +6,9 @@ import json
 import re
 from pathlib import Path
 
-from engram_py.errors import DataDirError, SyncKeyError
+from engram_py.database.errors import DataDirError
 from engram_py.files import read_bounded, reason, write_atomically
+from engram_py.sync.errors import SyncKeyError
 from engram_py.sync.sealing import Parameters, SealingKey, WrongSecretError, kept_key
 from engram_py.sync.signing import DeviceKey
 

@@ -10,15 +10,10 @@ from typing import TYPE_CHECKING
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import fields, replace
-from engram_py.errors import (
-    EncryptionChangedError,
-    InvalidArgumentError,
-    PassphraseMissingError,
-    SyncFolderError,
-    WrongPassphraseError,
-)
+from engram_py.errors import InvalidArgumentError
 from engram_py.projects.projects import Projects
 from engram_py.sync.chunk import About
+from engram_py.sync.errors import EncryptionChangedError, PassphraseMissingError, SyncFolderError, WrongPassphraseError
 from engram_py.sync.git import hooks, table
 from engram_py.sync.git.exporter import Exporter
 from engram_py.sync.git.folder import NAME, uncommitted

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterable, Sequence
 
 from engram_py.database.store import Store
-from engram_py.errors import InvalidProjectError
 from engram_py.projects import table as project_table
+from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
 from engram_py.sync.merge import version_owner
 from engram_py.sync.mutation import Mutation

@@ -50,7 +50,7 @@ def test_a_command_imports_none_of_the_heavy_packages(here: Path, words: list[st
 @pytest.mark.parametrize("words", [["version"], ["--help"], ["--version"], ["serach"]])
 def test_a_command_that_needs_no_memory_opens_none(here: Path, words: list[str]) -> None:
     loaded = modules(here, *words)
-    assert not loaded & {"sqlite3", "engram_py.app", "engram_py.database", "mcp", "pydantic", "rich"}
+    assert not loaded & {"sqlite3", "engram_py.app", "engram_py.database.store", "mcp", "pydantic", "rich"}
 
 
 def test_sqlite_utils_is_imported_when_there_is_something_to_migrate(here: Path) -> None:

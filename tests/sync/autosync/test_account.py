@@ -11,10 +11,11 @@ import pytest
 
 from engram_py import Engram
 from engram_py.config import Settings
-from engram_py.errors import CloudFailedError, InvalidArgumentError, InvalidServerError, NotLoggedInError
+from engram_py.errors import InvalidArgumentError
 from engram_py.sync.autosync import tokens
 from engram_py.sync.autosync.login import server_address
 from engram_py.sync.autosync.settings import CloudSettings
+from engram_py.sync.errors import CloudFailedError, InvalidServerError, NotLoggedInError
 from tests.sync.autosync.conftest import Joiner, Lab, from_elsewhere
 from tests.sync.autosync.team_server import TOKEN, team_server
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from engram_py.errors import NothingEnrolledError, NotLoggedInError
 from engram_py.observations.values import Change
 from engram_py.sync.autosync import channel as channel_module
 from engram_py.sync.autosync import push as push_module
+from engram_py.sync.errors import NothingEnrolledError, NotLoggedInError
 from engram_py.sync.wire import mutation_of
 from tests.memory import draft
 from tests.sync.autosync.conftest import Joiner, Lab, from_elsewhere

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.errors import EncryptionChangedError, PassphraseMissingError, SyncFolderError, WrongPassphraseError
 from engram_py.sync import sealing
+from engram_py.sync.errors import EncryptionChangedError, PassphraseMissingError, SyncFolderError, WrongPassphraseError
 from engram_py.sync.git.folder import ChunkFolder
 from engram_py.sync.sealing import secret_of_file
 from tests.sync.git.conftest import Joining, Member, put_chunk

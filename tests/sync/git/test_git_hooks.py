@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.errors import HookRefusedError
+from engram_py.sync.errors import HookRefusedError
 from tests.sync.git.conftest import Member
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="sh and executable bits")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.errors import SyncFolderError, UnconfirmedProjectError
+from engram_py.sync.errors import SyncFolderError, UnconfirmedProjectError
 from engram_py.sync.git import folder as folder_module
 from engram_py.sync.git import table
 from engram_py.sync.merge import version_digest, version_key

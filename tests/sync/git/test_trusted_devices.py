@@ -125,7 +125,7 @@ def test_what_is_no_key_cannot_be_trusted(key: str, ada: Member) -> None:
 
 
 def test_the_device_key_is_made_once_and_a_damaged_one_is_said_to_be_one(ada: Member) -> None:
-    from engram_py.errors import SyncKeyError
+    from engram_py.sync.errors import SyncKeyError
 
     path = ada.root.parent / "data" / "sync" / "device.key"
     assert own_key(ada) == own_key(ada)

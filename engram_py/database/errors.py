@@ -1,0 +1,145 @@
+"""Failures of the file, its folder and its disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engram_py.errors import StoreError, TransferError
+
+
+class DataDirError(StoreError):
+    code = "data_dir_unusable"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"cannot use {path} as the data directory: {reason}",
+            hint="set ENGRAM_DATA_DIR to a writable directory on a local disk",
+        )
+
+
+class NetworkFilesystemError(StoreError):
+    code = "network_filesystem"
+
+    def __init__(self, path: str, filesystem: str) -> None:
+        self.path, self.filesystem = path, filesystem
+        super().__init__(
+            f"{path} is on a network file system ({filesystem}), where SQLite's WAL locks are unsafe",
+            hint="set ENGRAM_DATA_DIR to a directory on a local disk",
+        )
+
+
+class StoreTooNewError(StoreError):
+    code = "store_too_new"
+
+    def __init__(self, path: str, unknown: Sequence[str]) -> None:
+        self.path, self.unknown = path, list(unknown)
+        super().__init__(
+            f"{path} was written by a newer engram (it has {', '.join(unknown)}); it was left untouched",
+            hint="upgrade engram-py, or set ENGRAM_DATA_DIR to another directory",
+        )
+
+
+class StoreDamagedError(StoreError):
+    code = "store_damaged"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"{path} is damaged: {reason}; it was left as it is",
+            hint="run `engram doctor`; `engram restore BACKUP` puts a backup in its place and keeps the damaged file",
+        )
+
+
+class IndexDamagedError(StoreError):
+    code = "index_damaged"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"the search index in {path} is damaged: {reason}",
+            hint="run `engram doctor --fix`: it makes the index again from what was saved",
+        )
+
+
+class StoreGoneError(StoreError):
+    code = "store_gone"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} was removed or renamed while this process had it open; nothing was written",
+            hint="put the file back, or run `engram restore BACKUP`; to begin an empty memory, start this server again",
+        )
+
+
+class StoreReplacedError(StoreError):
+    code = "store_replaced"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} was replaced or removed while this was written; the file that is there now does not have it",
+            hint="repeat the call: it looks at the file that is there",
+        )
+
+
+class StoreBusyError(StoreError):
+    code = "store_busy"
+
+    def __init__(self, path: str, waited_seconds: float) -> None:
+        self.path, self.waited_seconds = path, waited_seconds
+        super().__init__(
+            f"{path} stayed locked by another process for {waited_seconds:.0f} s",
+            hint="nothing was written; repeat the call, and look for a program that holds the file open",
+        )
+
+
+class StoreFullError(StoreError):
+    code = "disk_full"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"no space left to write {path}", hint="nothing was written; free some disk space and repeat")
+
+
+class StoreReadOnlyError(StoreError):
+    code = "store_read_only"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} cannot be written", hint="check its permissions, or set ENGRAM_DATA_DIR to a writable directory"
+        )
+
+
+class StoreIOError(StoreError):
+    code = "store_io"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"reading or writing {path} failed: {reason}", hint="run `engram doctor`")
+
+
+class StoreForeignError(StoreError):
+    code = "store_foreign"
+
+    def __init__(self, path: str, tables: Sequence[str]) -> None:
+        from shlex import quote  # only who meets such a file pays for it
+
+        self.path, self.tables = path, list(tables)
+        engrams = {"sessions", "observations"} <= set(tables)
+        then = f"; `engram import --from engram {quote(path)}` then brings over all of it" if engrams else ""
+        super().__init__(
+            f"{path} is a database of {'Engram' if engrams else 'another program'} (tables {', '.join(tables[:5])}); "
+            "it was left untouched",
+            hint=f"set ENGRAM_DATA_DIR to another directory{then}",
+        )
+
+
+class InvalidBackupError(TransferError):
+    code = "invalid_backup"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"{path} cannot be restored: {reason}", hint="nothing was changed; choose another backup")

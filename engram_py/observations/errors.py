@@ -1,0 +1,93 @@
+"""Refusals of saving, finding and changing an observation."""
+
+from __future__ import annotations
+
+from engram_py.doors import call
+from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
+
+
+class BulkFilterError(InvalidInputError):
+    code = "bulk_filter"
+
+    def __init__(self, text: str, *notes: str) -> None:
+        self.text = text[:80]
+        reason = "; ".join(notes) or "it does not hold filters alone"
+        super().__init__(
+            f"{self.text!r} does not say which memories are meant: {reason}",
+            hint="give filters such as type:note until:2026-01; of words a search gives the ids. Nothing was changed",
+        )
+
+
+class NothingReplacedError(InvalidInputError):
+    code = "nothing_replaced"
+
+    def __init__(self, observation_id: int, find: str) -> None:
+        self.observation_id, self.find = observation_id, find[:80]
+        super().__init__(
+            f"{self.find!r} does not occur in observation #{observation_id}",
+            hint=f"find is literal and case-sensitive; copy it from the content: {call('get', id=observation_id)}",
+        )
+
+
+class ObservationNotFoundError(NotFoundError):
+    code = "observation_not_found"
+
+    def __init__(self, observation_id: int, *, deleted_at: str | None = None) -> None:
+        self.observation_id, self.deleted_at = observation_id, deleted_at
+        state = f"was deleted at {deleted_at}" if deleted_at else "does not exist"
+        hint = f"find the id with {call('search')} or {call('context')}"
+        super().__init__(f"observation #{observation_id} {state}", hint=hint)
+
+
+class JudgmentNotFoundError(NotFoundError):
+    code = "judgment_not_found"
+
+    def __init__(self, judgment_id: str) -> None:
+        self.judgment_id = judgment_id[:80]
+        super().__init__(
+            f"no relation {self.judgment_id!r}",
+            hint=f"give the judgment_id that a save answered; {call('unjudged')} lists those without a verdict",
+        )
+
+
+class RelationNotFoundError(NotFoundError):
+    code = "relation_not_found"
+
+    def __init__(self, relation_id: int) -> None:
+        self.relation_id = relation_id
+        hint = f"list those that wait for a verdict with {call('unjudged')}"
+        super().__init__(f"no relation {relation_id}", hint=hint)
+
+
+class TopicTakenError(ConflictError):
+    code = "topic_taken"
+
+    def __init__(self, topic_key: str, observation_id: int) -> None:
+        self.topic_key, self.observation_id = topic_key, observation_id
+        super().__init__(
+            f"topic {topic_key!r} is already observation #{observation_id}",
+            hint=f"update #{observation_id} instead, or choose another topic_key",
+        )
+
+
+class ChangedMeanwhileError(ConflictError):
+    code = "changed_meanwhile"
+
+    def __init__(self, observation_id: int) -> None:
+        self.observation_id = observation_id
+        super().__init__(
+            f"observation #{observation_id} was changed meanwhile; it stays as it is now",
+            hint=f"read it again: {call('get', id=observation_id)}",
+        )
+
+
+class NoEarlierVersionError(NotFoundError):
+    code = "no_earlier_version"
+
+    def __init__(self, observation_id: int, version: int | None) -> None:
+        self.observation_id, self.version = observation_id, version
+        wanted = "no earlier version" if version is None else f"no version {version}"
+        super().__init__(
+            f"observation #{observation_id} has {wanted}",
+            hint=f"list its versions: {call('history', id=observation_id)}",
+        )

@@ -1,0 +1,50 @@
+"""Refusals of sessions, prompts and transcripts."""
+
+from __future__ import annotations
+
+from engram_py.doors import call
+from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
+
+
+class SessionNotFoundError(NotFoundError):
+    code = "session_not_found"
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id[:80]
+        super().__init__(f"no session {self.session_id!r}", hint=f"list them with {call('sessions')}")
+
+
+class PromptNotFoundError(NotFoundError):
+    code = "prompt_not_found"
+
+    def __init__(self, prompt_id: int) -> None:
+        self.prompt_id = prompt_id
+        super().__init__(f"no prompt {prompt_id}", hint=f"list them with {call('prompts')}")
+
+
+class SessionInUseError(ConflictError):
+    code = "session_in_use"
+
+    def __init__(self, session_id: str, observations: int) -> None:
+        self.session_id, self.observations = session_id[:80], observations
+        super().__init__(
+            f"session {self.session_id!r} still holds {observations} observation(s)",
+            hint="delete those first; deleting a session never takes memory with it",
+        )
+
+
+class TranscriptRefusedError(InvalidInputError):
+    code = "transcript_refused"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"the transcript was not read: {reason}", hint="the agent's hook names it; everything else was done"
+        )
+
+
+class TranscriptMissingError(TranscriptRefusedError):
+    code = "transcript_missing"
+
+    def __init__(self) -> None:
+        super().__init__("there is no such file")

@@ -1,0 +1,133 @@
+"""Refusals and failures of exchanging a memory: folders in a repository, passphrases, servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engram_py.errors import CloudError, SyncError
+
+
+class SyncFolderError(SyncError):
+    code = "sync_folder"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"{path} cannot be synced: {reason}", hint="correct it and run `engram sync` again; the memory is unchanged"
+        )
+
+
+class NoRepositoryError(SyncError):
+    code = "no_repository"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"{path} {reason}", hint="run `engram sync` inside a checkout of the repository that shares the memory"
+        )
+
+
+class UnconfirmedProjectError(SyncError):
+    code = "unconfirmed_project"
+
+    def __init__(self, project: str, path: str) -> None:
+        self.project, self.path = project, path
+        super().__init__(
+            f".engram.json makes {path} project {project}, whose memory is from elsewhere; nothing was read or written",
+            hint=f"if this repository may have it: `engram sync --project {project}`, once",
+        )
+
+
+class WrongPassphraseError(SyncError):
+    code = "wrong_passphrase"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"that is not the secret {path} is encrypted with; nothing was read or written",
+            hint="ask who set it up, then `engram sync --encrypt` or `engram sync --encrypt-with KEYFILE`",
+        )
+
+
+class PassphraseMissingError(SyncError):
+    code = "passphrase_missing"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} is encrypted, and this machine does not know the passphrase; nothing was read or written",
+            hint="`engram sync --encrypt` asks for the passphrase, `--encrypt-with KEYFILE` reads a key file; "
+            "or set ENGRAM_SYNC_PASSPHRASE",
+        )
+
+
+class EncryptionChangedError(SyncError):
+    code = "encryption_changed"
+
+    def __init__(self, path: str, known: str, found: str) -> None:
+        self.path, self.known, self.found = path, known, found
+        super().__init__(
+            f"{path} is encrypted with the key {found} now, not {known} as before; nothing was read or written",
+            hint="find out who changed encryption.json; with the new secret: `engram sync --encrypt`",
+        )
+
+
+class SyncKeyError(SyncError):
+    code = "sync_key"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"{path} cannot be used: {reason}", hint="put it back from a backup, or remove it")
+
+
+class HookRefusedError(SyncError):
+    code = "hook_refused"
+
+    def __init__(self, path: str, reason: str, *, lines: str) -> None:
+        self.path, self.reason, self.lines = path, reason, lines
+        super().__init__(f"{path} was left alone: {reason}", hint=f"put this into it yourself:\n{lines}")
+
+
+class InvalidServerError(CloudError):
+    code = "invalid_server"
+
+    def __init__(self, address: str, flaw: str) -> None:
+        self.address, self.flaw = address[:200], flaw
+        hint = "give https://HOST; http:// is for this machine alone, or with --insecure"
+        super().__init__(f"{self.address!r} cannot be used as a server: {flaw}", hint=hint)
+
+
+class NotLoggedInError(CloudError):
+    code = "not_logged_in"
+
+    def __init__(self) -> None:
+        super().__init__("this machine is logged in to no server", hint="engram cloud login --server URL")
+
+
+class NothingEnrolledError(CloudError):
+    code = "nothing_enrolled"
+
+    def __init__(self, server: str) -> None:
+        self.server = server
+        super().__init__(f"no project is shared with {server}", hint="engram cloud enroll PROJECT, or --all")
+
+
+class TokenNotKeptError(CloudError):
+    code = "token_not_kept"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"the token cannot be kept in {path}: {reason}", hint="make room, or the folder writable")
+
+
+class CloudFailedError(CloudError):
+    """``reason_code`` says which kind of failure it was: ``transport_failed``, ``auth_required`` and so on."""
+
+    code = "cloud_failed"
+
+    def __init__(self, reason_code: str, message: str, *, hint: str) -> None:
+        self.reason_code = reason_code
+        super().__init__(message, hint=hint)
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"reason_code": self.reason_code}
