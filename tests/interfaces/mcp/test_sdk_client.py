@@ -137,9 +137,9 @@ async def test_both_refuse_a_method_that_they_do_not_serve(here: Path, url: str,
 
 @MODES
 async def test_both_answer_who_asks_for_progress_and_report_none(here: Path, url: str, mode: Mode) -> None:
-    seen: list[Any] = []
+    seen: list[float] = []
 
-    async def told(*progress: Any) -> None:
+    async def told(progress: float, total: float | None, message: str | None) -> None:
         seen.append(progress)
 
     for server in (command(here), url):
