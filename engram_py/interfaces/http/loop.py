@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from socket import socket
 from types import FrameType
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import h11
 import uvicorn
@@ -32,7 +31,7 @@ class LoopServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
         self._told = started
-        self._heads: WeakKeyDictionary[H11Protocol, _Head] = WeakKeyDictionary()
+        self._heads: dict[H11Protocol, _Head] = {}
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -47,7 +46,7 @@ class LoopServer(uvicorn.Server):
     def _end_slow_heads(self) -> None:
         """End each connection whose next head did not come in time: uvicorn waits for it without end."""
         now = time.monotonic()
-        known, self._heads = self._heads, WeakKeyDictionary()
+        known, self._heads = self._heads, {}
         for one in self.server_state.connections:
             # Between two requests uvicorn's own time for that runs, until the first byte of the second.
             if not isinstance(one, H11Protocol) or one.conn.their_state is not h11.IDLE or one.timeout_keep_alive_task:
