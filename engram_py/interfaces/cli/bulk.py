@@ -189,8 +189,8 @@ def _confirm(app: Engram, selection: Selection, todo: str, *, yes: bool) -> None
     """Show what would be reached, and ask, unless that is nothing. Raises NotConfirmedError."""
     if not (selection.ids or selection.prompts or selection.sessions):
         return
-    from engram_py.interfaces import render
-    from engram_py.interfaces.wording_bulk import reached
+    from engram_py.interfaces.wording import render
+    from engram_py.interfaces.wording.observations import reached
 
     if not yes:
         click.echo(printable(render.text(selection, now=app.journal.moment())), err=True)

@@ -179,7 +179,7 @@ def context_command(
         )
         show(found, app, as_json=as_json)
         if found.mode == "query" and not as_json and not any(section.items for section in found.sections):
-            from engram_py.interfaces.context_text import not_merged
+            from engram_py.interfaces.wording.context import not_merged
 
             heard = f"asked by “{found.cue}”, found nothing" if found.cue else "nothing is likely to be needed for it"
             heard = not_merged(found) or heard

@@ -91,7 +91,7 @@ def everything_command(app: Engram, **asked: Any) -> object:
 
 
 def _clear(app: Engram, what: str, *, yes: bool, **asked: Any) -> object:
-    from engram_py.interfaces.wording_privacy import clearing
+    from engram_py.interfaces.wording.privacy import clearing
 
     found = app.clearing.look(what, **asked)
     if any(found.counts.values()) and not yes:

@@ -171,7 +171,7 @@ def _choose_agents(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool
 
 
 def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry_run: bool, last: str = "") -> None:
-    from engram_py.interfaces.render import error_text
+    from engram_py.interfaces.wording.render import error_text
 
     if as_json and (done or failures):
         whole = {"agents": [asdict(one) for one in done], "errors": [one.details() for one in failures]}

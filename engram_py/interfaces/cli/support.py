@@ -103,7 +103,7 @@ def refusing(function: Callable[P, None]) -> Callable[P, None]:
         try:
             function(*args, **kwargs)
         except EngramError as exc:
-            from engram_py.interfaces.render import error_text
+            from engram_py.interfaces.wording.render import error_text
 
             if kwargs.get("as_json"):
                 import json
@@ -149,7 +149,7 @@ def group(name: str, help: str, *, alone: str | None = None) -> click.Group:
 
 def show(value: object, app: Engram | None, *, as_json: bool, full: bool = False) -> None:
     """Print a result: JSON, a table on a terminal, or plain text; what is not the result goes to stderr."""
-    from engram_py.interfaces import render
+    from engram_py.interfaces.wording import render
 
     if as_json:
         print_value(render.to_json(value), "", as_json=True)

@@ -56,7 +56,7 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
             return
         value, lines = _answer(app, asked)
     if as_json:
-        from engram_py.interfaces.render import to_json
+        from engram_py.interfaces.wording.render import to_json
 
         print_value(to_json(value), "", as_json=True)
         return
@@ -66,28 +66,15 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
         click.echo(f"note: {printable(note)}", err=True)
 
 
-def _cloud_lines(app: Engram) -> list[str]:
-    """Return one or two lines about sync with a server, none when this machine is not logged in."""
-    status = app.autosync.status()
-    if not status.server:
-        return []
-    pending = f", {status.pending:,} change(s) to send" if status.pending else ""
-    aside = f", {status.set_aside_total:,} row(s) set aside (`engram cloud status`)" if status.set_aside_total else ""
-    names = ", ".join(project.name for project in status.projects) or "no project enrolled"
-    lines = [f"server {status.server} ({names}): {status.phase}{pending}{aside}"]
-    if status.reason_code:
-        lines.append(f"  {status.reason_code}: {status.reason_message} → {status.next_step}")
-    return lines
-
-
 def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
     """Return the result of the request, as a value and in words."""
-    from engram_py.interfaces import wording_sync as words
+    from engram_py.interfaces.wording import cloud
+    from engram_py.interfaces.wording import sync as words
 
     where = {"project": asked["project"], "all_projects": asked["all_projects"]}
     if asked["status"]:
         found = app.git_sync.status(**where)
-        return found, [*words.status(found), *_cloud_lines(app)]
+        return found, [*words.status(found), *cloud.summary(app.autosync.status())]
     if asked["digest"]:
         digest = app.git_sync.digest(**where)
         return digest, words.digest(digest)
@@ -159,7 +146,7 @@ def _prompt_passphrase(*, is_new: bool) -> str:
 
 
 def _confirm_adoption(adoption: Adoption) -> bool:
-    from engram_py.interfaces import wording_sync as words
+    from engram_py.interfaces.wording import sync as words
 
     return click.confirm(printable(words.adoption(adoption)), default=adoption.is_free, err=True)
 
@@ -185,7 +172,7 @@ def _command(app: Engram) -> list[str]:
 
 def _run_hook(hook: str) -> None:
     """Run a git hook: report on stderr, and never fail."""
-    from engram_py.interfaces import wording_sync as words
+    from engram_py.interfaces.wording import sync as words
 
     pushing = hook == "pre-push"
     try:

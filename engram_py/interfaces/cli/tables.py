@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from engram_py.interfaces.cli.support import printable
-from engram_py.interfaces.wording import age, clock, relation
-from engram_py.interfaces.wording_search import counted_in_order, marks, named, places
+from engram_py.interfaces.wording.phrases import age, clock, end, relation
+from engram_py.interfaces.wording.search import counted_in_order, marks, named, places
 from engram_py.observations.listing import Listing, ObservationLine, Stats
 from engram_py.observations.relation_values import Judged
 from engram_py.observations.values import ReviewLine
@@ -23,7 +23,7 @@ from engram_py.sessions.values import Prompt, SessionLine
 from engram_py.upkeep.values import Report
 
 if TYPE_CHECKING:
-    from engram_py.interfaces.wording_explain import Section
+    from engram_py.interfaces.wording.explain import Section
 
 # The column that takes the room the others leave, and breaks anywhere: it holds what people wrote.
 _WIDE = ("memory", "session", "prompt", "finding", "new", "older", "also")
@@ -98,7 +98,7 @@ def _marks(hit: Hit) -> str:
 
 
 def _explained(value: Results) -> Group:
-    from engram_py.interfaces.wording_explain import foot, head, sections
+    from engram_py.interfaces.wording.explain import foot, head, sections
 
     parts: list[RenderableType] = [Text(printable("\n".join(head(value)))), Text()]
     for section in sections(value):
@@ -154,8 +154,9 @@ def _listing(value: Listing, now: datetime) -> Table | None:
         case Judged():
             table = _new("Without a verdict", "judgment", "new", "older", spaced=True)
             for row in value.items:
-                new = _end(row.source_observation, row.source_title)
-                table.add_row(_cell(row.relation.sync_id), new, _end(row.target_observation, row.target_title))
+                new = _cell(end(row.source_observation, row.source_title))
+                older = _cell(end(row.target_observation, row.target_title))
+                table.add_row(_cell(row.relation.sync_id), new, older)
         case _:
             return None
     return table
@@ -174,10 +175,6 @@ def _session(row: SessionLine) -> str:
     agent = f" [dim]({_cell(row.agent)})[/dim]" if row.agent else ""
     summary = _cell(" ".join((row.summary or "").split())[:_SUMMARY_CHARS])
     return f"{_cell(row.id)}{agent}" + (f"\n{summary}" if summary else "")
-
-
-def _end(observation: int | None, title: str) -> str:
-    return _cell(f"#{observation} {title}" if observation is not None else f"{title} (deleted)")
 
 
 def _stats(value: Stats) -> Table:

@@ -39,7 +39,7 @@ def why_command(prompt: tuple[str, ...], session_id: str, as_json: bool) -> None
     Also show what a search for the same words finds. Nothing is stored or counted.
     """
     from engram_py.capture.trivial_prompts import is_trivial
-    from engram_py.interfaces.context_text import context_text
+    from engram_py.interfaces.wording.context import context_text
 
     text = text_argument(" ".join(prompt))
     if not text.strip():
@@ -68,8 +68,8 @@ def why_command(prompt: tuple[str, ...], session_id: str, as_json: bool) -> None
 def _values(
     app: Engram, prompt: str, given: Deserved | None, found: Results, block: str, *, off: bool
 ) -> dict[str, Any]:
-    from engram_py.interfaces import render
-    from engram_py.interfaces.context_text import not_merged
+    from engram_py.interfaces.wording import render
+    from engram_py.interfaces.wording.context import not_merged
 
     context = given.context if given else None
     reason = given.reason if given else "off" if off else "trivial"
@@ -96,7 +96,7 @@ def _near(one: Near) -> dict[str, Any]:
 
 
 def _words(values: dict[str, Any], found: Results, app: Engram) -> str:
-    from engram_py.interfaces import render
+    from engram_py.interfaces.wording import render
 
     lines = []
     if values["heard"] is not None:

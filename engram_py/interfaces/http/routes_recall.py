@@ -14,7 +14,6 @@ from engram_py.errors import (
     ObservationNotFoundError,
     SessionNotFoundError,
 )
-from engram_py.interfaces import render
 from engram_py.interfaces.http.notes import Notes
 from engram_py.interfaces.http.operations import Answer, Body, Id, Most, Query, Switch, Whole, operation
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
@@ -27,6 +26,7 @@ from engram_py.interfaces.http.shapes import (
     observation,
     session,
 )
+from engram_py.interfaces.wording import render
 from engram_py.observations.values import Observation
 from engram_py.times import to_engram
 

@@ -8,15 +8,14 @@ from datetime import datetime
 
 from engram_py.context.values import Context, Item, Section
 from engram_py.doors import call
-from engram_py.interfaces.amounts import amount
-from engram_py.interfaces.wording_anchors import phrase
+from engram_py.interfaces.wording.anchors import anchor
+from engram_py.interfaces.wording.phrases import LINE_CHARS, Words, age, amount, last_active, one_line
 from engram_py.observations.values import Observation
 from engram_py.recall.values import counted
 from engram_py.sessions.values import Prompt, SessionLine
-from engram_py.times import ago, parse_time
+from engram_py.times import parse_time
 
 PREVIEW_CHARS = 300
-LINE_CHARS = 200
 STEP_CHARS = 100
 TITLE_CHARS = 60
 SAID_CHARS = 220
@@ -52,7 +51,6 @@ _FILES = {"identity": "identity.md", "observations": "observations.md"}
 _WORTH_CUTTING = 50
 _MOST_FILES = 2
 _MOST_BRANCHES = 3
-_LOOKED_AT = 4  # blanks and line ends are most of no text
 _ORIGINS = {"import": "imported", "derived": "derived"}
 
 
@@ -79,13 +77,6 @@ def context_text(context: Context, now: datetime) -> str:
 def fenced(text: str, *, project: str) -> str:
     """``text`` as data: nothing in it can end the fence."""
     return "\n".join([_opening(project), *map(_harmless, text.splitlines()), _CLOSE])
-
-
-def one_line(text: str, limit: int) -> str:
-    """The beginning of a text on one line; of a long one, no more is looked at than can be shown."""
-    begins = text[: limit * _LOOKED_AT]
-    line = " ".join(begins.split())
-    return line if len(line) <= limit and len(begins) == len(text) else line[: limit - 1] + "…"
 
 
 def not_merged(context: Context) -> str:
@@ -202,7 +193,7 @@ def _section(section: Section, context: Context, now: datetime) -> Iterator[str]
     yield f"## {_HEADINGS.get(section.name, section.name.capitalize())}{note}"
     for item in items:
         if isinstance(item, Observation) and section.lines:
-            yield f"### {one_line(item.title, LINE_CHARS)} [#{item.id}]{_marks(item, context, now, brief=True)}"
+            yield f"### {one_line(item.title)} [#{item.id}]{_marks(item, context, now, brief=True)}"
             yield from item.content.splitlines()[: section.lines]
         else:
             yield _item(item, section, context, now)
@@ -218,21 +209,19 @@ def _item(item: Item, section: Section, context: Context, now: datetime) -> str:
             return _session(item, context, now)
         case Prompt():
             limit = LINE_CHARS if context.mode == "session" else SAID_CHARS
-            when = (
-                _age(item.created_at, now) if context.mode == "session" else f"{_day(item.created_at, context)}, user"
-            )
+            when = age(item.created_at, now) if context.mode == "session" else f"{_day(item.created_at, context)}, user"
             return f"- {when}: {one_line(item.content, limit)}"
 
 
 def _override(row: Observation, context: Context, now: datetime) -> str:
     """What the user said of themselves, without a word that it has already."""
-    title, content = one_line(row.title, LINE_CHARS), one_line(row.content, LINE_CHARS)
+    title, content = one_line(row.title), one_line(row.content)
     text = content if title.rstrip(".…").lower() in content.lower() else f"{title}: {content}"
-    return f"- [#{row.id}] {one_line(text, LINE_CHARS)}{_marks(row, context, now, brief=True)}"
+    return f"- [#{row.id}] {one_line(text)}{_marks(row, context, now, brief=True)}"
 
 
 def _observation(row: Observation, context: Context, now: datetime) -> str:
-    head = f"- [#{row.id}] {one_line(row.title, LINE_CHARS)}{_marks(row, context, now)}"
+    head = f"- [#{row.id}] {one_line(row.title)}{_marks(row, context, now)}"
     text = context.remarks.excerpts.get(row.id, row.content)
     return head if context.compact else f"{head}: {one_line(text, PREVIEW_CHARS)}"
 
@@ -240,7 +229,7 @@ def _observation(row: Observation, context: Context, now: datetime) -> str:
 def _marks(row: Observation, context: Context, now: datetime, *, brief: bool = False) -> str:
     """What must be known of a row to weigh it, in brackets; ``brief`` leaves type and age out."""
     remarks = context.remarks
-    marks = [] if brief else [row.type, _age(row.updated_at, now), *([row.scope] if row.scope != "project" else [])]
+    marks = [] if brief else [row.type, age(row.updated_at, now), *([row.scope] if row.scope != "project" else [])]
     marks += [_ORIGINS[row.origin]] if row.origin in _ORIGINS else []
     marks += ["needs review"] if row.state(now) == "needs_review" else []
     marks += [f"replaced {one_line(remarks.instead_of[row.id], STEP_CHARS)}"] if row.id in remarks.instead_of else []
@@ -249,7 +238,7 @@ def _marks(row: Observation, context: Context, now: datetime, *, brief: bool = F
         if row.id in remarks.branches
         else []
     )
-    marks += [one_line(phrase(state), STEP_CHARS) for state in remarks.files.get(row.id, ())[:_MOST_FILES]]
+    marks += [one_line(anchor(state), STEP_CHARS) for state in remarks.files.get(row.id, ())[:_MOST_FILES]]
     return f" ({', '.join(marks)})" if marks else ""
 
 
@@ -257,7 +246,7 @@ def _session(line: SessionLine, context: Context, now: datetime) -> str:
     handle = f" [#{context.remarks.summaries[line.id]}]" if line.id in context.remarks.summaries else ""
     last = line.last_activity_at or line.started_at
     when = last_active(line, now) if context.mode == "session" else _day(last, context)
-    summary = one_line(context.remarks.gists.get(line.id) or line.summary or "", LINE_CHARS)
+    summary = one_line(context.remarks.gists.get(line.id) or line.summary or "")
     steps = [one_line(step, STEP_CHARS) for step in context.remarks.next_steps.get(line.id, ())]
     following = f"; next: {'; '.join(steps)}" if steps else ""
     titles = [f"{one_line(row.title, TITLE_CHARS)} [#{row.id}]" for row in context.remarks.saved.get(line.id, ())]
@@ -284,7 +273,7 @@ def _files(section: Section, items: list[Item], context: Context) -> Iterator[st
     for item in items:
         if isinstance(item, Observation):
             if section.name not in _FILES:
-                yield f"### {one_line(item.topic_key or item.title, LINE_CHARS)}"
+                yield f"### {one_line(item.topic_key or item.title)}"
             first, *more = item.content.splitlines()[: section.lines] or [""]
             yield f"[#{item.id}] {first}"
             yield from more
@@ -294,21 +283,12 @@ def _logged(row: Observation, context: Context) -> str:
     origin = f", {_ORIGINS[row.origin]}" if row.origin in _ORIGINS else ""
     replaced = context.remarks.instead_of.get(row.id)
     marks = f"{row.type}{origin}{f', replaced {one_line(replaced, STEP_CHARS)}' if replaced else ''}"
-    return f"- [#{row.id}] {one_line(row.title, LINE_CHARS)} ({marks}): {one_line(row.content, PREVIEW_CHARS)}"
-
-
-def last_active(line: SessionLine, now: datetime) -> str:
-    """How long ago something was saved in a session, which orders lists; its start where that reads otherwise."""
-    started = _age(line.started_at, now)
-    active = _age(line.last_activity_at or line.started_at, now)
-    return active if active == started else f"{active} (started {started})"
-
-
-def _age(moment: str, now: datetime) -> str:
-    parsed = parse_time(moment)
-    return ago(parsed, now) if parsed else "?"
+    return f"- [#{row.id}] {one_line(row.title)} ({marks}): {one_line(row.content, PREVIEW_CHARS)}"
 
 
 def _day(moment: str, context: Context) -> str:
     parsed = parse_time(moment)
     return parsed.astimezone(context.zone).date().isoformat() if parsed else "?"
+
+
+WORDS: Words = {Context: context_text}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
-from engram_py.interfaces.wording import age, clock
+from engram_py.interfaces.wording.phrases import Words, age, amount, clock
 from engram_py.sync.autosync.values import (
     CloudProject,
     CloudStatus,
@@ -35,7 +34,7 @@ _ACCESS = {
 def _logged_in(value: LoggedIn, now: datetime) -> str:
     lines = [f"Logged in to {value.server} as {value.principal}; the token is in {_PLACES[value.kept_in]}"]
     if value.token_expires_at:
-        lines.append(f"it ends {clock(value.token_expires_at, now)}")
+        lines.append(f"the token expires {clock(value.token_expires_at, now)}")
     if value.projects:
         lines.append(f"enrolled: {', '.join(value.projects)}")
     return "\n".join(lines)
@@ -43,7 +42,7 @@ def _logged_in(value: LoggedIn, now: datetime) -> str:
 
 def _logged_out(value: LoggedOut, now: datetime) -> str:
     if not value.server:
-        return "This machine was logged in nowhere"
+        return "This machine was not logged in"
     return f"Logged out of {value.server}; nothing is sent or fetched any more"
 
 
@@ -66,8 +65,24 @@ def _status(value: CloudStatus, now: datetime) -> str:
     lines += [line for one in value.projects for line in _project(one)]
     lines += list(_aside(value, now))
     if value.deferred or value.dead:
-        lines.append(f"{value.deferred} row(s) wait for what they depend on, {value.dead} can not be applied")
+        lines.append(
+            f"{amount(value.deferred, 'row')} waiting for what they depend on, {value.dead} that cannot be applied"
+        )
     return "\n".join([*lines, *([f"note: {value.notice}"] if value.notice else [])])
+
+
+def summary(status: CloudStatus) -> list[str]:
+    """One or two lines about sync with a server, none when this machine is not logged in."""
+    if not status.server:
+        return []
+    pending = f", {amount(status.pending, 'change')} to send" if status.pending else ""
+    rows = amount(status.set_aside_total, "row")
+    aside = f", {rows} set aside (`engram cloud status`)" if status.set_aside_total else ""
+    names = ", ".join(project.name for project in status.projects) or "no project enrolled"
+    lines = [f"server {status.server} ({names}): {status.phase}{pending}{aside}"]
+    if status.reason_code:
+        lines.append(f"  {status.reason_code}: {status.reason_message} → {status.next_step}")
+    return lines
 
 
 def _state(value: CloudStatus, now: datetime) -> Iterator[str]:
@@ -80,15 +95,15 @@ def _state(value: CloudStatus, now: datetime) -> Iterator[str]:
         yield f"{value.reason_code}: {value.reason_message}"
         yield f"→ {value.next_step}"
     if value.backoff_until:
-        tries = f"{value.consecutive_failures} failure(s) in a row"
+        tries = f"{amount(value.consecutive_failures, 'failure')} in a row"
         at = clock(value.backoff_until, now, "%H:%M:%S %Z")
         yield f"next try {at}, after {tries}; `engram sync --cloud` tries now"
 
 
 def _project(one: CloudProject) -> Iterator[str]:
-    waits = f"{one.pending:,} change(s) wait" if one.pending else "nothing waits"
+    waits = f"{amount(one.pending, 'change')} waiting" if one.pending else "nothing waits"
     if one.access == "read":
-        waits = f"{one.pending:,} change(s) of this machine are not sent" if one.pending else "nothing is kept back"
+        waits = f"{amount(one.pending, 'change')} of this machine not sent" if one.pending else "nothing is kept back"
     yield f"- {one.name}: {_ACCESS[one.access]}; {waits}" + (f"; {one.reason_code}" if one.reason_code else "")
     if one.reason:
         yield f"  → {one.reason}"
@@ -97,9 +112,9 @@ def _project(one: CloudProject) -> Iterator[str]:
 def _aside(value: CloudStatus, now: datetime) -> Iterator[str]:
     if not value.set_aside_total:
         return
-    yield f"{value.set_aside_total:,} row(s) set aside; `engram cloud status --retry` offers them again:"
+    yield f"{amount(value.set_aside_total, 'row')} set aside; `engram cloud status --retry` offers them again:"
     for one in value.set_aside[:_MOST_NAMED]:
-        yield f"- {_row(one)} ({age(one.last_seen_at, now)}, {one.tries} time(s))"
+        yield f"- {_row(one)} ({age(one.last_seen_at, now)}, tried {one.tries}×)"
         if one.next_step:
             yield f"  → {one.next_step}"
     if value.set_aside_total > _MOST_NAMED:
@@ -116,7 +131,7 @@ def _synced(value: CloudSynced, now: datetime) -> str:
         return f"Another engram process syncs with {value.server} just now; `engram cloud status` shows how far it is"
     lines = [f"{value.server}: {_counts(value)}"]
     if value.set_aside:
-        lines.append(f"{value.set_aside} row(s) set aside; `engram cloud status` says why")
+        lines.append(f"{amount(value.set_aside, 'row')} set aside; `engram cloud status` says why")
     if value.outcome == "failed":
         lines += [f"not in step: {value.reason_code}: {value.reason_message}", f"→ {value.next_step}"]
     return "\n".join(lines)
@@ -128,7 +143,7 @@ def _counts(value: CloudSynced) -> str:
     return f"sent {value.sent + value.known:,}{known}, received {value.received:,} ({value.applied:,} new{waiting})"
 
 
-WORDS: dict[type, Callable[[Any, datetime], str]] = {
+WORDS: Words = {
     LoggedIn: _logged_in,
     LoggedOut: _logged_out,
     Enrolled: _enrolled,

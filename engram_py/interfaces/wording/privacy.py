@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
-from engram_py.interfaces.amounts import amount
+from engram_py.interfaces.wording.phrases import Words, amount, joined
 from engram_py.privacy.values import Allowed, Choice, Cleared, SwitchState
 
 _NAMES = {"enabled": "engram", "record": "recording", "inject": "injecting"}
@@ -15,7 +13,7 @@ _NAMES = {"enabled": "engram", "record": "recording", "inject": "injecting"}
 def _state(value: SwitchState, now: datetime) -> str:
     lines = [f"{f'In {value.project}' if value.project else 'Here'}: {_allowed(value.allowed)}."]
     lines += [
-        f"ENGRAM_{switch.upper()} says {_on(on)}, whatever else is said" for switch, on in value.environment.items()
+        f"ENGRAM_{switch.upper()} is {_on(on)}, which overrides the rest" for switch, on in value.environment.items()
     ]
     return "\n".join([*lines, *(_choice(choice) for choice in value.choices)])
 
@@ -47,7 +45,7 @@ def clearing(value: Cleared) -> list[str]:
             else "Machines and servers that sync with this one keep theirs; --everywhere destroys those too."
         )
         lines.append("Exports and chunks that were committed keep the words in any case.")
-    return [*lines, "There is no way back but a backup: `engram backup` makes one."]
+    return [*lines, "Only a backup brings it back: `engram backup` makes one."]
 
 
 def _cleared(value: Cleared, now: datetime) -> str:
@@ -56,7 +54,7 @@ def _cleared(value: Cleared, now: datetime) -> str:
 
 def _what(value: Cleared) -> str:
     parts = [amount(count, _ROWS.get(name, name.removesuffix("s"))) for name, count in value.counts.items() if count]
-    rows = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts) or "nothing"
+    rows = joined(parts) or "nothing"
     if value.session_id:
         return f"{rows} of session {value.session_id}"
     return f"{rows} of project {value.project}" if value.project else f"{rows} of all projects"
@@ -64,4 +62,4 @@ def _what(value: Cleared) -> str:
 
 _ROWS = {"versions": "earlier text", "turns": "raw message"}
 
-WORDS: dict[type, Callable[[Any, datetime], str]] = {SwitchState: _state, Cleared: _cleared}
+WORDS: Words = {SwitchState: _state, Cleared: _cleared}

@@ -5,29 +5,58 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from importlib import import_module
 from typing import Any
 
 from engram_py.dataclass import fields, is_dataclass
 from engram_py.doors import call
 from engram_py.errors import EngramError
-from engram_py.interfaces import wording, wording_search
+from engram_py.interfaces.wording import search
+from engram_py.interfaces.wording.phrases import Words, notes
 from engram_py.observations.listing import Listing
 from engram_py.observations.values import Detail, Saved
 from engram_py.recall.values import Results
 
 # Kinds that most answers are not, so that a search does not import them.
 _RARE = ("engram_py.context.values", "engram_py.upkeep.values", "engram_py.observations.relation_values")
+# The files that word a room's results; of any other room the file of its name.
+_FILES = {"observations": ("observations", "relations"), "recall": ("evaluation",), "sync": ("cloud",)}
+_EMPTY = {
+    "due": "Nothing is due for review",
+    "pending": "No relation waits for a verdict",
+    "alike": "No two projects have similar names",
+    "merged": "Nothing was merged",
+}
 
 
 def text(value: object, *, now: datetime, full: bool = False) -> str:
     """A result as a person or a model reads it. ``full`` gives search hits longer previews."""
+    room = type(value).__module__.split(".")[1]
     if isinstance(value, Results):
-        if value.explain is not None:
-            from engram_py.interfaces import wording_explain
+        said = _search(value, now, full=full)
+    elif isinstance(value, Listing):
+        said = "\n".join(text(item, now=now) for item in value.items) or _EMPTY.get(value.name, f"No {value.name}")
+    elif room == "context":  # its notes count against its budget
+        return str(_words(value, "context")(value, now))
+    else:
+        said = _words(value, *_FILES.get(room, (room,)))(value, now)
+    return with_notes(said, getattr(value, "warnings", ()))
 
-            return wording_explain.text(value)
-        return wording_search.results(value, now=now, full=full)
-    return wording.text(value, now)
+
+def _search(value: Results, now: datetime, *, full: bool) -> str:
+    if value.explain is None:
+        return search.results(value, now=now, full=full)
+    from engram_py.interfaces.wording import explain
+
+    return explain.text(value)
+
+
+def _words(value: object, *files: str) -> Any:
+    for name in files:  # imported when a result needs it
+        words: Words = import_module(f"engram_py.interfaces.wording.{name}").WORDS
+        if type(value) in words:
+            return words[type(value)]
+    raise TypeError(f"nothing words {type(value).__name__}")
 
 
 def why_empty(value: object) -> str:
@@ -35,7 +64,7 @@ def why_empty(value: object) -> str:
     if type(value).__module__ not in _RARE:
         return ""
     from engram_py.context.values import Context
-    from engram_py.interfaces.context_text import not_merged
+    from engram_py.interfaces.wording.context import not_merged
 
     said = not_merged(value) if isinstance(value, Context) else ""
     return f"Nothing here for this prompt: {said}; {call('search')} finds it." if said else ""
@@ -69,7 +98,7 @@ def to_json(value: Any) -> Any:
 
 def _rare_to_json(value: Any) -> Any:
     from engram_py.context.values import Context
-    from engram_py.interfaces.context_json import context_values
+    from engram_py.interfaces.wording.context_json import context_values
     from engram_py.observations.relation_values import Judged
     from engram_py.upkeep.values import Report
 
@@ -93,8 +122,8 @@ def error_text(error: EngramError) -> str:
     return f"{error.code}: {error.message}\nhint: {error.hint}"
 
 
-def with_notes(body: str, notes: Sequence[str]) -> str:
-    return "\n".join([body, *(f"note: {note}" for note in notes)])
+def with_notes(body: str, warnings: Sequence[str]) -> str:
+    return "\n".join([body, *notes(warnings)])
 
 
 def _plain(value: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from engram_py.errors import EngramError, PassphraseMissingError
-from engram_py.interfaces.amounts import amount
+from engram_py.interfaces.wording.phrases import amount
 from engram_py.sync.git.values import (
     Adoption,
     ChunkRefusal,

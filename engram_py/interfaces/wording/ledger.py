@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
-from engram_py.interfaces.wording import notes
+from engram_py.interfaces.wording.phrases import Words
 from engram_py.ledger.values import Cost, Share, tokens_of
 
 _UNKNOWN = "unknown: no transcript was read; `engram setup` adds the hooks that read them"
@@ -16,7 +15,7 @@ def _cost(value: Cost, now: datetime) -> str:
     lines = [_head(value), "", *_doors(value), *_sessions(value), "", *_shares(value)]
     if value.profiles:
         lines += ["", *_profiles(value)]
-    return "\n".join([*lines, *notes(value.warnings)])
+    return "\n".join(lines)
 
 
 def _head(value: Cost) -> str:
@@ -27,7 +26,7 @@ def _head(value: Cost) -> str:
 
 def _doors(value: Cost) -> Iterator[str]:
     if not value.doors:
-        yield "Nothing was counted: agents' hooks, MCP tools and HTTP routes are, from their next answer on"
+        yield "Nothing counted yet: answers of hooks, MCP tools and HTTP routes are counted from now on"
         return
     yield _row("answered", "calls", "tokens")
     for one in value.doors:
@@ -39,10 +38,10 @@ def _doors(value: Cost) -> Iterator[str]:
 def _sessions(value: Cost) -> Iterator[str]:
     if value.session_id is not None or not value.sessions:
         return
-    yield from ("", _row(f"sessions ({value.session_count:,}), the dearest", "calls", "tokens"))
+    yield from ("", _row(f"sessions ({value.session_count:,}), most expensive first", "calls", "tokens"))
     for one in value.sessions:
         place = f" ({one.project})" if one.project else ""
-        yield _row(f"{one.id or 'none that is known'}{place}", f"{one.calls:,}", f"{one.tokens:,}")
+        yield _row(f"{one.id or 'unknown session'}{place}", f"{one.calls:,}", f"{one.tokens:,}")
 
 
 def _shares(value: Cost) -> Iterator[str]:
@@ -69,4 +68,4 @@ def _row(name: str, *cells: str) -> str:
     return f"{name:40}" + "".join(f"{cell:>9}" for cell in cells)
 
 
-WORDS: dict[type, Callable[[Any, datetime], str]] = {Cost: _cost}
+WORDS: Words = {Cost: _cost}

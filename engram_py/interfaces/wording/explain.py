@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from engram_py.dataclass import dataclass
-from engram_py.interfaces.wording_search import counted_in_order, nothing, still
+from engram_py.interfaces.wording.search import counted_in_order, nothing, still
 from engram_py.recall.values import Explain, Numbers, Results
 
 _TITLE_CHARS, _WHY_CHARS, _WORD_CHARS = 60, 160, 40
@@ -59,7 +59,7 @@ def text(value: Results) -> str:
         lines += ["", f"{section.title}: {section.legend}", *_aligned(section)]
     if value.explain is not None:
         lines += ["", foot(value.explain)]
-    return "\n".join([*lines, *(f"note: {warning}" for warning in value.warnings)])
+    return "\n".join(lines)
 
 
 def _hits(value: Results, numbers: Sequence[Numbers]) -> Section:

@@ -1,65 +1,28 @@
-"""The words of each kind of result. ``[#12]`` is an observation's handle wherever one is shown."""
+"""The words of observations: saved, read, changed, deleted, one by one or several at once, and their counts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
-from functools import singledispatch
-from importlib import import_module
 
 from engram_py.doors import call
-from engram_py.interfaces.amounts import amount
+from engram_py.interfaces.wording.phrases import Words, age, amount, clock, joined, relation
+from engram_py.observations.listing import BulkDone, ObservationLine, Selection, Stats, Suggestion
 from engram_py.observations.values import (
     Deleted,
     Detail,
     Neighbour,
     Pinned,
-    RelationNote,
     Reviewed,
+    ReviewLine,
     Saved,
     Timeline,
     Undeleted,
     Updated,
 )
-from engram_py.times import ago, parse_time
 
-_RELATED = {"related": "related to", "compatible": "compatible with", "conflicts": "conflicts with"}
-
-
-@singledispatch
-def text(value: object, now: datetime) -> str:
-    """The words of a result; registered for each kind of observation below, for the rest in the modules beside."""
-    # What a search never shows costs it nothing.
-    for name in ("work", "bulk", "care", "eval", "anchors", "vectors", "cost", "cloud", "privacy"):
-        words = import_module(f"engram_py.interfaces.wording_{name}").WORDS.get(type(value))
-        if words is not None:
-            return str(words(value, now))
-    raise TypeError(f"nothing says {type(value).__name__}")
+_MOST_PROJECTS, _MOST_TYPES = 8, 10
 
 
-def age(moment: str | None, now: datetime) -> str:
-    parsed = parse_time(moment)
-    return ago(parsed, now) if parsed else "?"
-
-
-def clock(moment: str | None, now: datetime, shape: str = "%Y-%m-%d %H:%M %Z") -> str:
-    """A time in the zone of ``now``: the reader's own on the command line, else UTC."""
-    parsed = parse_time(moment)
-    return f"{parsed.astimezone(now.tzinfo):{shape}}" if parsed else "?"
-
-
-def notes(warnings: Iterable[str]) -> list[str]:
-    return [f"note: {warning}" for warning in warnings]
-
-
-def relation(note: RelationNote) -> str:
-    """``superseded_by [#49] Its title``."""
-    end = f"[#{note.id}]" if note.id is not None else "a deleted observation"
-    gone = " (deleted)" if note.deleted and note.id else ""
-    return f"{_RELATED.get(note.label, note.label)} {end} {note.title}".rstrip() + gone
-
-
-@text.register
 def _saved(value: Saved, now: datetime) -> str:
     verb = {"added": "Saved", "updated": f"Revised (revision {value.revision_count})", "duplicate": "Already known"}
     lines = [f'{verb[value.outcome]} [#{value.id}] "{value.title}" ({value.type}) in {value.project}']
@@ -73,16 +36,14 @@ def _saved(value: Saved, now: datetime) -> str:
     if value.candidates:
         older = ", ".join(f'[#{one.id}] "{one.title}" (judgment_id={one.judgment_id})' for one in value.candidates)
         lines.append(f"May relate to {older}; {call('judge')} says how.")
-    return "\n".join([*lines, *notes(value.warnings)])
+    return "\n".join(lines)
 
 
-@text.register
 def _updated(value: Updated, now: datetime) -> str:
     if value.outcome == "unchanged":
         return f'Unchanged [#{value.id}] "{value.title}": it says so already'
     what = f'Updated [#{value.id}] "{value.title}" in {value.project}: {", ".join(value.changed)}'
-    what += f" (revision {value.revision_count})"
-    return "\n".join([what, *notes(value.warnings)])
+    return f"{what} (revision {value.revision_count})"
 
 
 def _history(value: Detail, now: datetime) -> list[str]:
@@ -100,7 +61,6 @@ def _history(value: Detail, now: datetime) -> list[str]:
     return [line for _, head, body in events for line in ("", head, *([body] if body else []))]
 
 
-@text.register
 def _detail(value: Detail, now: datetime) -> str:
     row = value.observation
     marks = [row.type, row.project, f"{clock(row.updated_at, now)}, {age(row.updated_at, now)}"]
@@ -112,7 +72,7 @@ def _detail(value: Detail, now: datetime) -> str:
     facts = {"topic": row.topic_key, "aliases": row.aliases, "branch": row.git_branch, "session": row.session_id}
     lines.append(" ".join(f"{name}: {fact}" for name, fact in facts.items() if fact))
     if value.anchors:
-        from engram_py.interfaces.wording_anchors import anchors
+        from engram_py.interfaces.wording.anchors import anchors
 
         lines.append(f"files: {anchors(value.anchors)}")
     lines += [relation(note) for note in value.relations]
@@ -122,10 +82,9 @@ def _detail(value: Detail, now: datetime) -> str:
     lines += _history(value, now)
     if value.next_cursor is not None:
         lines += ["", f"older versions: {call('older', id=row.id, cursor=value.next_cursor)}"]
-    return "\n".join([*lines, *notes(value.warnings)])
+    return "\n".join(lines)
 
 
-@text.register
 def _deleted(value: Deleted, now: datetime) -> str:
     if value.hard:
         rest = f"; {amount(value.relations_orphaned, 'relation')} orphaned" if value.relations_orphaned else ""
@@ -133,32 +92,111 @@ def _deleted(value: Deleted, now: datetime) -> str:
     return f'Deleted [#{value.id}] "{value.title}"; it is hidden, {call("destroy")} would destroy it'
 
 
-@text.register
 def _timeline(value: Timeline, now: datetime) -> str:
     focus = value.focus
     head = f"Session {value.session_id} ({clock(value.session_started_at, now)}), {value.total_in_session} observations"
     lines = [head, *(_neighbour(row, now) for row in value.before)]
     lines += [f">>> [#{focus.id}] [{focus.type}] {focus.title} <<<", focus.content]
-    return "\n".join([*lines, *(_neighbour(row, now) for row in value.after), *notes(value.warnings)])
+    return "\n".join([*lines, *(_neighbour(row, now) for row in value.after)])
 
 
 def _neighbour(row: Neighbour, now: datetime) -> str:
     return f"[#{row.id}] {clock(row.created_at, now, '%H:%M')} [{row.type}] {row.title}"
 
 
-@text.register
 def _undeleted(value: Undeleted, now: datetime) -> str:
-    return f'Back again: [#{value.id}] "{value.title}" in {value.project}'
+    return f'Restored [#{value.id}] "{value.title}" in {value.project}'
 
 
-@text.register
 def _pinned(value: Pinned, now: datetime) -> str:
     return f'{"Pinned" if value.pinned else "Unpinned"} [#{value.id}] "{value.title}"'
 
 
-@text.register
 def _reviewed(value: Reviewed, now: datetime) -> str:
     due = "no date for a next one"
     if value.review_after:
         due = f"next review {clock(value.review_after, now, '%Y-%m-%d')}"
     return f'Reviewed [#{value.id}] "{value.title}"; {due}'
+
+
+def _review_line(item: ReviewLine, now: datetime) -> str:
+    return f"[#{item.id}] {item.title} ({item.type}, {item.project}, due {clock(item.review_after, now, '%Y-%m-%d')})"
+
+
+def _line(value: ObservationLine, now: datetime) -> str:
+    about = [value.type, age(value.updated_at, now), value.project]
+    about += [value.scope] if value.scope != "project" else []
+    about += ["pinned"] if value.pinned else []
+    about += [f"deleted {age(value.deleted_at, now)}"] if value.deleted_at else []
+    return f"[#{value.id}] {value.title} ({', '.join(about)})"
+
+
+def _suggestion(value: Suggestion, now: datetime) -> str:
+    if value.existing_id is None:
+        return value.topic_key
+    return f'{value.topic_key} (holds [#{value.existing_id}] "{value.existing_title}": saving to it revises that)'
+
+
+def reached(value: Selection) -> str:
+    """The counts of a selection: ``14 observations, 2 prompts and 1 session``."""
+    counts = {"observation": value.ids, "prompt": value.prompts, "session": value.sessions}
+    return joined([amount(len(rows), thing) for thing, rows in counts.items() if rows or thing == "observation"])
+
+
+def _selection(value: Selection, now: datetime) -> str:
+    about = [f"{count} {name}" for name, count in value.types.items()]
+    about += [f"{value.pinned} pinned"] if value.pinned else []
+    head = f"{value.what}: {reached(value)}" + (f" ({', '.join(about)})" if about else "")
+    lines = [head, *(f"  [#{row_id}] {title}" for row_id, title in value.titles)]
+    more = len(value.ids) - len(value.titles)
+    lines += [f"  and {more} more"] if more else []
+    if value.prompts or value.sessions:
+        lines.append("  Prompts and the summaries and raw messages of sessions are removed for good.")
+    return "\n".join(lines)
+
+
+def _done(value: BulkDone, now: datetime) -> str:
+    if not (value.ids or value.prompts or value.sessions):
+        return f"Nothing to change in {value.what}."
+    line = f"{value.action.capitalize()} {amount(len(value.ids), 'observation')} of {value.what}"
+    line += f", {amount(value.prompts, 'prompt')}" if value.prompts else ""
+    line += f", {amount(value.sessions, 'session')}" if value.sessions else ""
+    line += f"; {value.unchanged} needed no change" if value.unchanged else ""
+    if value.action == "deleted" and value.ids:
+        line += f". {call('deleted')} lists them, {call('undelete')} brings one back"
+    return f"{line}."
+
+
+def _stats(value: Stats, now: datetime) -> str:
+    kinds = ("observation", "session", "prompt", "relation")
+    hidden = len(value.projects) - _MOST_PROJECTS
+    types = ", ".join(f"{name} {count}" for name, count in list(value.types.items())[:_MOST_TYPES])
+    projects = ", ".join(value.projects[:_MOST_PROJECTS]) + (f" +{hidden} more" if hidden > 0 else "")
+    return "\n".join(
+        [
+            ", ".join(amount(getattr(value, f"total_{kind}s"), kind) for kind in kinds),
+            f"{amount(value.versions, 'earlier version')}, {value.deleted_observations} soft-deleted"
+            + (f", {amount(value.queued_mutations, 'change')} recorded for sync" if value.syncs else ""),
+            f"types: {types or 'none'}",
+            f"projects: {projects or 'none'}",
+            f"{value.database_path}: {value.database_bytes / 1024:,.0f} KB",
+        ]
+    )
+
+
+WORDS: Words = {
+    Saved: _saved,
+    Updated: _updated,
+    Detail: _detail,
+    Deleted: _deleted,
+    Timeline: _timeline,
+    Undeleted: _undeleted,
+    Pinned: _pinned,
+    Reviewed: _reviewed,
+    ReviewLine: _review_line,
+    ObservationLine: _line,
+    Suggestion: _suggestion,
+    Selection: _selection,
+    BulkDone: _done,
+    Stats: _stats,
+}

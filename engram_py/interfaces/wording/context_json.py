@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from engram_py.context.values import Context, Item
-from engram_py.interfaces.context_text import LINE_CHARS, PREVIEW_CHARS, one_line
-from engram_py.interfaces.wording_anchors import phrase
+from engram_py.interfaces.wording.anchors import anchor
+from engram_py.interfaces.wording.context import PREVIEW_CHARS
+from engram_py.interfaces.wording.phrases import one_line
 from engram_py.observations.values import Observation
 from engram_py.sessions.values import SessionLine
 
@@ -50,7 +51,7 @@ def _item(item: Item, context: Context) -> dict[str, Any]:
     if isinstance(item, SessionLine):
         told = {name: getattr(item, name) for name in ("id", "project", "agent", "started_at", "ended_at")}
         told |= {"last_activity_at": item.last_activity_at} if item.last_activity_at else {}
-        told["summary"] = one_line(item.summary, LINE_CHARS) if item.summary else None
+        told["summary"] = one_line(item.summary) if item.summary else None
         steps = context.remarks.next_steps.get(item.id)
         handle = context.remarks.summaries.get(item.id)
         told |= {"observations": item.observations}
@@ -58,17 +59,17 @@ def _item(item: Item, context: Context) -> dict[str, Any]:
         told |= {"last_saved": [{"id": row.id, "title": row.title} for row in saved]} if saved else {}
         return told | ({"summary_id": handle} if handle else {}) | ({"next_steps": list(steps)} if steps else {})
     told = {"id": item.id, "project": item.project}
-    return told | {"content": one_line(item.content, LINE_CHARS), "created_at": item.created_at}
+    return told | {"content": one_line(item.content), "created_at": item.created_at}
 
 
 def _observation(row: Observation, context: Context) -> dict[str, Any]:
     names = ("id", "sync_id", "type", "project", "scope", "topic_key", "pinned", "origin", "review_after", "updated_at")
-    told = {name: getattr(row, name) for name in names} | {"title": one_line(row.title, LINE_CHARS)}
+    told = {name: getattr(row, name) for name in names} | {"title": one_line(row.title)}
     remarks = context.remarks
     said = {
         "replaced": remarks.instead_of.get(row.id),
         "elsewhere": remarks.branches.get(row.id),
-        "files": [phrase(state) for state in remarks.files.get(row.id, ())],
+        "files": [anchor(state) for state in remarks.files.get(row.id, ())],
     }
     told |= {name: value for name, value in said.items() if value}
     text = remarks.excerpts.get(row.id, row.content)

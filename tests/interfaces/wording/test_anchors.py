@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from engram_py.anchors.values import AnchorState, Checked, StaleLine
-from engram_py.interfaces import render
-from engram_py.interfaces.wording_anchors import anchors, phrase
+from engram_py.interfaces.wording import render
+from engram_py.interfaces.wording.anchors import anchor, anchors
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 
@@ -56,12 +56,12 @@ def state(word: Any, **more: Any) -> AnchorState:
     ],
 )
 def test_a_state_is_one_short_phrase(found: AnchorState, said: str) -> None:
-    assert phrase(found) == said
+    assert anchor(found) == said
 
 
 def test_without_its_path_a_fresh_anchor_needs_no_word() -> None:
-    assert phrase(state("fresh"), with_path=False) == ""
-    assert phrase(state("moved", now_path="b.py"), with_path=False) == "moved to b.py"
+    assert anchor(state("fresh"), with_path=False) == ""
+    assert anchor(state("moved", now_path="b.py"), with_path=False) == "moved to b.py"
 
 
 def test_a_file_is_not_named_beside_its_lines_unless_it_fared_otherwise() -> None:
@@ -78,7 +78,7 @@ def test_a_check_names_what_went_stale_and_the_next_step() -> None:
     assert render.text(checked, now=NOW).splitlines() == [
         "1 of 3 observations with files went stale in widgets (files: 6 changed, 3 fresh)",
         "[#12] Token refresh (bugfix, 3d): 0.py changed; 1.py changed; 2.py changed; 3.py changed; and 2 more",
-        "Read one with `engram get ID`; `engram review ID` says it still holds, `engram update` corrects it.",
+        "`engram get ID` shows one, `engram review ID` confirms it, `engram update ID` corrects it.",
         "note: a note",
     ]
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
+from engram_py.interfaces.wording.phrases import Words, amount
 from engram_py.vectors.values import Embedded, TurnedOff, VectorState
 
 _OFF = "Vectors are off; searches go by words alone.\n→ run `engram vectors on`"
@@ -36,19 +35,15 @@ def _megabytes(size: int) -> str:
 
 
 def _embedded(value: Embedded, now: datetime) -> str:
-    head = (
-        f"Computed vectors of {value.observations:,} observation(s), {value.passages:,} passage(s), "
-        f"in {value.seconds:.1f} s"
-    )
-    notes = [f"note: {warning}" for warning in value.warnings]
-    return "\n".join([head, _state(value.state, now), *notes])
+    what = f"{amount(value.observations, 'observation')}, {amount(value.passages, 'passage')}"
+    return f"Computed vectors of {what}, in {value.seconds:.1f} s\n{_state(value.state, now)}"
 
 
 def _turned_off(value: TurnedOff, now: datetime) -> str:
     if value.deleted:
-        return f"Vectors are off; those of {value.deleted:,} observation(s) and the models are deleted"
-    kept = f" The vectors of {value.kept:,} observation(s) are kept." if value.kept else ""
+        return f"Vectors are off; those of {amount(value.deleted, 'observation')} and the models are deleted"
+    kept = f" The vectors of {amount(value.kept, 'observation')} are kept." if value.kept else ""
     return f"Vectors are off; searches go by words alone.{kept}"
 
 
-WORDS: dict[type, Callable[[Any, datetime], str]] = {VectorState: _state, Embedded: _embedded, TurnedOff: _turned_off}
+WORDS: Words = {VectorState: _state, Embedded: _embedded, TurnedOff: _turned_off}

@@ -12,7 +12,7 @@ import pytest
 from engram_py import Engram
 from engram_py.anchors.values import NOT_HERE, NOT_READ, SAVED_OUTSIDE, AnchorState
 from engram_py.doors import through
-from engram_py.interfaces import render
+from engram_py.interfaces.wording import render
 from engram_py.observations.values import Draft, RelationNote
 from engram_py.recall.score.evidence import NONE, Evidence
 from engram_py.recall.values import Earlier, Explain, Hit, LadderStep, Near, NoResults, Numbers, Results, WordNote

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from engram_py.anchors.values import AnchorState, Checked, StaleLine
-from engram_py.interfaces.amounts import amount
-from engram_py.interfaces.wording import age, notes
+from engram_py.interfaces.wording.phrases import Words, age, amount
 
 _MOST_ANCHORS = 4  # of one observation, in a list
 _COUNTED = {"elsewhere": "only on another branch"}
 
 
-def phrase(state: AnchorState, *, with_path: bool = True) -> str:
+def anchor(state: AnchorState, *, with_path: bool = True) -> str:
     """One anchor, as in ``src/auth.py:10-20 changed 3 commits ago by Ada``; empty for a fresh one without its path."""
     path = place(state.path, state.start, state.end) if with_path else ""
     match state.state:
@@ -62,7 +60,7 @@ def _when(state: AnchorState) -> str:
 
 def _checked(value: Checked, now: datetime) -> str:
     if not value.anchors:
-        return "\n".join([f"No observation of {value.project or 'this place'} names a file", *notes(value.warnings)])
+        return f"No observation of {value.project or 'this place'} names a file"
     states = ", ".join(f"{count} {_COUNTED.get(word, word)}" for word, count in value.states.items())
     stale = f"{len(value.stale)} of {value.observations}" if value.stale else f"None of {value.observations}"
     said = f"{stale} observations with files went stale in {value.project} (files: {states})"
@@ -72,12 +70,10 @@ def _checked(value: Checked, now: datetime) -> str:
     lines = [said]
     lines += [_stale(line, now, within=value.project) for line in value.stale]
     if value.stale:
-        lines.append(
-            "Read one with `engram get ID`; `engram review ID` says it still holds, `engram update` corrects it."
-        )
+        lines.append("`engram get ID` shows one, `engram review ID` confirms it, `engram update ID` corrects it.")
     lines += ["Not stale, but not in the history of what is checked out:"] if value.elsewhere else []
     lines += [_stale(line, now, within=value.project) for line in value.elsewhere]
-    return "\n".join([*lines, *notes(value.warnings)])
+    return "\n".join(lines)
 
 
 def _stale(value: StaleLine, now: datetime, *, within: str | None = None) -> str:
@@ -92,11 +88,11 @@ def anchors(states: Sequence[AnchorState]) -> str:
     spans = {(state.path, state.state) for state in states if state.start is not None}
     states = [state for state in states if state.start is not None or (state.path, state.state) not in spans]
     more = f"; and {len(states) - _MOST_ANCHORS} more" if len(states) > _MOST_ANCHORS else ""
-    return "; ".join(phrase(state) for state in states[:_MOST_ANCHORS]) + more
+    return "; ".join(anchor(state) for state in states[:_MOST_ANCHORS]) + more
 
 
-WORDS: dict[type, Callable[[Any, datetime], str]] = {
+WORDS: Words = {
     Checked: _checked,
     StaleLine: _stale,
-    AnchorState: lambda value, now: phrase(value),
+    AnchorState: lambda value, now: anchor(value),
 }

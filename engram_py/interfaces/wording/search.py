@@ -1,4 +1,4 @@
-"""The words of what a search found, and of why it found nothing. How it went is worded in ``wording_explain``."""
+"""The words of what a search found, and of why it found nothing. How it went is worded in ``explain``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from engram_py.doors import call
-from engram_py.interfaces.wording import age, notes, relation
+from engram_py.interfaces.wording.phrases import age, relation
 from engram_py.recall.values import NO_WORD, Hit, NoResults, Results, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40
@@ -23,11 +23,11 @@ _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
 def results(value: Results, *, now: datetime, full: bool = False) -> str:
     """Hits, best first: handle, type, title, age, the passage that answers. Without any, why, and what to do next."""
     if not value.results:
-        return "\n".join([*nothing(value), *notes(value.warnings)])
+        return "\n".join(nothing(value))
     shown = call("get", id=value.results[0].id if len(value.results) == 1 else "ID")
     head = f"{counted_in_order(value)}. {shown} shows {'it' if len(value.results) == 1 else 'one'}."
-    lines = [head, *unseen(value), *(line for hit in value.results for line in _hit(hit, value, now, full))]
-    return "\n".join([*lines, *notes(value.warnings)])
+    hits = (line for hit in value.results for line in _hit(hit, value, now, full))
+    return "\n".join([head, *unseen(value), *hits])
 
 
 def counted_in_order(value: Results) -> str:
@@ -66,7 +66,7 @@ def places(hit: Hit, *, full: bool = False) -> str:
     states += [anchor for anchor in hit.anchors if anchor.unreadable or (full and anchor.state == "unknown")]
     if not states:
         return ""
-    from engram_py.interfaces.wording_anchors import anchors
+    from engram_py.interfaces.wording.anchors import anchors
 
     return anchors(states)
 

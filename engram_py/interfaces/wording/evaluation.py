@@ -1,13 +1,11 @@
-"""The words of the user's retrieval tests and of a rebuilt index."""
+"""The words of the user's retrieval tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
-from engram_py.interfaces.amounts import amount
-from engram_py.interfaces.wording import clock, notes
+from engram_py.interfaces.wording.phrases import Words, amount, clock
 from engram_py.recall.evaluation_values import (
     DEPTH,
     Answer,
@@ -18,7 +16,6 @@ from engram_py.recall.evaluation_values import (
     QuestionKept,
     QuestionsRemoved,
 )
-from engram_py.upkeep.values import Reindexed
 
 MOST_MOVED = 40
 _NAMES = {"hit_1": "hit@1", "hit_5": "hit@5", "hit_10": "hit@10", "mrr": "MRR", "ndcg_10": "nDCG@10"}
@@ -40,7 +37,7 @@ def _question(value: Question, now: datetime) -> str:
 
 def _kept(value: QuestionKept, now: datetime) -> str:
     verb = {"added": "Added", "updated": "Updated", "unchanged": "Kept already"}[value.outcome]
-    return "\n".join([f"{verb}: {_question(value.question, now)}", *notes(value.warnings)])
+    return f"{verb}: {_question(value.question, now)}"
 
 
 def _removed(value: QuestionsRemoved, now: datetime) -> str:
@@ -50,19 +47,9 @@ def _removed(value: QuestionsRemoved, now: datetime) -> str:
 
 def _evaluation(value: Evaluation, now: datetime) -> str:
     if not value.asked:
-        said = 'No questions yet: engram eval add "your question" ID, or open what a search found'
-        return "\n".join([said, *notes(value.warnings)])
-    lines = [
-        _failing(value),
-        *_head(value, now),
-        "",
-        *_table(value),
-        *_moved(value),
-        *_lost(value),
-        "",
-        *_verdict(value),
-    ]
-    return "\n".join([*lines, *notes(value.warnings)])
+        return 'No questions yet: engram eval add "your question" ID, or open what a search found'
+    parts = (_head(value, now), [""], _table(value), _moved(value), _lost(value), [""], _verdict(value))
+    return "\n".join([_failing(value), *(line for part in parts for line in part)])
 
 
 def _failing(value: Evaluation) -> str:
@@ -169,18 +156,9 @@ def _verdict(value: Evaluation) -> Sequence[str]:
     return lines
 
 
-def _reindexed(value: Reindexed, now: datetime) -> str:
-    rows = f"{value.observations} observations and {value.prompts} prompts"
-    lines = [f"Indexed {rows}; {value.rewritten} had terms of another version"]
-    lines += ["went on from where an earlier run was stopped"] if value.resumed else []
-    lines += ["the index that was in use was not whole; it was made again first"] if value.mended else []
-    return "\n".join(lines)
-
-
-WORDS: dict[type, Callable[[Any, datetime], str]] = {
+WORDS: Words = {
     Question: _question,
     QuestionKept: _kept,
     QuestionsRemoved: _removed,
     Evaluation: _evaluation,
-    Reindexed: _reindexed,
 }
