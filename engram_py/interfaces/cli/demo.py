@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from engram_py.interfaces.cli.support import refusing
+from engram_py.interfaces.cli.commands import refusing
 
 DECISION = """\
 **What**: Access tokens live 15 minutes, refresh tokens 30 days and rotate on use.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.interfaces.cli.support import can_ask, group, printable, prints_result, yes_option
+from engram_py.interfaces.cli.commands import group, prints_result, yes_option
+from engram_py.interfaces.cli.terminal import can_ask, printable
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

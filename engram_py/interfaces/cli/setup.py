@@ -1,4 +1,4 @@
-"""``engram setup``, ``unsetup`` and ``protocol-mode``; the help of ``engram hook``."""
+"""``engram setup``, ``unsetup`` and ``protocol-mode``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import click
 
 from engram_py.dataclass import asdict
 from engram_py.errors import EngramError
-from engram_py.interfaces.cli.support import can_ask, here, json_command, printable, settings, yes_option
-from engram_py.interfaces.hooks.events import EVENTS, LEAST_LIMIT_MS, MOST_LIMIT_MS
+from engram_py.interfaces.cli.commands import here, json_command, prints_value, settings, yes_option
+from engram_py.interfaces.cli.terminal import can_ask, printable
 
 if TYPE_CHECKING:
     from engram_py.interfaces.setup.agents import Agent
@@ -124,8 +124,8 @@ def unsetup_command(
 
 @click.command("protocol-mode")
 @click.argument("agent", help="As `engram setup` names it.")
-@json_command
-def protocol_mode_command(agent: str, as_json: bool) -> None:
+@prints_value
+def protocol_mode_command(agent: str) -> tuple[object, str]:
     """Print `full` or `slim`: whether the hooks of Engram's own plugin explain the memory at each start.
 
     `engram setup AGENT --protocol slim` chooses. The hooks of `engram setup` itself never explain it.
@@ -133,7 +133,7 @@ def protocol_mode_command(agent: str, as_json: bool) -> None:
     from engram_py.interfaces.setup.manifest import protocol_mode
 
     mode = protocol_mode(settings().data_dir, agent)
-    click.echo(json.dumps({"agent": agent, "mode": mode}) if as_json else mode)
+    return {"agent": agent, "mode": mode}, mode
 
 
 def _setup() -> Setup:
@@ -202,30 +202,3 @@ def _description(done: Done, *, dry_run: bool) -> str:
     if done.changed and not dry_run and done.note:
         lines += [f"  {note}" for note in done.note.splitlines()]
     return "\n".join(lines)
-
-
-@click.command("hook", context_settings={"ignore_unknown_options": True})
-@click.argument("event", required=False, default="", metavar="EVENT", help=f"One of {', '.join(EVENTS)}.")
-@click.option("--agent", default="", metavar="NAME", help="The agent, such as claude-code, codex, gemini or cursor.")
-@click.option(
-    "--limit-ms",
-    type=int,
-    metavar="N",
-    help=f"Answer within this time, {LEAST_LIMIT_MS} to {MOST_LIMIT_MS:,} ms; default: 5,000, 2,000 for a prompt, "
-    "1,000 before an edit.",
-)
-@click.option("--pretool", metavar="on|off", help="Whether pre-tool answers; default: ENGRAM_HOOK_PRETOOL.")
-@click.pass_context
-def hook_command(ctx: click.Context, event: str, agent: str, limit_ms: int | None, pretool: str | None) -> None:
-    """Answer an agent's hook: its JSON on stdin, what it should read on stdout.
-
-    Always exits with 0 and in time; why a hook stayed silent is in hooks.log, which `engram doctor` reads.
-    """
-    from engram_py.interfaces.hooks.entry import main
-
-    words = [event, f"--agent={agent}"]
-    words += [f"--limit-ms={limit_ms}"] if limit_ms else []
-    words += [f"--pretool={pretool}"] if pretool else []
-    data_dir = ctx.find_root().obj
-    words += [f"--data-dir={click.format_filename(data_dir)}"] if data_dir else []
-    main(words)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError, PassphraseMissingError
-from engram_py.interfaces.cli.support import can_ask, here, json_command, memory, print_value, printable, progress
+from engram_py.interfaces.cli.commands import here, json_command, memory
+from engram_py.interfaces.cli.terminal import can_ask, print_value, printable, progress
 from engram_py.sync.sealing import secret_of, secret_of_file
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
         return
     with memory() as app:
         if cloud:
-            from engram_py.interfaces.cli.cloud_client import sync_cloud
+            from engram_py.interfaces.cli.cloud import sync_cloud
 
             sync_cloud(app, as_json=as_json)
             return

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from engram_py.interfaces.cli.support import printable
+from engram_py.interfaces.cli.terminal import printable
 from engram_py.interfaces.wording.phrases import age, clock, end, relation
 from engram_py.interfaces.wording.search import counted_in_order, marks, named, places
 from engram_py.observations.listing import Listing, ObservationLine, Stats

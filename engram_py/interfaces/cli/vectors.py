@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.cli.support import group, json_command, memory, prints_result, progress, settings, show
+from engram_py.interfaces.cli.commands import group, json_command, memory, prints_result, settings
+from engram_py.interfaces.cli.terminal import progress, show
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +56,7 @@ def on_command(model: str | None, as_json: bool) -> None:
             keep_setting(now.data_dir, "embedder", setting)
         with progress("Computing vectors") as report:
             done = app.vectors.compute(progress=report)
-        show(done, app, as_json=as_json)
+        show(done, app.settings, as_json=as_json)
 
 
 def _fetch(name: str, models: Path) -> None:
@@ -80,7 +81,7 @@ def off_command(delete: bool, as_json: bool) -> None:
 
     keep_setting(settings().data_dir, "embedder", "")
     with memory(embedder="") as app:
-        show(app.vectors.turned_off(delete=delete), app, as_json=as_json)
+        show(app.vectors.turned_off(delete=delete), app.settings, as_json=as_json)
     if os.environ.get(_VARIABLE, "").strip():
         click.echo(f"note: {_VARIABLE} is set and wins; unset it where agents are started", err=True)
 

@@ -10,7 +10,8 @@ import click
 from engram_py.dataclass import replace
 from engram_py.doors import through
 from engram_py.errors import EmptyQueryError
-from engram_py.interfaces.cli.support import json_option, memory, printable, refusing, text_argument
+from engram_py.interfaces.cli.commands import json_option, memory, refusing
+from engram_py.interfaces.cli.terminal import printable, text_argument
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

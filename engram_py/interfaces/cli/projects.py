@@ -1,4 +1,4 @@
-"""Commands for projects: init, projects."""
+"""``engram init`` and ``engram projects``."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engram_py.interfaces.cli.support import (
-    confirm,
-    confirmed,
+from engram_py.interfaces.cli.commands import (
     dry_run_option,
     group,
     here,
-    json_command,
     memory,
-    print_value,
     prints_result,
+    prints_value,
     yes_option,
 )
+from engram_py.interfaces.cli.terminal import confirm, confirmed
 from engram_py.observations.listing import Listing
 
 if TYPE_CHECKING:
@@ -27,8 +25,8 @@ if TYPE_CHECKING:
 @click.command("init")
 @click.argument("name", required=False, help="The project; default: what the repository or folder suggests.")
 @click.option("--force", is_flag=True, help="Write the file even when there is one.")
-@json_command
-def init_command(name: str | None, force: bool, as_json: bool) -> None:
+@prints_value
+def init_command(name: str | None, force: bool) -> tuple[object, str]:
     """Write .engram.json at the top of the repository: which project it is, for everyone who clones it."""
     from engram_py.errors import InvalidProjectError
     from engram_py.projects.locate import locate
@@ -43,7 +41,7 @@ def init_command(name: str | None, force: bool, as_json: bool) -> None:
     root = found.repository.root if found.repository else here()
     path = write_project_settings(root, project, force=force)
     said = f"Wrote {path}: everything saved below it belongs to {project}. Commit it to share the name."
-    print_value({"path": str(path), "project": project}, said, as_json=as_json)
+    return {"path": str(path), "project": project}, said
 
 
 projects_command = group("projects", "List, merge, rename and prune projects; alone it lists them.", alone="list")
@@ -114,9 +112,9 @@ def prune_command(app: Engram, yes: bool, dry_run: bool) -> object:
 @projects_command.command("alias")
 @click.argument("alias", help="The other name.")
 @click.argument("project", help="The project it means.")
-@json_command
-def alias_command(alias: str, project: str, as_json: bool) -> None:
+@prints_value
+def alias_command(alias: str, project: str) -> tuple[object, str]:
     """Make ALIAS another name of PROJECT."""
     with memory() as app:
         alias, project = app.merging.alias(alias, project)
-    print_value({"alias": alias, "project": project}, f"{alias} is {project} now", as_json=as_json)
+    return {"alias": alias, "project": project}, f"{alias} is {project} now"

@@ -1,24 +1,14 @@
-"""``engram eval``, the user's own retrieval tests, and ``engram cost``."""
+"""``engram eval``: the user's own retrieval tests."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from engram_py.dataclass import replace
-from engram_py.interfaces.cli.support import (
-    OBSERVATION_ID,
-    json_command,
-    memory,
-    one_project_option,
-    pass_json_on,
-    prints_result,
-    progress,
-    show,
-    text_argument,
-)
+from engram_py.interfaces.cli.commands import OBSERVATION_ID, json_command, memory, pass_json_on, prints_result
+from engram_py.interfaces.cli.terminal import progress, show, text_argument
 from engram_py.observations.listing import Listing
 
 if TYPE_CHECKING:
@@ -45,7 +35,7 @@ def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_jso
 
     with memory() as app, progress("Asking") as report:
         result = app.evaluations.run({"engram": __version__}, keep=keep, tolerance=tolerance, progress=report)
-    show(result, app, as_json=as_json)
+    show(result, app.settings, as_json=as_json)
     if result.fell:
         sys.exit(1)
 
@@ -81,19 +71,3 @@ def remove_command(app: Engram, numbers: tuple[int, ...]) -> object:
 def forget_learned_command(app: Engram) -> object:
     """Remove every question that was learned, and the last searches it would be learned from."""
     return app.evaluations.forget_learned()
-
-
-@click.command("cost")
-@click.option("--session", "session_id", help="Count one session only.")
-@one_project_option
-@click.option("--days", type=click.IntRange(min=1), help="Count the last days only, today included (UTC).")
-@prints_result
-def cost_command(app: Engram, **options: Any) -> object:
-    """Show what answers and injections took in tokens (bytes / 4), which memories were injected, recalled, cited and
-    never used, and what the tools' schemas and the instructions cost each session.
-
-    Answers through hooks, MCP and HTTP are counted, on this machine only; those of the command line are not.
-    """
-    from engram_py.interfaces.mcp.sizes import profile_costs
-
-    return replace(app.costs.of(**options), profiles=profile_costs())

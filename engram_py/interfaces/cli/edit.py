@@ -1,9 +1,8 @@
-"""Commands that correct or confirm an observation: edit, undo, revert, review, check."""
+"""``engram edit``: an observation in the user's editor."""
 
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,25 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.interfaces.cli.support import (
-    OBSERVATION_ID,
-    can_ask,
-    json_command,
-    limit_option,
-    memory,
-    prints_result,
-    project_option,
-    project_options,
-    settings,
-    show,
-)
+from engram_py.interfaces.cli.commands import id_argument, json_command, memory, settings
+from engram_py.interfaces.cli.terminal import can_ask, show
 
 if TYPE_CHECKING:
-    from engram_py.app import Engram
     from engram_py.observations.values import Change, Observation
 
-
-id_argument = click.argument("observation_id", metavar="ID", type=OBSERVATION_ID, help="Its number, as in 12 or #12.")
 
 # The head of the edited file: what a line is called there, and the field it is.
 _FIELDS = {"title": "title", "type": "type", "scope": "scope", "topic": "topic_key"}
@@ -55,7 +41,7 @@ def edit_command(observation_id: int, as_json: bool) -> None:
         change = _read(file.read_text(encoding="utf-8"), base)
         with memory() as app:
             updated = app.observations.update(base.id, change, base=base)
-            show(updated, app, as_json=as_json)
+            show(updated, app.settings, as_json=as_json)
     except (EngramError, click.ClickException, OSError, UnicodeDecodeError):
         if _is_edited(file, base):
             click.echo(f"note: your text is kept in {file}", err=True)
@@ -63,25 +49,6 @@ def edit_command(observation_id: int, as_json: bool) -> None:
             file.unlink(missing_ok=True)
         raise
     file.unlink(missing_ok=True)
-
-
-@click.command("undo")
-@id_argument
-@prints_result
-def undo_command(app: Engram, observation_id: int) -> object:
-    """Bring back a deleted observation, or the title and text it had before. Undoing twice is redoing."""
-    return app.observations.undo(observation_id)
-
-
-@click.command("revert")
-@id_argument
-@click.option(
-    "--version", type=int, help="The version; default: the latest earlier one. `engram history ID` lists them."
-)
-@prints_result
-def revert_command(app: Engram, observation_id: int, version: int | None) -> object:
-    """Bring back an earlier title and text; what they replace becomes a version."""
-    return app.observations.revert(observation_id, version)
 
 
 def _text(row: Observation) -> str:
@@ -125,30 +92,3 @@ def _read(text: str, base: Observation) -> Change:
         changed["content"] = content
     said: dict[str, Any] = changed or {"title": base.title}
     return Change(**said)
-
-
-@click.command("check")
-@click.option("--strict", is_flag=True, help="Exit with 1 when something is stale, or no file could be checked.")
-@project_option
-@json_command
-def check_command(strict: bool, project: str | None, as_json: bool) -> None:
-    """List observations whose files changed since: they may be out of date."""
-    with memory() as app:
-        checked = app.anchors.check(project)
-        show(checked, app, as_json=as_json)
-    if strict and (checked.stale or checked.blind):
-        sys.exit(1)
-
-
-@click.command("review")
-@click.argument(
-    "observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="The observation that is still true."
-)
-@project_options
-@limit_option(10)
-@prints_result
-def review_command(app: Engram, observation_id: int | None, **options: Any) -> object:
-    """List what is due for review, or confirm that ID still holds."""
-    if observation_id is not None:
-        return app.observations.mark_reviewed(observation_id)
-    return app.observations.due_for_review(**options)
