@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engram_py.interfaces.cli.commands import (
-    LazyGroup,
-    json_command,
-    json_option,
-    memory,
-    pass_json_on,
-    prints_result,
-    settings,
-)
+from engram_py.interfaces.cli.commands import LazyGroup, group, json_command, memory, prints_result, settings
 from engram_py.interfaces.cli.terminal import can_ask, progress_bars, show
 
 if TYPE_CHECKING:
@@ -42,12 +34,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-@click.group("cloud", cls=LazyGroup, table=COMMANDS)
-@json_option
-@click.pass_context
-def cloud_command(ctx: click.Context, as_json: bool) -> None:
-    """Share memory through a server: connect this machine to one, or run one for a team."""
-    pass_json_on(ctx, as_json=as_json)
+cloud_command = group(
+    "cloud",
+    "Share memory through a server: connect this machine to one, or run one for a team.",
+    cls=LazyGroup,
+    table=COMMANDS,
+)
 
 
 @click.command("login")

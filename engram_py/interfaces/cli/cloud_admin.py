@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from engram_py.interfaces.cli.cloud_operations import administered, need_packages, print_rows
+from engram_py.interfaces.cli.cloud_operations import administered, need_packages, table
 from engram_py.interfaces.cli.commands import group, json_command, prints_value, refusing
 from engram_py.interfaces.cli.terminal import print_value
 
@@ -58,11 +58,11 @@ users_command = group(
 
 
 @users_command.command("list")
-@json_command
-def list_users(as_json: bool) -> None:
+@prints_value
+def list_users() -> tuple[object, str]:
     """List the accounts."""
     found = administered("users/list")
-    print_rows(found, "name kind role enabled tokens last_used_at", as_json=as_json, empty="No accounts yet.")
+    return found, table(found, "name kind role enabled tokens last_used_at", empty="No accounts yet.")
 
 
 @users_command.command("add")
@@ -105,12 +105,12 @@ tokens_command = group("tokens", "List, add and revoke tokens; alone it lists th
 
 @tokens_command.command("list")
 @_account_filter
-@json_command
-def list_tokens(user: str, as_json: bool) -> None:
+@prints_value
+def list_tokens(user: str) -> tuple[object, str]:
     """List tokens by number and first characters; only hashes are stored."""
     found = administered("tokens/list", {"user": user})
     columns = "id account prefix name expires_at last_used_at revoked_at"
-    print_rows(found, columns, as_json=as_json, empty="No tokens.")
+    return found, table(found, columns, empty="No tokens.")
 
 
 @tokens_command.command("add")
@@ -138,11 +138,11 @@ grants_command = group("grants", "List, add and remove what accounts may read or
 
 @grants_command.command("list")
 @_account_filter
-@json_command
-def list_grants(user: str, as_json: bool) -> None:
+@prints_value
+def list_grants(user: str) -> tuple[object, str]:
     """List the grants."""
     found = administered("grants/list", {"user": user})
-    print_rows(found, "account project access granted_by created_at", as_json=as_json, empty="No grants.")
+    return found, table(found, "account project access granted_by created_at", empty="No grants.")
 
 
 @grants_command.command("add")
@@ -173,26 +173,25 @@ def remove_grant(user: str, project: str) -> tuple[object, str]:
 @click.option("--project", help="Of this project only.")
 @click.option("--before", type=int, metavar="ID", help="Lines older than this one.")
 @click.option("--limit", type=int, default=50, show_default=True, help="Most lines.")
-@json_command
-def audit_command(as_json: bool, **filters: Any) -> None:
+@prints_value
+def audit_command(**filters: Any) -> tuple[object, str]:
     """Show the audit log, latest first. It contains no text of observations."""
     found = administered("audit/list", filters)
     columns = "id occurred_at actor action project target outcome reason_code entries"
-    print_rows(found, columns, as_json=as_json, empty="Nothing happened yet.")
+    return found, table(found, columns, empty="Nothing happened yet.")
 
 
 @click.command("pause")
 @click.argument("project", metavar="[PROJECT]", required=False, help="Without it, list the paused projects.")
 @click.option("--reason", help="Shown to those who push.")
-@json_command
-def pause_command(project: str | None, reason: str | None, as_json: bool) -> None:
+@prints_value
+def pause_command(project: str | None, reason: str | None) -> tuple[object, str]:
     """Stop writes to a project. Reading continues; machines keep their changes until it resumes."""
     if project is None:
         found = administered("pause/list")
-        print_rows(found, "project paused_at paused_by paused_reason", as_json=as_json, empty="No project is paused.")
-        return
+        return found, table(found, "project paused_at paused_by paused_reason", empty="No project is paused.")
     done = administered("pause/add", {"project": project, "reason": reason})
-    print_value(done, f"{project} is paused; engram cloud resume {project} ends it.", as_json=as_json)
+    return done, f"{project} is paused; engram cloud resume {project} ends it."
 
 
 @click.command("resume")

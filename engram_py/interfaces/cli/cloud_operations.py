@@ -10,10 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import click
-
 from engram_py.interfaces.cli.commands import memory
-from engram_py.interfaces.cli.terminal import print_value, printable
+from engram_py.interfaces.cli.terminal import printable
 
 _SECONDS = 30.0
 # The server's own hint is about grants of projects, and no grant makes an admin.
@@ -86,19 +84,15 @@ def _login() -> tuple[str, str]:
             raise DatabaseNotSetError from exc
 
 
-def print_rows(rows: Sequence[Mapping[str, Any]], columns: str, *, as_json: bool, empty: str) -> None:
-    """Print a table of ``columns`` (names, separated by blanks)."""
-    if as_json:
-        print_value(rows, "", as_json=True)
-        return
+def table(rows: Sequence[Mapping[str, Any]], columns: str, *, empty: str) -> str:
+    """Return rows as text, a column for each name in ``columns`` (separated by blanks)."""
     if not rows:
-        click.echo(empty, err=True)
-        return
+        return empty
     names = columns.split()
     lines = [names, *([_cell(row.get(name)) for name in names] for row in rows)]
     widths = [max(len(line[place]) for line in lines) for place in range(len(names))]
-    for line in lines:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    padded = ("  ".join(map(str.ljust, line, widths)) for line in lines)
+    return "\n".join(line.rstrip() for line in padded)
 
 
 def _cell(value: Any) -> str:
@@ -109,9 +103,9 @@ def _cell(value: Any) -> str:
     return printable(str(value)).replace("\n", " ") or "-"
 
 
-def need_packages(names: Sequence[str] = ("psycopg", "psycopg_pool", "prometheus_client")) -> None:
+def need_packages() -> None:
     from engram_py.cloud.errors import ServerPackagesMissingError
 
-    for name in names:
+    for name in ("psycopg", "psycopg_pool", "prometheus_client"):
         if name not in sys.modules and importlib.util.find_spec(name) is None:
             raise ServerPackagesMissingError(name)

@@ -158,17 +158,18 @@ def prints_value(function: Callable[..., tuple[object, str]]) -> Callable[..., N
     return run
 
 
-def group(name: str, help: str, *, alone: str | None = None) -> click.Group:
+def group(name: str, help: str, *, alone: str | None = None, **attributes: Any) -> click.Group:
     """Return a command group with --json, which runs the command ``alone`` when none is named."""
 
-    @click.group(name, help=help, invoke_without_command=alone is not None)
+    @click.group(name, help=help, invoke_without_command=alone is not None, **attributes)
     @json_option
     @click.pass_context
     def run(ctx: click.Context, as_json: bool) -> None:
         if not pass_json_on(ctx, as_json=as_json) and alone is not None:
             ctx.invoke(run.commands[alone], as_json=as_json)
 
-    return run
+    made: click.Group = run
+    return made
 
 
 def pass_json_on(ctx: click.Context, *, as_json: bool) -> bool:

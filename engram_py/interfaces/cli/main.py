@@ -27,7 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "context": ("recall", "Print what a new session would be given."),
     "timeline": ("observations", "Print what was saved around an observation."),
     "update": ("observations", "Correct an observation."),
-    "edit": ("edit", "Edit an observation in your editor."),
+    "edit": ("observations", "Edit an observation in your editor."),
     "undo": ("observations", "Bring back a deleted observation, or the text it had before."),
     "revert": ("observations", "Bring back an earlier text of an observation."),
     "retag": ("bulk", "Give several observations another type or scope."),

@@ -16,7 +16,7 @@ from engram_py.interfaces.cli.commands import (
     project_options,
     scope_option,
 )
-from engram_py.interfaces.cli.terminal import show, text_argument
+from engram_py.interfaces.cli.terminal import print_notes, show, text_argument
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -90,9 +90,7 @@ def context_command(name: str | None, project: str | None, query: str | None, as
         wanted = app.projects.existing(project or name or "") if project or name else None
         found = app.contexts.assemble(wanted, query=prompt, **options)
         show(found, app.settings, as_json=as_json)
-        if found.mode == "query" and not as_json and not any(section.items for section in found.sections):
-            from engram_py.interfaces.wording.context import not_merged
+    if not as_json:
+        from engram_py.interfaces.wording.context import nothing_given
 
-            heard = f"asked by “{found.cue}”, found nothing" if found.cue else "nothing is likely to be needed for it"
-            heard = not_merged(found) or heard
-            click.echo(f"note: nothing for this prompt ({heard})", err=True)
+        print_notes(nothing_given(found))

@@ -78,10 +78,9 @@ def show_command(relation: str, as_json: bool) -> None:
         found = app.relations.show(relation)
         show(found, app.settings, as_json=as_json)
     if not as_json:
-        notes = ("reason", "evidence", "confidence", "marked_by_actor", "created_at")
-        facts = {name: getattr(found.relation, name) for name in notes}
-        lines = [f"{name.replace('_', ' ')}: {fact}" for name, fact in facts.items() if fact is not None]
-        click.echo(printable("\n".join(lines)))
+        from engram_py.interfaces.wording.relations import facts
+
+        click.echo(printable(facts(found)))
 
 
 @conflicts_command.command("stats")
@@ -116,10 +115,6 @@ def deferred_command(status: str | None, replay: bool, limit: int) -> tuple[obje
             done = app.autosync.replay()
             return done, ", ".join(f"{count} {name}" for name, count in done.items())
         total, rows = app.autosync.deferred(status=status, limit=max(1, limit))
-    lines = [
-        f"{row['id']} {row['entity']} {row['entity_key']} of {row['project']}: {row['apply_status']}, "
-        f"{row['last_error'] or row['reason_code']}"
-        for row in rows
-    ] or ["Nothing waits to be applied"]
-    more = [f"and {total - len(rows):,} more"] if rows and total > len(rows) else []
-    return {"total": total, "rows": rows}, "\n".join([*lines, *more])
+    from engram_py.interfaces.wording.cloud import unapplied
+
+    return {"total": total, "rows": rows}, unapplied(rows, total)

@@ -9,7 +9,8 @@ import click
 
 from engram_py.errors import EngramError, InvalidArgumentError, PassphraseMissingError
 from engram_py.interfaces.cli.commands import here, json_command, memory
-from engram_py.interfaces.cli.terminal import can_ask, print_value, printable, progress
+from engram_py.interfaces.cli.terminal import can_ask, print_notes, print_value, printable, progress
+from engram_py.interfaces.wording.render import to_json
 from engram_py.sync.sealing import secret_of, secret_of_file
 
 if TYPE_CHECKING:
@@ -56,15 +57,8 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
             sync_cloud(app, as_json=as_json)
             return
         value, lines = _answer(app, asked)
-    if as_json:
-        from engram_py.interfaces.wording.render import to_json
-
-        print_value(to_json(value), "", as_json=True)
-        return
-    for line in lines:
-        click.echo(printable(line))
-    for note in getattr(value, "warnings", ()):
-        click.echo(f"note: {printable(note)}", err=True)
+    print_value(to_json(value), "\n".join(lines), as_json=as_json)
+    print_notes(() if as_json else getattr(value, "warnings", ()))
 
 
 def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
@@ -100,26 +94,21 @@ def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
 
 def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
     both = asked["read"] == asked["write"]
-    options = {
-        "project": asked["project"],
-        "all_projects": asked["all_projects"],
-        "read": both or asked["read"],
-        "write": both or asked["write"],
-        "again": asked["again"],
-        "allow_plain": asked["allow_plain"],
-        "encrypt": asked["encrypt"] or asked["key_file"] is not None,
-        "adopt": _confirm_adoption if can_ask() else None,
-    }
-    secret = _secret(app, asked)
-    try:
+    options = {name: asked[name] for name in ("project", "all_projects", "again", "allow_plain")}
+    options |= {name: both or asked[name] for name in ("read", "write")}
+    options["encrypt"] = asked["encrypt"] or asked["key_file"] is not None
+    options["adopt"] = _confirm_adoption if can_ask() else None
+
+    def sync(secret: bytes | None) -> GitSynced:
         with progress("Syncing") as report:
             return app.git_sync.sync(**options, secret=secret, progress=report)
+
+    try:
+        return sync(_secret(app, asked))
     except PassphraseMissingError:
         if not can_ask():
             raise
-    secret = secret_of(str(click.prompt("Passphrase of .engram", hide_input=True, err=True)))
-    with progress("Syncing") as report:
-        return app.git_sync.sync(**options, secret=secret, progress=report)
+    return sync(secret_of(_prompt_passphrase(is_new=False)))
 
 
 def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
@@ -180,9 +169,8 @@ def _run_hook(hook: str) -> None:
         with memory() as app:
             secret = app.settings.sync_passphrase
             done = app.git_sync.sync(read=not pushing, write=pushing, secret=secret_of(secret) if secret else None)
+        lines = words.hooked(done)
     except (EngramError, OSError) as exc:
-        for line in words.hook_refused(exc):
-            click.echo(f"engram: {printable(line)}", err=True)
-        return
-    for line in words.hooked(done):
+        lines = words.hook_refused(exc)
+    for line in lines:
         click.echo(f"engram: {printable(line)}", err=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -40,6 +40,11 @@ def show(value: object, settings: Settings, *, as_json: bool) -> None:
 
         if not print_table(value, now):
             click.echo(printable(render.text(value, now=now, full=True)))
+    print_notes(notes)
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Print notes on stderr."""
     for note in notes:
         click.echo(f"note: {printable(note)}", err=True)
 

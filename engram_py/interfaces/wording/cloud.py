@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from engram_py.interfaces.wording.phrases import Words, age, amount, clock
 from engram_py.sync.autosync.values import (
@@ -141,6 +142,16 @@ def _counts(value: CloudSynced) -> str:
     known = f" ({value.known:,} it had)" if value.known else ""
     waiting = f", {value.deferred:,} wait for others" if value.deferred else ""
     return f"sent {value.sent + value.known:,}{known}, received {value.received:,} ({value.applied:,} new{waiting})"
+
+
+def unapplied(rows: Sequence[Mapping[str, Any]], total: int) -> str:
+    """Synced rows that could not be applied, a line each, with the reason."""
+    lines = [
+        f"{row['id']} {row['entity']} {row['entity_key']} of {row['project']}: {row['apply_status']}, "
+        f"{row['last_error'] or row['reason_code']}"
+        for row in rows
+    ] or ["Nothing waits to be applied"]
+    return "\n".join([*lines, *([f"and {total - len(rows):,} more"] if rows and total > len(rows) else [])])
 
 
 WORDS: Words = {

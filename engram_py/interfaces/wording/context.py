@@ -9,7 +9,7 @@ from datetime import datetime
 from engram_py.context.values import Context, Item, Section
 from engram_py.doors import call
 from engram_py.interfaces.wording.anchors import anchor
-from engram_py.interfaces.wording.phrases import LINE_CHARS, Words, age, amount, last_active, one_line
+from engram_py.interfaces.wording.phrases import Words, age, amount, last_active, one_line
 from engram_py.observations.values import Observation
 from engram_py.recall.values import counted
 from engram_py.sessions.values import Prompt, SessionLine
@@ -60,7 +60,7 @@ def context_text(context: Context, now: datetime) -> str:
     In mode ``query`` the user's own overrides are never cut, and leave the section at least half of the budget.
     A prompt that deserves nothing, and an empty memory in mode ``full``, are the empty text.
     """
-    lines = [_harmless(line) for line in _lines(context, now)]
+    lines = [_harmless(line) for section in context.sections for line in _section(section, context, now)]
     if not lines:
         return _empty(context)
     where = context.project or SEVERAL
@@ -87,6 +87,14 @@ def not_merged(context: Context) -> str:
     many = len(context.unmerged)
     count, on = ("one is", "branch") if many == 1 else (f"{many} are", "branch" if len(branches) == 1 else "branches")
     return f"{count} only on {on} {_harmless(', '.join([*branches][:_MOST_BRANCHES]))}"
+
+
+def nothing_given(context: Context) -> list[str]:
+    """Why a prompt gets no context; nothing where it gets one, or none was asked for."""
+    if context.mode != "query" or any(section.items for section in context.sections):
+        return []
+    heard = f"asked by “{context.cue}”, found nothing" if context.cue else "nothing is likely to be needed for it"
+    return [f"nothing for this prompt ({not_merged(context) or heard})"]
 
 
 # --- what stands around the lines ------------------------------------------------------------------------
@@ -177,11 +185,6 @@ def _size(line: str) -> int:
 # --- the lines -------------------------------------------------------------------------------------------
 
 
-def _lines(context: Context, now: datetime) -> Iterator[str]:
-    for section in context.sections:
-        yield from _section(section, context, now)
-
-
 def _section(section: Section, context: Context, now: datetime) -> Iterator[str]:
     items = [item for item in section.items if not isinstance(item, SessionLine) or item.summary or item.observations]
     if not items:
@@ -207,10 +210,10 @@ def _item(item: Item, section: Section, context: Context, now: datetime) -> str:
             return _observation(item, context, now)
         case SessionLine():
             return _session(item, context, now)
+        case Prompt() if context.mode == "session":
+            return f"- {age(item.created_at, now)}: {one_line(item.content)}"
         case Prompt():
-            limit = LINE_CHARS if context.mode == "session" else SAID_CHARS
-            when = age(item.created_at, now) if context.mode == "session" else f"{_day(item.created_at, context)}, user"
-            return f"- {when}: {one_line(item.content, limit)}"
+            return f"- {_day(item.created_at, context)}, user: {one_line(item.content, SAID_CHARS)}"
 
 
 def _override(row: Observation, context: Context, now: datetime) -> str:
@@ -230,9 +233,8 @@ def _marks(row: Observation, context: Context, now: datetime, *, brief: bool = F
     """What must be known of a row to weigh it, in brackets; ``brief`` leaves type and age out."""
     remarks = context.remarks
     marks = [] if brief else [row.type, age(row.updated_at, now), *([row.scope] if row.scope != "project" else [])]
-    marks += [_ORIGINS[row.origin]] if row.origin in _ORIGINS else []
+    marks += _source(row, context)
     marks += ["needs review"] if row.state(now) == "needs_review" else []
-    marks += [f"replaced {one_line(remarks.instead_of[row.id], STEP_CHARS)}"] if row.id in remarks.instead_of else []
     marks += (
         [f"from branch {one_line(remarks.branches[row.id], STEP_CHARS)}, not merged here"]
         if row.id in remarks.branches
@@ -280,10 +282,15 @@ def _files(section: Section, items: list[Item], context: Context) -> Iterator[st
 
 
 def _logged(row: Observation, context: Context) -> str:
-    origin = f", {_ORIGINS[row.origin]}" if row.origin in _ORIGINS else ""
-    replaced = context.remarks.instead_of.get(row.id)
-    marks = f"{row.type}{origin}{f', replaced {one_line(replaced, STEP_CHARS)}' if replaced else ''}"
+    marks = ", ".join([row.type, *_source(row, context)])
     return f"- [#{row.id}] {one_line(row.title)} ({marks}): {one_line(row.content, PREVIEW_CHARS)}"
+
+
+def _source(row: Observation, context: Context) -> list[str]:
+    """Where a row comes from, and what it replaced."""
+    old = context.remarks.instead_of.get(row.id)
+    origin = [_ORIGINS[row.origin]] if row.origin in _ORIGINS else []
+    return [*origin, *([f"replaced {one_line(old, STEP_CHARS)}"] if old else [])]
 
 
 def _day(moment: str, context: Context) -> str:

@@ -51,4 +51,11 @@ def _scanned(value: Scanned, now: datetime) -> str:
     return "\n".join(lines)
 
 
+def facts(value: Judged) -> str:
+    """What is known of a verdict besides its ends, a line each."""
+    names = ("reason", "evidence", "confidence", "marked_by_actor", "created_at")
+    found = {name: getattr(value.relation, name) for name in names}
+    return "\n".join(f"{name.replace('_', ' ')}: {fact}" for name, fact in found.items() if fact is not None)
+
+
 WORDS: Words = {Judged: _judged, RelationPage: _page, RelationStats: _stats, Scanned: _scanned}
