@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engram_py.interfaces.cli.commands import LazyGroup, group, json_command, memory, prints_result, settings
+from engram_py.interfaces.cli.commands import LazyGroup, group, prints_result
 from engram_py.interfaces.cli.terminal import can_ask, progress_bars, show
 
 if TYPE_CHECKING:
@@ -46,18 +46,16 @@ cloud_command = group(
 @click.option("--server", help="Its address; default: ENGRAM_CLOUD_SERVER or cloud_server.")
 @click.option("--token", help="Only `-`: read the token from standard input. Without it you are asked.")
 @click.option("--insecure", is_flag=True, help="Allow unencrypted http:// to another machine.")
-@json_command
-def login_command(server: str | None, token: str | None, insecure: bool, as_json: bool) -> None:
+@prints_result
+def login_command(app: Engram, server: str | None, token: str | None, insecure: bool) -> object:
     """Connect this machine to a server. The token is tried first, then kept in the keychain or a private file.
 
     Nothing of the memory is sent before `engram cloud enroll` names a project.
     """
-    address = server or settings().cloud.server
+    address = server or app.settings.cloud.server
     if not address:
         raise click.UsageError("say which server: --server https://HOST")
-    given = _token(token, address)
-    with memory() as app:
-        show(app.autosync.login(address, given, insecure=insecure), app.settings, as_json=as_json)
+    return app.autosync.login(address, _token(token, address), insecure=insecure)
 
 
 @click.command("logout")

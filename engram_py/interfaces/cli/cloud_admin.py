@@ -10,9 +10,8 @@ from typing import Any
 
 import click
 
-from engram_py.interfaces.cli.cloud_operations import administered, need_packages, table
-from engram_py.interfaces.cli.commands import group, json_command, prints_value, refusing
-from engram_py.interfaces.cli.terminal import print_value
+from engram_py.interfaces.cli.cloud_operations import administered, listed, need_packages
+from engram_py.interfaces.cli.commands import group, prints_value, refusing
 
 _account = click.argument("user", metavar="NAME", help="The account's name.")
 _account_filter = click.argument("user", metavar="[NAME]", default="", help="Of this account only.")
@@ -61,8 +60,7 @@ users_command = group(
 @prints_value
 def list_users() -> tuple[object, str]:
     """List the accounts."""
-    found = administered("users/list")
-    return found, table(found, "name kind role enabled tokens last_used_at", empty="No accounts yet.")
+    return listed("users/list", "name kind role enabled tokens last_used_at", empty="No accounts yet.")
 
 
 @users_command.command("add")
@@ -72,16 +70,17 @@ def list_users() -> tuple[object, str]:
 @click.option("--read", multiple=True, metavar="PROJECT", help="A project it may read; * for every one. Repeatable.")
 @click.option("--write", multiple=True, metavar="PROJECT", help="The same, to read and write.")
 @click.option("--expires", "expires_in_days", type=int, metavar="DAYS", help="When its token ends; default: never.")
-@json_command
+@prints_value
 def add_user(
-    user: str, admin: bool, service: bool, read: tuple[str, ...], write: tuple[str, ...], as_json: bool, **given: Any
-) -> None:
+    user: str, admin: bool, service: bool, read: tuple[str, ...], write: tuple[str, ...], **given: Any
+) -> tuple[object, str]:
     """Make an account and print its token. It is shown this once: only a hash is stored."""
     role, kind = "admin" if admin else "member", "service" if service else "human"
     given |= {"user": user, "role": role, "kind": kind, "read": list(read), "write": list(write)}
-    _print_token(administered("users/add", given), as_json=as_json)
+    made = administered("users/add", given)
     if not (read or write):
-        click.echo(f"It sees no project yet: engram cloud grants add {user} PROJECT --write", err=True)
+        click.echo(f"{user} sees no project yet: engram cloud grants add {user} PROJECT --write", err=True)
+    return _token(made)
 
 
 @users_command.command("disable")
@@ -108,19 +107,18 @@ tokens_command = group("tokens", "List, add and revoke tokens; alone it lists th
 @prints_value
 def list_tokens(user: str) -> tuple[object, str]:
     """List tokens by number and first characters; only hashes are stored."""
-    found = administered("tokens/list", {"user": user})
     columns = "id account prefix name expires_at last_used_at revoked_at"
-    return found, table(found, columns, empty="No tokens.")
+    return listed("tokens/list", columns, {"user": user}, empty="No tokens.")
 
 
 @tokens_command.command("add")
 @_account
 @click.option("--label", help="Its use, such as the machine's name.")
 @click.option("--expires", "expires_in_days", type=int, metavar="DAYS", help="When it ends; default: never.")
-@json_command
-def add_token(as_json: bool, **given: Any) -> None:
+@prints_value
+def add_token(**given: Any) -> tuple[object, str]:
     """Make another token for an account and print it. It is shown this once."""
-    _print_token(administered("tokens/add", given), as_json=as_json)
+    return _token(administered("tokens/add", given))
 
 
 @tokens_command.command("revoke")
@@ -141,8 +139,7 @@ grants_command = group("grants", "List, add and remove what accounts may read or
 @prints_value
 def list_grants(user: str) -> tuple[object, str]:
     """List the grants."""
-    found = administered("grants/list", {"user": user})
-    return found, table(found, "account project access granted_by created_at", empty="No grants.")
+    return listed("grants/list", "account project access granted_by created_at", {"user": user}, empty="No grants.")
 
 
 @grants_command.command("add")
@@ -176,9 +173,8 @@ def remove_grant(user: str, project: str) -> tuple[object, str]:
 @prints_value
 def audit_command(**filters: Any) -> tuple[object, str]:
     """Show the audit log, latest first. It contains no text of observations."""
-    found = administered("audit/list", filters)
     columns = "id occurred_at actor action project target outcome reason_code entries"
-    return found, table(found, columns, empty="Nothing happened yet.")
+    return listed("audit/list", columns, filters, empty="Nothing happened yet.")
 
 
 @click.command("pause")
@@ -188,8 +184,7 @@ def audit_command(**filters: Any) -> tuple[object, str]:
 def pause_command(project: str | None, reason: str | None) -> tuple[object, str]:
     """Stop writes to a project. Reading continues; machines keep their changes until it resumes."""
     if project is None:
-        found = administered("pause/list")
-        return found, table(found, "project paused_at paused_by paused_reason", empty="No project is paused.")
+        return listed("pause/list", "project paused_at paused_by paused_reason", empty="No project is paused.")
     done = administered("pause/add", {"project": project, "reason": reason})
     return done, f"{project} is paused; engram cloud resume {project} ends it."
 
@@ -214,9 +209,6 @@ def restored_command() -> tuple[object, str]:
     return done, "Every machine will exchange everything once more."
 
 
-def _print_token(made: Mapping[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_value(made, "", as_json=True)
-        return
+def _token(made: Mapping[str, Any]) -> tuple[object, str]:
     click.echo(f"The token of {made['user']}, which is shown this once:", err=True)
-    click.echo(made["token"])
+    return made, made["token"]

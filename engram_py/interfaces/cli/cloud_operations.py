@@ -84,15 +84,16 @@ def _login() -> tuple[str, str]:
             raise DatabaseNotSetError from exc
 
 
-def table(rows: Sequence[Mapping[str, Any]], columns: str, *, empty: str) -> str:
-    """Return rows as text, a column for each name in ``columns`` (separated by blanks)."""
+def listed(operation: str, columns: str, given: Mapping[str, Any] | None = None, *, empty: str) -> tuple[object, str]:
+    """Run an operation that lists, and return its rows, and as text those ``columns`` (separated by blanks)."""
+    rows: Sequence[Mapping[str, Any]] = administered(operation, given)
     if not rows:
-        return empty
+        return rows, empty
     names = columns.split()
     lines = [names, *([_cell(row.get(name)) for name in names] for row in rows)]
     widths = [max(len(line[place]) for line in lines) for place in range(len(names))]
     padded = ("  ".join(map(str.ljust, line, widths)) for line in lines)
-    return "\n".join(line.rstrip() for line in padded)
+    return rows, "\n".join(line.rstrip() for line in padded)
 
 
 def _cell(value: Any) -> str:

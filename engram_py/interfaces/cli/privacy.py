@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,45 +13,34 @@ if TYPE_CHECKING:
     from engram_py.app import Engram
 
 
-def _switch_options(command: Callable[..., None]) -> Callable[..., None]:
-    options = (
-        click.option("--record", is_flag=True, help="Only the recording of prompts, messages and learnings."),
-        click.option("--inject", is_flag=True, help="Only the injection of memory into prompts."),
-        click.option("--project", metavar="NAME", help="In this project; default: everywhere."),
-        click.option("--session", "session_id", metavar="ID", help="In this session; `engram sessions` lists them."),
-        click.option("--status", is_flag=True, help="Change nothing; say what is on and off."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+def _switch(name: str, help: str) -> click.Command:
+    """Return the command that switches hooks ``on`` or ``off``."""
+
+    @click.command(name, help=help)
+    @click.option("--record", is_flag=True, help="Only the recording of prompts, messages and learnings.")
+    @click.option("--inject", is_flag=True, help="Only the injection of memory into prompts.")
+    @click.option("--project", metavar="NAME", help="In this project; default: everywhere.")
+    @click.option("--session", "session_id", metavar="ID", help="In this session; `engram sessions` lists them.")
+    @click.option("--status", is_flag=True, help="Change nothing; say what is on and off.")
+    @prints_result
+    def run(app: Engram, status: bool, project: str | None, session_id: str | None, **parts: bool) -> object:
+        if status:
+            return app.switches.state(session_id)
+        named = [part for part in ("record", "inject") if parts[part]] or ["enabled"]
+        return app.switches.turn(named, on=name == "on", project=project, session_id=session_id)
+
+    return run
 
 
-@click.command("off")
-@_switch_options
-@prints_result
-def off_command(app: Engram, **asked: Any) -> object:
+off_command = _switch(
+    "off",
     """Switch hooks off; with --record or --inject, only that part. Saved memory stays.
 
     Tools still work: an agent that is asked to save saves. For one agent, set ENGRAM_ENABLED=off (or
     ENGRAM_RECORD, ENGRAM_INJECT) where it is started.
-    """
-    return _turn(app, on=False, **asked)
-
-
-@click.command("on")
-@_switch_options
-@prints_result
-def on_command(app: Engram, **asked: Any) -> object:
-    """Switch hooks on; with --record or --inject, only that part."""
-    return _turn(app, on=True, **asked)
-
-
-def _turn(app: Engram, *, on: bool, status: bool, project: str | None, session_id: str | None, **parts: bool) -> object:
-    if status:
-        return app.switches.state(session_id)
-    named = [part for part in ("record", "inject") if parts[part]] or ["enabled"]
-    return app.switches.turn(named, on=on, project=project, session_id=session_id)
-
+    """,
+)
+on_command = _switch("on", "Switch hooks on; with --record or --inject, only that part.")
 
 _everywhere = click.option("--everywhere", is_flag=True, help="Also on the machines and the server it syncs with.")
 

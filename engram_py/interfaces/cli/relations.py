@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.interfaces.cli.commands import (
-    group,
-    json_command,
-    limit_option,
-    memory,
-    prints_result,
-    prints_value,
-    project_options,
-)
-from engram_py.interfaces.cli.terminal import printable, show
+from engram_py.interfaces.cli.commands import group, limit_option, memory, prints_result, prints_value, project_options
 from engram_py.observations.conflicts import DEFAULT, SCANNED, STATUSES
 from engram_py.observations.listing import Listing
 from engram_py.observations.relation_values import VERBS
@@ -71,16 +62,15 @@ def list_command(app: Engram, **options: Any) -> object:
 
 @conflicts_command.command("show")
 @click.argument("relation", metavar="ID", help="Its number, or the judgment id as in rel-0123456789abcdef.")
-@json_command
-def show_command(relation: str, as_json: bool) -> None:
+@prints_value
+def show_command(relation: str) -> tuple[object, str]:
     """Print one relation, its verdict and the reason for it."""
+    from engram_py.interfaces.wording import relations, render
+
     with memory() as app:
         found = app.relations.show(relation)
-        show(found, app.settings, as_json=as_json)
-    if not as_json:
-        from engram_py.interfaces.wording.relations import facts
-
-        click.echo(printable(facts(found)))
+        said = render.text(found, now=app.journal.moment())
+    return render.to_json(found), f"{said}\n{relations.facts(found)}"
 
 
 @conflicts_command.command("stats")

@@ -103,8 +103,9 @@ def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
         with progress("Syncing") as report:
             return app.git_sync.sync(**options, secret=secret, progress=report)
 
+    secret = _secret(app, asked)
     try:
-        return sync(_secret(app, asked))
+        return sync(secret)
     except PassphraseMissingError:
         if not can_ask():
             raise

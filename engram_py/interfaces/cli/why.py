@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,6 +30,7 @@ def why_command(prompt: tuple[str, ...], session_id: str) -> tuple[object, str]:
     Also show what a search for the same words finds. Nothing is stored or counted.
     """
     from engram_py.capture.trivial_prompts import is_trivial
+    from engram_py.interfaces.hooks.deserving import deserved
     from engram_py.interfaces.wording import render
     from engram_py.interfaces.wording.context import context_text
     from engram_py.interfaces.wording.why import why
@@ -38,12 +38,7 @@ def why_command(prompt: tuple[str, ...], session_id: str) -> tuple[object, str]:
     text = text_argument(" ".join(prompt))
     if not text.strip():
         raise EmptyQueryError(text)
-    with ExitStack() as stack:
-        app = stack.enter_context(memory(embedder=""))  # a hook loads no model either
-        stack.enter_context(app.trail.paused())
-        stack.enter_context(app.usage.paused())
-        from engram_py.interfaces.hooks.deserving import deserved
-
+    with memory(embedder="") as app, app.trail.paused(), app.usage.paused():  # a hook loads no model either
         with through("mcp"):  # the words that a model would read
             off = not app.switches.allowed(app.projects.for_read(session_id=session_id).project, session_id).injects
             given = None if off or is_trivial(text) else deserved(app, text, session_id)
