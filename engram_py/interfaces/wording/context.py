@@ -47,8 +47,7 @@ _HEADINGS = {
 # Mode `full` reads as the files a vault would hold (spec/seed-capabilities.md A18, A20).
 _FILES = {"identity": "identity.md", "observations": "observations.md"}
 
-# What does not fit is cut inside a line only when this much of it is left to see.
-_WORTH_CUTTING = 50
+_WORTH_CUTTING = 50  # what does not fit is cut inside a line only when this much is left to see
 _MOST_FILES = 2
 _MOST_BRANCHES = 3
 _ORIGINS = {"import": "imported", "derived": "derived"}
