@@ -11,7 +11,8 @@ import click
 from engram_py.background import start_in_background
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.cli.support import group, json_command, memory, prints_result, progress, settings, show
+from engram_py.interfaces.cli.commands import group, json_command, memory, prints_result, settings
+from engram_py.interfaces.cli.terminal import progress, show
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +68,7 @@ def on_command(model: str | None, wait: bool, as_json: bool) -> None:
             )
             said = f"the other {left:,} go on in the background; `engram vectors` says how far they are"
             done = replace(done, warnings=(said,))
-        show(done, app, as_json=as_json)
+        show(done, app.settings, as_json=as_json)
 
 
 def _fetch(name: str, models: Path) -> None:
@@ -92,7 +93,7 @@ def off_command(delete: bool, as_json: bool) -> None:
 
     keep_setting(settings().data_dir, "embedder", "")
     with memory(embedder="") as app:
-        show(app.vectors.turned_off(delete=delete), app, as_json=as_json)
+        show(app.vectors.turned_off(delete=delete), app.settings, as_json=as_json)
     if os.environ.get(_VARIABLE, "").strip():
         click.echo(f"note: {_VARIABLE} is set and wins; unset it where agents are started", err=True)
 

@@ -47,15 +47,15 @@ def test_what_is_pending_is_computed_and_the_state_says_so(run: Run, served: End
 
     done = run("vectors", "on")
 
-    assert done.stdout.startswith("Computed vectors of 2 observation(s), 2 passage(s), in ")
+    assert done.stdout.startswith("Computed vectors of 2 observations, 2 passages, in ")
     assert f"{served.setting}: 2 of 2 observations have vectors" in done.stdout
     assert "costs 192 bytes in the database, " in done.stdout
     assert "texts are sent to 127.0.0.1" in done.stdout
     assert answer(run("vectors", "on", "--json"))["observations"] == 0
     assert answer(run("vectors", "--json"))["done"] == 2
-    assert "The vectors of 2 observation(s) are kept." in run("vectors", "off").stdout
+    assert "The vectors of 2 observations are kept." in run("vectors", "off").stdout
     deleted = run("vectors", "off", "--delete")
-    assert deleted.stdout == "Vectors are off; those of 2 observation(s) and the models are deleted\n"
+    assert deleted.stdout == "Vectors are off; those of 2 observations and the models are deleted\n"
     assert "ENGRAM_EMBEDDER is set and wins" in deleted.stderr
     assert answer(run("vectors", "--json"))["done"] == 0
 
