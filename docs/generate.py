@@ -25,7 +25,7 @@ from engram_py.errors import EngramError
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http import errors as http_errors  # noqa: F401 - defines errors
 from engram_py.interfaces.http.api import load_routes
-from engram_py.interfaces.http.operations import OPERATIONS
+from engram_py.interfaces.http.routing import OPERATIONS
 from engram_py.interfaces.mcp import resources as offers  # also defines an error
 from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.schemas import declared

@@ -12,7 +12,7 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import AmbiguousProjectError, InvalidArgumentError, InvalidProjectError
-from engram_py.interfaces.http.operations import Query, StrictSwitch
+from engram_py.interfaces.http.routing import Query, StrictSwitch
 
 MOST_PATH_CHARS = 4_096
 

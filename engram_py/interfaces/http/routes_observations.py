@@ -7,11 +7,11 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError, InvalidProjectError
 from engram_py.interfaces.http.errors import ProjectMismatchError
-from engram_py.interfaces.http.notes import Notes, held
-from engram_py.interfaces.http.operations import Answer, Body, Id, Path, Query, Switch, operation
 from engram_py.interfaces.http.request_project import CwdQuery, selected
+from engram_py.interfaces.http.response_models import ObservationOut, observation
+from engram_py.interfaces.http.response_notes import Notes, held
 from engram_py.interfaces.http.routes_sessions import ListQuery, needed
-from engram_py.interfaces.http.shapes import ObservationOut, observation
+from engram_py.interfaces.http.routing import Answer, Body, Id, Path, Query, Switch, operation
 from engram_py.observations.browse import MOST
 from engram_py.observations.lookup import replacement
 from engram_py.observations.values import Change, Draft

@@ -9,8 +9,8 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.errors import UnsupportedScopeError
-from engram_py.interfaces.http.operations import Answer, Body, operation
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
+from engram_py.interfaces.http.routing import Answer, Body, operation
 from engram_py.projects.names import normalize_project
 
 RESCUE_BODY = 8 * 1024

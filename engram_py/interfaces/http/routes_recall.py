@@ -15,11 +15,8 @@ from engram_py.errors import (
     SessionNotFoundError,
 )
 from engram_py.interfaces import render
-from engram_py.interfaces.http.notes import Notes
-from engram_py.interfaces.http.operations import Answer, Body, Id, Most, Query, Switch, Whole, operation
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
-from engram_py.interfaces.http.routes_sessions import ListQuery, needed
-from engram_py.interfaces.http.shapes import (
+from engram_py.interfaces.http.response_models import (
     ObservationOut,
     SessionOut,
     TimelineEntry,
@@ -27,6 +24,9 @@ from engram_py.interfaces.http.shapes import (
     observation,
     session,
 )
+from engram_py.interfaces.http.response_notes import Notes
+from engram_py.interfaces.http.routes_sessions import ListQuery, needed
+from engram_py.interfaces.http.routing import Answer, Body, Id, Most, Query, Switch, Whole, operation
 from engram_py.observations.values import Observation
 from engram_py.times import to_engram
 
