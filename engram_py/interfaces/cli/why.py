@@ -14,7 +14,7 @@ from engram_py.interfaces.cli.support import json_option, memory, printable, ref
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.interfaces.hooks.deserving import Deserved
+    from engram_py.interfaces.hooks.prompt_context import Deserved
     from engram_py.recall.values import Near, Results
 
 _SEARCHED, _QUERY_CHARS = 5, 200
@@ -48,7 +48,7 @@ def why_command(prompt: tuple[str, ...], session_id: str, as_json: bool) -> None
         app = stack.enter_context(memory(embedder=""))  # a hook loads no model either
         stack.enter_context(app.trail.paused())
         stack.enter_context(app.usage.paused())
-        from engram_py.interfaces.hooks.deserving import deserved
+        from engram_py.interfaces.hooks.prompt_context import deserved
 
         with through("mcp"):  # the words that a model would read
             off = not app.switches.allowed(app.projects.for_read(session_id=session_id).project, session_id).injects
