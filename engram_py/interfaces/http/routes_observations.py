@@ -143,7 +143,6 @@ def save_observation(app: Engram, query: CwdQuery, body: ObservationBody) -> Sav
         files=tuple(body.files or ()),
     )
     saved = app.observations.save(draft, project=body.project or None, session_id=body.session_id)
-    names = ("id", "sync_id", "title", "type", "topic_key", "score", "judgment_id")
     return SavedOut(
         id=saved.id,
         status="saved",
@@ -157,7 +156,7 @@ def save_observation(app: Engram, query: CwdQuery, body: ObservationBody) -> Sav
         duplicate_count=saved.duplicate_count,
         redacted=saved.redacted,
         judgment_required=saved.judgment_required,
-        candidates=[CandidateOut(**{name: getattr(one, name) for name in names}) for one in saved.candidates],
+        candidates=[CandidateOut.model_validate(one) for one in saved.candidates],
         warnings=list(saved.warnings),
     )
 
@@ -168,14 +167,7 @@ def capture_passive(app: Engram, query: CwdQuery, body: PassiveBody) -> Captured
     done = app.episodes.capture(
         body.content or "", session_id=body.session_id, source=body.source, project=body.project or None
     )
-    return CapturedOut(
-        extracted=done.extracted,
-        saved=done.saved,
-        duplicates=done.duplicates,
-        ids=list(done.ids),
-        project=done.project,
-        warnings=list(done.warnings),
-    )
+    return CapturedOut.model_validate(done)
 
 
 @operation("GET", "/observations", errors=(404, 409))

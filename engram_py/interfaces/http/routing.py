@@ -49,7 +49,7 @@ class Question(Body):
 class Answer(BaseModel):
     """What goes out: a field that is None is left out, as Engram does."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True, from_attributes=True)
 
 
 def _whole(value: object) -> object:
