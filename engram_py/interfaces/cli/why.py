@@ -14,7 +14,7 @@ from engram_py.interfaces.cli.terminal import text_argument
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.interfaces.hooks.deserving import Deserved
+    from engram_py.interfaces.hooks.prompt_context import Deserved
     from engram_py.recall.values import Near, Results
 
 _SEARCHED, _QUERY_CHARS = 5, 200
@@ -30,7 +30,7 @@ def why_command(prompt: tuple[str, ...], session_id: str) -> tuple[object, str]:
     Also show what a search for the same words finds. Nothing is stored or counted.
     """
     from engram_py.capture.trivial_prompts import is_trivial
-    from engram_py.interfaces.hooks.deserving import deserved
+    from engram_py.interfaces.hooks.prompt_context import deserved
     from engram_py.interfaces.wording import render
     from engram_py.interfaces.wording.context import context_text
     from engram_py.interfaces.wording.why import why

@@ -197,7 +197,7 @@ class Run:
 
             now = app.journal.moment()
             if is_due(app.store, app.cloud, now, last=self.event == "session-end"):
-                from engram_py.interfaces.hooks.catching_up import set_out
+                from engram_py.interfaces.hooks.background_sync import set_out
 
                 set_out(app.settings.data_dir)
                 app.store.hurry(_COUNTING_SECONDS)

@@ -14,8 +14,8 @@ from engram_py.database.errors import StoreBusyError
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.errors import EngramError, StoreError
 from engram_py.interfaces.hooks.answers import listens
-from engram_py.interfaces.hooks.deserving import deserved
 from engram_py.interfaces.hooks.events import Event
+from engram_py.interfaces.hooks.prompt_context import deserved
 from engram_py.interfaces.hooks.request import BadInput, Request
 from engram_py.observations.validation import clean_session_id
 from engram_py.observations.values import Observation

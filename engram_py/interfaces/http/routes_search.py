@@ -8,11 +8,11 @@ from pydantic import Field
 
 from engram_py.app import Engram
 from engram_py.errors import EmptyQueryError, InvalidArgumentError
-from engram_py.interfaces.http.notes import Notes, hit_notes
-from engram_py.interfaces.http.operations import Question, StrictSwitch, operation
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
+from engram_py.interfaces.http.response_models import SearchHit, hit
+from engram_py.interfaces.http.response_notes import Notes, hit_notes
 from engram_py.interfaces.http.routes_sessions import ListQuery
-from engram_py.interfaces.http.shapes import SearchHit, hit
+from engram_py.interfaces.http.routing import Question, StrictSwitch, operation
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording import search as words
 from engram_py.recall.scope_filter import says_where

@@ -9,9 +9,9 @@ from mcp import Client
 
 from engram_py.config import Settings
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
+from engram_py.interfaces.mcp.profile_costs import profile_costs
 from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.server import build_server
-from engram_py.interfaces.mcp.sizes import profile_costs
 from engram_py.ledger.values import ProfileCost
 
 # The most bytes of each profile's list of tools, as a host is sent it. Lower a pin when a schema has shrunk; before

@@ -12,7 +12,7 @@ from pathlib import Path
 from engram_py.app import Engram
 from engram_py.config import Settings
 from engram_py.dataclass import dataclass
-from engram_py.interfaces.http.listening import listen, refuse_open_address
+from engram_py.interfaces.http.sockets import listen, refuse_open_address
 
 CLOSING_SECONDS = 0.2
 _WORKER = "AnyIO worker thread"
@@ -52,7 +52,7 @@ def serve(
     try:
         with listen(address.host, address.port, address.socket) as listening:
             # Imported here: an address that is refused does not pay for what would be served there.
-            from engram_py.interfaces.http.running import run
+            from engram_py.interfaces.http.application import run
 
             run(app, listening, tools=tools, announce=announce)
     except BaseException:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator
 from engram_py.anchors.values import AnchorState
 from engram_py.dataclass import replace
 from engram_py.interfaces.arguments import mended_names, unknown_names
-from engram_py.interfaces.http.operations import LENIENT, Operation, Question
+from engram_py.interfaces.http.routing import LENIENT, Operation, Question
 from engram_py.interfaces.wording.phrases import relation
 from engram_py.observations.arguments import clamp
 from engram_py.recall.scope_filter import FILTERS

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError, create_model
 from pydantic import Field as PydanticField
 
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.mcp.checking import KINDS, Argument, Before, Field
+from engram_py.interfaces.mcp.argument_types import KINDS, Argument, Before, Field
 from engram_py.interfaces.mcp.schemas import declared
 
 ODD: tuple[Any, ...] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engram_py.interfaces.http.operations import Answer
+from engram_py.interfaces.http.routing import Answer
 from engram_py.observations.lookup import replacement
 from engram_py.observations.values import Observation
 from engram_py.recall.values import Hit

@@ -1,6 +1,6 @@
 """Syncs what hooks wrote where no server process does: a process of its own, which no agent waits for.
 
-``python -m engram_py.interfaces.hooks.catching_up DATA_DIR`` exchanges with the server once and ends.
+``python -m engram_py.interfaces.hooks.background_sync DATA_DIR`` exchanges with the server once and ends.
 """
 
 from __future__ import annotations

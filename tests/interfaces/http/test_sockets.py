@@ -11,15 +11,15 @@ from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 
-from engram_py.interfaces.http import accepting
-from engram_py.interfaces.http.accepting import BoundedSocket, most_connections
+from engram_py.interfaces.http import sockets
+from engram_py.interfaces.http.sockets import BoundedSocket, most_connections
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="limits of descriptors are POSIX")
 
 
 @pytest.fixture
 def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[BoundedSocket]:
-    monkeypatch.setattr(accepting, "most_connections", lambda: 4)
+    monkeypatch.setattr(sockets, "most_connections", lambda: 4)
     with closing(BoundedSocket(socket.AF_INET, socket.SOCK_STREAM)) as bound:
         bound.bind(("127.0.0.1", 0))
         bound.listen(64)
@@ -76,9 +76,9 @@ def test_one_address_leaves_room_for_another(listening: BoundedSocket) -> None:
 
 
 def test_the_machines_of_one_network_of_ipv6_are_one_source() -> None:
-    assert accepting._source(("2001:db8::1", 1, 0, 0)) == accepting._source(("2001:db8::2%eth0", 2, 0, 0))
-    assert accepting._source(("2001:db8::1", 1, 0, 0)) != accepting._source(("2001:db8:0:1::1", 1, 0, 0))
-    assert accepting._source("") == accepting._source(b"")
+    assert sockets._source(("2001:db8::1", 1, 0, 0)) == sockets._source(("2001:db8::2%eth0", 2, 0, 0))
+    assert sockets._source(("2001:db8::1", 1, 0, 0)) != sockets._source(("2001:db8:0:1::1", 1, 0, 0))
+    assert sockets._source("") == sockets._source(b"")
 
 
 @POSIX

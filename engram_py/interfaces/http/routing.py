@@ -49,7 +49,7 @@ class Question(Body):
 class Answer(BaseModel):
     """What goes out: a field that is None is left out, as Engram does."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True, from_attributes=True)
 
 
 def _whole(value: object) -> object:
@@ -163,7 +163,7 @@ OPERATIONS: list[Operation] = []
 def operation(method: str, path: str, **more: Any) -> Callable[[F], F]:
     """Register a function of ``app`` and any of ``path``, ``query``, ``body`` as the route ``method path``.
 
-    One that takes ``notes`` may add to what is told about the request (``notes.py``).
+    One that takes ``notes`` may add to what is told about the request (``response_notes.py``).
     """
 
     def register(function: F) -> F:
