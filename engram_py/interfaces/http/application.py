@@ -11,9 +11,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engram_py.app import Engram
 from engram_py.interfaces.http.api import Api
 from engram_py.interfaces.http.guard import Guard
-from engram_py.interfaces.http.loop import server_of
 from engram_py.interfaces.http.mcp_endpoint import PATH, McpEndpoint
 from engram_py.interfaces.http.protocol import Protocol
+from engram_py.interfaces.http.server import server_of
 from engram_py.interfaces.http.sockets import Listening
 
 

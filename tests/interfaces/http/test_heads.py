@@ -19,10 +19,11 @@ import h11
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from engram_py.interfaces.http import loop, protocol
+from engram_py.interfaces.http import protocol
+from engram_py.interfaces.http import server as loop
 from engram_py.interfaces.http.errors import HeadTooLargeError
-from engram_py.interfaces.http.loop import server_of
 from engram_py.interfaces.http.protocol import MOST_HEADERS, MOST_PLAIN, MOST_QUERY_LINE, Head, Protocol
+from engram_py.interfaces.http.server import server_of
 
 START = b"GET /here?q=1 HTTP/1.1\r\nHost: widgets\r\n"
 ASKED = START + b"\r\n"
