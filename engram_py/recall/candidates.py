@@ -31,8 +31,8 @@ from engram_py.recall.substitutes import called_otherwise, in_one, in_two, missp
 from engram_py.recall.values import LadderStep, Near, WordNote
 from engram_py.recall.visible_rows import VisibleRows
 from engram_py.sessions.summary_steps import goal_of, unframed
-from engram_py.text.irregular_forms import stand_ins
 from engram_py.text.spelling import may_resemble
+from engram_py.text.word_forms import stand_ins
 
 # The best by their own words, whose neighbours are looked at; of all of these, whose text is read; and how many rows
 # are asked about for the first. Recall at 5 on LoCoMo turns: heads 50 .700, 60 .708, 120 .704; read 20 .699, 40 .709.

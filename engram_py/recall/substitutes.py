@@ -10,7 +10,6 @@ from engram_py.recall.index import vocabulary, word_counts
 from engram_py.recall.query.parse import Query, quote
 from engram_py.recall.score.bm25 import idf
 from engram_py.recall.score.relevance import Term
-from engram_py.text.irregular_forms import stand_ins
 from engram_py.text.prompt_text import plain
 from engram_py.text.segments import is_unspaced
 from engram_py.text.spelling import (
@@ -23,6 +22,7 @@ from engram_py.text.spelling import (
     nearest_spelling,
     slips_allowed,
 )
+from engram_py.text.word_forms import stand_ins
 
 # What a near spelling is worth of the word itself.
 NEAR_WORTH = 0.6

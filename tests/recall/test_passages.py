@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from engram_py.recall.score.passages import passage
-from engram_py.recall.score.proximity import lens, read
+from engram_py.recall.score.proximity import lens, passage, read
 from engram_py.recall.score.relevance import Term
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.recall.query.filters import KEYS, Filters, cut_filters
 from engram_py.text.derived_terms import pairs, segment_terms
-from engram_py.text.irregular_forms import forms
 from engram_py.text.segments import is_unspaced, lowered, segments
 from engram_py.text.stopwords import is_foreign, said_nothing_by
+from engram_py.text.word_forms import forms
 
 # A question has a handful of words; a pasted log has thousands, and each is one more list to merge. Logs of 60 words
 # made of three memories each, among 100,000 rows, one of them first: all words .90, the 40 most telling .98, 24 .93.
