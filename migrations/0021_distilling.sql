@@ -30,3 +30,14 @@ create table runs (
     at text not null
 ) strict;
 create index runs_at on runs (at);
+
+-- A summary that was derived quotes what the person asked, and leaves this machine as little as prompts do: neither do
+-- its earlier texts, whoever writes the next.
+create trigger versions_derived
+after insert on observation_versions
+when exists (
+    select 1 from observations
+    where id = new.observation_id and origin = 'derived' and type = 'session_summary'
+) begin
+    update observation_versions set digest = '-' || lower(hex(randomblob(15))) where id = new.id;
+end;

@@ -8,6 +8,7 @@ from functools import singledispatch
 from typing import Any
 
 from engram_py.context.values import Context
+from engram_py.distill.values import Distilled, Flushed
 from engram_py.interfaces.amounts import amount
 from engram_py.interfaces.context_text import context_text, last_active
 from engram_py.interfaces.wording import age, clock, notes, text
@@ -48,6 +49,17 @@ def _captured(value: Captured, now: datetime) -> str:
     ids = " ".join(f"[#{row}]" for row in value.ids)
     line = f"Learnings: {value.extracted} found, {value.saved} new, {value.duplicates} known already {ids}"
     return "\n".join([line.rstrip(), *notes(value.warnings)])
+
+
+def _flushed(value: Flushed, now: datetime) -> str:
+    if value.busy:
+        return "Another process distills just now; ask again in a minute"
+    return "\n".join(map(_distilled, value.sessions)) or "No session has turns that wait"
+
+
+def _distilled(one: Distilled) -> str:
+    made = f" [#{one.id}]" if one.id is not None else ""
+    return f"{one.session_id} ({one.project}): {one.result}{made}, {amount(one.turns, 'turn')}"
 
 
 def _judged(value: Judged, now: datetime) -> str:
@@ -208,6 +220,7 @@ WORDS: dict[type, Callable[[Any, datetime], str]] = {
     SessionState: _session_state,
     PromptSaved: _prompt_saved,
     Captured: _captured,
+    Flushed: _flushed,
     Judged: _judged,
     Suggestion: _suggestion,
     CurrentProject: _current,
