@@ -108,24 +108,17 @@ class Distilling:
 
     # --- now --------------------------------------------------------------------------------------------
 
-    def run(
-        self, *, project: str | None = None, until: float | None = None, over: bool = False, models: bool = True
-    ) -> Flushed:
+    def run(self, *, project: str | None = None, until: float | None = None, models: bool = True) -> Flushed:
         """Distill what is due: sessions that ended, that another one followed, or in which nothing was said lately.
 
-        ``until`` (``time.monotonic``) is when to begin no more. ``over``: also those in which something was said just
-        now, because whoever asks knows that they are over. Without ``models`` sessions that a model would summarize are
-        left to a process that has the time.
+        ``until`` (``time.monotonic``) is when to begin no more. Without ``models`` what a model would summarize is left
+        to a process that has the time.
         """
         if self._settings.mode != "auto" or (self._model is not None and not models):
             return Flushed(())
         now = self._journal.moment()
-        due = [one for one in table.waiting(self._store, project=project) if over or self._is_due(one, now)]
+        due = [one for one in table.waiting(self._store, project=project) if self._is_due(one, now)]
         return self._distilled(due, until=until) if due else Flushed(())
-
-    def any_waiting(self, project: str) -> bool:
-        """Whether a session of the project has turns to distill; one look into an index."""
-        return self._settings.mode == "auto" and table.any_waiting(self._store, project)
 
     def flush(self, session_id: str | None = None) -> Flushed:
         """Distill now, whatever is due: every session that has turns, or one, which is tried again where it failed.

@@ -88,11 +88,6 @@ def waiting(store: Store, *, project: str | None = None) -> list[Waiting]:
     return [Waiting(*row) for row in store.tuples(WAITING, project=project, limit=_MOST_WAITING)]
 
 
-def any_waiting(store: Store, project: str) -> bool:
-    sql = "select 1 from sessions where distill_state = 'pending' and project = :project limit 1"
-    return store.row(sql, project=project) is not None
-
-
 def session(store: Store, session_id: str) -> Waiting | None:
     rows = store.tuples(ONE, id=session_id, limit=1)
     return Waiting(*rows[0]) if rows else None

@@ -1,0 +1,122 @@
+"""A session that saved nothing leaves its summary: at its end, or when the next one starts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from engram_py import Engram
+from tests.interfaces.hooks.conftest import Hook, locked
+
+PROMPT = "Make the login form refuse an empty password, and write a test for it."
+SAID = "The form refuses it now.\n\n## Decisions\n- Refuse an empty password in the form, not in the API\n"
+
+
+@pytest.fixture
+def transcript(home: Path) -> Path:
+    path = home / ".claude" / "projects" / "widgets" / "s1.jsonl"
+    path.parent.mkdir(parents=True)
+    with path.open("w") as file:
+        for number, (role, text) in enumerate((("user", PROMPT), ("assistant", SAID))):
+            message = {"role": role, "content": text}
+            file.write(json.dumps({"type": role, "uuid": f"u{number}", "message": message}) + "\n")
+    return path
+
+
+@pytest.fixture
+def repository(folder: Path) -> Path:
+    for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "first")):
+        git(folder, *words)
+    return folder
+
+
+def git(folder: Path, *words: str) -> None:
+    own = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    subprocess.run(["git", *own, *words], cwd=folder, check=True, capture_output=True)
+
+
+def commit(folder: Path, subject: str) -> None:
+    (folder / "form.py").write_text(f"# {subject}\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", subject)
+
+
+def summary(memory: Engram) -> str:
+    """The summary of session s1, waited for: nobody told when it is there."""
+    sql = "select content from observations where type = 'session_summary' and session_id = 's1'"
+    pause = threading.Event()
+    for _ in range(600):
+        if found := memory.store.value(sql):
+            return str(found)
+        pause.wait(0.05)
+    raise AssertionError("there is no summary")
+
+
+def test_the_end_of_a_session_leaves_its_summary(
+    hook: Hook, memory: Engram, transcript: Path, repository: Path
+) -> None:
+    hook("session-start")
+    hook("user-prompt", prompt=PROMPT)
+    commit(repository, "Refuse an empty password")
+    hook("session-end", transcript_path=str(transcript), reason="exit")
+
+    text = summary(memory)
+
+    assert "Refuse an empty password" in text
+    assert PROMPT in text
+    assert "not in the API" in text
+    assert memory.sessions.get("s1").ended_at is not None
+
+
+def test_row_83_the_start_of_the_next_session_shows_what_a_dead_one_did(
+    hook: Hook, transcript: Path, repository: Path
+) -> None:
+    hook("session-start")
+    hook("user-prompt", prompt=PROMPT)
+    commit(repository, "Refuse an empty password")
+    hook("stop", transcript_path=str(transcript))
+
+    started = hook("session-start", session_id="s2")
+
+    assert "Refuse an empty password" in started.context
+    assert started.seconds < 5
+
+
+def test_a_session_that_starts_beside_another_process_that_writes_starts_all_the_same(
+    hook: Hook, data_dir: Path, transcript: Path, repository: Path
+) -> None:
+    hook("stop", transcript_path=str(transcript))
+    with locked(data_dir):
+        started = hook("session-start", session_id="s2")
+    assert started.code == 0
+    assert started.context
+
+
+@pytest.mark.parametrize(
+    "variable", [{"ENGRAM_DISTILL": "manual"}, {"ENGRAM_DISTILL": "off"}, {"ENGRAM_INJECT": "off"}]
+)
+def test_row_74_a_start_distills_nothing_where_the_user_does_not_want_it(
+    hook: Hook, memory: Engram, transcript: Path, variable: dict[str, str]
+) -> None:
+    hook("stop", transcript_path=str(transcript))
+    hook("session-start", session_id="s2", environ=variable)
+    assert memory.store.value("select count(*) from observations") == 0
+
+
+def test_row_105_where_recording_is_off_the_end_of_a_session_leaves_nothing(
+    hook: Hook, memory: Engram, transcript: Path
+) -> None:
+    hook("session-end", transcript_path=str(transcript), environ={"ENGRAM_RECORD": "off"})
+    hook("session-start", session_id="s2")
+    assert memory.store.value("select count(*) from turns") == 0
+    assert memory.store.value("select count(*) from observations") == 0
+
+
+def test_an_agent_that_writes_summaries_leaves_no_session(hook: Hook, memory: Engram) -> None:
+    hook("session-start", session_id="s9", environ={"ENGRAM_ENABLED": "off"})
+    hook("user-prompt", session_id="s9", prompt=PROMPT, environ={"ENGRAM_ENABLED": "off"})
+    assert memory.store.value("select count(*) from sessions") == 0
