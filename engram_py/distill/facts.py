@@ -17,8 +17,8 @@ from engram_py.git.repository import find_repository
 from engram_py.git.work import Work, work_between
 from engram_py.times import parse_time, to_text
 
-# What an agent does after its last words: it ends its session, a tool writes a file.
-_AFTERWARDS = timedelta(seconds=60)
+# What an agent does after its last words: a tool writes a file. One that did not answer yet may have worked for longer.
+_AFTERWARDS, _UNANSWERED = timedelta(seconds=60), timedelta(minutes=30)
 
 
 def facts_of(store: Store, session: Waiting, now: datetime, *, seconds: float) -> Facts:
@@ -28,6 +28,8 @@ def facts_of(store: Store, session: Waiting, now: datetime, *, seconds: float) -
     own = [row for row in rows if not row["agent"]]  # what is said to a subagent nobody typed
     turns = tuple(Said(row["role"], text) for row in own if (text := without_memory_blocks(row["content"]).strip()))
     first, last = _span(store, session, now)
+    unanswered = _unanswered(own, asked)
+    until = _worked_until(store, session, last, now, long=bool(unanswered))
     return Facts(
         session_id=session.id,
         project=session.project,
@@ -37,16 +39,25 @@ def facts_of(store: Store, session: Waiting, now: datetime, *, seconds: float) -
         ended_at=to_text(last),
         prompts=tuple(_prompts(own, asked)),
         turns=turns,
-        unanswered=_unanswered(own, asked),
-        work=_work(session.directory, first, min(last + _AFTERWARDS, max(now, last)), seconds),
+        unanswered=unanswered,
+        work=_work(session.directory, first, until, seconds),
     )
 
 
 def _span(store: Store, session: Waiting, now: datetime) -> tuple[datetime, datetime]:
     """From the start of a session to the last thing that was said in it, whatever the clock did meanwhile."""
-    told = [session.started_at, session.ended_at, session.last_turn_at, *table.span(store, session.id)]
+    told = [session.started_at, *table.span(store, session.id)]
     moments = [moment for moment in map(parse_time, told) if moment is not None] or [now]
     return min(moments), max(moments)
+
+
+def _worked_until(store: Store, session: Waiting, last: datetime, now: datetime, *, long: bool) -> datetime:
+    """When a session's work was over: soon after its last words, and before the next session of the project."""
+    ends = [last + (_UNANSWERED if long else _AFTERWARDS), max(now, last)]
+    following = parse_time(table.next_start(store, session.project, to_text(last)))
+    ended = parse_time(session.ended_at) if long else None
+    ends += [moment for moment in (following, ended) if moment is not None and moment > last]
+    return min(ends)
 
 
 def _prompts(turns: Sequence[Row], asked: Sequence[Row]) -> list[str]:

@@ -29,7 +29,7 @@ class Heuristic:
         asked = [prompt for prompt in facts.prompts if not is_trivial(prompt)]
         messages = [turn.content for turn in facts.turns if turn.role == "assistant"][-_MESSAGES:]
         decisions = _listed(messages)
-        goal = first_lines(asked[0], GOAL_CHARS) if asked else ""
+        goal = beginning(asked[0], GOAL_CHARS) if asked else ""
         work = facts.work
         left = _open(facts, messages, goal)
         if not (decisions or left or _was_worked(work, asked)):
@@ -40,12 +40,17 @@ class Heuristic:
             done=tuple(_done(work)),
             decisions=tuple(decisions),
             next_steps=tuple(left),
-            topics=tuple(_folders(work)),
             salience=_salience(work, decisions),
         )
 
 
-def first_lines(text: str, limit: int) -> str:
+def beginning(text: str, limit: int) -> str:
+    """What a prompt says before it shows a log or some code, on one line."""
+    said = text.lstrip().partition("```")[0].partition("\n\n")[0]
+    return one_line(said if said.strip() else text, limit)
+
+
+def one_line(text: str, limit: int) -> str:
     """The beginning of a text on one line, cut after a word."""
     line = " ".join(text[: 4 * limit].split())
     if len(line) <= limit:
@@ -65,7 +70,7 @@ def _listed(messages: Sequence[str]) -> list[str]:
     found: dict[str, None] = {}
     for message in reversed(messages):
         for item in (*decisions_listed(message), *parse_learnings(message)):
-            found.setdefault(first_lines(item, ITEM_CHARS))
+            found.setdefault(one_line(item, ITEM_CHARS))
     return [*found][:MOST_ITEMS]
 
 
@@ -74,7 +79,7 @@ def _open(facts: Facts, messages: Sequence[str], goal: str) -> list[str]:
     where everything that was tried is gone again, and files that no commit has."""
     steps = list(steps_listed(messages[-1])) if messages else []
     if facts.unanswered:
-        steps.insert(0, first_lines(facts.unanswered, ITEM_CHARS))
+        steps.insert(0, beginning(facts.unanswered, ITEM_CHARS))
     work = facts.work
     if work is not None:
         tried = work.dropped or work.reverted or work.restored
@@ -82,7 +87,7 @@ def _open(facts: Facts, messages: Sequence[str], goal: str) -> list[str]:
             steps.append(goal)
         if work.uncommitted:
             steps.append(f"Commit or drop the changes in {_names(work.uncommitted)}")
-    return list(dict.fromkeys(first_lines(step, ITEM_CHARS) for step in steps))[:MOST_ITEMS]
+    return list(dict.fromkeys(one_line(step, ITEM_CHARS) for step in steps))[:MOST_ITEMS]
 
 
 def _done(work: Work | None) -> Iterable[str]:
@@ -93,11 +98,11 @@ def _done(work: Work | None) -> Iterable[str]:
     for one in work.commits[-MOST_ITEMS:]:
         if one.id in taken_back:
             by = taken_back[one.id].id[:_ID_CHARS]
-            yield f"{one.id[:_ID_CHARS]} {first_lines(one.subject, ITEM_CHARS)} (reverted by {by})"
+            yield f"{one.id[:_ID_CHARS]} {one_line(one.subject, ITEM_CHARS)} (reverted by {by})"
         elif one.reverts not in work.reverted:
-            yield f"{one.id[:_ID_CHARS]} {first_lines(one.subject, ITEM_CHARS)}"
+            yield f"{one.id[:_ID_CHARS]} {one_line(one.subject, ITEM_CHARS)}"
     for one in work.dropped[-MOST_ITEMS:]:
-        yield f"{first_lines(one.subject, ITEM_CHARS)} (committed and dropped again)"
+        yield f"{one_line(one.subject, ITEM_CHARS)} (committed and dropped again)"
     for what, files in (("Changed", work.changed), ("Not committed", work.uncommitted)):
         if files:
             yield f"{what}: {_names(files)}"
@@ -122,13 +127,6 @@ def _summary(work: Work | None, decisions: Sequence[str], left: Sequence[str]) -
     if left:
         said.append(f"{_count(len(left), 'thing')} left open.")
     return " ".join(said)
-
-
-def _folders(work: Work | None) -> Iterable[str]:
-    """The folders in which most was changed."""
-    files = [] if work is None else [*work.changed, *work.uncommitted]
-    folders = dict.fromkeys(path.rpartition("/")[0] for path in files)
-    return [folder for folder in folders if folder][:3]
 
 
 def _salience(work: Work | None, decisions: Sequence[str]) -> float:

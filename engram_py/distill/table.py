@@ -57,6 +57,7 @@ PROMPTS = """
 select substr(content, 1, :chars) as content, created_at from user_prompts
 where session_id = :session_id order by id limit :limit
 """
+NEXT_START = "select min(started_at) from sessions where project = :project and started_at > :moment"
 SUMMARY = """
 select id, origin, tool_name, content_hash, deleted_at, lifecycle from observations
 where type = 'session_summary' and session_id = :session_id
@@ -113,6 +114,12 @@ def span(store: Store, session_id: str) -> tuple[str | None, str | None]:
     """When the first and the last thing was said, as the agent and this machine tell."""
     row = store.row(SPAN, session_id=session_id)
     return (row["first"], row["last"]) if row is not None else (None, None)
+
+
+def next_start(store: Store, project: str, moment: str) -> str | None:
+    """When the next session of a project began."""
+    start: str | None = store.value(NEXT_START, project=project, moment=moment)
+    return start
 
 
 def summary(store: Store, session_id: str) -> Row | None:

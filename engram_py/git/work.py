@@ -7,6 +7,7 @@ the history of HEAD is read. Nothing here depends on the words of a message, but
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -14,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from engram_py.dataclass import dataclass, replace
+from engram_py.files import read_bounded
 from engram_py.git.program import Deadline, ask_git
 from engram_py.git.repository import Repository
 
@@ -22,6 +24,8 @@ MOST_FILES = 200
 # Entries of a reflog or a log that are looked at, and files of a checkout.
 _MOST_ENTRIES = 2_000
 _MOST_LOOKED_AT = 50_000
+_MOST_COMPARED = 4 << 20
+_SHA256_CHARS = 64
 # How much later than its commit an entry of the reflog may be written.
 _AT_ONCE_SECONDS = 2
 _FORMAT = "%H%x00%gd%x00%ct%x00%at%x00%s%x00%b%x01"
@@ -66,26 +70,27 @@ class Work:
 
 def work_between(repository: Repository, start: datetime, end: datetime, patience: Deadline) -> Work | None:
     """What was done in a checkout from ``start`` to ``end``; None where git does not say."""
-    first, last = int(start.timestamp()), int(end.timestamp())
+    first, last = start.timestamp(), end.timestamp()
     entries = list(_entries(repository.root, patience))
     if not entries and repository.commit:
         return None
     made = _made(entries, first, last)
+    moves = _moves(entries, {one.id for one in made}, first, last)
     gone = _unreachable(repository.root, [one.id for one in made], patience)
     there = {one.id for one in made if one.id not in gone}
     commits = tuple(replace(one, reverts=_whole(one.reverts, there)) for one in made if one.id in there)
     work = Work(
-        branch="" if any(when > last for when, _ in entries) else repository.branch or "",  # HEAD went elsewhere since
+        # Where HEAD went elsewhere, nobody tells which branch it was.
+        branch="" if moves or any(when > last for when, _ in entries) else repository.branch or "",
         commits=commits[-MOST_COMMITS:],
         reverted=frozenset(one.reverts for one in commits if one.reverts in there),
         dropped=tuple(_dropped(made, there))[-MOST_COMMITS:],
     )
     changed = _files_of(repository.root, [one.id for one in work.kept], patience)
     written, unknown = _written(repository.root, first, last, patience)
-    dirty = _differing(repository.root, patience) if written else set()
+    dirty = _differing(repository.root, written, patience) if written else set()
     restored: list[str] = []
-    # Who switches branches or pulls has git write files that nobody edited.
-    if not any(first <= when <= last and one.authored < 0 and one.id not in there for when, one in entries):
+    if not moves:  # who switches branches or pulls has git write files that nobody edited
         committed = {*_files_of(repository.root, [one.id for one in commits], patience)}
         restored = [path for path in written if path not in dirty and path not in committed]
     return replace(
@@ -114,13 +119,22 @@ def _entries(root: Path, patience: Deadline) -> Iterator[tuple[int, WorkCommit]]
             yield moment, commit if abs(moment - committed) <= _AT_ONCE_SECONDS else replace(commit, authored=-1)
 
 
-def _made(entries: Sequence[tuple[int, WorkCommit]], first: int, last: int) -> list[WorkCommit]:
-    """The commits made in that time, oldest first, each once."""
-    found: dict[str, WorkCommit] = {}
+def _made(entries: Sequence[tuple[int, WorkCommit]], first: float, last: float) -> list[WorkCommit]:
+    """The commits made in that time, oldest first: HEAD came to them for the first time, as they were written."""
+    reached: dict[str, tuple[int, WorkCommit]] = {}
     for when, one in reversed(entries):
-        if first <= when <= last and one.authored >= 0:
-            found.setdefault(one.id, one)
-    return [*found.values()][-4 * MOST_COMMITS :]
+        reached.setdefault(one.id, (when, one))
+    made = [one for when, one in reached.values() if first <= when <= last and one.authored >= 0]
+    return made[-4 * MOST_COMMITS :]
+
+
+def _moves(
+    entries: Sequence[tuple[int, WorkCommit]], made: Container[str], first: float, last: float
+) -> list[WorkCommit]:
+    """The commits that HEAD went to in that time without making them; a stash comes back to where it is."""
+    before = [one.id for _, one in entries[1:]] + [""]
+    steps = zip(entries, before, strict=True)
+    return [one for (when, one), old in steps if first <= when <= last and one.id not in made and one.id != old]
 
 
 def _dropped(made: Sequence[WorkCommit], there: Container[str]) -> Iterator[WorkCommit]:
@@ -159,12 +173,12 @@ def _files_of(root: Path, commits: Sequence[str], patience: Deadline) -> list[st
     return sorted(times, key=lambda path: -times[path])
 
 
-def _written(root: Path, first: int, last: int, patience: Deadline) -> tuple[list[str], list[str]]:
+def _written(root: Path, first: float, last: float, patience: Deadline) -> tuple[list[str], list[str]]:
     """The tracked files, and those that git does not know, that were last written in that time."""
 
     def in_time(path: str) -> bool:
         try:
-            return first <= int(os.lstat(root / path).st_mtime) <= last
+            return first <= os.lstat(root / path).st_mtime <= last
         except (OSError, ValueError):
             return False
 
@@ -173,11 +187,29 @@ def _written(root: Path, first: int, last: int, patience: Deadline) -> tuple[lis
     return [path for path in tracked if in_time(path)], [path for path in unknown[:_MOST_LOOKED_AT] if in_time(path)]
 
 
-def _differing(root: Path, patience: Deadline) -> set[str]:
-    """The tracked files that differ from the index, or stand in the index and in no commit."""
+def _differing(root: Path, written: Sequence[str], patience: Deadline) -> set[str]:
+    """Those of the files that differ from the last commit. What only looks newer is compared by its bytes: git itself
+    would run the filters that a repository's configuration names."""
     shape = ("-z", "--name-only", "--no-renames", "--ignore-submodules=all", "--no-ext-diff")
-    staged = ask_git(root, "diff-index", "--cached", *shape, "HEAD", "--", patience=patience)
-    return {*_paths(ask_git(root, "diff-files", *shape, "--", patience=patience)), *_paths(staged)}
+    newer = set(_paths(ask_git(root, "diff-files", *shape, "--", patience=patience)))
+    staged = set(_paths(ask_git(root, "diff-index", "--cached", *shape, "HEAD", "--", patience=patience)))
+    doubtful = [path for path in written if path in newer][:MOST_FILES]
+    blobs = {}
+    if doubtful:
+        answer = ask_git(root, "ls-files", "--stage", "-z", "--", *doubtful, patience=patience)
+        entries = (entry.partition("\t") for entry in _paths(answer))
+        blobs = {path: facts.split(" ")[1] for facts, _, path in entries}
+    return staged | {path for path in doubtful if not _holds(root / path, blobs.get(path, ""))}
+
+
+def _holds(path: Path, blob: str) -> bool:
+    """Whether a file holds the bytes of a blob."""
+    try:
+        data = read_bounded(path, _MOST_COMPARED)
+    except OSError:
+        return False
+    digest = hashlib.sha256 if len(blob) == _SHA256_CHARS else hashlib.sha1
+    return digest(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest() == blob
 
 
 def _paths(answer: tuple[bytes, bool] | None) -> list[str]:
