@@ -335,7 +335,7 @@ def judged(day: Day, script: Script, session: str, before: Sequence[str]) -> Ver
     started = day.hook("session-start", f"{session}-next", source="startup")
     asked = day.hook("user-prompt", f"{session}-next", prompt=ASKED)
     if script.still_open is None:
-        return Verdict(script, text, *[not text] * 3, shown=not text, found=not text)
+        return Verdict(script, text, not text, not text, not text, not text, not text)
     seen = script.goal[:_SEEN_CHARS]
     left = "\n".join(open_steps(text, most=None))
     wrong = [one for one in (*script.without, *before) if one in text]

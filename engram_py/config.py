@@ -53,6 +53,12 @@ SETTINGS = (
         "off",
         "Give an agent the memories of a file before it edits it (hook `pre-tool`): on or off.",
     ),
+    Setting(
+        "hook_nudge",
+        "ENGRAM_HOOK_NUDGE",
+        "on",
+        "Remind an agent once a session that files changed and nothing was saved (hook `stop`): on or off.",
+    ),
     Setting("enabled", "ENGRAM_ENABLED", "on", "Let hooks do anything at all: on or off."),
     Setting("record", "ENGRAM_RECORD", "on", "Let hooks keep prompts, messages and learnings: on or off."),
     Setting("inject", "ENGRAM_INJECT", "on", "Let hooks give memory to the agent: on or off."),
@@ -128,6 +134,7 @@ class Settings:
     learn: str = "on"
     gate: str = "heuristic"
     hook_pretool: str = "off"
+    hook_nudge: str = "on"
     timezone: str | None = None
     embedder: str = ""
     embedder_key_variable: str = ""
@@ -292,7 +299,7 @@ def _checked(values: dict[str, str], settings: Settings) -> dict[str, Any]:
         values["log_level"] = "error"
     else:
         values["log_level"] = level
-    for name, default in (("learn", "on"), ("hook_pretool", "off")):
+    for name, default in (("learn", "on"), ("hook_pretool", "off"), ("hook_nudge", "on")):
         said = values.get(name, default).lower()
         if said not in SWITCH:
             warnings.append(f"{name} {said!r} was ignored: it is on or off")

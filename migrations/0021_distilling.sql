@@ -1,11 +1,13 @@
 -- What distilling a session's turns into its summary needs, of this machine alone: never synced, never exported.
 -- `distill_state` is null for a session that never had turns. `distill_detail` is a token such as
--- `skipped:low_novelty:79chars`; `distill_tried_at` is when a distiller failed last.
+-- `skipped:low_novelty:79chars`; `distill_tried_at` is when a distiller failed last, `nudged_at` when the agent was
+-- reminded that nothing of the session is saved.
 alter table sessions add column distill_state text check (distill_state in ('pending', 'done', 'skipped', 'dead'));
 alter table sessions add column distill_attempts integer not null default 0;
 alter table sessions add column distill_detail text not null default '';
 alter table sessions add column distill_tried_at text;
 alter table sessions add column last_turn_at text;
+alter table sessions add column nudged_at text;
 alter table turns add column distilled_at text;
 
 create index sessions_waiting on sessions (project, last_turn_at) where distill_state = 'pending';

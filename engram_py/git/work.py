@@ -70,7 +70,7 @@ class Work:
 
 def work_between(repository: Repository, start: datetime, end: datetime, patience: Deadline) -> Work | None:
     """What was done in a checkout from ``start`` to ``end``; None where git does not say."""
-    first, last = start.timestamp(), end.timestamp()
+    first, last = int(start.timestamp()), end.timestamp()  # git counts whole seconds
     entries = list(_entries(repository.root, patience))
     if not entries and repository.commit:
         return None
@@ -87,7 +87,7 @@ def work_between(repository: Repository, start: datetime, end: datetime, patienc
         dropped=tuple(_dropped(made, there))[-MOST_COMMITS:],
     )
     changed = _files_of(repository.root, [one.id for one in work.kept], patience)
-    written, unknown = _written(repository.root, first, last, patience)
+    written, unknown = _written(repository.root, start.timestamp(), last, patience)
     dirty = _differing(repository.root, written, patience) if written else set()
     restored: list[str] = []
     if not moves:  # who switches branches or pulls has git write files that nobody edited
@@ -132,8 +132,8 @@ def _moves(
     entries: Sequence[tuple[int, WorkCommit]], made: Container[str], first: float, last: float
 ) -> list[WorkCommit]:
     """The commits that HEAD went to in that time without making them; a stash comes back to where it is."""
-    before = [one.id for _, one in entries[1:]] + [""]
-    steps = zip(entries, before, strict=True)
+    before = [*(one.id for _, one in entries[1:]), ""]
+    steps = zip(entries, before, strict=False)
     return [one for (when, one), old in steps if first <= when <= last and one.id not in made and one.id != old]
 
 

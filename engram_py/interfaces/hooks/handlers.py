@@ -100,7 +100,7 @@ def handle(call: Call) -> str:
             return _subagent_start(call)
         case _:
             _look_back(call)
-            return ""
+            return _nudge(call) if call.event == "stop" else ""
 
 
 # --- what an agent is given -------------------------------------------------------------------------------
@@ -261,6 +261,16 @@ def _look_back(call: Call) -> None:
     if call.event == "session-end":
         done = call.attempt(lambda: app.sessions.end(request.session_id)) and done
     call.settled = done
+
+
+def _nudge(call: Call) -> str:
+    """The reminder to save something, once a session, if the agent reads it."""
+    said: list[str] = []
+    if call.app.settings.hook_nudge == "on" and call.allowed.records and _is_heard(call):
+        from engram_py.interfaces.hooks.nudge import nudge
+
+        call.attempt(lambda: said.append(nudge(call.app, call.request.session_id)))
+    return "".join(said)
 
 
 def _read_transcript(call: Call) -> None:

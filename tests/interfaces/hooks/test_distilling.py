@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import threading
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from engram_py import Engram
 from tests.interfaces.hooks.conftest import Hook, locked
+from tests.memory import draft
 
 PROMPT = "Make the login form refuse an empty password, and write a test for it."
 SAID = "The form refuses it now.\n\n## Decisions\n- Refuse an empty password in the form, not in the API\n"
@@ -29,14 +31,15 @@ def transcript(home: Path) -> Path:
 
 @pytest.fixture
 def repository(folder: Path) -> Path:
-    for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "first")):
-        git(folder, *words)
+    git(folder, "init", "-q")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "first", date="2026-01-02T10:00:00Z")
     return folder
 
 
-def git(folder: Path, *words: str) -> None:
+def git(folder: Path, *words: str, date: str = "") -> None:
     own = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-    subprocess.run(["git", *own, *words], cwd=folder, check=True, capture_output=True)
+    environ = os.environ | ({"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} if date else {})
+    subprocess.run(["git", *own, *words], cwd=folder, check=True, capture_output=True, env=environ)
 
 
 def commit(folder: Path, subject: str) -> None:
@@ -120,3 +123,58 @@ def test_an_agent_that_writes_summaries_leaves_no_session(hook: Hook, memory: En
     hook("session-start", session_id="s9", environ={"ENGRAM_ENABLED": "off"})
     hook("user-prompt", session_id="s9", prompt=PROMPT, environ={"ENGRAM_ENABLED": "off"})
     assert memory.store.value("select count(*) from sessions") == 0
+
+
+# --- the reminder -----------------------------------------------------------------------------------------
+
+
+def reminder(hook: Hook, **more: object) -> str:
+    """What Claude Code is told when it wants to stop; "" where it may."""
+    out = hook("stop", last_assistant_message="It is done.", **more).stdout
+    if not out:
+        return ""
+    told = json.loads(out)
+    assert told["decision"] == "block"
+    return str(told["reason"])
+
+
+def test_an_agent_that_changed_files_and_saved_nothing_is_reminded_once(hook: Hook, repository: Path) -> None:
+    hook("session-start")
+    assert reminder(hook) == "", "nothing changed yet"
+    commit(repository, "Refuse an empty password")
+
+    assert "mem_session_summary" in reminder(hook)
+    assert reminder(hook) == ""
+
+
+def test_an_agent_that_saved_something_is_not_reminded(hook: Hook, memory: Engram, repository: Path) -> None:
+    hook("session-start")
+    commit(repository, "Refuse an empty password")
+    memory.save(draft("Refuse it in the form."), project="widgets", session_id="mcp-of-its-own")
+
+    assert reminder(hook) == ""
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [{"ENGRAM_HOOK_NUDGE": "off"}, {"ENGRAM_INJECT": "off"}, {"ENGRAM_RECORD": "off"}, {"ENGRAM_ENABLED": "off"}],
+)
+def test_nobody_is_reminded_where_the_user_switched_it_off(
+    hook: Hook, repository: Path, variable: dict[str, str]
+) -> None:
+    hook("session-start")
+    commit(repository, "Refuse an empty password")
+
+    assert reminder(hook, environ=variable) == ""
+
+
+def test_an_agent_that_would_not_read_it_is_not_reminded(hook: Hook, repository: Path) -> None:
+    hook("session-start")
+    commit(repository, "Refuse an empty password")
+
+    assert hook("AfterAgent", agent="gemini", prompt_response="Done.").stdout == b""
+
+
+def test_without_a_repository_nobody_is_reminded(hook: Hook) -> None:
+    hook("session-start")
+    assert reminder(hook) == ""
