@@ -233,6 +233,7 @@ CHECKS = {
     "sync_queue": ("Counts the changes that wait for sync.", ""),
     "sync": ("The server is in step with the projects that are enrolled, and every row was taken.", ""),
     "hooks": ("Every hook of the last seven days answered in time, and nothing waits in the spool.", ""),
+    "distilling": ("The program or endpoint that writes summaries of sessions failed on none.", ""),
     "vectors": ("The embedder that is set answers, and nobody on the way to it can read what is saved.", ""),
     "clock": ("No change is dated more than a day in the future.", ""),
 }
