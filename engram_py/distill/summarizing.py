@@ -10,6 +10,7 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.distill import table
+from engram_py.distill.about_me import MOST_STATEMENTS, statements
 from engram_py.distill.facts import facts_of
 from engram_py.distill.heuristic import Heuristic
 from engram_py.distill.table import Waiting
@@ -18,6 +19,7 @@ from engram_py.distill.values import STRENGTHS, Digest, Distilled, Distiller, Di
 from engram_py.errors import EngramError, StoreError
 from engram_py.log import logger_of
 from engram_py.observations.lookup import live_observation
+from engram_py.text.normalize import content_hash
 
 if TYPE_CHECKING:
     from engram_py.privacy.switches import Switches
@@ -175,8 +177,16 @@ class Summarizing:
         return Distilled(session.id, session.project, result, len(turn_ids))
 
     def _settle(self, session: Waiting, turn_ids: Sequence[int], state: str, result: str, attempts: int) -> None:
+        self._keep_identity(session, turn_ids)
         columns = {"distill_state": state, "distill_detail": result, "distill_attempts": attempts}
         table.settle(self._store, session.id, turn_ids, self._journal.now(), **columns, distill_tried_at=None)
+
+    def _keep_identity(self, session: Waiting, turn_ids: Sequence[int]) -> None:
+        """Keep what the person said about themselves in these turns, once. Call inside a transaction."""
+        said = [one for text in table.asked_in(self._store, session.id, turn_ids) for one in statements(text)]
+        for statement in list(dict.fromkeys(said))[:MOST_STATEMENTS]:
+            if not table.knows_of_person(self._store, content_hash(statement)):
+                self._episodes().derive_identity(statement, session_id=session.id, tool_name=TOOL + "heuristic")
 
     def _tried(self, session: Waiting, result: str) -> Distilled:
         """Leave the turns for another try; one that failed counts."""

@@ -46,6 +46,11 @@ where id in (
 )
 order by id
 """
+PENDING_PROMPTS = """
+select substr(content, 1, :chars) as content from turns
+where session_id = :session_id and role = 'user' and agent = '' and id in (select value from json_each(:ids))
+order by id
+"""
 SPAN = """
 select min(at) as first, max(at) as last from (
     select said_at as at from turns where session_id = :session_id and said_at is not null
@@ -98,6 +103,20 @@ def pending(store: Store, session_id: str) -> tuple[list[int], int]:
     """The ids of the turns that wait, and how many characters they hold."""
     rows = store.tuples(PENDING, session_id=session_id)
     return [row[0] for row in rows], sum(row[1] for row in rows)
+
+
+def asked_in(store: Store, session_id: str, turn_ids: Sequence[int]) -> list[str]:
+    """What the person said in these turns."""
+    ids = json.dumps(list(turn_ids))
+    return [row[0] for row in store.tuples(PENDING_PROMPTS, session_id=session_id, ids=ids, chars=TURN_CHARS)]
+
+
+def knows_of_person(store: Store, content_hash: str) -> bool:
+    """Whether a memory says this of the person, or did until it was deleted."""
+    sql = """
+    select 1 from observations where type = 'identity' and scope = 'personal' and content_hash = :hash limit 1
+    """
+    return store.row(sql, hash=content_hash) is not None
 
 
 def turns(store: Store, session_id: str) -> list[Row]:

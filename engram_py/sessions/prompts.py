@@ -140,6 +140,17 @@ class Episodes:
                 self._sessions.end(before.id, at=before.ended_at)
         return saved
 
+    def derive_identity(self, statement: str, *, session_id: str, tool_name: str) -> Saved:
+        """Keep what a person said about themselves: pinned and personal, so that every session reads it."""
+        with self._store.transaction():
+            before = self._sessions.get(session_id)
+            draft = Draft(learning_title(statement), statement, "identity", "personal", origin="derived")
+            saved = self._observations.save(replace(draft, tool_name=tool_name), session_id=before.id)
+            self._observations.pin(saved.id)
+            if before.ended_at is not None:
+                self._sessions.end(before.id, at=before.ended_at)
+        return saved
+
     def capture(
         self, content: str, *, session_id: str | None = None, source: str | None = None, project: str | None = None
     ) -> Captured:
