@@ -6,6 +6,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.distill.about_me import statements
+from engram_py.observations.values import Observation
 from tests.distill.conftest import DID, WORK, say
 from tests.memory import Opener
 
@@ -27,6 +28,7 @@ def test_row_85_identity_facts_from_talk(app: Engram) -> None:
     assert [text.rstrip(".") for text in overrides(app)] == [ALICE]
     app.sessions.start("s3")
     [row] = app.contexts.assemble(session_id="s3", unasked=True).items("overrides")
+    assert isinstance(row, Observation)
     assert "Alice" in row.content
     assert (row.origin, row.scope) == ("derived", "personal")
 
