@@ -140,6 +140,8 @@ class Distilling:
     # --- which ------------------------------------------------------------------------------------------
 
     def _is_due(self, session: Waiting, now: datetime) -> bool:
+        if not self._switches.allowed(session.project, session.id).records:
+            return False
         if session.tried_at and not _passed(session.tried_at, now, RETRY_SECONDS * max(1, session.attempts)):
             return False
         over = session.ended_at is not None or session.followed

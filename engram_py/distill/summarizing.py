@@ -79,11 +79,11 @@ class Summarizing:
             return self._tried(session, f"failed:{exc.code}")
 
     def _summarized(self, session: Waiting, *, again: bool) -> Distilled:
-        if not self._records(session):
-            return Distilled(session.id, session.project, "skipped:recording_off")
         turn_ids, chars = table.pending(self._store, session.id)
         if not turn_ids and not (again and session.state == "dead"):
             return self._settled(session, (), "no_signals")
+        if not self._records(session):
+            return Distilled(session.id, session.project, "skipped:recording_off")
         if turn_ids and chars < LEAST_CHARS:
             return self._settled(session, turn_ids, f"skipped:low_novelty:{chars}chars")
         if refused := self._refused(session, self._model.source if self._model else "heuristic"):

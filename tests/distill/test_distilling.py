@@ -293,6 +293,10 @@ def test_row_105_nothing_is_distilled_where_recording_is_off(app: Engram) -> Non
     assert only(app.distilling.flush().sessions).result == "skipped:recording_off"
     assert (waiting(app), episodes(app)) == (2, [])
 
+    app.sessions.end("s1")
+    app.distilling.run()
+    assert [run.detail for run in runs.latest(app.store)] == ["skipped:recording_off"], "only what was asked for"
+
     app.switches.turn(["record"], on=True)
     assert only(app.distilling.flush().sessions).result == "distilled"
 
