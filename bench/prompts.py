@@ -24,7 +24,7 @@ from bench import memories
 from bench.workplace import git
 from engram_py import Draft, Engram
 from engram_py.config import Settings
-from engram_py.interfaces.hooks.deserving import deserved
+from engram_py.interfaces.hooks.prompt_context import deserved
 from engram_py.observations.values import Observation
 from engram_py.sessions.values import SessionLine
 

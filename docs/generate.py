@@ -26,11 +26,11 @@ from engram_py.config import SETTINGS, Settings
 from engram_py.errors import EngramError
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http.api import load_routes
-from engram_py.interfaces.http.operations import OPERATIONS
+from engram_py.interfaces.http.routing import OPERATIONS
 from engram_py.interfaces.mcp import resources as offers  # also defines an error
 from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.schemas import declared
-from engram_py.interfaces.mcp.tooling import Tool
+from engram_py.interfaces.mcp.tool_registry import Tool
 from engram_py.projects.settings_keys import KEYS
 
 # An option that this many commands have is described once, at the head of the page.

@@ -11,7 +11,7 @@ from engram_py import Engram
 from engram_py.database import runs
 from engram_py.database.lease import NamedLease
 from engram_py.distill.values import Digest
-from engram_py.interfaces.context_text import context_text
+from engram_py.interfaces.wording.context import context_text
 from engram_py.observations.values import Change
 from engram_py.sessions.errors import SessionNotFoundError
 from engram_py.sync.replica.outgoing import Outgoing

@@ -10,7 +10,7 @@ import click
 
 from engram_py.config import Settings
 from engram_py.errors import EngramError
-from engram_py.interfaces.cli.support import here, refusing, settings
+from engram_py.interfaces.cli.commands import here, refusing, settings
 
 
 @click.command("mcp")
@@ -66,7 +66,7 @@ def serve_command(
         return
     if path is None and port is None and loaded.socket:
         path = Path(loaded.socket)
-    from engram_py.interfaces.http.serving import Address, serve
+    from engram_py.interfaces.http.serve import Address, serve
 
     address = Address(host, loaded.port if port is None else port, here() / path if path else None)
     serve(
@@ -80,7 +80,7 @@ def serve_command(
 
 
 def _unit(kind: str, port: int | None, host: str, path: Path | None, project: str | None, tools: str | None) -> str:
-    from engram_py.interfaces.http.units import launchd_unit, systemd_unit
+    from engram_py.interfaces.http.service_units import launchd_unit, systemd_unit
 
     command = [sys.executable, "-m", "engram_py", "serve"]
     command += [str(port)] if port is not None else []

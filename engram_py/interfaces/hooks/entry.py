@@ -199,7 +199,7 @@ class Run:
             now, last = app.journal.moment(), self.event == "session-end"
             due = is_due(app.store, app.cloud, now, last=last)
             if due or (last and self._is_to_distill(app)):
-                from engram_py.interfaces.hooks.catching_up import set_out
+                from engram_py.interfaces.hooks.background_sync import set_out
 
                 set_out(app.settings.data_dir)
             if due:

@@ -15,8 +15,8 @@ from engram_py.dataclass import dataclass, field, replace
 from engram_py.distill.waiting import any_waiting
 from engram_py.errors import EngramError, StoreError
 from engram_py.interfaces.hooks.answers import listens
-from engram_py.interfaces.hooks.deserving import deserved
 from engram_py.interfaces.hooks.events import Event
+from engram_py.interfaces.hooks.prompt_context import deserved
 from engram_py.interfaces.hooks.request import BadInput, Request
 from engram_py.observations.validation import clean_session_id
 from engram_py.observations.values import Observation
@@ -132,7 +132,7 @@ def _arrived(call: Call) -> list[str]:
     with suppress(AmbiguousProjectError):  # a folder without a project has nothing to read
         done = call.app.arrive(until=time.monotonic() + (call.deadline - time.monotonic()) * GIT_SHARE)
         if done is not None and done.adopted is not None:
-            from engram_py.interfaces.wording_sync import adopted
+            from engram_py.interfaces.wording.sync import adopted
 
             return adopted(done)
     return []
@@ -341,7 +341,7 @@ def _shown(call: Call, context: Context, surface: Surface) -> str:
 
 
 def _rendered(call: Call, context: Context) -> str:
-    from engram_py.interfaces.context_text import context_text
+    from engram_py.interfaces.wording.context import context_text
 
     return context_text(replace(context, warnings=()), call.app.journal.moment())
 

@@ -32,9 +32,9 @@ from engram_py.interfaces.http.errors import (
     payload,
     status_of,
 )
-from engram_py.interfaces.http.notes import header, unread
-from engram_py.interfaces.http.operations import Operation, given_once, route
 from engram_py.interfaces.http.request_project import app_in
+from engram_py.interfaces.http.response_notes import header, unread
+from engram_py.interfaces.http.routing import Operation, given_once, route
 from engram_py.log import logger_of
 
 logger = logger_of(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -12,6 +12,9 @@ from engram_py.app import Engram
 from engram_py.interfaces.http.api import Api
 from engram_py.interfaces.http.guard import Guard
 from engram_py.interfaces.http.mcp_endpoint import PATH, McpEndpoint
+from engram_py.interfaces.http.protocol import Protocol
+from engram_py.interfaces.http.server import server_of
+from engram_py.interfaces.http.sockets import Listening
 
 
 class _Front:
@@ -46,3 +49,12 @@ def build_application(
     """
     front = _Front(Api(app, token=token), McpEndpoint(app, tools=tools))
     return Guard(front, port=port, host=host, token=token)
+
+
+def run(app: Engram, listening: Listening, *, tools: str | None, announce: Callable[[str], None]) -> None:
+    """Serve on a bound socket until told to end. ``announce`` is told the address once requests are taken."""
+    application = build_application(
+        app, port=listening.checked_port, host=listening.host, token=app.settings.http_token, tools=tools
+    )
+    said = f"engram serves {listening.shown} (MCP at {PATH}); Ctrl-C ends it."
+    server_of(application, started=lambda: announce(said), own=Protocol).run(sockets=[listening.socket])

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from engram_py.interfaces.http.operations import OPERATIONS, Operation
+from engram_py.interfaces.http.routing import OPERATIONS, Operation
 from engram_py.version import __version__
 
 _REFERENCE = "#/components/schemas/{model}"

@@ -12,7 +12,7 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.http.operations import Query, StrictSwitch
+from engram_py.interfaces.http.routing import Query, StrictSwitch
 from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError
 
 MOST_PATH_CHARS = 4_096

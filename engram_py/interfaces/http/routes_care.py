@@ -8,8 +8,8 @@ from typing import Any, Literal
 from engram_py.app import Engram
 from engram_py.dataclass import asdict
 from engram_py.interchange.results import Counts
-from engram_py.interfaces.http.operations import Answer, operation
 from engram_py.interfaces.http.request_project import ProjectQuery, selected
+from engram_py.interfaces.http.routing import Answer, operation
 from engram_py.version import __version__
 
 IMPORT_BODY = 50 * 1024 * 1024

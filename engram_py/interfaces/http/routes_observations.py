@@ -7,11 +7,11 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.errors import ProjectMismatchError
-from engram_py.interfaces.http.notes import Notes, held
-from engram_py.interfaces.http.operations import Answer, Body, Id, Path, Query, Switch, operation
 from engram_py.interfaces.http.request_project import CwdQuery, selected
+from engram_py.interfaces.http.response_models import ObservationOut, observation
+from engram_py.interfaces.http.response_notes import Notes, held
 from engram_py.interfaces.http.routes_sessions import ListQuery, needed
-from engram_py.interfaces.http.shapes import ObservationOut, observation
+from engram_py.interfaces.http.routing import Answer, Body, Id, Path, Query, Switch, operation
 from engram_py.observations.browse import MOST
 from engram_py.observations.lookup import replacement
 from engram_py.observations.values import Change, Draft
@@ -144,7 +144,6 @@ def save_observation(app: Engram, query: CwdQuery, body: ObservationBody) -> Sav
         files=tuple(body.files or ()),
     )
     saved = app.observations.save(draft, project=body.project or None, session_id=body.session_id)
-    names = ("id", "sync_id", "title", "type", "topic_key", "score", "judgment_id")
     return SavedOut(
         id=saved.id,
         status="saved",
@@ -158,7 +157,7 @@ def save_observation(app: Engram, query: CwdQuery, body: ObservationBody) -> Sav
         duplicate_count=saved.duplicate_count,
         redacted=saved.redacted,
         judgment_required=saved.judgment_required,
-        candidates=[CandidateOut(**{name: getattr(one, name) for name in names}) for one in saved.candidates],
+        candidates=[CandidateOut.model_validate(one) for one in saved.candidates],
         warnings=list(saved.warnings),
     )
 
@@ -169,14 +168,7 @@ def capture_passive(app: Engram, query: CwdQuery, body: PassiveBody) -> Captured
     done = app.episodes.capture(
         body.content or "", session_id=body.session_id, source=body.source, project=body.project or None
     )
-    return CapturedOut(
-        extracted=done.extracted,
-        saved=done.saved,
-        duplicates=done.duplicates,
-        ids=list(done.ids),
-        project=done.project,
-        warnings=list(done.warnings),
-    )
+    return CapturedOut.model_validate(done)
 
 
 @operation("GET", "/observations", errors=(404, 409))

@@ -9,8 +9,8 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.errors import UnsupportedScopeError
-from engram_py.interfaces.http.operations import Answer, Body, operation
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
+from engram_py.interfaces.http.routing import Answer, Body, operation
 from engram_py.projects.names import normalize_project
 
 RESCUE_BODY = 8 * 1024
@@ -103,16 +103,7 @@ def current_project(app: Engram, query: CwdQuery) -> CurrentOut:
 @operation("GET", "/projects")
 def list_projects(app: Engram) -> ProjectsOut:
     """All projects with memory, the most recently active first."""
-    lines = [
-        ProjectOut(
-            name=one.name,
-            observations=one.observations,
-            sessions=one.sessions,
-            prompts=one.prompts,
-            aliases=list(one.aliases),
-        )
-        for one in app.projects.list()
-    ]
+    lines = [ProjectOut.model_validate(one) for one in app.projects.list()]
     return ProjectsOut(projects=lines, count=len(lines))
 
 
@@ -144,12 +135,11 @@ def _rescue(app: Engram, body: RescueBody) -> dict[str, Any]:
     blocked = app.browsing.unowned(target, observations=observations, sessions=sessions, prompts=prompts)
     if not body.confirmed:
         raise InvalidArgumentError("confirmed", body.confirmed, expected="true")
-    names = ("kind", "id", "reason", "owned_by")
     chosen = len({*observations}) + len({*sessions}) + len({*prompts})
     return {
         "status": "partially_rescued" if blocked else "rescued",
         "complete": not blocked,
-        "blocked": [BlockedOut(**{name: getattr(one, name) for name in names}) for one in blocked],
+        "blocked": [BlockedOut.model_validate(one) for one in blocked],
         "target_project": normalize_project(target),
         "conflicting_records": len(blocked),
         "skipped_records": chosen - len(blocked),

@@ -9,10 +9,17 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.errors import EmptyFieldError, EmptyQueryError
 from engram_py.interfaces.http.errors import SessionConflictError, SessionScopeError
-from engram_py.interfaces.http.notes import Notes, held
-from engram_py.interfaces.http.operations import Answer, Body, Id, Most, Path, operation
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
-from engram_py.interfaces.http.shapes import PromptOut, SessionOut, SessionSummary, prompt, session, session_line
+from engram_py.interfaces.http.response_models import (
+    PromptOut,
+    SessionOut,
+    SessionSummary,
+    prompt,
+    session,
+    session_line,
+)
+from engram_py.interfaces.http.response_notes import Notes, held
+from engram_py.interfaces.http.routing import Answer, Body, Id, Most, Path, operation
 from engram_py.projects.names import normalize_project
 from engram_py.sessions.errors import SessionNotFoundError
 from engram_py.sessions.prompts import PROMPTS_MOST

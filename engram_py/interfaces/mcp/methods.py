@@ -12,7 +12,7 @@ from engram_py.interfaces.mcp import resources as offers
 from engram_py.interfaces.mcp.schemas import declared, stored
 
 if TYPE_CHECKING:
-    from engram_py.interfaces.mcp.calls import Memory
+    from engram_py.interfaces.mcp.tool_calls import Memory
 
 Json = dict[str, Any]
 
@@ -70,6 +70,6 @@ def _call(params: Json, names: Sequence[str], memory: Memory, agent: str) -> Jso
     name = params["name"]
     if name not in names:
         raise RequestError(INVALID_PARAMS, f"unknown tool {name[:80]!r}; this server offers {', '.join(names)}")
-    from engram_py.interfaces.mcp.calls import run_tool
+    from engram_py.interfaces.mcp.tool_calls import run_tool
 
     return run_tool(declared()[name], params.get("arguments") or {}, memory, agent)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engram_py.interfaces.mcp.tooling import Tool
+    from engram_py.interfaces.mcp.tool_registry import Tool
 
 STORED = Path(__file__).with_name("schemas.json")
 
@@ -26,7 +26,7 @@ def stored() -> dict[str, dict[str, Any]]:
 def declared() -> dict[str, Tool]:
     """The tools themselves, which a call needs."""
     from engram_py.interfaces.mcp import tools_memory, tools_work  # noqa: F401 - registers the tools
-    from engram_py.interfaces.mcp.tooling import TOOLS
+    from engram_py.interfaces.mcp.tool_registry import TOOLS
 
     return TOOLS
 

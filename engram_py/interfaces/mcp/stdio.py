@@ -19,11 +19,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from engram_py.errors import EngramError
-from engram_py.interfaces.mcp.calls import Memory, opener
 from engram_py.interfaces.mcp.methods import INTERNAL_ERROR, RequestError
 from engram_py.interfaces.mcp.methods import answer as answer_of
 from engram_py.interfaces.mcp.profiles import select_tools
 from engram_py.interfaces.mcp.protocol import INVALID_REQUEST, PARSE_ERROR, Client, is_message, plain_id
+from engram_py.interfaces.mcp.tool_calls import Memory, opener
 from engram_py.log import logger_of
 
 if TYPE_CHECKING:

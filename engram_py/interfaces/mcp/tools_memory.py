@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from engram_py.interfaces.mcp.checking import Field
-from engram_py.interfaces.mcp.tooling import DELETES, QUIET, READS, SETTLES, WRITES, ObservationId, Words, tool
+from engram_py.interfaces.mcp.argument_types import Field
+from engram_py.interfaces.mcp.tool_registry import DELETES, QUIET, READS, SETTLES, WRITES, ObservationId, Words, tool
 
 # The list of tools is answered before anything of the memory is imported: that is a tenth of a server's start.
 if TYPE_CHECKING:

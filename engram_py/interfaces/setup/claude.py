@@ -16,10 +16,10 @@ from engram_py.dataclass import dataclass
 from engram_py.interfaces.setup.agents import AGENTS, entry
 from engram_py.interfaces.setup.edits import FileEdits, Member, withdrawn
 from engram_py.interfaces.setup.errors import PluginFailedError, SetupRefusedError
+from engram_py.interfaces.setup.file_contents import SERVER_NAME, hook_items
 from engram_py.interfaces.setup.files import Found, decoded, digest, look, refusing, remove, remove_empty, replace
 from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import Manifest
-from engram_py.interfaces.setup.wanted import SERVER_NAME, hook_items
 from engram_py.version import __version__
 
 MARKETPLACE = "engram-py"

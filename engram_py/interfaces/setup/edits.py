@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from engram_py.dataclass import dataclass
 from engram_py.interfaces.setup.jsonc import MISSING, JsonDocument, UnreadableTextError
-from engram_py.interfaces.setup.tomls import TomlDocument
+from engram_py.interfaces.setup.toml_document import TomlDocument
 
 Format = Literal["json", "toml", "text", "own"]
 

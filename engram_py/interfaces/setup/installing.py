@@ -11,10 +11,10 @@ from engram_py.interfaces.setup.agents import AGENTS, ALIASES, Agent, Scope
 from engram_py.interfaces.setup.claude import Plugin, render
 from engram_py.interfaces.setup.edits import FileEdits
 from engram_py.interfaces.setup.errors import SetupRefusedError, UnknownAgentError, UnusableOptionError
+from engram_py.interfaces.setup.file_contents import Parts, takes_pre_tool, wanted
 from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import Manifest, opened
 from engram_py.interfaces.setup.planning import Change, apply_setup, apply_unsetup, plan_setup, plan_unsetup
-from engram_py.interfaces.setup.wanted import Parts, takes_pre_tool, wanted
 
 PLUGIN_USER = "claude-code@user"
 _TWICE = "A server called engram was registered by hand as well; `claude mcp remove engram` removes that one."

@@ -12,8 +12,8 @@ import pytest
 from engram_py import Engram
 from engram_py.config import Settings
 from engram_py.interfaces.http.application import build_application
-from engram_py.interfaces.mcp.calls import Memory, run_tool
 from engram_py.interfaces.mcp.schemas import declared
+from engram_py.interfaces.mcp.tool_calls import Memory, run_tool
 from tests.interfaces.cli.conftest import Run, Start, answer
 from tests.interfaces.hooks.conftest import locked
 from tests.interfaces.http.asking import PORT, Asker
@@ -184,7 +184,7 @@ def test_the_command_line_is_not_counted(run: Run) -> None:
 def test_nothing_counted_is_said_with_what_will_be(run: Run) -> None:
     told = run("cost")
     assert (told.exit_code, told.stderr) == (0, "")
-    assert "Nothing was counted" in told.stdout
+    assert "Nothing counted yet" in told.stdout
     assert "never used" in told.stdout
     assert "`engram setup` adds the hooks" in told.stdout
 

@@ -10,8 +10,8 @@ import pytest
 
 from engram_py import Engram
 from engram_py.interfaces.hooks.request import MEMORY_TOOLS
-from engram_py.interfaces.mcp.calls import OF_SESSIONS
 from engram_py.interfaces.mcp.schemas import declared
+from engram_py.interfaces.mcp.tool_calls import OF_SESSIONS
 from tests.interfaces.hooks.conftest import Hook, prompts_of
 from tests.memory import draft
 

@@ -10,7 +10,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.database.errors import StoreBusyError, StoreDamagedError, StoreFullError
-from engram_py.interfaces.http.operations import MOST_BODY
+from engram_py.interfaces.http.routing import MOST_BODY
 from tests.database.files import filled
 from tests.interfaces.http.asking import Asker
 

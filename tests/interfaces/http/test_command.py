@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from engram_py.config import DEFAULT_PORT, load_settings
 from engram_py.interfaces.cli.main import cli
-from engram_py.interfaces.http.units import launchd_unit, systemd_unit
+from engram_py.interfaces.http.service_units import launchd_unit, systemd_unit
 
 AWKWARD = ["/opt/my python/bin/python", "-m", "engram_py", "serve", "50%", 'a"b', "c\\d", "$HOME", "line\nbreak"]
 
@@ -85,7 +85,7 @@ def test_no_other_command_pays_for_the_server(folder: Path) -> None:
     code = """
 import sys
 from engram_py.config import Settings
-from engram_py.interfaces.cli import memory
+from engram_py.interfaces.cli import observations
 from engram_py.interfaces.mcp.server import build_server
 from pathlib import Path
 build_server(Settings(Path("/nowhere")))

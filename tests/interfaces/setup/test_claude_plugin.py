@@ -14,9 +14,9 @@ from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.setup.agents import AGENTS
 from engram_py.interfaces.setup.claude import MARKETPLACE, PLUGIN, render
 from engram_py.interfaces.setup.errors import PluginFailedError
+from engram_py.interfaces.setup.file_contents import Parts
 from engram_py.interfaces.setup.installing import Setup
 from engram_py.interfaces.setup.machine import Launcher, Machine
-from engram_py.interfaces.setup.wanted import Parts
 
 from .conftest import tree
 

@@ -11,10 +11,10 @@ import pytest
 from engram_py.interfaces.setup import files
 from engram_py.interfaces.setup.agents import AGENTS
 from engram_py.interfaces.setup.errors import ScopeUnavailableError, SetupRefusedError, UnknownAgentError
+from engram_py.interfaces.setup.file_contents import Parts
 from engram_py.interfaces.setup.files import Found, replace
 from engram_py.interfaces.setup.installing import Setup, agents_named
 from engram_py.interfaces.setup.manifest import opened
-from engram_py.interfaces.setup.wanted import Parts
 
 from .conftest import tree
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from engram_py.interfaces.setup.agents import AGENTS, Scope
+from engram_py.interfaces.setup.file_contents import Parts, chosen
 from engram_py.interfaces.setup.installing import Setup
 from engram_py.interfaces.setup.jsonc import JsonDocument
 from engram_py.interfaces.setup.machine import Launcher, Machine
-from engram_py.interfaces.setup.wanted import Parts, chosen
 
 from .conftest import EVERYWHERE, furnish, tree
 

@@ -1,0 +1,137 @@
+"""What a header says of an answer, for which Engram's answers have no place: what a request asked for and did not get,
+and what to know of a hit before it is believed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import PurePosixPath
+from typing import Any
+
+from pydantic import BaseModel, BeforeValidator
+
+from engram_py.anchors.values import AnchorState
+from engram_py.dataclass import replace
+from engram_py.interfaces.arguments import mended_names, unknown_names
+from engram_py.interfaces.http.routing import LENIENT, Operation, Question
+from engram_py.interfaces.wording.phrases import relation
+from engram_py.observations.arguments import clamp
+from engram_py.recall.scope_filter import FILTERS
+from engram_py.recall.values import Hit
+
+HEADER = "X-Engram-Notes"
+MOST_BYTES = 2_000
+_NOTE_CHARS, _VALUE_CHARS = 400, 40
+_LEAST_BYTES = 420  # what a note in English never needs more of
+# Every route takes it: it decides where the request stands.
+_EVERYWHERE = ("cwd",)
+SEARCH = "/search"
+# Of an answer, of a hit, and letters of one name: the header holds 2,000 bytes, and other notes come first.
+_MOST_HITS, _MOST_SAID, _NAME_CHARS = 8, 3, 60
+
+Notes = list[str]
+
+
+def unread(found: Operation, query: Mapping[str, str], body: Mapping[str, Any]) -> Notes:
+    """A sentence for each parameter and field that nobody knows, and for each value that meant the default instead."""
+    model = found.model("query")
+    known = {*(model.model_fields if model is not None else ()), *_EVERYWHERE}
+    notes = _named(query, known, found, kind="parameter")
+    notes += _unread_values(model, query) if model is not None else []
+    fields = found.model("body")
+    if fields is None:
+        return notes
+    notes += _named(body, set(fields.model_fields), found, kind="field")
+    return notes + (mended_names(body) if issubclass(fields, Question) else [])
+
+
+def _named(given: Mapping[str, Any], known: Collection[str], found: Operation, *, kind: str) -> Notes:
+    filters = [one for one in given if found.path == SEARCH and one in FILTERS and one not in known]
+    notes = unknown_names((one for one in given if one not in filters), known, kind=kind)
+    words = "q" if kind == "parameter" else "query"
+    return notes + [f"{one} was ignored: filters belong into {words}, as in {words}=... {one}:..." for one in filters]
+
+
+def held(limit: int | None, default: int, most: int, notes: Notes) -> int:
+    """How many to list: what was asked for, or the default; more than ``most`` is noted."""
+    number, said = clamp("limit", limit or default, 1, most)
+    notes += said
+    return number
+
+
+def header(notes: Notes) -> dict[str, str]:
+    """The header that carries ``notes`` as a JSON list in ASCII: all of them, where need be shortened to their share,
+    or the first ones where they are too many."""
+    kept: list[str] = []
+    room = MOST_BYTES - 2
+    for number, note in enumerate(notes):
+        told = " ".join(note.split())
+        told = told if len(told) <= _NOTE_CHARS else told[: _NOTE_CHARS - 1] + "…"
+        told = _cut(told, max(room // (len(notes) - number), _LEAST_BYTES))
+        room -= _size(told)
+        if room < 0:
+            break
+        kept.append(told)
+    return {HEADER: json.dumps(kept)} if kept else {}
+
+
+def _size(text: str) -> int:
+    """The bytes of a note in the header, with the comma before the next: a letter that is not ASCII has six."""
+    return len(json.dumps(text)) + 2
+
+
+def _cut(text: str, most: int) -> str:
+    if _size(text) <= most:
+        return text
+    ends = accumulate((len(json.dumps(letter)) - 2 for letter in text), initial=_size("…"))
+    return text[: sum(end <= most for end in ends) - 1] + "…"
+
+
+def _unread_values(model: type[BaseModel], given: Mapping[str, str]) -> Notes:
+    notes = []
+    for name, value in given.items():
+        if name not in model.model_fields or not value.strip():
+            continue
+        for reader in model.model_fields[name].metadata:
+            expected = LENIENT.get(reader.func) if isinstance(reader, BeforeValidator) else None
+            if expected is not None and reader.func(value) is None:
+                notes.append(f"{name} {value[:_VALUE_CHARS]!r} is not {expected}; the default was used")
+    return notes
+
+
+def hit_notes(hits: Sequence[Hit]) -> Notes:
+    """One sentence for each hit whose files or relations say something: ``#49: session.ts changed; supersedes #36``."""
+    told = [f"#{hit.id}: {'; '.join(said)}" for hit in hits if (said := _shortened([*_said(hit)]))]
+    more = len(told) - _MOST_HITS
+    rest = [f"and {more} more hits to know such things of: response_format=json tells them"] if more > 0 else []
+    return [*told[:_MOST_HITS], *rest]
+
+
+def _said(hit: Hit) -> Iterator[str]:
+    yield from (_file(state) for state in hit.anchors if state.state in ("changed", "moved", "gone"))
+    yield from (_file(state) for state in hit.anchors if state.unreadable)
+    if hit.branch:
+        yield f"saved on branch {hit.branch[:_NAME_CHARS]}, which is not checked out"
+    old = hit.instead_of
+    if old is not None:
+        yield f"replaced #{old.id}"
+    if hit.lifecycle != "active":
+        yield hit.lifecycle
+    for note in hit.relations:
+        if note.id not in (None, old and old.id) and not note.deleted:
+            yield relation(replace(note, title="")).replace("[", "").replace("]", "")
+
+
+def _file(state: AnchorState) -> str:
+    from engram_py.interfaces.wording.anchors import anchor
+
+    elsewhere = state.now_path not in (None, state.path)  # then it is named whole, and so is what it was
+    name = state.path if elsewhere else PurePosixPath(state.path).name[:_NAME_CHARS]
+    return f"{name} {anchor(state, with_path=False)}"
+
+
+def _shortened(said: list[str]) -> list[str]:
+    said = list(dict.fromkeys(said))
+    more = len(said) - _MOST_SAID
+    return [*said[:_MOST_SAID], *([f"and {more} more"] if more > 0 else [])]
