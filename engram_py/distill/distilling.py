@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -81,6 +82,7 @@ class Distilling:
         self._switches = switches
         self._settings = settings or DistillSettings()
         self._model = model or model_of(self._settings)
+        self._at_work = threading.Lock()  # the lease tells processes apart, not threads
         self._lease = NamedLease(store, journal, _PASS, seconds=_LEASE_SECONDS)
         self._worker: Worker | None = None
 
@@ -148,7 +150,15 @@ class Distilling:
         return bool(over) or _passed(session.last_turn_at, now, self._settings.idle_seconds)
 
     def _distilled(self, sessions: Iterable[Waiting], *, until: float | None = None, again: bool = False) -> Flushed:
-        """What becomes of each, under the lease, as one run."""
+        """What becomes of each, as one run, unless another thread or process is at it."""
+        if not self._at_work.acquire(blocking=False):
+            return Flushed((), busy=True)
+        try:
+            return self._distilled_alone(sessions, until=until, again=again)
+        finally:
+            self._at_work.release()
+
+    def _distilled_alone(self, sessions: Iterable[Waiting], *, until: float | None, again: bool) -> Flushed:
         begun = time.monotonic()
         done: list[Distilled] = []
         tokens, cost = 0, 0.0
@@ -162,7 +172,7 @@ class Distilling:
                     break
                 fresh = session if again else table.session(self._store, session.id)
                 if fresh is not None and (again or fresh.state == "pending"):
-                    result = self._summarizing.summarize(fresh, again=again)
+                    result = self._summarizing.summarize(fresh, again=again, until=until)
                     done.append(result)
                     tokens, cost = tokens + result.tokens, cost + result.cost
         if done:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -65,20 +66,24 @@ class Summarizing:
         self._daily_tokens = daily_tokens
         self._heuristic = Heuristic()
 
-    def summarize(self, session: Waiting, *, again: bool = False) -> Distilled:
+    def summarize(self, session: Waiting, *, again: bool = False, until: float | None = None) -> Distilled:
         """What becomes of a session. What goes wrong with one keeps no other from being distilled.
 
-        ``again``: also one that was given up, whose turns are marked already. Raises StoreError.
+        ``again``: also one that was given up, whose turns are marked already. ``until`` (``time.monotonic``) is when
+        git's answers come too late, and the session is left for another time. Raises StoreError.
         """
         try:
-            return self._summarized(session, again=again)
+            return self._summarized(session, again=again, until=until)
         except StoreError:
             raise
         except EngramError as exc:
             logger.info("session %s was not distilled: %s", session.id, exc.message)
             return self._tried(session, f"failed:{exc.code}")
+        except Exception:
+            logger.exception("session %s was not distilled", session.id)
+            return self._tried(session, "failed:internal_error")
 
-    def _summarized(self, session: Waiting, *, again: bool) -> Distilled:
+    def _summarized(self, session: Waiting, *, again: bool, until: float | None) -> Distilled:
         turn_ids, chars = table.pending(self._store, session.id)
         if not turn_ids and not (again and session.state == "dead"):
             return self._settled(session, (), "no_signals")
@@ -88,7 +93,10 @@ class Summarizing:
             return self._settled(session, turn_ids, f"skipped:low_novelty:{chars}chars")
         if refused := self._refused(session, self._model.source if self._model else "heuristic"):
             return self._settled(session, turn_ids, refused)
-        facts = facts_of(self._store, session, self._journal.moment(), seconds=GIT_SECONDS)
+        seconds = GIT_SECONDS if until is None else min(GIT_SECONDS, until - time.monotonic())
+        facts = facts_of(self._store, session, self._journal.moment(), seconds=seconds)
+        if until is not None and time.monotonic() >= until:
+            return Distilled(session.id, session.project, "skipped:no_time")
         try:
             written = self._written(session, facts)
         except DistillerFailed as failed:

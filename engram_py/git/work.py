@@ -177,6 +177,8 @@ def _written(root: Path, first: float, last: float, patience: Deadline) -> tuple
     """The tracked files, and those that git does not know, that were last written in that time."""
 
     def in_time(path: str) -> bool:
+        if patience.left <= 0:
+            return False
         try:
             return first <= os.lstat(root / path).st_mtime <= last
         except (OSError, ValueError):

@@ -341,6 +341,37 @@ def test_two_processes_distill_a_session_once(open_memory: Opener, clock: FakeCl
     assert len(episodes(one)) == 1
 
 
+def test_two_threads_of_a_process_distill_a_session_once(app: Engram) -> None:
+    say(app, WORK, DID)
+    stub, seen = Stub(), []
+    service = distilling(app, stub)
+    stub.meanwhile = lambda: seen.append(service.flush().busy)
+
+    service.flush()
+
+    assert seen == [True]
+    assert len(stub.asked) == 1
+
+
+def test_a_bug_in_a_distiller_keeps_no_other_session_from_being_distilled(app: Engram) -> None:
+    stub = Stub([ValueError("a bug"), Stub().answers[0]])
+    say(app, WORK, DID)
+    say(app, WORK, DID, session="s2")
+
+    results = {one.session_id: one.result for one in distilling(app, stub).flush().sessions}
+
+    assert sorted(results.values()) == ["distilled", "failed:internal_error"]
+
+
+def test_what_there_is_no_time_for_waits(app: Engram) -> None:
+    say(app, WORK, DID)
+    app.sessions.end("s1")
+
+    assert app.distilling.run(until=time.monotonic() - 1).sessions == ()
+    assert waiting(app) == 2
+    assert app.distilling.run(until=time.monotonic() + 60).sessions
+
+
 def test_a_clock_that_was_set_back_a_year_holds_nothing_up(app: Engram, clock: FakeClock) -> None:
     say(app, WORK, DID)
     clock.advance(days=-365)
