@@ -293,7 +293,8 @@ class Day:
         out = subprocess.run(
             command, input=data, capture_output=True, cwd=self.checkout.folder, env=environ, check=True
         ).stdout
-        return str(json.loads(out)["hookSpecificOutput"]["additionalContext"]) if out else ""
+        told = json.loads(out) if out else {}  # when it stops, it may be reminded to save something: this one does not
+        return str(told.get("hookSpecificOutput", {}).get("additionalContext", ""))
 
     def play(self, script: Script, session: str) -> str:
         """Run a session to its end, and give its summary."""

@@ -119,6 +119,22 @@ def test_row_105_where_recording_is_off_the_end_of_a_session_leaves_nothing(
     assert memory.store.value("select count(*) from observations") == 0
 
 
+def test_a_prompt_distills_nothing(hook: Hook, memory: Engram, transcript: Path) -> None:
+    hook("stop", transcript_path=str(transcript))
+    hook("user-prompt", session_id="s2", prompt="What do we do next with the login form?")
+    assert memory.store.value("select count(*) from observations") == 0
+    assert memory.store.value("select count(*) from runs") == 0
+
+
+def test_what_nobody_knows_in_a_transcript_says_nothing(hook: Hook, memory: Engram, transcript: Path) -> None:
+    with transcript.open("a") as file:
+        for role in ("tool", "developer", "", None, 7):
+            file.write(json.dumps({"type": role, "uuid": f"x{role}", "message": {"role": role, "content": "SECRET"}}))
+            file.write("\n")
+    hook("session-end", transcript_path=str(transcript))
+    assert "SECRET" not in summary(memory)
+
+
 def test_an_agent_that_writes_summaries_leaves_no_session(hook: Hook, memory: Engram) -> None:
     hook("session-start", session_id="s9", environ={"ENGRAM_ENABLED": "off"})
     hook("user-prompt", session_id="s9", prompt=PROMPT, environ={"ENGRAM_ENABLED": "off"})
