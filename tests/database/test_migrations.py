@@ -234,8 +234,8 @@ def test_what_a_verdict_replaced_is_historical_after_the_upgrade(data_dir: Path)
     assert states == {"one": "active", "two": "historical", "three": "historical", "plain": "active"}
 
 
-def test_the_turns_of_a_file_of_schema_20_wait_to_be_distilled_after_the_upgrade(data_dir: Path) -> None:
-    make_of_schema(data_dir / "engram.db", NAMES.index("0021_distilling"))
+def test_the_turns_of_a_file_of_the_schema_before_wait_to_be_distilled_after_the_upgrade(data_dir: Path) -> None:
+    make_of_schema(data_dir / "engram.db", NAMES.index("0022_distilling"))
     with closing(sqlite3.connect(data_dir / "engram.db")) as connection:
         for session in ("talked", "silent"):
             connection.execute(
