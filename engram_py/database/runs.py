@@ -61,6 +61,16 @@ def latest(store: Store, *, name: str | None = None, limit: int = 20) -> tuple[R
     )
 
 
+def spent_since(store: Store, moment: str) -> tuple[int, int, float]:
+    """In how many runs a model said what it took since then, the tokens, and the dollars."""
+    sql = """
+    select count(*), coalesce(sum(tokens), 0), coalesce(sum(counts ->> 'cost_usd'), 0.0) from runs
+    where at >= :moment and (tokens > 0 or counts ->> 'cost_usd' > 0)
+    """
+    [found] = store.tuples(sql, moment=moment)
+    return int(found[0]), int(found[1]), float(found[2])
+
+
 def tokens_since(store: Store, moment: str) -> int:
     """How many tokens models said they took since then."""
     return int(store.value("select coalesce(sum(tokens), 0) from runs where at >= :moment", moment=moment))

@@ -12,6 +12,8 @@ from engram_py.database import runs
 from engram_py.database.lease import NamedLease
 from engram_py.distill.values import Digest
 from engram_py.interfaces.wording.context import context_text
+from engram_py.interfaces.wording.render import text
+from engram_py.ledger.values import ModelCost
 from engram_py.observations.values import Change
 from engram_py.sessions.errors import SessionNotFoundError
 from engram_py.sync.replica.outgoing import Outgoing
@@ -444,6 +446,9 @@ def test_tokens_that_a_model_says_are_counted_and_end_its_day(app: Engram, clock
 
     clock.advance(days=1)
     assert only(service.flush().sessions).result == "distilled"
+    cost = app.costs.of()
+    assert cost.models == ModelCost(2, 1_800, 0.02)
+    assert "1,800" in text(cost, now=clock())
 
 
 def test_a_derived_summary_leaves_this_machine_as_little_as_prompts_do(app: Engram) -> None:
