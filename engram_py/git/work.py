@@ -184,7 +184,8 @@ def _written(root: Path, first: float, last: float, patience: Deadline) -> tuple
         except (OSError, ValueError):
             return False
 
-    tracked = _paths(ask_git(root, "ls-files", "-z", "--deduplicate", patience=patience))[:_MOST_LOOKED_AT]
+    # In the middle of a merge git lists a file several times.
+    tracked = [*dict.fromkeys(_paths(ask_git(root, "ls-files", "-z", patience=patience)))][:_MOST_LOOKED_AT]
     unknown = _paths(ask_git(root, "ls-files", "-z", "--others", "--exclude-standard", patience=patience))
     return [path for path in tracked if in_time(path)], [path for path in unknown[:_MOST_LOOKED_AT] if in_time(path)]
 
