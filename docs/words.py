@@ -49,8 +49,9 @@ TABLES = {
     "eval_runs": "The run of `engram eval` that later runs are compared with, and its versions.",
     "eval_outcomes": "The outcome of each question in that run.",
     "search_trail": "The last 20 searches of commands, to learn which hit was opened.",
-    "transcripts": "How far hooks have read a transcript. Never synced, like the next three.",
+    "transcripts": "How far hooks have read a transcript. Never synced, like the next four.",
     "turns": "The messages of a session, redacted and cut: the latest 20,000, none older than `turn_retention_days`.",
+    "runs": "What each run of upkeep did, how long it took, and the tokens a model said it took. Kept for 30 days.",
     "switches": "What the user switched on or off by `engram on` and `engram off`.",
     "injections": "Which observations a session was shown unasked, where, and in how many bytes.",
     "citations": "Which observations an agent cited as `[#12]` in its own words, by session.",
@@ -232,6 +233,7 @@ CHECKS = {
     "sync_queue": ("Counts the changes that wait for sync.", ""),
     "sync": ("The server is in step with the projects that are enrolled, and every row was taken.", ""),
     "hooks": ("Every hook of the last seven days answered in time, and nothing waits in the spool.", ""),
+    "distilling": ("The program or endpoint that writes summaries of sessions failed on none.", ""),
     "vectors": ("The embedder that is set answers, and nobody on the way to it can read what is saved.", ""),
     "clock": ("No change is dated more than a day in the future.", ""),
 }

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from engram_py.database.compaction import Compaction
     from engram_py.database.journal import Journal
     from engram_py.database.store import Store
+    from engram_py.distill.distilling import Distilling
     from engram_py.interchange.importers import Importers
     from engram_py.interchange.transfer import Transfer
     from engram_py.ledger.citations import Citations
@@ -272,6 +273,15 @@ class Engram:
         return Transcripts(self.store, self.journal, self.citations, days=self.privacy.turn_days)
 
     @cached_property
+    def distilling(self) -> Distilling:
+        """Summarize the sessions that left no summary, from their turns."""
+        from engram_py.distill.distilling import Distilling
+
+        return Distilling(
+            self.store, self.journal, lambda: self.episodes, lambda: self.spool, self.switches, self.settings.distill
+        )
+
+    @cached_property
     def session_memory(self) -> SessionMemory:
         """What one session knows of itself, and what is known of a file."""
         from engram_py.context.session_memory import SessionMemory
@@ -487,6 +497,8 @@ class Engram:
             self.compaction.stop()
         if "vectors" in self.__dict__:
             self.vectors.close()
+        if "distilling" in self.__dict__:
+            self.distilling.stop()
         if "autosync" in self.__dict__:
             self.autosync.stop()
         try:

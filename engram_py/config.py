@@ -15,6 +15,7 @@ from typing import Any
 
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import dataclass, field, replace
+from engram_py.distill.settings import DistillSettings, distill_settings
 from engram_py.errors import InvalidArgumentError
 from engram_py.privacy.values import MOST_TURN_DAYS, SWITCHES, TURN_DAYS, PrivacySettings
 from engram_py.sync.autosync.settings import CloudSettings
@@ -52,12 +53,36 @@ SETTINGS = (
         "off",
         "Give an agent the memories of a file before it edits it (hook `pre-tool`): on or off.",
     ),
+    Setting(
+        "hook_nudge",
+        "ENGRAM_HOOK_NUDGE",
+        "on",
+        "Remind an agent once a session that files changed and nothing was saved (hook `stop`): on or off.",
+    ),
     Setting("enabled", "ENGRAM_ENABLED", "on", "Let hooks do anything at all: on or off."),
     Setting("record", "ENGRAM_RECORD", "on", "Let hooks keep prompts, messages and learnings: on or off."),
     Setting("inject", "ENGRAM_INJECT", "on", "Let hooks give memory to the agent: on or off."),
     Setting(
         "turn_retention_days", "ENGRAM_TURN_RETENTION_DAYS", "30", "How long raw messages are kept; 0: not at all."
     ),
+    Setting(
+        "distill",
+        "ENGRAM_DISTILL",
+        "auto",
+        "Summarize sessions that left no summary: auto, manual (`engram flush` alone) or off.",
+    ),
+    Setting("distill_idle_seconds", "ENGRAM_DISTILL_IDLE_SECONDS", "60", "How long nothing is said before that."),
+    Setting(
+        "distill_command",
+        "ENGRAM_DISTILL_COMMAND",
+        "",
+        "A program that writes these summaries, JSON in and JSON out; without one no model is asked.",
+    ),
+    Setting("distill_url", "ENGRAM_DISTILL_URL", "", "An OpenAI-compatible endpoint that writes them."),
+    Setting("distill_model", "ENGRAM_DISTILL_MODEL", "", "The name of its model."),
+    Setting("distill_key_variable", "ENGRAM_DISTILL_KEY_VARIABLE", "", "Name of the variable that holds its API key."),
+    Setting("distill_timeout", "ENGRAM_DISTILL_TIMEOUT", "120", "Seconds that the program or the endpoint may take."),
+    Setting("distill_daily_tokens", "ENGRAM_DISTILL_DAILY_TOKENS", "0", "Tokens a day after which no model is asked."),
     Setting("timezone", "ENGRAM_TIMEZONE", "the system's", "IANA name of the zone the command line shows times in."),
     Setting("embedder", "ENGRAM_EMBEDDER", "", "What makes vectors; `engram vectors on` sets it."),
     Setting(
@@ -109,6 +134,7 @@ class Settings:
     learn: str = "on"
     gate: str = "heuristic"
     hook_pretool: str = "off"
+    hook_nudge: str = "on"
     timezone: str | None = None
     embedder: str = ""
     embedder_key_variable: str = ""
@@ -118,6 +144,7 @@ class Settings:
     sync_passphrase: str = field(default="", repr=False)
     cloud: CloudSettings = field(default_factory=CloudSettings)
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
+    distill: DistillSettings = field(default_factory=DistillSettings)
     clock: Clock = utc_now
     warnings: tuple[str, ...] = ()
 
@@ -138,6 +165,7 @@ def load_settings(environ: Mapping[str, str] | None = None, *, data_dir: Path | 
     port, said = _port(environ)
     cloud, unclear = _cloud(values, environ)
     privacy, not_said = _privacy(values, environ)
+    distill, not_clear = distill_settings(values)
     settings = Settings(
         folder,
         port=port,
@@ -146,8 +174,9 @@ def load_settings(environ: Mapping[str, str] | None = None, *, data_dir: Path | 
         sync_passphrase=environ.get("ENGRAM_SYNC_PASSPHRASE", ""),
         cloud=cloud,
         privacy=privacy,
+        distill=distill,
         clock=_clock(environ),
-        warnings=(*warnings, *said, *unclear, *not_said),
+        warnings=(*warnings, *said, *unclear, *not_said, *not_clear),
     )
     return replace(settings, **_checked(values, settings))
 
@@ -291,7 +320,7 @@ def _checked(values: dict[str, str], settings: Settings) -> dict[str, Any]:
         values["log_level"] = "error"
     else:
         values["log_level"] = level
-    for name, default in (("learn", "on"), ("hook_pretool", "off")):
+    for name, default in (("learn", "on"), ("hook_pretool", "off"), ("hook_nudge", "on")):
         said = values.get(name, default).lower()
         if said not in SWITCH:
             warnings.append(f"{name} {said!r} was ignored: it is on or off")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from engram_py.database import runs
 from engram_py.ledger import table
-from engram_py.ledger.values import Cost, DoorCost, SessionCost, Share, tokens_of
+from engram_py.ledger.values import Cost, DoorCost, ModelCost, SessionCost, Share, tokens_of
 from engram_py.observations.arguments import clamp
 from engram_py.observations.validation import clean_session_id
 from engram_py.projects.projects import ProjectOperations
@@ -55,8 +56,13 @@ class Costs(ProjectOperations):
             recalled=shares["recalled"],
             cited=shares["cited"] if was_read else None,
             never_used=shares["never_used"] if was_read else None,
+            models=self._models(since) if session_id is None and project is None else None,
             warnings=warnings,
         )
+
+    def _models(self, since: str | None) -> ModelCost | None:
+        count, tokens, dollars = runs.spent_since(self._store, since or "")
+        return ModelCost(count, tokens, round(dollars, 4)) if count else None
 
     def _since(self, days: int | None) -> tuple[str | None, tuple[str, ...]]:
         if days is None:

@@ -60,11 +60,21 @@ class ProfileCost:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelCost:
+    """What models that summarize sessions said they took, in how many runs of the last 30 days."""
+
+    runs: int
+    tokens: int
+    dollars: float
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
     """What was counted: of one session, one project or all of them, since the day ``since`` or ever.
 
     ``cited`` and ``never_used`` are None where no transcript was read: what was cited there, nobody knows.
-    ``sessions`` are the dearest of ``session_count``.
+    ``sessions`` are the dearest of ``session_count``. ``models`` is None where none said what it took, and for one
+    session or project: it is counted by the run.
     """
 
     session_id: str | None
@@ -78,4 +88,5 @@ class Cost:
     cited: Share | None
     never_used: Share | None
     profiles: tuple[ProfileCost, ...] = ()
+    models: ModelCost | None = None
     warnings: tuple[str, ...] = ()

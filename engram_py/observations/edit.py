@@ -168,6 +168,8 @@ class Editing(Saving):
             "updated_at": self._journal.now(),
             "clock": clock,
         }
+        if old.origin == "derived" and content != old.content:
+            values["origin"] = "agent"  # somebody wrote it now: what is derived again does not take its place
         self._write(old, values, clock)
         self._carry_summary(old, content)
 

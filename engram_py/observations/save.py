@@ -108,7 +108,7 @@ class Saving(ProjectOperations):
             old = table.live_topic(self._store, **topic) or table.suggested(self._store, **topic)
             if old is not None:
                 same = _says_the_same(old, new)
-                return self._repeat(old, new, place) if same else self._revise(old, new, place, session_id)
+                return self._repeat(old, new, place) if same else self._revise(draft, old, new, place, session_id)
         else:
             since = to_text(self._journal.moment() - timedelta(minutes=DEDUPE_WINDOW_MINUTES))
             key |= {"content_hash": new.content_hash, "type": new.type, "title": new.title, "since": since}
@@ -152,13 +152,14 @@ class Saving(ProjectOperations):
         key = suggest_topic_key(type=new.type, title=new.title, content=new.content)
         return near_topic(self._store, key, project=project, scope=scope) or Suggestion(key, None, None)
 
-    def _revise(self, old: Observation, new: Prepared, place: Place, session_id: str) -> Saved:
+    def _revise(self, draft: Draft, old: Observation, new: Prepared, place: Place, session_id: str) -> Saved:
         now, clock = self._journal.now(), self._journal.stamp()
         if (old.title, old.content) != (new.title, new.content):
             table.keep_version(self._store, old, clock=clock)
         aliases = new.aliases or old.aliases
         values = new.columns | {
             "session_id": session_id,
+            "origin": draft.origin,  # whoever wrote the present text
             "aliases": aliases,
             "terms": derived_terms(new.title, new.topic_key or "", aliases, new.content),
             "lifecycle": "active",

@@ -43,8 +43,8 @@ _OF_PROJECT = (
     "sync_withdrawn",
 )  # fmt: skip
 _OF_NO_PROJECT = (
-    "turns", "transcripts", "ledger", "recalls", "eval_runs", "eval_questions", "search_trail", "save_operations",
-    "git_answers", "sync_apply_deferred", "sync_set_aside", "sync_carried",
+    "turns", "transcripts", "runs", "ledger", "recalls", "eval_runs", "eval_questions", "search_trail",
+    "save_operations", "git_answers", "sync_apply_deferred", "sync_set_aside", "sync_carried",
 )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ class VisibilityFilter:
         foreign = table.made_elsewhere(self._store, [row.id for row in current])
         if unasked:  # what somebody else's folder keeps as personal is not known to be this user's
             current = [row for row in current if row.scope != "personal" or row.id not in foreign]
-        brought = [row for row in current if row.origin == "import" or row.id in foreign]
+        brought = [row for row in current if row.origin in ("import", "derived") or row.id in foreign]
         harmful = {row.id for row in brought if reads_like_an_order(row.title, row.content)}
         findings.withheld |= harmful
         kept = [row for row in current if row.id not in harmful]

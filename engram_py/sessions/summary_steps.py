@@ -17,6 +17,10 @@ prochaines étapes|reste à faire|próximos passos|prossimi passi|следующ
 下一步|下一步计划|待办|次のステップ|다음 단계
 """
 _HEADINGS = frozenset(_NAMES.strip().replace("\n", "|").split("|"))
+_DECISIONS = frozenset(
+    """decisions|decision|key decisions|decisions made|entscheidungen|getroffene entscheidungen|decisiones
+décisions|decisões|decisioni|решения|决定|決定|결정""".replace("\n", "|").split("|")
+)
 _GOALS = frozenset({"goal", "goals", "objetivo", "ziel", "objectif", "obiettivo", "цель", "目标", "目標", "목표"})
 _DONE = ("[x]", "[X]", "~~", "✅", "✔", "☑")
 _BULLETS = ("-", "*", "+", "•")
@@ -26,6 +30,16 @@ def open_steps(summary: str, *, most: int | None = MOST_STEPS) -> tuple[str, ...
     """The first items under a heading such as ``## Next Steps`` that are not ticked off, each on one line."""
     items = (item for heading, item in _items(summary) if heading in _HEADINGS and not item.startswith(_DONE))
     return tuple(item.removeprefix("[ ]").strip() for item in items)[:most]
+
+
+def steps_listed(message: str) -> tuple[str, ...]:
+    """The open steps that a message lists; unlike a summary it goes on with other things behind the list."""
+    return tuple(item.removeprefix("[ ]").strip() for item in _listed(message, _HEADINGS) if not item.startswith(_DONE))
+
+
+def decisions_listed(message: str) -> tuple[str, ...]:
+    """The items of a message's lists under headings such as ``## Decisions``."""
+    return tuple(_listed(message, _DECISIONS))
 
 
 def unframed(summary: str) -> tuple[str, str]:
@@ -75,6 +89,21 @@ def _items(summary: str) -> Iterator[tuple[str, str]]:
             yield inside, item
 
 
+def _listed(message: str, names: frozenset[str]) -> Iterator[str]:
+    """The items of the lists under these headings, and what a heading says in its own line."""
+    inside = False
+    for line in message.splitlines():
+        text = line.strip()
+        heading, said = _heading(text)
+        item = said if heading is not None else _unmarked(text)
+        if heading is not None:
+            inside = heading in names
+        if inside and item and (heading is not None or item != text):
+            yield " ".join(item.split())
+        elif inside and text and heading is None and not line[0].isspace():
+            inside = False  # prose behind the list
+
+
 def _unmarked(text: str) -> str:
     """An item without its bullet or number; ``2026-01-31`` and ``2 servers`` begin with neither."""
     mark, blank, item = text.partition(" ")
@@ -92,7 +121,7 @@ def _heading(line: str) -> tuple[str | None, str]:
         if closed:
             return name.strip(" :：\t").lower(), said.strip(" :：\t")
     name, colon, said = line.partition(":")
-    if colon and name.strip().lower() in _HEADINGS | _GOALS:
+    if colon and name.strip().lower() in _HEADINGS | _GOALS | _DECISIONS:
         return name.strip().lower(), said.strip()
     return None, ""
 

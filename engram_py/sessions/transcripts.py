@@ -140,6 +140,7 @@ class Transcripts:
                     added += kept
                     cited += cited_ids(own) if turn.role == "assistant" else ()
             if added:
+                table.wait(self._store, session_id, now=now)
                 table.shrink(self._store, most=MOST_TURNS)
             table.prune(self._store, before=before)
             found = self._citations.cite(session_id, cited)

@@ -20,6 +20,8 @@ on conflict (session_id, key) do nothing
 
 KNOWN = "select key from turns where session_id = :session_id and key in (select value from json_each(:keys))"
 
+WAIT = "update sessions set distill_state = 'pending', last_turn_at = :now where id = :session_id"
+
 # The oldest go first, whether they were distilled or not: this is a buffer.
 SHRINK = "delete from turns where id <= (select max(id) from turns) - :most"
 FORGET_CURSORS = """
@@ -68,6 +70,11 @@ def add(store: Store, turn: Turn, *, content: str, session_id: str, project: str
 def known(store: Store, session_id: str, keys: Iterable[str]) -> set[str]:
     """Those of the keys whose turns the session has already."""
     return {row[0] for row in store.rows(KNOWN, session_id=session_id, keys=json.dumps(list(keys)))}
+
+
+def wait(store: Store, session_id: str, *, now: str) -> None:
+    """Note that a session has turns to distill. Call inside a transaction."""
+    store.execute(WAIT, session_id=session_id, now=now)
 
 
 def shrink(store: Store, *, most: int) -> None:

@@ -13,6 +13,7 @@ from engram_py.database.errors import InvalidBackupError, StoreDamagedError, Sto
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
+from engram_py.distill.table import failures
 from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.projects.identities import Identities
 from engram_py.sync.autosync.settings import CloudSettings
@@ -60,6 +61,7 @@ class Doctor:
             "vectors": self._vectors_check,
             "hooks": lambda: hooks_check(self._store.path.parent, self._journal.moment()),
             "sync": self._sync,
+            "distilling": self._distilling,
         }
 
     def check_ids(self, *, engram: bool = False) -> tuple[str, ...]:
@@ -243,6 +245,16 @@ class Doctor:
         from engram_py.sync.autosync.status import sync_check
 
         return sync_check(self._store, self._cloud, self._journal.moment())
+
+    def _distilling(self) -> Check:
+        rows = failures(self._store)
+        if not rows:
+            return Check("distilling", "ok", "no session waits for a distiller that fails")
+        evidence = {row["id"]: row["distill_detail"] for row in rows}
+        given_up = sum(row["distill_state"] == "dead" for row in rows)
+        message = f"the distiller failed on {len(rows)} session(s), {given_up} of them for good"
+        step = f"try it with `engram flush {rows[0]['id']}`; the setting distill_command or distill_url names it"
+        return Check("distilling", "warning", message, evidence, step)
 
     def _vectors_check(self) -> Check:
         vectors = self._vectors

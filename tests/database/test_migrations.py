@@ -232,3 +232,27 @@ def test_what_a_verdict_replaced_is_historical_after_the_upgrade(data_dir: Path)
         states = dict(upgraded.tuples("select title, lifecycle from observations"))
 
     assert states == {"one": "active", "two": "historical", "three": "historical", "plain": "active"}
+
+
+def test_the_turns_of_a_file_of_the_schema_before_wait_to_be_distilled_after_the_upgrade(data_dir: Path) -> None:
+    make_of_schema(data_dir / "engram.db", NAMES.index("0022_distilling"))
+    with closing(sqlite3.connect(data_dir / "engram.db")) as connection:
+        for session in ("talked", "silent"):
+            connection.execute(
+                "insert into sessions (id, project, started_at, updated_at, clock) values (?, 'widgets', '', '', '')",
+                (session,),
+            )
+        connection.execute(
+            "insert into turns (session_id, project, key, position, role, content, read_at)"
+            " values ('talked', 'widgets', 'k', 0, 'user', 'why?', '2026-01-01T00:00:00.000Z')"
+        )
+        connection.commit()
+
+    with closing(Store.open(data_dir)) as upgraded:
+        rows = upgraded.tuples("select id, distill_state, distill_attempts, last_turn_at from sessions order by id")
+        assert [tuple(row) for row in rows] == [
+            ("silent", None, 0, None),
+            ("talked", "pending", 0, "2026-01-01T00:00:00.000Z"),
+        ]
+        assert upgraded.value("select count(*) from turns where distilled_at is null") == 1
+        assert upgraded.value("select count(*) from runs") == 0

@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sessions": ("sessions", "List sessions."),
     "prompts": ("sessions", "List or search what users asked for."),
     "turns": ("sessions", "List what was kept of conversations."),
+    "flush": ("sessions", "Summarize sessions that left no summary, now."),
     "review": ("observations", "List what is due for review, or confirm one."),
     "check": ("observations", "List observations whose files changed under them."),
     "judge": ("relations", "List relations without a verdict, or give one."),

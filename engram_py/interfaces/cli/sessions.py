@@ -11,6 +11,7 @@ from engram_py.observations.listing import Listing
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
+    from engram_py.distill.values import Flushed
 
 
 @click.command("sessions")
@@ -47,3 +48,15 @@ def turns_command(app: Engram, session_id: str | None, project: str | None, all_
     """
     reads = None if session_id else app.projects.for_read(project, all_projects=all_projects).reads
     return Listing("turns", tuple(app.transcripts.latest(session_id=session_id, projects=reads, limit=limit)))
+
+
+@click.command("flush")
+@click.argument("session_id", metavar="[SESSION]", required=False, help="Only this session; tried again if it failed.")
+@prints_result
+def flush_command(app: Engram, session_id: str | None) -> Flushed:
+    """Summarize sessions that left no summary, now.
+
+    That is done in the background a minute after the last message, and when a session ends; `engram turns` lists what
+    it is made of. What agents saved as a summary stays as it is.
+    """
+    return app.distilling.flush(session_id)

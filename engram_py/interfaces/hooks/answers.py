@@ -39,12 +39,17 @@ def _plain(_: str, text: str) -> object:
     return text
 
 
+def _going_on(_: str, text: str) -> object:
+    """An agent that wants to stop reads a text only if it has to go on."""
+    return {"decision": "block", "reason": text}
+
+
 _STARTS: frozenset[Event] = frozenset({"session-start", "user-prompt"})
 _ALL: frozenset[Event] = _STARTS | {"subagent-start", "pre-tool"}
 
 # From each program's own reference of its hooks, as of 2026.
 AGENTS: dict[str, Agent] = {
-    "claude-code": Agent(_nested, _ALL),
+    "claude-code": Agent(_nested, _ALL | {"stop"}),
     "codex": Agent(_nested, _ALL - {"pre-tool"}),
     "qwen": Agent(_nested, _ALL),
     "vscode": Agent(_nested, _ALL),
@@ -91,7 +96,8 @@ def answer(agent: str, event: Event, text: str) -> bytes:
     if not text or not listens(agent, event):
         return b""
     name = _GEMINI_NAMES.get(event) if agent == "gemini" else None
-    value = AGENTS.get(agent, _OTHER).shape(name or _NAMES.get(event, event), text)
+    shape = _going_on if event == "stop" else AGENTS.get(agent, _OTHER).shape
+    value = shape(name or _NAMES.get(event, event), text)
     if isinstance(value, str):
         return value.encode("utf-8", "replace") + b"\n"
     import json

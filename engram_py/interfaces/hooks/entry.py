@@ -186,7 +186,8 @@ class Run:
             self._sync(app)
 
     def _sync(self, app: Engram) -> None:
-        """Have it sent, where somebody logged in to a server and nothing else on this machine sends it."""
+        """Have it sent, where somebody logged in to a server and nothing else on this machine sends it, and have a
+        session that is over summarized."""
         from contextlib import suppress
 
         from engram_py.errors import StoreError
@@ -195,16 +196,24 @@ class Run:
         try:
             from engram_py.sync.autosync.schedule import begin, is_due
 
-            now = app.journal.moment()
-            if is_due(app.store, app.cloud, now, last=self.event == "session-end"):
+            now, last = app.journal.moment(), self.event == "session-end"
+            due = is_due(app.store, app.cloud, now, last=last)
+            if due or (last and self._is_to_distill(app)):
                 from engram_py.interfaces.hooks.background_sync import set_out
 
                 set_out(app.settings.data_dir)
+            if due:
                 app.store.hurry(_COUNTING_SECONDS)
                 with suppress(StoreError):  # two may go: of what both send, the server takes one
                     begin(app.store, now)
         except Exception as exc:
             self.note(exc)
+
+    def _is_to_distill(self, app: Engram) -> bool:
+        from engram_py.distill.waiting import is_waiting
+
+        assert self.call is not None
+        return app.settings.distill.mode == "auto" and is_waiting(app.store, self.call.request.session_id)
 
     def ready(self) -> bytes:
         """What can be printed already, while the rest is not done."""

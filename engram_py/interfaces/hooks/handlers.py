@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from engram_py.app import Engram
 from engram_py.database.errors import StoreBusyError
 from engram_py.dataclass import dataclass, field, replace
+from engram_py.distill.waiting import any_waiting
 from engram_py.errors import EngramError, StoreError
 from engram_py.interfaces.hooks.answers import listens
 from engram_py.interfaces.hooks.events import Event
@@ -99,7 +100,7 @@ def handle(call: Call) -> str:
             return _subagent_start(call)
         case _:
             _look_back(call)
-            return ""
+            return _nudge(call) if call.event == "stop" else ""
 
 
 # --- what an agent is given -------------------------------------------------------------------------------
@@ -113,6 +114,7 @@ def _session_start(call: Call) -> str:
     call.attempt(lambda: _begin(call))
     if not _is_heard(call):
         return ""
+    call.attempt(lambda: _summarize_left(call))
     if call.request.source == "compact":
         return f"{_own_memory(call)}\n\n{RECOVERY}".strip()
     if not app.projects.for_read(session_id=session_id).project:
@@ -143,6 +145,17 @@ def _begin(call: Call) -> None:
         app.sessions.keep_hosts(session_id, ancestors())
         if call.request.source != "resume":  # a resumed conversation still has what it was given
             app.citations.new_window(session_id)
+
+
+def _summarize_left(call: Call) -> None:
+    """Summarize what an earlier session of the project left, if a process died before it did: this one reads it. What
+    a model writes takes too long for that."""
+    app, begun = call.app, time.monotonic()
+    if app.settings.distill.mode == "auto":
+        project = app.projects.for_read(session_id=call.request.session_id, head=False).project
+        if project and any_waiting(app.store, project, without=call.request.session_id):
+            until = begun + (call.deadline - begun) * PATIENCE_SHARE
+            app.distilling.run(project=project, until=until, models=False)
 
 
 def _new_since(context: Context, since: str, session_id: str) -> Context:
@@ -248,6 +261,16 @@ def _look_back(call: Call) -> None:
     if call.event == "session-end":
         done = call.attempt(lambda: app.sessions.end(request.session_id)) and done
     call.settled = done
+
+
+def _nudge(call: Call) -> str:
+    """The reminder to save something, once a session, if the agent reads it."""
+    said: list[str] = []
+    if call.app.settings.hook_nudge == "on" and call.allowed.records and _is_heard(call):
+        from engram_py.interfaces.hooks.nudge import nudge
+
+        call.attempt(lambda: said.append(nudge(call.app, call.request.session_id)))
+    return "".join(said)
 
 
 def _read_transcript(call: Call) -> None:

@@ -81,6 +81,24 @@ class PromptBody(Body):
     project: str | None = None
 
 
+class FlushBody(Body):
+    session_id: str | None = Field(default=None, description="Only this session; tried again if it failed.")
+
+
+class FlushedSession(Answer):
+    session_id: str
+    project: str
+    result: str
+    turns: int
+    id: int | None
+    source: str
+
+
+class FlushDone(Answer):
+    sessions: list[FlushedSession]
+    busy: bool
+
+
 class SessionDone(Answer):
     id: str
     status: str
@@ -122,6 +140,15 @@ def end_session(app: Engram, path: SessionPath, body: EndBody) -> SessionDone:
     except SessionNotFoundError as exc:
         return SessionDone(id=path.id, status="completed", warnings=[f"{exc.message}; nothing was written"])
     return SessionDone(id=state.session.id, status="completed", warnings=list(state.warnings) or None)
+
+
+@operation("POST", "/flush", errors=(404,))
+def flush_sessions(app: Engram, body: FlushBody) -> FlushDone:
+    """Summarize sessions that left no summary, now. `busy`: another process does so just now."""
+    done = app.distilling.flush(body.session_id or None)
+    names = FlushedSession.model_fields
+    sessions = [FlushedSession(**{name: getattr(one, name) for name in names}) for one in done.sessions]
+    return FlushDone(sessions=sessions, busy=done.busy)
 
 
 @operation("GET", "/sessions/recent", errors=(404, 409))

@@ -91,6 +91,7 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
             hosts=ancestors(),
         )
         app.autosync.start()
+        app.distilling.start()
         return app
 
     return opened

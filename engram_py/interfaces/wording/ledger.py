@@ -13,6 +13,9 @@ _UNKNOWN = "unknown: no transcript was read; `engram setup` adds the hooks that 
 
 def _cost(value: Cost, now: datetime) -> str:
     lines = [_head(value), "", *_doors(value), *_sessions(value), "", *_shares(value)]
+    if value.models:
+        tokens, dollars = f"{value.models.tokens:,}", f"${value.models.dollars:.2f}"
+        lines += ["", _row("models that summarized sessions, 30 days", dollars, tokens)]
     if value.profiles:
         lines += ["", *_profiles(value)]
     return "\n".join(lines)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from engram_py.database.journal import Journal
+from engram_py.database.lease import lives
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
 from engram_py.sync.autosync import table, tokens
@@ -115,25 +116,11 @@ class Lease:
             foreign = row is not None and row["lease_owner"] not in (None, self.owner)
             # A lease that ends later than any can was written by a wrong clock.
             held = row is not None and foreign and remaining(row["lease_until"], now, most=LEASE_SECONDS + 1)
-            if row is not None and held and _lives(row["lease_owner"]):
+            if row is not None and held and lives(row["lease_owner"]):
                 return False
             until = to_text(now + timedelta(seconds=LEASE_SECONDS))
             table.set_state(self._store, self._target, lease_owner=self.owner, lease_until=until)
         return True
-
-
-def _lives(owner: str) -> bool:
-    """Return whether the process of ``owner`` may still run."""
-    pid = owner.partition("-")[0]
-    if os.name != "posix" or not pid.isdecimal() or len(pid) > 9:
-        return True
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # somebody else's
-        return True
-    return True
 
 
 # A server process asks every 30 to 35 seconds, and notices a hook's writes in between: while it does, nothing is due.

@@ -72,7 +72,10 @@ class Outgoing:
         taken_back = table.withdrawn(self._store, personal)
         found: dict[str, Mutation] = {}
         for key, row in rows.items():
-            if row["scope"] != "personal":
+            # A derived summary of a session quotes prompts, and leaves as little as they do.
+            if row["origin"] == "derived" and row["type"] == "session_summary" and not self._prompts:
+                found[key] = _WITHHELD
+            elif row["scope"] != "personal":
                 payload = _payload(row, _OBSERVATION, _OWN_OBSERVATION) | {"pinned": bool(row["pinned"])}
                 payload[OWN_BLOCK]["lifecycle"] = chosen_lifecycle(row["lifecycle"])
                 if row["deleted_at"]:

@@ -219,7 +219,7 @@ def test_json_holds_every_figure(run: Run) -> None:
 
     assert set(values) == {
         "session_id", "project", "since", "doors", "sessions", "session_count", "injected", "recalled", "cited",
-        "never_used", "profiles", "warnings",
+        "never_used", "profiles", "models", "warnings",
     }  # fmt: skip
     assert (values["cited"], values["never_used"]) == (None, None)
     for one in values["profiles"]:

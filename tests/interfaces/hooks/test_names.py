@@ -96,7 +96,7 @@ def test_others_get_the_text_as_it_is(agent: str) -> None:
         ("windsurf", "session-start"),
         ("gemini", "pre-tool"),
         ("codex", "pre-tool"),
-        ("claude-code", "stop"),
+        ("codex", "stop"),
     ],
 )
 def test_an_agent_that_would_not_pass_it_on_gets_nothing(agent: str, event: Event) -> None:

@@ -153,6 +153,6 @@ def test_nothing_is_asked_of_a_server(
     if why == "the token was refused":
         team.tokens.clear()
         memory.autosync.sync_now()
-    environ = {"ENGRAM_CLOUD_AUTOSYNC": "off"} if why == "switched off" else {}
+    environ = {"ENGRAM_DISTILL": "manual"} | ({"ENGRAM_CLOUD_AUTOSYNC": "off"} if why == "switched off" else {})
 
     assert not went(hook("session-end", last_assistant_message=LEARNED, environ=TELLING | environ))

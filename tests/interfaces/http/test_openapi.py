@@ -16,7 +16,7 @@ from engram_py.interfaces.http.routing import OPERATIONS
 from tests.interfaces.http.asking import Asker, serving
 
 # The routes of Engram's server (spec/engram-behaviour.md 8.1); ours are these.
-OURS = {"GET /projects", "GET /openapi.json", "POST /observations/{id}/undelete", "POST /search"}
+OURS = {"GET /projects", "GET /openapi.json", "POST /flush", "POST /observations/{id}/undelete", "POST /search"}
 ENGRAM = """
 GET /health
 POST /sessions

@@ -53,6 +53,14 @@ def test_ending_what_was_never_started_succeeds_and_says_that_nothing_was_writte
     assert ask("GET", "/sessions/nobody").status == 404
 
 
+def test_sessions_that_left_no_summary_are_summarized_on_request(ask: Asker) -> None:
+    assert ask.ok("POST", "/flush") == {"sessions": [], "busy": False}
+    ask.ok("POST", "/sessions", {"id": "s-1", "project": "widgets"})
+    [session] = ask.ok("POST", "/flush", {"session_id": "s-1"})["sessions"]
+    assert (session["session_id"], session["project"], session["result"]) == ("s-1", "widgets", "no_signals")
+    assert ask("POST", "/flush", {"session_id": "nobody"}).status == 404
+
+
 def test_a_session_id_may_hold_a_slash(ask: Asker) -> None:
     ask.ok("POST", "/sessions", {"id": "run/2?x", "project": "widgets"})
     assert ask.ok("GET", "/sessions/run%2F2%3Fx")["id"] == "run/2?x"

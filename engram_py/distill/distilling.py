@@ -1,0 +1,198 @@
+"""Distill the turns of sessions into their summaries: when it is due, and whose text stays."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from engram_py.database import runs
+from engram_py.database.journal import Journal
+from engram_py.database.lease import NamedLease
+from engram_py.database.store import Store
+from engram_py.dataclass import replace
+from engram_py.distill import table
+from engram_py.distill.settings import DistillSettings
+from engram_py.distill.table import Waiting
+from engram_py.distill.values import Distilled, Flushed
+from engram_py.errors import EngramError, StoreError
+from engram_py.log import logger_of
+from engram_py.times import parse_time
+
+if TYPE_CHECKING:
+    from engram_py.distill.summarizing import Summarizing
+    from engram_py.distill.values import Distiller
+    from engram_py.distill.worker import Worker
+    from engram_py.privacy.switches import Switches
+    from engram_py.sessions.prompts import Episodes
+    from engram_py.sessions.spool import Spool
+
+logger = logger_of(__name__)
+
+_PASS = "distill"  # noqa: S105 (no password)
+RETRY_SECONDS = 300.0
+_LEASE_SECONDS = 900.0  # longer than any distiller may take
+_STOPPING_SECONDS = 1.0
+
+
+def model_of(settings: DistillSettings) -> Distiller | None:
+    """The distiller that the user set: a command, else an endpoint; None without either."""
+    if settings.command:
+        from engram_py.distill.command import CommandDistiller
+
+        return CommandDistiller(settings.command, seconds=settings.timeout_seconds)
+    if settings.url:
+        from engram_py.distill.http import HttpDistiller
+
+        return HttpDistiller(
+            settings.url,
+            settings.model,
+            key=os.environ.get(settings.key_variable, "") if settings.key_variable else "",
+            seconds=settings.timeout_seconds,
+        )
+    return None
+
+
+class Distilling:
+    """Keeps a summary of each session that left none, from its turns, on this machine's own time.
+
+    Nothing here runs on an agent's way: ``run`` is for threads, the end of processes and commands.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        episodes: Callable[[], Episodes],
+        spool: Callable[[], Spool],
+        switches: Switches,
+        settings: DistillSettings | None = None,
+        *,
+        model: Distiller | None = None,
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._episodes = episodes
+        self._spool = spool
+        self._switches = switches
+        self._settings = settings or DistillSettings()
+        self._model = model or model_of(self._settings)
+        self._at_work = threading.Lock()  # the lease tells processes apart, not threads
+        self._lease = NamedLease(store, journal, _PASS, seconds=_LEASE_SECONDS)
+        self._worker: Worker | None = None
+
+    @cached_property
+    def _summarizing(self) -> Summarizing:
+        from engram_py.distill.summarizing import Summarizing  # most processes have nothing to distill
+
+        limit = self._settings.daily_tokens
+        return Summarizing(self._store, self._journal, self._episodes, self._switches, self._model, limit)
+
+    # --- in the background ------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Distill what is due from now on: for a process that stays."""
+        if self._worker is None and self._settings.mode == "auto":
+            from engram_py.distill.worker import Worker
+
+            self._worker = Worker(self.run)
+            self._worker.start()
+
+    def stop(self) -> None:
+        """End the thread. What it has not done the next process does."""
+        if self._worker is not None:
+            self._worker.stop(seconds=_STOPPING_SECONDS)
+
+    # --- now --------------------------------------------------------------------------------------------
+
+    def run(self, *, project: str | None = None, until: float | None = None, models: bool = True) -> Flushed:
+        """Distill what is due: sessions that ended, that another one followed, or in which nothing was said lately.
+
+        ``until`` (``time.monotonic``) is when to begin no more. Without ``models`` what a model would summarize is left
+        to a process that has the time.
+        """
+        if self._settings.mode != "auto" or (self._model is not None and not models):
+            return Flushed(())
+        now = self._journal.moment()
+        due = [one for one in table.waiting(self._store, project=project) if self._is_due(one, now)]
+        return self._distilled(due, until=until) if due else Flushed(())
+
+    def flush(self, session_id: str | None = None) -> Flushed:
+        """Distill now, whatever is due: every session that has turns, or one, which is tried again where it failed.
+
+        Raises SessionNotFoundError.
+        """
+        with suppress(EngramError):
+            self._spool().drain()  # the end of a session, and the rest of its transcript
+        if session_id is None:
+            return self._distilled(table.waiting(self._store))
+        from engram_py.observations.validation import clean_session_id
+        from engram_py.sessions.errors import SessionNotFoundError
+
+        found = table.session(self._store, clean_session_id(session_id))
+        if found is None:
+            raise SessionNotFoundError(session_id)
+        return self._distilled([replace(found, attempts=0, tried_at=None)], again=True)
+
+    # --- which ------------------------------------------------------------------------------------------
+
+    def _is_due(self, session: Waiting, now: datetime) -> bool:
+        if not self._switches.allowed(session.project, session.id).records:
+            return False
+        if session.tried_at and not _passed(session.tried_at, now, RETRY_SECONDS * max(1, session.attempts)):
+            return False
+        over = session.ended_at is not None or session.followed
+        return bool(over) or _passed(session.last_turn_at, now, self._settings.idle_seconds)
+
+    def _distilled(self, sessions: Iterable[Waiting], *, until: float | None = None, again: bool = False) -> Flushed:
+        """What becomes of each, as one run, unless another thread or process is at it."""
+        if not self._at_work.acquire(blocking=False):
+            return Flushed((), busy=True)
+        try:
+            return self._distilled_alone(sessions, until=until, again=again)
+        finally:
+            self._at_work.release()
+
+    def _distilled_alone(self, sessions: Iterable[Waiting], *, until: float | None, again: bool) -> Flushed:
+        begun = time.monotonic()
+        done: list[Distilled] = []
+        tokens, cost = 0, 0.0
+        with self._lease.holding() as held:
+            if held is None:
+                return Flushed((), busy=True)
+            for session in sessions:
+                if until is not None and time.monotonic() >= until:
+                    break
+                if not held():
+                    break
+                fresh = session if again else table.session(self._store, session.id)
+                if fresh is not None and (again or fresh.state == "pending"):
+                    result = self._summarizing.summarize(fresh, again=again, until=until)
+                    done.append(result)
+                    tokens, cost = tokens + result.tokens, cost + result.cost
+        if done:
+            self._record(done, tokens, cost, ms=round((time.monotonic() - begun) * 1000))
+        return Flushed(tuple(done))
+
+    def _record(self, done: list[Distilled], tokens: int, cost: float, *, ms: int) -> None:
+        counts: dict[str, float] = {}
+        for one in done:
+            name = one.result.partition(":")[0]
+            counts[name] = counts.get(name, 0) + 1
+        if cost:
+            counts["cost_usd"] = round(cost, 6)
+        status: runs.Status = "done" if "distilled" in counts else "failed" if "failed" in counts else "skipped"
+        detail = ", ".join(dict.fromkeys(one.result for one in done))[:500]
+        with suppress(StoreError), self._store.transaction():
+            runs.record(self._store, self._journal, _PASS, status, detail=detail, counts=counts, ms=ms, tokens=tokens)
+
+
+def _passed(since: str | None, now: datetime, seconds: float) -> bool:
+    """Whether so long has passed since then; a time in the future was written by a wrong clock and counts as past."""
+    moment = parse_time(since)
+    return moment is None or not 0 <= (now - moment) / timedelta(seconds=1) < seconds

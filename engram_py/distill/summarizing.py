@@ -1,0 +1,208 @@
+"""Make one session's turns its summary: who writes it, and whether it takes the place of what is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from engram_py.database import runs
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.dataclass import dataclass, replace
+from engram_py.distill import table
+from engram_py.distill.about_me import MOST_STATEMENTS, statements
+from engram_py.distill.facts import facts_of
+from engram_py.distill.heuristic import Heuristic
+from engram_py.distill.table import Waiting
+from engram_py.distill.text import text_of
+from engram_py.distill.values import STRENGTHS, Digest, Distilled, Distiller, DistillerFailed, Facts, Source
+from engram_py.errors import EngramError, StoreError
+from engram_py.log import logger_of
+from engram_py.observations.lookup import live_observation
+from engram_py.text.normalize import content_hash
+
+if TYPE_CHECKING:
+    from engram_py.privacy.switches import Switches
+    from engram_py.sessions.prompts import Episodes
+
+logger = logger_of(__name__)
+
+# Fewer characters of new turns say nothing.
+LEAST_CHARS = 80
+MOST_ATTEMPTS = 3
+GIT_SECONDS = 5.0
+# Before the name of the distiller, in the column that names a row's tool.
+TOOL = "distill-"
+_DAY = len("2026-01-02")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a distiller wrote, None where nothing is notable; ``dead``: the model failed for good."""
+
+    digest: Digest | None
+    source: Source
+    dead: bool = False
+
+
+class Summarizing:
+    """Writes the summaries. ``model`` is the distiller that the user set, if any; the heuristic needs none."""
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        episodes: Callable[[], Episodes],
+        switches: Switches,
+        model: Distiller | None,
+        daily_tokens: int,
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._episodes = episodes
+        self._switches = switches
+        self._model = model
+        self._daily_tokens = daily_tokens
+        self._heuristic = Heuristic()
+
+    def summarize(self, session: Waiting, *, again: bool = False, until: float | None = None) -> Distilled:
+        """What becomes of a session. What goes wrong with one keeps no other from being distilled.
+
+        ``again``: also one that was given up, whose turns are marked already. ``until`` (``time.monotonic``) is when
+        git's answers come too late, and the session is left for another time. Raises StoreError.
+        """
+        try:
+            return self._summarized(session, again=again, until=until)
+        except StoreError:
+            raise
+        except EngramError as exc:
+            logger.info("session %s was not distilled: %s", session.id, exc.message)
+            return self._tried(session, f"failed:{exc.code}")
+        except Exception:
+            logger.exception("session %s was not distilled", session.id)
+            return self._tried(session, "failed:internal_error")
+
+    def _summarized(self, session: Waiting, *, again: bool, until: float | None) -> Distilled:
+        turn_ids, chars = table.pending(self._store, session.id)
+        if not turn_ids and not (again and session.state == "dead"):
+            return self._settled(session, (), "no_signals")
+        if not self._records(session):
+            return Distilled(session.id, session.project, "skipped:recording_off")
+        if turn_ids and chars < LEAST_CHARS:
+            return self._settled(session, turn_ids, f"skipped:low_novelty:{chars}chars")
+        if refused := self._refused(session, self._model.source if self._model else "heuristic"):
+            return self._settled(session, turn_ids, refused)
+        seconds = GIT_SECONDS if until is None else min(GIT_SECONDS, until - time.monotonic())
+        facts = facts_of(self._store, session, self._journal.moment(), seconds=seconds)
+        if until is not None and time.monotonic() >= until:
+            return Distilled(session.id, session.project, "skipped:no_time")
+        try:
+            written = self._written(session, facts)
+        except DistillerFailed as failed:
+            return self._tried(session, f"failed:{failed.reason}" if failed.counts else f"skipped:{failed.reason}")
+        return self._keep(session, turn_ids, facts, written)
+
+    # --- who writes ---------------------------------------------------------------------------------------
+
+    def _written(self, session: Waiting, facts: Facts) -> Written:
+        """What the model writes, what the heuristic does where there is none, or where it failed for good.
+
+        Raises DistillerFailed: it failed, and is to be tried again.
+        """
+        if self._model is None:
+            return Written(self._heuristic.distill(facts), "heuristic")
+        if self._daily_tokens:
+            spent = runs.tokens_since(self._store, self._journal.now()[:_DAY])
+            if spent >= self._daily_tokens:
+                raise DistillerFailed("daily_tokens_spent", counts=False)
+        if session.attempts < MOST_ATTEMPTS:
+            try:
+                return Written(self._model.distill(facts), self._model.source)
+            except DistillerFailed as failed:
+                if not failed.counts or session.attempts + 1 < MOST_ATTEMPTS:
+                    raise
+                logger.info("the distiller failed for good on session %s: %s", session.id, failed.reason)
+        return Written(self._heuristic.distill(facts), "heuristic", dead=True)
+
+    def _refused(self, session: Waiting, source: Source) -> str:
+        """Why a text of this source is not kept, "" where it is: somebody stronger wrote one, or it was deleted."""
+        if session.summary:
+            return "skipped:agent_summary"
+        row = table.summary(self._store, session.id)
+        if row is None:
+            return ""
+        if row["deleted_at"] or row["lifecycle"] == "archived":
+            return "skipped:summary_deleted"
+        if row["origin"] != "derived":
+            return "skipped:agent_summary"
+        known = (row["tool_name"] or "").removeprefix(TOOL)
+        is_weaker = known in STRENGTHS and STRENGTHS.index(source) < STRENGTHS.index(known)
+        return f"skipped:{known}_summary" if is_weaker else ""
+
+    def _records(self, session: Waiting) -> bool:
+        return self._switches.allowed(session.project, session.id).records
+
+    # --- what is kept -------------------------------------------------------------------------------------
+
+    def _keep(self, session: Waiting, turn_ids: Sequence[int], facts: Facts, written: Written) -> Distilled:
+        """Store the summary and mark the turns it was made of, in one transaction.
+
+        The distiller may have taken minutes: what was said or saved meanwhile counts.
+        """
+        text = text_of(written.digest) if written.digest is not None else ""
+        with self._store.transaction():
+            current = table.session(self._store, session.id)
+            if current is None:
+                return Distilled(session.id, session.project, "skipped:session_deleted", len(turn_ids))
+            if not self._records(current):
+                return Distilled(session.id, session.project, "skipped:recording_off", len(turn_ids))
+            # The agent's own may have come meanwhile.
+            refused = "" if text else "skipped:nothing_notable"
+            refused = refused or self._refused(current, written.source)
+            if refused and not written.dead:
+                return self._settled(current, turn_ids, refused)
+            row_id = None
+            if not refused and written.digest is not None:
+                saved = self._episodes().derive(text, session_id=session.id, tool_name=TOOL + written.source)
+                row_id = saved.id
+                row = live_observation(self._store, row_id)
+                at = min(facts.ended_at, row.created_at)  # it is about then, whenever it is written
+                table.date(self._store, row, at, written.digest.salience)
+            state = "dead" if written.dead else "done"
+            attempts = MOST_ATTEMPTS if written.dead else 0
+            result = f"dead_letter:{attempts}" if written.dead else "distilled"
+            self._settle(current, turn_ids, state, result, attempts)
+        done = Distilled(session.id, session.project, result, len(turn_ids), row_id, written.source)
+        digest = written.digest
+        return done if digest is None else replace(done, tokens=digest.tokens, cost=digest.cost)
+
+    def _settled(self, session: Waiting, turn_ids: Sequence[int], result: str) -> Distilled:
+        """Mark the turns as seen to, without a text."""
+        with self._store.transaction():
+            state = "skipped" if result.startswith("skipped") else "done"
+            self._settle(session, turn_ids, state, result, session.attempts)
+        return Distilled(session.id, session.project, result, len(turn_ids))
+
+    def _settle(self, session: Waiting, turn_ids: Sequence[int], state: str, result: str, attempts: int) -> None:
+        self._keep_identity(session, turn_ids)
+        columns = {"distill_state": state, "distill_detail": result, "distill_attempts": attempts}
+        table.settle(self._store, session.id, turn_ids, self._journal.now(), **columns, distill_tried_at=None)
+
+    def _keep_identity(self, session: Waiting, turn_ids: Sequence[int]) -> None:
+        """Keep what the person said about themselves in these turns, once. Call inside a transaction."""
+        said = [one for text in table.asked_in(self._store, session.id, turn_ids) for one in statements(text)]
+        for statement in list(dict.fromkeys(said))[:MOST_STATEMENTS]:
+            if not table.knows_of_person(self._store, content_hash(statement)):
+                self._episodes().derive_identity(statement, session_id=session.id, tool_name=TOOL + "heuristic")
+
+    def _tried(self, session: Waiting, result: str) -> Distilled:
+        """Leave the turns for another try; one that failed counts."""
+        with self._store.transaction():
+            attempts = session.attempts + result.startswith("failed")
+            # What fails without a model, or even after it was given up, is not tried forever.
+            state = "dead" if attempts > MOST_ATTEMPTS else session.state
+            columns = {"distill_state": state, "distill_detail": result, "distill_attempts": attempts}
+            columns["distill_tried_at"] = self._journal.now()
+            self._store.update("sessions", {"id": session.id}, columns)
+        return Distilled(session.id, session.project, result)

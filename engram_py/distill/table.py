@@ -1,0 +1,172 @@
+"""SQL over the turns that wait to be distilled, and what became of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass
+from engram_py.observations.values import Observation
+
+# Of a long conversation the beginning and the end are read.
+FIRST_TURNS, LAST_TURNS = 100, 400
+TURN_CHARS = 8_000
+MOST_PROMPTS = 200
+_MOST_WAITING = 200
+
+_WAITING = """
+select
+    sessions.id, project, directory, agent, started_at, ended_at, summary, distill_state, distill_attempts,
+    distill_detail, distill_tried_at, last_turn_at,
+    exists (
+        select 1 from sessions as later
+        where later.project = sessions.project and later.id <> sessions.id and later.agent = sessions.agent
+          and later.started_at > coalesce(sessions.last_turn_at, sessions.started_at)
+    ) as followed
+from sessions
+where {where}
+order by last_turn_at desc, id limit :limit
+"""
+WAITING = _WAITING.format(where="distill_state = 'pending' and (:project is null or project = :project)")
+ONE = _WAITING.format(where="id = :id")
+
+PENDING = """
+select id, length(content) as chars from turns
+where session_id = :session_id and distilled_at is null order by id
+"""
+TURNS = """
+select role, agent, substr(content, 1, :chars) as content, coalesce(said_at, read_at) as at
+from turns
+where id in (
+    select id from (select id from turns where session_id = :session_id order by id limit :first)
+    union
+    select id from (select id from turns where session_id = :session_id order by id desc limit :last)
+)
+order by id
+"""
+PENDING_PROMPTS = """
+select substr(content, 1, :chars) as content from turns
+where session_id = :session_id and role = 'user' and agent = '' and id in (select value from json_each(:ids))
+order by id
+"""
+SPAN = """
+select min(at) as first, max(at) as last from (
+    select said_at as at from turns where session_id = :session_id and said_at is not null
+    union all select read_at from turns where session_id = :session_id
+    union all select created_at from user_prompts where session_id = :session_id
+)
+"""
+PROMPTS = """
+select substr(content, 1, :chars) as content, created_at from user_prompts
+where session_id = :session_id order by id limit :limit
+"""
+NEXT_START = "select min(started_at) from sessions where project = :project and started_at > :moment"
+SUMMARY = """
+select id, origin, tool_name, content_hash, deleted_at, lifecycle from observations
+where type = 'session_summary' and session_id = :session_id
+order by origin = 'derived' or deleted_at is not null, origin <> 'derived', id desc limit 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A session whose turns may wait. ``followed``: the same agent began another one in the project since."""
+
+    id: str
+    project: str
+    directory: str
+    agent: str
+    started_at: str
+    ended_at: str | None
+    summary: str | None
+    state: str | None
+    attempts: int
+    detail: str
+    tried_at: str | None
+    last_turn_at: str | None
+    followed: int
+
+
+def waiting(store: Store, *, project: str | None = None) -> list[Waiting]:
+    """The sessions with turns to distill, the last active first."""
+    return [Waiting(*row) for row in store.tuples(WAITING, project=project, limit=_MOST_WAITING)]
+
+
+def session(store: Store, session_id: str) -> Waiting | None:
+    rows = store.tuples(ONE, id=session_id, limit=1)
+    return Waiting(*rows[0]) if rows else None
+
+
+def pending(store: Store, session_id: str) -> tuple[list[int], int]:
+    """The ids of the turns that wait, and how many characters they hold."""
+    rows = store.tuples(PENDING, session_id=session_id)
+    return [row[0] for row in rows], sum(row[1] for row in rows)
+
+
+def asked_in(store: Store, session_id: str, turn_ids: Sequence[int]) -> list[str]:
+    """What the person said in these turns."""
+    ids = json.dumps(list(turn_ids))
+    return [row[0] for row in store.tuples(PENDING_PROMPTS, session_id=session_id, ids=ids, chars=TURN_CHARS)]
+
+
+def knows_of_person(store: Store, content_hash: str) -> bool:
+    """Whether a memory says this of the person, or did until it was deleted."""
+    sql = """
+    select 1 from observations where type = 'identity' and scope = 'personal' and content_hash = :hash limit 1
+    """
+    return store.row(sql, hash=content_hash) is not None
+
+
+def turns(store: Store, session_id: str) -> list[Row]:
+    """The first and the last turns of a session, in order."""
+    sizes = {"first": FIRST_TURNS, "last": LAST_TURNS, "chars": TURN_CHARS}
+    return store.rows(TURNS, session_id=session_id, **sizes)
+
+
+def prompts(store: Store, session_id: str) -> list[Row]:
+    return store.rows(PROMPTS, session_id=session_id, chars=TURN_CHARS, limit=MOST_PROMPTS)
+
+
+def span(store: Store, session_id: str) -> tuple[str | None, str | None]:
+    """When the first and the last thing was said, as the agent and this machine tell."""
+    row = store.row(SPAN, session_id=session_id)
+    return (row["first"], row["last"]) if row is not None else (None, None)
+
+
+def next_start(store: Store, project: str, moment: str) -> str | None:
+    """When the next session of a project began."""
+    start: str | None = store.value(NEXT_START, project=project, moment=moment)
+    return start
+
+
+def summary(store: Store, session_id: str) -> Row | None:
+    """The summary a session has, or had: one that was not derived before one that was."""
+    return store.row(SUMMARY, session_id=session_id)
+
+
+def settle(store: Store, session_id: str, turn_ids: Sequence[int], now: str, **columns: Any) -> None:
+    """Mark exactly these turns as distilled and the session with ``columns``; with turns that came meanwhile it goes
+    on waiting. Call inside a transaction."""
+    sql = "update turns set distilled_at = :now where id in (select value from json_each(:ids))"
+    store.execute(sql, now=now, ids=json.dumps(list(turn_ids)))
+    more = "select 1 from turns where session_id = :id and distilled_at is null limit 1"
+    if store.row(more, id=session_id) is not None:
+        columns["distill_state"] = "pending"
+    store.update("sessions", {"id": session_id}, columns)
+
+
+def date(store: Store, row: Observation, at: str, salience: float) -> None:
+    """Give a derived row the time of what it is about, and its weight. Call inside a transaction."""
+    store.update("observations", {"id": row.id}, {"created_at": at, "salience": salience})
+
+
+def failures(store: Store) -> list[Row]:
+    """The sessions whose distiller failed for good, and those whose last try failed, latest first."""
+    sql = """
+    select id, project, distill_state, distill_attempts, distill_detail from sessions
+    where distill_attempts > 0 or (distill_state = 'pending' and distill_tried_at is not null)
+    order by last_turn_at desc limit 50
+    """
+    return store.rows(sql)

@@ -1,0 +1,45 @@
+"""The background thread of a server process that distills what is due: soon after the start, then now and again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from engram_py.errors import StoreError
+from engram_py.log import logger_of
+
+logger = logger_of(__name__)
+
+# The first answers come first.
+FIRST_SECONDS = 3.0
+LOOK_SECONDS = 30.0
+
+
+class Worker:
+    """Calls ``look`` now and again until it is stopped. A look finds by one index whether anything waits."""
+
+    def __init__(self, look: Callable[[], object]) -> None:
+        self._look = look
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="engram-distill", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, *, seconds: float) -> None:
+        """Ask the thread to end, and wait for it for at most ``seconds``."""
+        self._stopped.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(seconds)
+
+    def _run(self) -> None:
+        wait = FIRST_SECONDS
+        while not self._stopped.wait(wait):
+            wait = LOOK_SECONDS
+            try:
+                self._look()
+            except StoreError as exc:
+                logger.info("distilling waits: %s", exc.message)
+            except Exception:
+                if not self._stopped.is_set():
+                    logger.exception("distilling failed")

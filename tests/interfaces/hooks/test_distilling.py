@@ -1,0 +1,196 @@
+"""A session that saved nothing leaves its summary: at its end, or when the next one starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from engram_py import Engram
+from tests.interfaces.hooks.conftest import Hook, locked
+from tests.memory import draft
+
+PROMPT = "Make the login form refuse an empty password, and write a test for it."
+SAID = "The form refuses it now.\n\n## Decisions\n- Refuse an empty password in the form, not in the API\n"
+
+
+@pytest.fixture
+def transcript(home: Path) -> Path:
+    path = home / ".claude" / "projects" / "widgets" / "s1.jsonl"
+    path.parent.mkdir(parents=True)
+    with path.open("w") as file:
+        for number, (role, text) in enumerate((("user", PROMPT), ("assistant", SAID))):
+            message = {"role": role, "content": text}
+            file.write(json.dumps({"type": role, "uuid": f"u{number}", "message": message}) + "\n")
+    return path
+
+
+@pytest.fixture
+def repository(folder: Path) -> Path:
+    git(folder, "init", "-q")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "first", date="2026-01-02T10:00:00Z")
+    return folder
+
+
+def git(folder: Path, *words: str, date: str = "") -> None:
+    own = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    environ = os.environ | ({"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} if date else {})
+    subprocess.run(["git", *own, *words], cwd=folder, check=True, capture_output=True, env=environ)
+
+
+def commit(folder: Path, subject: str) -> None:
+    (folder / "form.py").write_text(f"# {subject}\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", subject)
+
+
+def summary(memory: Engram) -> str:
+    """The summary of session s1, waited for: nobody told when it is there."""
+    sql = "select content from observations where type = 'session_summary' and session_id = 's1'"
+    pause = threading.Event()
+    for _ in range(600):
+        if found := memory.store.value(sql):
+            return str(found)
+        pause.wait(0.05)
+    raise AssertionError("there is no summary")
+
+
+def test_the_end_of_a_session_leaves_its_summary(
+    hook: Hook, memory: Engram, transcript: Path, repository: Path
+) -> None:
+    hook("session-start")
+    hook("user-prompt", prompt=PROMPT)
+    commit(repository, "Refuse an empty password")
+    hook("session-end", transcript_path=str(transcript), reason="exit")
+
+    text = summary(memory)
+
+    assert "Refuse an empty password" in text
+    assert PROMPT in text
+    assert "not in the API" in text
+    assert memory.sessions.get("s1").ended_at is not None
+
+
+def test_row_83_the_start_of_the_next_session_shows_what_a_dead_one_did(
+    hook: Hook, transcript: Path, repository: Path
+) -> None:
+    hook("session-start")
+    hook("user-prompt", prompt=PROMPT)
+    commit(repository, "Refuse an empty password")
+    hook("stop", transcript_path=str(transcript))
+
+    started = hook("session-start", session_id="s2")
+
+    assert "Refuse an empty password" in started.context
+    assert started.seconds < 5
+
+
+def test_a_session_that_starts_beside_another_process_that_writes_starts_all_the_same(
+    hook: Hook, data_dir: Path, transcript: Path, repository: Path
+) -> None:
+    hook("stop", transcript_path=str(transcript))
+    with locked(data_dir):
+        started = hook("session-start", session_id="s2")
+    assert started.code == 0
+    assert started.context
+
+
+@pytest.mark.parametrize(
+    "variable", [{"ENGRAM_DISTILL": "manual"}, {"ENGRAM_DISTILL": "off"}, {"ENGRAM_INJECT": "off"}]
+)
+def test_row_74_a_start_distills_nothing_where_the_user_does_not_want_it(
+    hook: Hook, memory: Engram, transcript: Path, variable: dict[str, str]
+) -> None:
+    hook("stop", transcript_path=str(transcript))
+    hook("session-start", session_id="s2", environ=variable)
+    assert memory.store.value("select count(*) from observations") == 0
+
+
+def test_row_105_where_recording_is_off_the_end_of_a_session_leaves_nothing(
+    hook: Hook, memory: Engram, transcript: Path
+) -> None:
+    hook("session-end", transcript_path=str(transcript), environ={"ENGRAM_RECORD": "off"})
+    hook("session-start", session_id="s2")
+    assert memory.store.value("select count(*) from turns") == 0
+    assert memory.store.value("select count(*) from observations") == 0
+
+
+def test_a_prompt_distills_nothing(hook: Hook, memory: Engram, transcript: Path) -> None:
+    hook("stop", transcript_path=str(transcript))
+    hook("user-prompt", session_id="s2", prompt="What do we do next with the login form?")
+    assert memory.store.value("select count(*) from observations") == 0
+    assert memory.store.value("select count(*) from runs") == 0
+
+
+def test_what_nobody_knows_in_a_transcript_says_nothing(hook: Hook, memory: Engram, transcript: Path) -> None:
+    with transcript.open("a") as file:
+        for role in ("tool", "developer", "", None, 7):
+            file.write(json.dumps({"type": role, "uuid": f"x{role}", "message": {"role": role, "content": "SECRET"}}))
+            file.write("\n")
+    hook("session-end", transcript_path=str(transcript))
+    assert "SECRET" not in summary(memory)
+
+
+def test_an_agent_that_writes_summaries_leaves_no_session(hook: Hook, memory: Engram) -> None:
+    hook("session-start", session_id="s9", environ={"ENGRAM_ENABLED": "off"})
+    hook("user-prompt", session_id="s9", prompt=PROMPT, environ={"ENGRAM_ENABLED": "off"})
+    assert memory.store.value("select count(*) from sessions") == 0
+
+
+# --- the reminder -----------------------------------------------------------------------------------------
+
+
+def reminder(hook: Hook, **more: object) -> str:
+    """What Claude Code is told when it wants to stop; "" where it may."""
+    out = hook("stop", last_assistant_message="It is done.", **more).stdout
+    if not out:
+        return ""
+    told = json.loads(out)
+    assert told["decision"] == "block"
+    return str(told["reason"])
+
+
+def test_an_agent_that_changed_files_and_saved_nothing_is_reminded_once(hook: Hook, repository: Path) -> None:
+    hook("session-start")
+    assert reminder(hook) == "", "nothing changed yet"
+    commit(repository, "Refuse an empty password")
+
+    assert "mem_session_summary" in reminder(hook)
+    assert reminder(hook) == ""
+
+
+def test_an_agent_that_saved_something_is_not_reminded(hook: Hook, memory: Engram, repository: Path) -> None:
+    hook("session-start")
+    commit(repository, "Refuse an empty password")
+    memory.save(draft("Refuse it in the form."), project="widgets", session_id="mcp-of-its-own")
+
+    assert reminder(hook) == ""
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [{"ENGRAM_HOOK_NUDGE": "off"}, {"ENGRAM_INJECT": "off"}, {"ENGRAM_RECORD": "off"}, {"ENGRAM_ENABLED": "off"}],
+)
+def test_nobody_is_reminded_where_the_user_switched_it_off(
+    hook: Hook, repository: Path, variable: dict[str, str]
+) -> None:
+    hook("session-start")
+    commit(repository, "Refuse an empty password")
+
+    assert reminder(hook, environ=variable) == ""
+
+
+def test_an_agent_that_would_not_read_it_is_not_reminded(hook: Hook, repository: Path) -> None:
+    hook("session-start")
+    commit(repository, "Refuse an empty password")
+
+    assert hook("AfterAgent", agent="gemini", prompt_response="Done.").stdout == b""
+
+
+def test_without_a_repository_nobody_is_reminded(hook: Hook) -> None:
+    hook("session-start")
+    assert reminder(hook) == ""
