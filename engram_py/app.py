@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from engram_py.config import Settings, load_settings
+from engram_py.config import Settings, following, load_settings
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
@@ -232,7 +232,14 @@ class Engram:
         from engram_py.vectors.vectors import Vectors
 
         key = os.environ.get(self.settings.embedder_key_variable, "") if self.settings.embedder_key_variable else ""
-        return Vectors(self.store, self.settings.clock, embedder=self.settings.embedder, key=key)
+        stays = self._session_mode == "process"
+        return Vectors(
+            self.store,
+            self.settings.clock,
+            embedder=self.settings.embedder,
+            key=key,
+            follow=following(self.settings.data_dir, "embedder") if stays else None,
+        )
 
     @cached_property
     def contexts(self) -> Contexts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +244,27 @@ def keep_setting(folder: Path, key: str, value: str) -> None:
         write_atomically(path, (json.dumps(kept, ensure_ascii=False, indent=2) + "\n").encode())
     except (OSError, ValueError, RecursionError) as exc:
         raise InvalidArgumentError(str(path), str(exc), expected="a JSON object that can be written") from exc
+
+
+def following(folder: Path, key: str) -> Callable[[], str]:
+    """What tells a setting's present value: another process may change ``config.json`` while this one runs."""
+    [variable] = [setting.variable for setting in SETTINGS if setting.key == key]
+    path, stamp, value = folder / CONFIG_NAME, None, ""
+
+    def now() -> str:
+        nonlocal stamp, value
+        if given := os.environ.get(variable, "").strip():
+            return given
+        try:
+            found = path.stat()
+            seen = (found.st_mtime_ns, found.st_ino, found.st_size)
+        except OSError:
+            seen = (0, 0, 0)
+        if seen != stamp:
+            stamp, value = seen, _config_file(path)[0].get(key, "")
+        return value
+
+    return now
 
 
 def _config_file(path: Path) -> tuple[dict[str, str], tuple[str, ...]]:

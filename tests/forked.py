@@ -112,7 +112,7 @@ else:
 def main(channel: socket.socket) -> None:
     """Fork when told to, until nobody is there to tell."""
     from engram_py.__main__ import main as engram
-    from engram_py.interfaces.cli import admin, memory, servers, sessions, tables  # noqa: F401
+    from engram_py.interfaces.cli import observations, recall, servers, sessions, tables, upkeep  # noqa: F401
     from engram_py.interfaces.http import application, loop, mcp_endpoint  # noqa: F401
     from engram_py.interfaces.mcp import schemas, server, stdio  # noqa: F401
 

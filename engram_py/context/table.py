@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.table import COLUMNS, VISIBLE, projects_json
+from engram_py.observations.table import COLUMNS, VISIBLE, by_ids, projects_json
 from engram_py.observations.values import Observation
+from engram_py.recall.index.table import changed_between
 from engram_py.sessions.table import SUMMARY
 from engram_py.sessions.values import SessionLine
 
@@ -39,18 +40,6 @@ limit :limit
 """
 TOPIC = _TOPICS.format(topic="topic_key = :topic")
 FAMILY = _TOPICS.format(topic="topic_key > :topic and topic_key < :end")
-
-# One project at a time, so that the index gives the order.
-_BETWEEN = f"""
-select {COLUMNS}
-from observations
-where {{where}} and updated_at >= :start and updated_at < :end and {_LIVE}
-order by updated_at desc, id desc
-limit :limit
-"""
-BETWEEN_IN_PROJECT = _BETWEEN.format(where="project = :project")
-BETWEEN_SHARED = _BETWEEN.format(where="scope <> 'project'")
-BETWEEN_ANYWHERE = _BETWEEN.format(where="true")
 
 # Only the newest are looked through: a kind that is rare must not cost a walk through the memory.
 _OF_TYPES = f"""
@@ -128,9 +117,9 @@ def of_family(store: Store, family: str, *, projects: Sequence[str] | None, limi
 
 def between(store: Store, *, projects: Sequence[str] | None, start: str, end: str, limit: int) -> list[Observation]:
     """What was saved or revised from ``start`` to before ``end``, latest first."""
-    values = {"start": start, "end": end, "limit": limit}
-    sql = (BETWEEN_ANYWHERE, BETWEEN_SHARED, BETWEEN_IN_PROJECT)
-    return _newest(_seen(store, projects, *sql, values), limit)
+    ids = changed_between(store, start, end, projects=projects, limit=limit)
+    rows = by_ids(store, ids)
+    return [rows[row] for row in ids if rows[row].lifecycle == "active"]
 
 
 def of_types(

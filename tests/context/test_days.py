@@ -11,7 +11,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.config import Settings
-from engram_py.interfaces import render
+from engram_py.interfaces.wording import render
 from tests.memory import FakeClock
 
 MORE = re.compile(r'\((\d+(?: or more)?) more saved then: search\("([^"]*)"\)\)')

@@ -9,7 +9,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.context.values import Context
-from engram_py.interfaces import render
+from engram_py.interfaces.wording import render
 from engram_py.observations.values import Observation
 from tests.memory import FakeClock, draft
 

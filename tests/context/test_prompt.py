@@ -14,8 +14,8 @@ from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.context.values import Context
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces import render
-from engram_py.interfaces.context_text import not_merged
+from engram_py.interfaces.wording import render
+from engram_py.interfaces.wording.context import not_merged
 from engram_py.observations.values import Change
 from engram_py.sessions.values import Prompt, SessionLine
 from tests.memory import FakeClock, Git, Opener, RepoMaker

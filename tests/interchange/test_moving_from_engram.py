@@ -13,7 +13,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.results import Counts, Imported
-from engram_py.interfaces import render
+from engram_py.interfaces.wording import render
 from engram_py.observations.values import Change
 from engram_py.sessions import table as session_table
 from tests.interchange.interop import FILES, WAYS, database, from_database, from_folder, kept, unpack

@@ -11,7 +11,7 @@ import engram_py
 from engram_py import Draft, Engram
 from engram_py.doors import Door, call, here, through
 from engram_py.errors import EngramError
-from engram_py.interfaces import render
+from engram_py.interfaces.wording import render
 
 PACKAGE = Path(engram_py.__file__).parent
 DOORS: tuple[Door, ...] = ("python", "cli", "mcp", "http")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.interfaces import render
+from engram_py.interfaces.wording import render
 from engram_py.observations.values import Change, RelationNote
 from tests.memory import FakeClock, draft
 from tests.recall.searching import fill, ids, kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.config import Settings
+from engram_py.config import Settings, following, keep_setting
 from engram_py.observations.values import Change
 from engram_py.upkeep.backups import restore
 from engram_py.vectors import table
@@ -53,6 +54,24 @@ def found(vectors: Vectors, text: str, **more: Any) -> list[int]:
     near = vectors.nearest(text, **more)
     assert near.note is None
     return [key for key, _ in near.hits]
+
+
+def test_a_process_that_stays_takes_the_embedder_that_is_set_meanwhile(app: Engram, tiny: TinyEmbedder) -> None:
+    login = save(app, LOGIN)
+    folder = app.settings.data_dir
+    vectors = Vectors(app.store, app.settings.clock, load=tiny.load, follow=following(folder, "embedder"))
+    try:
+        assert not vectors.enabled
+        keep_setting(folder, "embedder", SETTING)
+        assert vectors.enabled
+        until = time.monotonic() + 10
+        while vectors.state().done < 1 and time.monotonic() < until:
+            time.sleep(0.02)
+        assert found(vectors, "refreshing the accessed tokenization") == [login]
+        keep_setting(folder, "embedder", "")
+        assert not vectors.enabled
+    finally:
+        vectors.close()
 
 
 def test_the_nearest_in_meaning_comes_first_whatever_its_words(app: Engram, vectors: Vectors) -> None:

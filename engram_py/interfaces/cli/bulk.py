@@ -1,24 +1,13 @@
-"""Commands for several observations: list, retag, delete, undelete, archive."""
+"""``engram retag`` and ``engram delete``, of several observations at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.interfaces.cli.support import (
-    OBSERVATION_ID,
-    confirm,
-    dry_run_option,
-    limit_option,
-    printable,
-    prints_result,
-    project_options,
-    scope_option,
-    where_option,
-    yes_option,
-)
+from engram_py.interfaces.cli.commands import OBSERVATION_ID, many_options, prints_result
+from engram_py.interfaces.cli.terminal import confirm, printable
 from engram_py.observations.listing import Listing
 from engram_py.observations.values import Change
 
@@ -28,84 +17,47 @@ if TYPE_CHECKING:
 
 _KINDS = {"obs": "obs", "observation": "obs", "session": "session", "project": "project", "prompt": "prompt"}
 
-_ids_argument = click.argument(
-    "ids", nargs=-1, required=True, metavar="ID...", type=OBSERVATION_ID, help="Their numbers."
-)
-
-
-@click.command("list")
-@click.argument("filters", nargs=-1, help="type: topic: project: scope: file: branch: since: until: is:pinned.")
-@click.option("--type", help="Only this type; several with commas.")
-@click.option("--deleted", is_flag=True, help="List what was deleted and can be restored.")
-@scope_option
-@project_options
-@limit_option(20)
-@prints_result
-def list_command(app: Engram, filters: tuple[str, ...], **options: Any) -> Listing:
-    """List observations, latest change first. `engram search` finds by words."""
-    return app.observations.listed(" ".join(filters), **options)
-
-
-recent_command = list_command
-
 
 @click.command("retag")
 @click.argument("ids", nargs=-1, metavar="[ID]...", type=OBSERVATION_ID, help="Their numbers.")
-@where_option
-@click.option("--type", "kind", help="The new type.")
+@click.option("--type", help="The new type.")
 @click.option("--scope", help="The new scope: project, personal or global.")
-@project_options
-@yes_option
-@dry_run_option
+@many_options
 @prints_result
 def retag_command(
     app: Engram,
     ids: tuple[int, ...],
     where: str | None,
-    kind: str | None,
+    type: str | None,
     scope: str | None,
-    project: str | None,
-    all_projects: bool,
     yes: bool,
     dry_run: bool,
+    **projects: Any,
 ) -> object:
     """Change the type or scope of observations, by number or with --where by filters.
 
     With --where the matches are shown first, and the command asks.
     """
     _one_of(ids, where)
-    if kind is None and scope is None:
+    if type is None and scope is None:
         raise click.UsageError("pass --type or --scope with the new value")
     rows = app.observations
-    if where is None:
-        selection = rows.select_ids(ids)
-    else:
-        selection = rows.select(where, project=project, all_projects=all_projects)
+    selection = rows.select_ids(ids) if where is None else rows.select(where, **projects)
     if dry_run:
         return selection
     if where is not None:
-        what = " and ".join([*([f"type {kind}"] if kind else []), *([f"scope {scope}"] if scope else [])])
+        what = " and ".join(f"{name} {new}" for name, new in (("type", type), ("scope", scope)) if new)
         _confirm(app, selection, f"give {{}} {what}", yes=yes)
-    return rows.change_selected(selection, Change(type=kind, scope=scope))
+    return rows.change_selected(selection, Change(type=type, scope=scope))
 
 
 @click.command("delete")
 @click.argument("words", nargs=-1, metavar="[ID]...", help="Numbers; or session ID, project NAME, prompt ID.")
-@where_option
 @click.option("--hard", is_flag=True, help="Destroy observations and their history; by number only.")
-@project_options
-@yes_option
-@dry_run_option
+@many_options
 @prints_result
 def delete_command(
-    app: Engram,
-    words: tuple[str, ...],
-    where: str | None,
-    hard: bool,
-    project: str | None,
-    all_projects: bool,
-    yes: bool,
-    dry_run: bool,
+    app: Engram, words: tuple[str, ...], where: str | None, hard: bool, yes: bool, dry_run: bool, **projects: Any
 ) -> object:
     """Hide observations by number, or destroy them with --hard.
 
@@ -123,7 +75,7 @@ def delete_command(
         raise click.UsageError("--hard takes numbers only: engram delete 12 13 --hard")
     rows = app.observations
     if where is not None:
-        selection = rows.select(where, project=project, all_projects=all_projects)
+        selection = rows.select(where, **projects)
     elif kind == "session":
         selection = rows.select_session(names[0])
     elif kind == "project":
@@ -134,37 +86,6 @@ def delete_command(
         return selection
     _confirm(app, selection, "delete {}", yes=yes)
     return rows.delete_selected(selection)
-
-
-@click.command("undelete")
-@_ids_argument
-@prints_result
-def undelete_command(app: Engram, ids: tuple[int, ...]) -> object:
-    """Bring back observations that were deleted without --hard."""
-    return _for_each(app, ids, app.observations.undelete, "undeleted")
-
-
-@click.command("archive")
-@_ids_argument
-@prints_result
-def archive_command(app: Engram, ids: tuple[int, ...]) -> object:
-    """Put observations away: out of searches and contexts, kept whole. `engram search is:archived` lists them."""
-    return _for_each(app, ids, lambda one: app.observations.update(one, Change(archived=True)), "archived")
-
-
-@click.command("unarchive")
-@_ids_argument
-@prints_result
-def unarchive_command(app: Engram, ids: tuple[int, ...]) -> object:
-    """Take observations out of the archive."""
-    return _for_each(app, ids, lambda one: app.observations.update(one, Change(archived=False)), "archived")
-
-
-def _for_each(app: Engram, ids: tuple[int, ...], change: Callable[[int], object], name: str) -> object:
-    """Change each observation, all in one transaction; return the one result, or a list of that ``name``."""
-    with app.store.transaction():
-        done = tuple(change(one) for one in dict.fromkeys(ids))
-    return done[0] if len(done) == 1 else Listing(name, done)
 
 
 def _delete_by_number(app: Engram, ids: tuple[int, ...], *, hard: bool, dry_run: bool) -> object:
@@ -189,8 +110,8 @@ def _confirm(app: Engram, selection: Selection, todo: str, *, yes: bool) -> None
     """Show what would be reached, and ask, unless that is nothing. Raises NotConfirmedError."""
     if not (selection.ids or selection.prompts or selection.sessions):
         return
-    from engram_py.interfaces import render
-    from engram_py.interfaces.wording_bulk import reached
+    from engram_py.interfaces.wording import render
+    from engram_py.interfaces.wording.observations import reached
 
     if not yes:
         click.echo(printable(render.text(selection, now=app.journal.moment())), err=True)

@@ -1,116 +1,214 @@
-"""Run an administrator's operation: directly on the database, or through the server's admin routes."""
+"""``engram cloud serve``, and the commands for its accounts."""
 
 from __future__ import annotations
 
 import asyncio
-import getpass
-import importlib.util
-import os
+import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from engram_py.interfaces.cli.support import memory, print_value, printable
+from engram_py.interfaces.cli.cloud_operations import administered, listed, need_packages
+from engram_py.interfaces.cli.commands import group, prints_value, refusing
 
-_SECONDS = 30.0
-# The server's own hint is about grants of projects, and no grant makes an admin.
-_NOT_AN_ADMIN = "this needs an admin's token, or run it on the server's machine with ENGRAM_DATABASE_URL"
-
-
-def administered(operation: str, given: Mapping[str, Any] | None = None) -> Any:
-    """Run an administrator's operation and return its answer. Raises a CloudServerError."""
-    arguments = {name: value for name, value in (given or {}).items() if value is not None}
-    if os.environ.get("ENGRAM_DATABASE_URL", "").strip():
-        return asyncio.run(_directly(operation, arguments))
-    return _remotely(operation, arguments)
+_account = click.argument("user", metavar="NAME", help="The account's name.")
+_account_filter = click.argument("user", metavar="[NAME]", default="", help="Of this account only.")
 
 
-async def _directly(operation: str, given: dict[str, Any]) -> Any:
+@click.command("serve")
+@click.option("--host", help="Default: ENGRAM_CLOUD_HOST, else 127.0.0.1. Behind a proxy that does TLS.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Default: ENGRAM_CLOUD_PORT, else 8080.")
+@refusing
+def serve_command(host: str | None, port: int | None) -> None:
+    """Run the team's server on the PostgreSQL database that ENGRAM_DATABASE_URL names.
+
+    It brings an empty database up by itself. SIGTERM and Ctrl-C end it after the requests it is working on.
+    """
     need_packages()
-    from engram_py.cloud.accounts import check_pepper
-    from engram_py.cloud.admin import Admin
-    from engram_py.cloud.database import connected, migrate
+    from engram_py.cloud.routes import build_cloud_application
+    from engram_py.cloud.server import prepare
     from engram_py.cloud.settings import load_cloud_settings
+    from engram_py.interfaces.http.listening import listen
+    from engram_py.interfaces.http.loop import server_of
+    from engram_py.sync.autosync.login import is_loopback
 
     settings = load_cloud_settings()
-    async with connected(settings.database_url) as connection:
-        await migrate(connection)
-        await check_pepper(connection, settings.pepper)
-        return await Admin(connection, actor=f"local:{_me()}", pepper=settings.pepper).run(operation, given)
+    host = settings.host if host is None else host
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it warns of each retry; a request says it once
+    if done := asyncio.run(prepare(settings, open_to="" if is_loopback(host) else host)):
+        click.echo(f"Prepared the database: {', '.join(done)}.", err=True)
+    with listen(host, settings.port if port is None else port, None) as listening:
+        started = f"engram cloud serves {listening.shown}; Ctrl-C ends it."
+        server = server_of(build_cloud_application(settings), started=lambda: click.echo(started, err=True))
+        server.run(sockets=[listening.socket])
 
 
-def _me() -> str:
-    try:
-        return getpass.getuser()[:60]
-    except (OSError, KeyError):  # a user id without a name
-        return "somebody"
+users_command = group(
+    "users",
+    """List, add, enable and disable accounts; alone it lists them.
+
+    Works on the database that ENGRAM_DATABASE_URL names; without it, on the server this machine is logged in to.
+    """,
+    alone="list",
+)
 
 
-def _remotely(operation: str, given: dict[str, Any]) -> Any:
-    import httpx
-
-    from engram_py.cloud.errors import ServerAnswerError
-
-    address, token = _login()
-    try:
-        answer = httpx.post(
-            f"{address}/admin/{operation}",
-            json=given,
-            headers={"Authorization": f"Bearer {token}"},
-            timeout=_SECONDS,
-            follow_redirects=False,  # the token is for this address
-        )
-        value = answer.json()
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as exc:
-        raise ServerAnswerError(address, type(exc).__name__) from exc
-    if answer.status_code != httpx.codes.OK:
-        error = value.get("error") if isinstance(value, dict) else None
-        told = error if isinstance(error, dict) else {}
-        hint = _NOT_AN_ADMIN if answer.status_code == httpx.codes.FORBIDDEN else str(told.get("hint", ""))
-        raise ServerAnswerError(address, str(told.get("message") or answer.status_code), hint=hint)
-    return value
+@users_command.command("list")
+@prints_value
+def list_users() -> tuple[object, str]:
+    """List the accounts."""
+    return listed("users/list", "name kind role enabled tokens last_used_at", empty="No accounts yet.")
 
 
-def _login() -> tuple[str, str]:
-    """Return the server this machine is logged in to, and the token. Raises DatabaseNotSetError without one."""
-    from engram_py.cloud.errors import DatabaseNotSetError
-    from engram_py.sync.errors import NotLoggedInError
-
-    with memory() as app:
-        try:
-            return app.autosync.credentials()
-        except NotLoggedInError as exc:
-            raise DatabaseNotSetError from exc
-
-
-def print_rows(rows: Sequence[Mapping[str, Any]], columns: str, *, as_json: bool, empty: str) -> None:
-    """Print a table of ``columns`` (names, separated by blanks)."""
-    if as_json:
-        print_value(rows, "", as_json=True)
-        return
-    if not rows:
-        click.echo(empty, err=True)
-        return
-    names = columns.split()
-    lines = [names, *([_cell(row.get(name)) for name in names] for row in rows)]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(names))]
-    for line in lines:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+@users_command.command("add")
+@_account
+@click.option("--admin", is_flag=True, help="An administrator: accounts, grants and pauses.")
+@click.option("--service", is_flag=True, help="A program, not a person.")
+@click.option("--read", multiple=True, metavar="PROJECT", help="A project it may read; * for every one. Repeatable.")
+@click.option("--write", multiple=True, metavar="PROJECT", help="The same, to read and write.")
+@click.option("--expires", "expires_in_days", type=int, metavar="DAYS", help="When its token ends; default: never.")
+@prints_value
+def add_user(
+    user: str, admin: bool, service: bool, read: tuple[str, ...], write: tuple[str, ...], **given: Any
+) -> tuple[object, str]:
+    """Make an account and print its token. It is shown this once: only a hash is stored."""
+    role, kind = "admin" if admin else "member", "service" if service else "human"
+    given |= {"user": user, "role": role, "kind": kind, "read": list(read), "write": list(write)}
+    made = administered("users/add", given)
+    if not (read or write):
+        click.echo(f"{user} sees no project yet: engram cloud grants add {user} PROJECT --write", err=True)
+    return _token(made)
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return printable(str(value)).replace("\n", " ") or "-"
+@users_command.command("disable")
+@_account
+@prints_value
+def disable_user(user: str) -> tuple[object, str]:
+    """Refuse all tokens of an account. Its data stays."""
+    return administered("users/disable", {"user": user}), f"{user} is disabled."
 
 
-def need_packages(names: Sequence[str] = ("psycopg", "psycopg_pool", "prometheus_client")) -> None:
-    from engram_py.cloud.errors import ServerPackagesMissingError
+@users_command.command("enable")
+@_account
+@prints_value
+def enable_user(user: str) -> tuple[object, str]:
+    """Accept an account's tokens again."""
+    return administered("users/enable", {"user": user}), f"{user} is enabled."
 
-    for name in names:
-        if name not in sys.modules and importlib.util.find_spec(name) is None:
-            raise ServerPackagesMissingError(name)
+
+tokens_command = group("tokens", "List, add and revoke tokens; alone it lists them.", alone="list")
+
+
+@tokens_command.command("list")
+@_account_filter
+@prints_value
+def list_tokens(user: str) -> tuple[object, str]:
+    """List tokens by number and first characters; only hashes are stored."""
+    columns = "id account prefix name expires_at last_used_at revoked_at"
+    return listed("tokens/list", columns, {"user": user}, empty="No tokens.")
+
+
+@tokens_command.command("add")
+@_account
+@click.option("--label", help="Its use, such as the machine's name.")
+@click.option("--expires", "expires_in_days", type=int, metavar="DAYS", help="When it ends; default: never.")
+@prints_value
+def add_token(**given: Any) -> tuple[object, str]:
+    """Make another token for an account and print it. It is shown this once."""
+    return _token(administered("tokens/add", given))
+
+
+@tokens_command.command("revoke")
+@click.argument("number", metavar="ID", type=int, help="Its number in `engram cloud tokens list`.")
+@click.option("--reason", help="The reason, stored with it.")
+@prints_value
+def revoke_token(number: int, reason: str | None) -> tuple[object, str]:
+    """End a token, from its next request on."""
+    done = administered("tokens/revoke", {"id": number, "reason": reason})
+    return done, f"Token {number} ({done['prefix']}...) is revoked."
+
+
+grants_command = group("grants", "List, add and remove what accounts may read or write; alone it lists.", alone="list")
+
+
+@grants_command.command("list")
+@_account_filter
+@prints_value
+def list_grants(user: str) -> tuple[object, str]:
+    """List the grants."""
+    return listed("grants/list", "account project access granted_by created_at", {"user": user}, empty="No grants.")
+
+
+@grants_command.command("add")
+@_account
+@click.argument("project", help="The project; * for every one, those to come included.")
+@click.option("--write", is_flag=True, help="Allow reading and writing; without it, reading.")
+@prints_value
+def add_grant(user: str, project: str, write: bool) -> tuple[object, str]:
+    """Let an account read a project, or with --write also change it."""
+    access = "write" if write else "read"
+    done = administered("grants/add", {"user": user, "project": project, "access": access})
+    return done, f"{user} may {'read and write' if write else 'read'} {project}."
+
+
+@grants_command.command("remove")
+@_account
+@click.argument("project", help="The project, as it was granted.")
+@prints_value
+def remove_grant(user: str, project: str) -> tuple[object, str]:
+    """Remove a grant. Data that the account's machines have stays there."""
+    done = administered("grants/remove", {"user": user, "project": project})
+    said = f"{user} has no grant of {project} any more." if done["removed"] else f"{user} had no grant of {project}."
+    return done, said
+
+
+@click.command("audit")
+@click.option("--user", help="Of this account only.")
+@click.option("--project", help="Of this project only.")
+@click.option("--before", type=int, metavar="ID", help="Lines older than this one.")
+@click.option("--limit", type=int, default=50, show_default=True, help="Most lines.")
+@prints_value
+def audit_command(**filters: Any) -> tuple[object, str]:
+    """Show the audit log, latest first. It contains no text of observations."""
+    columns = "id occurred_at actor action project target outcome reason_code entries"
+    return listed("audit/list", columns, filters, empty="Nothing happened yet.")
+
+
+@click.command("pause")
+@click.argument("project", metavar="[PROJECT]", required=False, help="Without it, list the paused projects.")
+@click.option("--reason", help="Shown to those who push.")
+@prints_value
+def pause_command(project: str | None, reason: str | None) -> tuple[object, str]:
+    """Stop writes to a project. Reading continues; machines keep their changes until it resumes."""
+    if project is None:
+        return listed("pause/list", "project paused_at paused_by paused_reason", empty="No project is paused.")
+    done = administered("pause/add", {"project": project, "reason": reason})
+    return done, f"{project} is paused; engram cloud resume {project} ends it."
+
+
+@click.command("resume")
+@click.argument("project", help="A paused project.")
+@prints_value
+def resume_command(project: str) -> tuple[object, str]:
+    """Resume a paused project."""
+    done = administered("pause/remove", {"project": project})
+    return done, f"{project} goes on." if done["was_paused"] else f"{project} was not paused."
+
+
+@click.command("restored")
+@prints_value
+def restored_command() -> tuple[object, str]:
+    """Tell every machine to sync everything again, after the database was restored from a backup.
+
+    Without this, changes pushed after the backup are missing here: the machines believe they were sent.
+    """
+    done = administered("instance/renew")
+    return done, "Every machine will exchange everything once more."
+
+
+def _token(made: Mapping[str, Any]) -> tuple[object, str]:
+    click.echo(f"The token of {made['user']}, which is shown this once:", err=True)
+    return made, made["token"]

@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from engram_py.interfaces.cli.support import refusing
+from engram_py.interfaces.cli.commands import refusing
+from engram_py.interfaces.cli.terminal import print_value
 
 DECISION = """\
 **What**: Access tokens live 15 minutes, refresh tokens 30 days and rotate on use.
@@ -43,7 +44,7 @@ def demo_command(as_json: bool) -> None:
         story = _Story(Path(folder), quiet=as_json)
         anyio.run(story.tell)
     if as_json:
-        click.echo(json.dumps(story.calls, indent=2, ensure_ascii=False))
+        print_value(story.calls, "", as_json=True)
 
 
 class _Story:

@@ -9,7 +9,7 @@ import sys
 import click
 
 from engram_py.doors import through
-from engram_py.interfaces.cli.lazy import LazyGroup
+from engram_py.interfaces.cli.commands import LazyGroup, prints_value
 from engram_py.version import __version__
 
 # command → (module, what `engram --help` says of it)
@@ -17,46 +17,46 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mcp": ("servers", "Run the MCP server on stdin and stdout."),
     "serve": ("servers", "Serve the memory over HTTP, on this machine only."),
     "demo": ("demo", "Show the whole story: two server processes, one memory."),
-    "hook": ("setup", "Answer an agent's hook; agents run this, people do not."),
-    "init": ("project", "Write .engram.json: which project this folder is."),
-    "save": ("memory", "Save an observation."),
-    "search": ("memory", "Search by words, a question, a topic key or #id."),
-    "list": ("bulk", "List observations, latest change first."),
-    "recent": ("bulk", "The same as list."),
-    "get": ("memory", "Print an observation whole."),
-    "context": ("memory", "Print what a new session would be given."),
-    "timeline": ("memory", "Print what was saved around an observation."),
-    "update": ("memory", "Correct an observation."),
-    "edit": ("editing", "Edit an observation in your editor."),
-    "undo": ("editing", "Bring back a deleted observation, or the text it had before."),
-    "revert": ("editing", "Bring back an earlier text of an observation."),
+    "hook": ("hook", "Answer an agent's hook; agents run this, people do not."),
+    "init": ("projects", "Write .engram.json: which project this folder is."),
+    "save": ("observations", "Save an observation."),
+    "search": ("recall", "Search by words, a question, a topic key or #id."),
+    "list": ("recall", "List observations, latest change first."),
+    "recent": ("recall", "The same as list."),
+    "get": ("observations", "Print an observation whole."),
+    "context": ("recall", "Print what a new session would be given."),
+    "timeline": ("observations", "Print what was saved around an observation."),
+    "update": ("observations", "Correct an observation."),
+    "edit": ("observations", "Edit an observation in your editor."),
+    "undo": ("observations", "Bring back a deleted observation, or the text it had before."),
+    "revert": ("observations", "Bring back an earlier text of an observation."),
     "retag": ("bulk", "Give several observations another type or scope."),
     "delete": ("bulk", "Hide observations, or destroy them with --hard; delete a session or a project."),
-    "undelete": ("bulk", "Bring back what was deleted without --hard."),
-    "archive": ("bulk", "Put observations away, out of searches and contexts."),
-    "unarchive": ("bulk", "Take observations out of the archive."),
-    "pin": ("memory", "Keep an observation on top of the context."),
-    "unpin": ("memory", "Stop keeping an observation on top."),
-    "history": ("memory", "Print an observation's earlier versions."),
+    "undelete": ("observations", "Bring back what was deleted without --hard."),
+    "archive": ("observations", "Put observations away, out of searches and contexts."),
+    "unarchive": ("observations", "Take observations out of the archive."),
+    "pin": ("observations", "Keep an observation on top of the context."),
+    "unpin": ("observations", "Stop keeping an observation on top."),
+    "history": ("observations", "Print an observation's earlier versions."),
     "sessions": ("sessions", "List sessions."),
     "prompts": ("sessions", "List or search what users asked for."),
     "turns": ("sessions", "List what was kept of conversations."),
-    "review": ("editing", "List what is due for review, or confirm one."),
-    "check": ("editing", "List observations whose files changed under them."),
+    "review": ("observations", "List what is due for review, or confirm one."),
+    "check": ("observations", "List observations whose files changed under them."),
     "judge": ("relations", "List relations without a verdict, or give one."),
     "conflicts": ("relations", "List relations, count them, and look for pairs nobody compared."),
     "why": ("why", "Say what a prompt is given unasked, and why."),
-    "projects": ("project", "List, merge, rename and prune projects."),
-    "stats": ("admin", "Count what is kept."),
-    "cost": ("measure", "Show what the memory takes of agents' context."),
-    "eval": ("measure", "Run your own retrieval tests; add, list, remove them."),
-    "reindex": ("admin", "Rebuild the search index while others work."),
+    "projects": ("projects", "List, merge, rename and prune projects."),
+    "stats": ("upkeep", "Count what is kept."),
+    "cost": ("upkeep", "Show what the memory takes of agents' context."),
+    "eval": ("evaluation", "Run your own retrieval tests; add, list, remove them."),
+    "reindex": ("upkeep", "Rebuild the search index while others work."),
     "vectors": ("vectors", "Find what is said in other words: on, off, or how far it is."),
-    "doctor": ("admin", "Check the database; --fix repairs what is derived."),
-    "backup": ("admin", "Copy the database while it is in use."),
-    "restore": ("admin", "Put a backup in the database's place."),
-    "export": ("admin", "Write everything as JSON that Engram reads too."),
-    "import": ("admin", "Read an export of Engram or of this program."),
+    "doctor": ("upkeep", "Check the database; --fix repairs what is derived."),
+    "backup": ("upkeep", "Copy the database while it is in use."),
+    "restore": ("upkeep", "Put a backup in the database's place."),
+    "export": ("interchange", "Write everything as JSON that Engram reads too."),
+    "import": ("interchange", "Read an export of Engram or of this program."),
     "sync": ("sync", "Share memory through this git repository."),
     "cloud": ("cloud", "Share memory through a server, or run one for a team."),
     "off": ("privacy", "Stop hooks: all of them, recording or injecting."),
@@ -64,10 +64,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "clear": ("privacy", "Destroy raw messages, a project, or everything."),
     "setup": ("setup", "Put engram into coding agents: server, hooks, instructions."),
     "unsetup": ("setup", "Take engram out of a coding agent, byte for byte."),
-    "completion": ("admin", "Print the completion script of a shell."),
+    "completion": ("main", "Print the completion script of a shell."),
     "protocol-mode": ("setup", "Print how much Engram's own hooks shall say."),
-    "instance-id": ("admin", "Print the name of this database."),
-    "version": ("admin", "Print the version."),
+    "instance-id": ("upkeep", "Print the name of this database."),
+    "version": ("main", "Print the version."),
 }
 
 
@@ -89,6 +89,32 @@ def cli(ctx: click.Context, data_dir: str | None) -> None:
     """
     ctx.obj = data_dir
     ctx.with_resource(through("cli"))
+
+
+@click.command("version")
+@prints_value
+def version_command() -> tuple[object, str]:
+    """Print the version."""
+    return {"version": __version__}, __version__
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), help="The shell to complete in.")
+@prints_value
+def completion_command(shell: str) -> tuple[object, str]:
+    """Print the script that completes commands and options with the Tab key.
+
+    \b
+    bash: engram completion bash > ~/.local/share/bash-completion/completions/engram
+    zsh: engram completion zsh > a folder of $fpath, as _engram
+    fish: engram completion fish > ~/.config/fish/completions/engram.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    completes = get_completion_class(shell)
+    assert completes is not None
+    script = completes(cli, {}, "engram", "_ENGRAM_COMPLETE").source()
+    return {"shell": shell, "script": script}, script
 
 
 def run() -> int:

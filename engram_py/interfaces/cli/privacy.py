@@ -2,56 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.interfaces.cli.support import can_ask, group, printable, prints_result, yes_option
+from engram_py.interfaces.cli.commands import group, prints_result, yes_option
+from engram_py.interfaces.cli.terminal import can_ask, printable
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
 
 
-def _switch_options(command: Callable[..., None]) -> Callable[..., None]:
-    options = (
-        click.option("--record", is_flag=True, help="Only the recording of prompts, messages and learnings."),
-        click.option("--inject", is_flag=True, help="Only the injection of memory into prompts."),
-        click.option("--project", metavar="NAME", help="In this project; default: everywhere."),
-        click.option("--session", "session_id", metavar="ID", help="In this session; `engram sessions` lists them."),
-        click.option("--status", is_flag=True, help="Change nothing; say what is on and off."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+def _switch(name: str, help: str) -> click.Command:
+    """Return the command that switches hooks ``on`` or ``off``."""
+
+    @click.command(name, help=help)
+    @click.option("--record", is_flag=True, help="Only the recording of prompts, messages and learnings.")
+    @click.option("--inject", is_flag=True, help="Only the injection of memory into prompts.")
+    @click.option("--project", metavar="NAME", help="In this project; default: everywhere.")
+    @click.option("--session", "session_id", metavar="ID", help="In this session; `engram sessions` lists them.")
+    @click.option("--status", is_flag=True, help="Change nothing; say what is on and off.")
+    @prints_result
+    def run(app: Engram, status: bool, project: str | None, session_id: str | None, **parts: bool) -> object:
+        if status:
+            return app.switches.state(session_id)
+        named = [part for part in ("record", "inject") if parts[part]] or ["enabled"]
+        return app.switches.turn(named, on=name == "on", project=project, session_id=session_id)
+
+    return run
 
 
-@click.command("off")
-@_switch_options
-@prints_result
-def off_command(app: Engram, **asked: Any) -> object:
+off_command = _switch(
+    "off",
     """Switch hooks off; with --record or --inject, only that part. Saved memory stays.
 
     Tools still work: an agent that is asked to save saves. For one agent, set ENGRAM_ENABLED=off (or
     ENGRAM_RECORD, ENGRAM_INJECT) where it is started.
-    """
-    return _turn(app, on=False, **asked)
-
-
-@click.command("on")
-@_switch_options
-@prints_result
-def on_command(app: Engram, **asked: Any) -> object:
-    """Switch hooks on; with --record or --inject, only that part."""
-    return _turn(app, on=True, **asked)
-
-
-def _turn(app: Engram, *, on: bool, status: bool, project: str | None, session_id: str | None, **parts: bool) -> object:
-    if status:
-        return app.switches.state(session_id)
-    named = [part for part in ("record", "inject") if parts[part]] or ["enabled"]
-    return app.switches.turn(named, on=on, project=project, session_id=session_id)
-
+    """,
+)
+on_command = _switch("on", "Switch hooks on; with --record or --inject, only that part.")
 
 _everywhere = click.option("--everywhere", is_flag=True, help="Also on the machines and the server it syncs with.")
 
@@ -91,7 +80,7 @@ def everything_command(app: Engram, **asked: Any) -> object:
 
 
 def _clear(app: Engram, what: str, *, yes: bool, **asked: Any) -> object:
-    from engram_py.interfaces.wording_privacy import clearing
+    from engram_py.interfaces.wording.privacy import clearing
 
     found = app.clearing.look(what, **asked)
     if any(found.counts.values()) and not yes:

@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.interfaces.cli.support import (
-    group,
-    json_command,
-    limit_option,
-    memory,
-    print_value,
-    printable,
-    prints_result,
-    project_options,
-    show,
-)
+from engram_py.interfaces.cli.commands import group, limit_option, memory, prints_result, prints_value, project_options
 from engram_py.observations.conflicts import DEFAULT, SCANNED, STATUSES
 from engram_py.observations.listing import Listing
 from engram_py.observations.relation_values import VERBS
@@ -72,17 +62,15 @@ def list_command(app: Engram, **options: Any) -> object:
 
 @conflicts_command.command("show")
 @click.argument("relation", metavar="ID", help="Its number, or the judgment id as in rel-0123456789abcdef.")
-@json_command
-def show_command(relation: str, as_json: bool) -> None:
+@prints_value
+def show_command(relation: str) -> tuple[object, str]:
     """Print one relation, its verdict and the reason for it."""
+    from engram_py.interfaces.wording import relations, render
+
     with memory() as app:
         found = app.relations.show(relation)
-        show(found, app, as_json=as_json)
-    if not as_json:
-        notes = ("reason", "evidence", "confidence", "marked_by_actor", "created_at")
-        facts = {name: getattr(found.relation, name) for name in notes}
-        lines = [f"{name.replace('_', ' ')}: {fact}" for name, fact in facts.items() if fact is not None]
-        click.echo(printable("\n".join(lines)))
+        said = render.text(found, now=app.journal.moment())
+    return render.to_json(found), f"{said}\n{relations.facts(found)}"
 
 
 @conflicts_command.command("stats")
@@ -109,19 +97,14 @@ def scan_command(app: Engram, **options: Any) -> object:
 @click.option("--status", type=click.Choice(["deferred", "dead"]), help="Only this state.")
 @click.option("--replay", is_flag=True, help="Try to apply them again.")
 @limit_option(DEFAULT)
-@json_command
-def deferred_command(status: str | None, replay: bool, limit: int, as_json: bool) -> None:
+@prints_value
+def deferred_command(status: str | None, replay: bool, limit: int) -> tuple[object, str]:
     """List synced rows that could not be applied, with the reason."""
     with memory() as app:
         if replay:
             done = app.autosync.replay()
-            print_value(done, ", ".join(f"{count} {name}" for name, count in done.items()), as_json=as_json)
-            return
+            return done, ", ".join(f"{count} {name}" for name, count in done.items())
         total, rows = app.autosync.deferred(status=status, limit=max(1, limit))
-    lines = [
-        f"{row['id']} {row['entity']} {row['entity_key']} of {row['project']}: {row['apply_status']}, "
-        f"{row['last_error'] or row['reason_code']}"
-        for row in rows
-    ] or ["Nothing waits to be applied"]
-    more = [f"and {total - len(rows):,} more"] if rows and total > len(rows) else []
-    print_value({"total": total, "rows": rows}, "\n".join([*lines, *more]), as_json=as_json)
+    from engram_py.interfaces.wording.cloud import unapplied
+
+    return {"total": total, "rows": rows}, unapplied(rows, total)

@@ -10,7 +10,7 @@ import click
 
 from engram_py.config import Settings
 from engram_py.errors import EngramError
-from engram_py.interfaces.cli.support import here, refusing, settings
+from engram_py.interfaces.cli.commands import here, refusing, settings
 
 
 @click.command("mcp")

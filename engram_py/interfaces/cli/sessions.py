@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.interfaces.cli.support import limit_option, prints_result, project_options
+from engram_py.interfaces.cli.commands import limit_option, prints_result, project_options
 from engram_py.observations.listing import Listing
 
 if TYPE_CHECKING:

@@ -1,8 +1,7 @@
-"""``engram setup``, ``unsetup`` and ``protocol-mode``; the help of ``engram hook``."""
+"""``engram setup``, ``unsetup`` and ``protocol-mode``."""
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Literal
 
@@ -10,8 +9,8 @@ import click
 
 from engram_py.dataclass import asdict
 from engram_py.errors import EngramError
-from engram_py.interfaces.cli.support import can_ask, here, json_command, printable, settings, yes_option
-from engram_py.interfaces.hooks.events import EVENTS, LEAST_LIMIT_MS, MOST_LIMIT_MS
+from engram_py.interfaces.cli.commands import here, json_command, prints_value, settings, yes_option
+from engram_py.interfaces.cli.terminal import can_ask, print_value, printable
 
 if TYPE_CHECKING:
     from engram_py.interfaces.setup.agents import Agent
@@ -109,7 +108,7 @@ def unsetup_command(
         chosen = [(AGENTS[name], where) for name, where in setup.in_use()]
         if not chosen:
             said = "Nothing to take out: no agent was set up for you or in this folder."
-            click.echo(json.dumps({"agents": [], "errors": [], "dry_run": dry_run}) if as_json else said)
+            print_value({"agents": [], "errors": [], "dry_run": dry_run}, said, as_json=as_json)
     elif not chosen:
         used = ", ".join(f"{name} ({where})" for name, where in setup.in_use()) or "none"
         raise click.UsageError(f"name an agent, or pass --all. Set up: {used}")
@@ -124,8 +123,8 @@ def unsetup_command(
 
 @click.command("protocol-mode")
 @click.argument("agent", help="As `engram setup` names it.")
-@json_command
-def protocol_mode_command(agent: str, as_json: bool) -> None:
+@prints_value
+def protocol_mode_command(agent: str) -> tuple[object, str]:
     """Print `full` or `slim`: whether the hooks of Engram's own plugin explain the memory at each start.
 
     `engram setup AGENT --protocol slim` chooses. The hooks of `engram setup` itself never explain it.
@@ -133,7 +132,7 @@ def protocol_mode_command(agent: str, as_json: bool) -> None:
     from engram_py.interfaces.setup.manifest import protocol_mode
 
     mode = protocol_mode(settings().data_dir, agent)
-    click.echo(json.dumps({"agent": agent, "mode": mode}) if as_json else mode)
+    return {"agent": agent, "mode": mode}, mode
 
 
 def _setup() -> Setup:
@@ -155,7 +154,7 @@ def _choose_agents(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool
     used = {name for name, _ in setup.in_use()}
     if as_json:
         names = [agent.name for agent in found]
-        click.echo(json.dumps({"detected": names, "set_up": sorted(used), "known": list(AGENTS)}))
+        print_value({"detected": names, "set_up": sorted(used), "known": list(AGENTS)}, "", as_json=True)
         return []
     for agent in found:
         click.echo(f"{agent.name:<12} {agent.title}{' (set up)' if agent.name in used else ''}")
@@ -171,61 +170,18 @@ def _choose_agents(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool
 
 
 def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry_run: bool, last: str = "") -> None:
-    from engram_py.interfaces.render import error_text
+    from engram_py.interfaces.wording.render import error_text
+    from engram_py.interfaces.wording.setup import description
 
     if as_json and (done or failures):
         whole = {"agents": [asdict(one) for one in done], "errors": [one.details() for one in failures]}
-        click.echo(json.dumps(whole | {"dry_run": dry_run}, ensure_ascii=False, indent=2))
+        print_value(whole | {"dry_run": dry_run}, "", as_json=True)
     elif not as_json:
         for one in done:
-            click.echo(printable(_description(one, dry_run=dry_run)))
+            click.echo(printable(description(one, dry_run=dry_run)))
         if last:
             click.echo(last)
     for failure in failures:
         click.echo(f"engram: {error_text(failure)}", err=True)
     if failures:
         sys.exit(1)
-
-
-def _description(done: Done, *, dry_run: bool) -> str:
-    lines = [f"{done.title} ({done.scope})" + ("" if done.changed else ": nothing to change")]
-    for step in done.steps:
-        if dry_run and step.diff:
-            lines.append(step.diff.rstrip("\n"))
-        elif done.changed:
-            lines.append(f"  {'would be ' if dry_run else ''}{step.kind}: {step.what}")
-        if step.replaces:
-            verb = "would replace" if dry_run else "replaced"
-            lines.append(f"  {verb} your server engram ({step.replaces}); unsetup brings it back")
-        if step.note:
-            lines.append(f"  {step.note}")
-    if done.changed and not dry_run and done.note:
-        lines += [f"  {note}" for note in done.note.splitlines()]
-    return "\n".join(lines)
-
-
-@click.command("hook", context_settings={"ignore_unknown_options": True})
-@click.argument("event", required=False, default="", metavar="EVENT", help=f"One of {', '.join(EVENTS)}.")
-@click.option("--agent", default="", metavar="NAME", help="The agent, such as claude-code, codex, gemini or cursor.")
-@click.option(
-    "--limit-ms",
-    type=int,
-    metavar="N",
-    help=f"Answer within this time, {LEAST_LIMIT_MS} to {MOST_LIMIT_MS:,} ms; default: 5,000, 2,000 for a prompt, "
-    "1,000 before an edit.",
-)
-@click.option("--pretool", metavar="on|off", help="Whether pre-tool answers; default: ENGRAM_HOOK_PRETOOL.")
-@click.pass_context
-def hook_command(ctx: click.Context, event: str, agent: str, limit_ms: int | None, pretool: str | None) -> None:
-    """Answer an agent's hook: its JSON on stdin, what it should read on stdout.
-
-    Always exits with 0 and in time; why a hook stayed silent is in hooks.log, which `engram doctor` reads.
-    """
-    from engram_py.interfaces.hooks.entry import main
-
-    words = [event, f"--agent={agent}"]
-    words += [f"--limit-ms={limit_ms}"] if limit_ms else []
-    words += [f"--pretool={pretool}"] if pretool else []
-    data_dir = ctx.find_root().obj
-    words += [f"--data-dir={click.format_filename(data_dir)}"] if data_dir else []
-    main(words)

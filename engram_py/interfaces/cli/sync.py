@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.interfaces.cli.support import can_ask, here, json_command, memory, print_value, printable, progress
+from engram_py.interfaces.cli.commands import here, json_command, memory
+from engram_py.interfaces.cli.terminal import can_ask, print_notes, print_value, printable, progress
+from engram_py.interfaces.wording.render import to_json
 from engram_py.sync.errors import PassphraseMissingError
 from engram_py.sync.sealing import secret_of, secret_of_file
 
@@ -51,44 +53,24 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
         return
     with memory() as app:
         if cloud:
-            from engram_py.interfaces.cli.cloud_client import sync_cloud
+            from engram_py.interfaces.cli.cloud import sync_cloud
 
             sync_cloud(app, as_json=as_json)
             return
         value, lines = _answer(app, asked)
-    if as_json:
-        from engram_py.interfaces.render import to_json
-
-        print_value(to_json(value), "", as_json=True)
-        return
-    for line in lines:
-        click.echo(printable(line))
-    for note in getattr(value, "warnings", ()):
-        click.echo(f"note: {printable(note)}", err=True)
-
-
-def _cloud_lines(app: Engram) -> list[str]:
-    """Return one or two lines about sync with a server, none when this machine is not logged in."""
-    status = app.autosync.status()
-    if not status.server:
-        return []
-    pending = f", {status.pending:,} change(s) to send" if status.pending else ""
-    aside = f", {status.set_aside_total:,} row(s) set aside (`engram cloud status`)" if status.set_aside_total else ""
-    names = ", ".join(project.name for project in status.projects) or "no project enrolled"
-    lines = [f"server {status.server} ({names}): {status.phase}{pending}{aside}"]
-    if status.reason_code:
-        lines.append(f"  {status.reason_code}: {status.reason_message} → {status.next_step}")
-    return lines
+    print_value(to_json(value), "\n".join(lines), as_json=as_json)
+    print_notes(() if as_json else getattr(value, "warnings", ()))
 
 
 def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
     """Return the result of the request, as a value and in words."""
-    from engram_py.interfaces import wording_sync as words
+    from engram_py.interfaces.wording import cloud
+    from engram_py.interfaces.wording import sync as words
 
     where = {"project": asked["project"], "all_projects": asked["all_projects"]}
     if asked["status"]:
         found = app.git_sync.status(**where)
-        return found, [*words.status(found), *_cloud_lines(app)]
+        return found, [*words.status(found), *cloud.summary(app.autosync.status())]
     if asked["digest"]:
         digest = app.git_sync.digest(**where)
         return digest, words.digest(digest)
@@ -113,26 +95,22 @@ def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
 
 def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
     both = asked["read"] == asked["write"]
-    options = {
-        "project": asked["project"],
-        "all_projects": asked["all_projects"],
-        "read": both or asked["read"],
-        "write": both or asked["write"],
-        "again": asked["again"],
-        "allow_plain": asked["allow_plain"],
-        "encrypt": asked["encrypt"] or asked["key_file"] is not None,
-        "adopt": _confirm_adoption if can_ask() else None,
-    }
-    secret = _secret(app, asked)
-    try:
+    options = {name: asked[name] for name in ("project", "all_projects", "again", "allow_plain")}
+    options |= {name: both or asked[name] for name in ("read", "write")}
+    options["encrypt"] = asked["encrypt"] or asked["key_file"] is not None
+    options["adopt"] = _confirm_adoption if can_ask() else None
+
+    def sync(secret: bytes | None) -> GitSynced:
         with progress("Syncing") as report:
             return app.git_sync.sync(**options, secret=secret, progress=report)
+
+    secret = _secret(app, asked)
+    try:
+        return sync(secret)
     except PassphraseMissingError:
         if not can_ask():
             raise
-    secret = secret_of(str(click.prompt("Passphrase of .engram", hide_input=True, err=True)))
-    with progress("Syncing") as report:
-        return app.git_sync.sync(**options, secret=secret, progress=report)
+    return sync(secret_of(_prompt_passphrase(is_new=False)))
 
 
 def _secret(app: Engram, asked: dict[str, Any]) -> bytes | None:
@@ -160,7 +138,7 @@ def _prompt_passphrase(*, is_new: bool) -> str:
 
 
 def _confirm_adoption(adoption: Adoption) -> bool:
-    from engram_py.interfaces import wording_sync as words
+    from engram_py.interfaces.wording import sync as words
 
     return click.confirm(printable(words.adoption(adoption)), default=adoption.is_free, err=True)
 
@@ -186,16 +164,15 @@ def _command(app: Engram) -> list[str]:
 
 def _run_hook(hook: str) -> None:
     """Run a git hook: report on stderr, and never fail."""
-    from engram_py.interfaces import wording_sync as words
+    from engram_py.interfaces.wording import sync as words
 
     pushing = hook == "pre-push"
     try:
         with memory() as app:
             secret = app.settings.sync_passphrase
             done = app.git_sync.sync(read=not pushing, write=pushing, secret=secret_of(secret) if secret else None)
+        lines = words.hooked(done)
     except (EngramError, OSError) as exc:
-        for line in words.hook_refused(exc):
-            click.echo(f"engram: {printable(line)}", err=True)
-        return
-    for line in words.hooked(done):
+        lines = words.hook_refused(exc)
+    for line in lines:
         click.echo(f"engram: {printable(line)}", err=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -11,9 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from engram_py.interfaces.cli.support import printable
-from engram_py.interfaces.wording import age, clock, relation
-from engram_py.interfaces.wording_search import counted_in_order, marks, named, places
+from engram_py.interfaces.cli.terminal import printable
+from engram_py.interfaces.wording.phrases import age, clock, end, relation
+from engram_py.interfaces.wording.search import counted_in_order, marks, named, places
 from engram_py.observations.listing import Listing, ObservationLine, Stats
 from engram_py.observations.relation_values import Judged
 from engram_py.observations.values import ReviewLine
@@ -23,13 +23,22 @@ from engram_py.sessions.values import Prompt, SessionLine
 from engram_py.upkeep.values import Report
 
 if TYPE_CHECKING:
-    from engram_py.interfaces.wording_explain import Section
+    from engram_py.interfaces.wording.explain import Section
 
 # The column that takes the room the others leave, and breaks anywhere: it holds what people wrote.
 _WIDE = ("memory", "session", "prompt", "finding", "new", "older", "also")
 _NUMBERS = ("observations", "sessions", "prompts", "kept", "count")
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 _SUMMARY_CHARS, _PROMPT_CHARS = 300, 500
+# Of each kind of list: the title unless it is the list's name, the columns, and whether rows stand apart.
+_LISTS: dict[type, tuple[str, str, bool]] = {
+    ObservationLine: ("Observations", "id, type, age, project, memory", False),
+    ProjectLine: ("", "project, observations, sessions, prompts, active, also", False),
+    SessionLine: ("", "last active, started, state, kept, project, session", True),
+    Prompt: ("", "id, age, project, prompt", False),
+    ReviewLine: ("Due for review", "id, type, due, project, memory", False),
+    Judged: ("Without a verdict", "judgment, new, older", True),
+}
 
 
 def print_table(value: object, now: datetime) -> bool:
@@ -52,8 +61,6 @@ def _table(value: object, now: datetime) -> RenderableType | None:
             return _explained(value)
         case Results() if value.results:
             return _results(value, now)
-        case Listing(items=(ObservationLine(), *_)):
-            return _observations(value, now)
         case Listing() if value.items:
             return _listing(value, now)
         case Stats():
@@ -98,7 +105,7 @@ def _marks(hit: Hit) -> str:
 
 
 def _explained(value: Results) -> Group:
-    from engram_py.interfaces.wording_explain import foot, head, sections
+    from engram_py.interfaces.wording.explain import foot, head, sections
 
     parts: list[RenderableType] = [Text(printable("\n".join(head(value)))), Text()]
     for section in sections(value):
@@ -126,58 +133,43 @@ def _section(section: Section) -> Table:
 
 
 def _listing(value: Listing, now: datetime) -> Table | None:
-    title = value.name.capitalize()
-    match value.items[0]:
-        case ProjectLine():
-            table = _new(title, "project", "observations", "sessions", "prompts", "active", "also")
-            for row in value.items:
-                active = age(row.last_activity_at, now) if row.last_activity_at else ""
-                counts = (str(row.observations), str(row.sessions), str(row.prompts))
-                table.add_row(_cell(row.name), *counts, active, _cell(", ".join(row.aliases)))
-        case SessionLine():
-            table = _new(title, "last active", "started", "state", "kept", "project", "session", spaced=True)
-            for row in value.items:
-                state = "open" if row.ended_at is None else "ended"
-                active = age(row.last_activity_at or row.started_at, now)
-                cells = (active, age(row.started_at, now), state, str(row.observations), _cell(row.project))
-                table.add_row(*cells, _session(row))
-        case Prompt():
-            table = _new(title, "id", "age", "project", "prompt")
-            for row in value.items:
-                text = _cell(row.content[:_PROMPT_CHARS])
-                table.add_row(str(row.id), age(row.created_at, now), _cell(row.project), text)
-        case ReviewLine():
-            table = _new("Due for review", "id", "type", "due", "project", "memory")
-            for row in value.items:
-                due = clock(row.review_after, now, "%Y-%m-%d")
-                table.add_row(f"#{row.id}", _cell(row.type[:16]), due, _cell(row.project), _cell(row.title))
-        case Judged():
-            table = _new("Without a verdict", "judgment", "new", "older", spaced=True)
-            for row in value.items:
-                new = _end(row.source_observation, row.source_title)
-                table.add_row(_cell(row.relation.sync_id), new, _end(row.target_observation, row.target_title))
-        case _:
-            return None
-    return table
-
-
-def _observations(value: Listing, now: datetime) -> Table:
-    table = _new("Observations", "id", "type", "age", "project", "memory")
+    kind = type(value.items[0])
+    if kind not in _LISTS:
+        return None
+    title, columns, spaced = _LISTS[kind]
+    table = _new(title or value.name.capitalize(), *columns.split(", "), spaced=spaced)
     for row in value.items:
-        when = age(row.deleted_at or row.updated_at, now)
-        marks = " [dim](pinned)[/dim]" if row.pinned else ""
-        table.add_row(f"#{row.id}", _cell(row.type[:16]), when, _cell(row.project), _cell(row.title) + marks)
+        table.add_row(*_cells(row, now))
     return table
+
+
+def _cells(row: Any, now: datetime) -> tuple[str, ...]:
+    match row:
+        case ObservationLine():
+            pinned = " [dim](pinned)[/dim]" if row.pinned else ""
+            when = age(row.deleted_at or row.updated_at, now)
+            return f"#{row.id}", _cell(row.type[:16]), when, _cell(row.project), _cell(row.title) + pinned
+        case ProjectLine():
+            active = age(row.last_activity_at, now) if row.last_activity_at else ""
+            counts = (str(row.observations), str(row.sessions), str(row.prompts))
+            return _cell(row.name), *counts, active, _cell(", ".join(row.aliases))
+        case SessionLine():
+            ages = (age(row.last_activity_at or row.started_at, now), age(row.started_at, now))
+            state = "open" if row.ended_at is None else "ended"
+            return *ages, state, str(row.observations), _cell(row.project), _session(row)
+        case Prompt():
+            return str(row.id), age(row.created_at, now), _cell(row.project), _cell(row.content[:_PROMPT_CHARS])
+        case ReviewLine():
+            due = clock(row.review_after, now, "%Y-%m-%d")
+            return f"#{row.id}", _cell(row.type[:16]), due, _cell(row.project), _cell(row.title)
+    ends = (row.source_observation, row.source_title), (row.target_observation, row.target_title)
+    return _cell(row.relation.sync_id), *(_cell(end(*one)) for one in ends)
 
 
 def _session(row: SessionLine) -> str:
     agent = f" [dim]({_cell(row.agent)})[/dim]" if row.agent else ""
     summary = _cell(" ".join((row.summary or "").split())[:_SUMMARY_CHARS])
     return f"{_cell(row.id)}{agent}" + (f"\n{summary}" if summary else "")
-
-
-def _end(observation: int | None, title: str) -> str:
-    return _cell(f"#{observation} {title}" if observation is not None else f"{title} (deleted)")
 
 
 def _stats(value: Stats) -> Table:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engram_py.background import start_in_background
+from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.cli.support import group, json_command, memory, prints_result, progress, settings, show
+from engram_py.interfaces.cli.commands import group, json_command, memory, prints_result, settings
+from engram_py.interfaces.cli.terminal import progress, show
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from engram_py.app import Engram
 
 _VARIABLE = "ENGRAM_EMBEDDER"
+_PATIENCE_SECONDS = 2.0  # of a person who waits for the command
 
 
 vectors_command = group(
@@ -31,13 +35,14 @@ vectors_command = group(
 
 @vectors_command.command("on")
 @click.argument("model", required=False, help="sentence, static, or another embedder; see the docs of search.")
+@click.option("--wait", is_flag=True, help="Compute all of it before the command ends.")
 @json_command
-def on_command(model: str | None, as_json: bool) -> None:
+def on_command(model: str | None, wait: bool, as_json: bool) -> None:
     """Fetch a model, compute the vectors of everything, and use them in every search from now on.
 
     `sentence` finds most and is meant for a machine where servers run. `static` is a third of the gain for a fifth of
-    the time. Default: what is set, else `sentence`. Run it again to go on where it was interrupted. A running server
-    computes what is saved later, after it was started anew.
+    the time. Default: what is set, else `sentence`. What takes longer than two seconds goes on in the background. A
+    running server uses the model from its next search on, and computes what is saved later.
     """
     from engram_py.config import keep_setting
     from engram_py.vectors.protocol import parse_embedder
@@ -54,8 +59,16 @@ def on_command(model: str | None, as_json: bool) -> None:
         if not os.environ.get(_VARIABLE, "").strip():
             keep_setting(now.data_dir, "embedder", setting)
         with progress("Computing vectors") as report:
-            done = app.vectors.compute(progress=report)
-        show(done, app, as_json=as_json)
+            done = app.vectors.compute(progress=report, seconds=None if wait else _PATIENCE_SECONDS)
+        left = done.state.observations - done.state.done
+        if left and not wait and not done.warnings:
+            folder = now.data_dir.absolute()
+            start_in_background(
+                "engram_py", "--data-dir", str(folder), "vectors", "on", setting, "--wait", folder=folder
+            )
+            said = f"the other {left:,} go on in the background; `engram vectors` says how far they are"
+            done = replace(done, warnings=(said,))
+        show(done, app.settings, as_json=as_json)
 
 
 def _fetch(name: str, models: Path) -> None:
@@ -80,7 +93,7 @@ def off_command(delete: bool, as_json: bool) -> None:
 
     keep_setting(settings().data_dir, "embedder", "")
     with memory(embedder="") as app:
-        show(app.vectors.turned_off(delete=delete), app, as_json=as_json)
+        show(app.vectors.turned_off(delete=delete), app.settings, as_json=as_json)
     if os.environ.get(_VARIABLE, "").strip():
         click.echo(f"note: {_VARIABLE} is set and wins; unset it where agents are started", err=True)
 

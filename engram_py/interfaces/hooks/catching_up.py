@@ -9,22 +9,15 @@ import os
 import sys
 from pathlib import Path
 
+from engram_py.background import start_in_background
+
 # After that it ends, wherever it is; the next one goes on from there.
 SECONDS, GRACE_SECONDS = 120.0, 15.0
-_WINDOWS_FLAGS = 0x08000000 | 0x00000200  # subprocess.CREATE_NO_WINDOW, CREATE_NEW_PROCESS_GROUP
 
 
 def set_out(data_dir: Path) -> None:
-    """Start that process and leave it to itself: an agent that ends its hooks does not end it. Raises OSError."""
-    import subprocess
-
-    command = [sys.executable, "-P", "-m", __spec__.name, str(data_dir.absolute())]
-    flags = _WINDOWS_FLAGS if os.name == "nt" else 0
-    nobody = subprocess.DEVNULL
-    # In a folder of ours: the agent's may be gone before it ends.
-    subprocess.Popen(
-        command, stdin=nobody, stdout=nobody, stderr=nobody, cwd=data_dir, start_new_session=True, creationflags=flags
-    )
+    """Start that process. Raises OSError."""
+    start_in_background(__spec__.name, str(data_dir.absolute()), folder=data_dir)
 
 
 def main() -> None:

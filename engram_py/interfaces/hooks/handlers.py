@@ -130,7 +130,7 @@ def _arrived(call: Call) -> list[str]:
     with suppress(AmbiguousProjectError):  # a folder without a project has nothing to read
         done = call.app.arrive(until=time.monotonic() + (call.deadline - time.monotonic()) * GIT_SHARE)
         if done is not None and done.adopted is not None:
-            from engram_py.interfaces.wording_sync import adopted
+            from engram_py.interfaces.wording.sync import adopted
 
             return adopted(done)
     return []
@@ -318,7 +318,7 @@ def _shown(call: Call, context: Context, surface: Surface) -> str:
 
 
 def _rendered(call: Call, context: Context) -> str:
-    from engram_py.interfaces.context_text import context_text
+    from engram_py.interfaces.wording.context import context_text
 
     return context_text(replace(context, warnings=()), call.app.journal.moment())
 

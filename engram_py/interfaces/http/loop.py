@@ -9,20 +9,19 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from socket import socket
 from types import FrameType
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-if TYPE_CHECKING:
-    from engram_py.interfaces.http.protocol import Protocol
+from engram_py.interfaces.http.protocol import Protocol
 
 # How long requests in flight, and streams that a client keeps open, may go on after a signal, in seconds.
 GRACE_SECONDS = 3
-# How long a connection may take to send the head of its first request.
-SILENT_SECONDS = 15.0
+# How long a head may take, of a new connection from its beginning.
+HEAD_SECONDS = 15.0
 _TICKS = 10  # of uvicorn's, a tenth of a second each
 
 
@@ -32,7 +31,7 @@ class LoopServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
         self._told = started
-        self._since: WeakKeyDictionary[H11Protocol, float] = WeakKeyDictionary()
+        self._heads: dict[H11Protocol, _Head] = {}
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -41,15 +40,26 @@ class LoopServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         if counter % _TICKS == 0:
-            self._let_silent_ones_go()
+            self._end_slow_heads()
         return await super().on_tick(counter)
 
-    def _let_silent_ones_go(self) -> None:
-        """Close each connection whose first request did not come in time: uvicorn waits for it without end."""
+    def _end_slow_heads(self) -> None:
+        """End each connection whose next head did not come in time: uvicorn waits for it without end."""
         now = time.monotonic()
-        known = [one for one in self.server_state.connections if isinstance(one, H11Protocol)]
-        for one in known:
-            if one.cycle is None and now - self._since.setdefault(one, now) >= SILENT_SECONDS:
+        known, self._heads = self._heads, {}
+        for one in self.server_state.connections:
+            # Between two requests uvicorn's own time for that runs, until the first byte of the second.
+            if not isinstance(one, H11Protocol) or one.conn.their_state is not h11.IDLE or one.timeout_keep_alive_task:
+                continue
+            head = known.get(one)
+            if head is None or head.after is not one.cycle:
+                head = _Head(one.cycle, now)
+            self._heads[one] = head
+            if now - head.since < HEAD_SECONDS:
+                continue
+            if isinstance(one, Protocol):
+                one.end_slow_head(HEAD_SECONDS)
+            else:
                 one.transport.close()
 
     @contextmanager
@@ -67,6 +77,13 @@ class LoopServer(uvicorn.Server):
         finally:
             for one, handler in before.items():
                 signal.signal(one, handler)
+
+
+class _Head(NamedTuple):
+    """The head that a connection sends: after which request, and since when it is waited for."""
+
+    after: object
+    since: float
 
 
 def server_of(application: ASGIApp, *, started: Callable[[], None], own: type[Protocol] | None = None) -> LoopServer:

@@ -15,7 +15,7 @@ from engram_py.anchors.values import AnchorState
 from engram_py.dataclass import replace
 from engram_py.interfaces.arguments import mended_names, unknown_names
 from engram_py.interfaces.http.operations import LENIENT, Operation, Question
-from engram_py.interfaces.wording import relation
+from engram_py.interfaces.wording.phrases import relation
 from engram_py.observations.arguments import clamp
 from engram_py.recall.scope_filter import FILTERS
 from engram_py.recall.values import Hit
@@ -124,11 +124,11 @@ def _said(hit: Hit) -> Iterator[str]:
 
 
 def _file(state: AnchorState) -> str:
-    from engram_py.interfaces.wording_anchors import phrase
+    from engram_py.interfaces.wording.anchors import anchor
 
     elsewhere = state.now_path not in (None, state.path)  # then it is named whole, and so is what it was
     name = state.path if elsewhere else PurePosixPath(state.path).name[:_NAME_CHARS]
-    return f"{name} {phrase(state, with_path=False)}"
+    return f"{name} {anchor(state, with_path=False)}"
 
 
 def _shortened(said: list[str]) -> list[str]:

@@ -1,13 +1,15 @@
 """HTTP/1.1 as uvicorn speaks it. What it cannot read reaches no route, and is refused in the shape of every other.
 
-Whoever connects is read before Host and token are known, so what one connection, and all of them together, may make
-the server hold is bounded here. uvicorn has no setting for the time of a head, the number of headers, or all heads
-together, and refuses in plain text: ``tests/interfaces/http/test_heads.py`` shows each fault without this class.
+Whoever connects is read before Host and token are known. uvicorn has one setting for what of a request is unfinished.
+Set to what a long address needs (4 MiB), it lets headers and the size of a chunk be as long; a million short headers
+hold up the loop for a second and a half, and all connections together may hold gigabytes. What uvicorn refuses it
+refuses in plain text, and a slow head without a word. ``tests/interfaces/http/test_heads.py`` runs each test of this
+with uvicorn's own class too, where it must fail. How many connections there are is bounded by ``accepting``, how long a
+head takes by ``loop``, for both classes.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import sys
@@ -28,9 +30,6 @@ from engram_py.interfaces.http.errors import (
 
 # Who is still sending when the refusal goes out reads it only if the rest is taken for a moment.
 LINGER_SECONDS = 2.0
-# From a head's first byte, of a new connection from its beginning.
-HEAD_SECONDS = 10.0
-MOST_CONNECTIONS = 256
 # All heads that are not whole yet and are longer than usual, together.
 MOST_LONG_HEADS = 32 * 1024 * 1024
 _TOO_LARGE = 431
@@ -54,28 +53,11 @@ class Protocol(H11Protocol):
         self._held = bytearray()
         self._ahead = False
         self._refused = False
-        self._deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        others = [one for one in self.connections if isinstance(one, Protocol)]
-        if len(others) > 2 * MOST_CONNECTIONS:
-            self._refused = True
-            transport.abort()
-        elif sum(not one._refused for one in others) > MOST_CONNECTIONS:
-            self._refuse(ServerBusyError())
-        else:
-            self._expect_head()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._head_came()
-        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
             return
         if self.conn.their_state is h11.IDLE:
-            self._expect_head()
             try:
                 self._measure_ahead()
                 self._measure(data)
@@ -115,9 +97,7 @@ class Protocol(H11Protocol):
 
     def _measure(self, data: bytes) -> None:
         self._head.take(data)
-        if self._head.whole:
-            self._head_came()
-        elif self._long > 0:
+        if self._long > 0:
             long = sum(one._long for one in self.connections if isinstance(one, Protocol))
             if long > MOST_LONG_HEADS:
                 raise ServerBusyError
@@ -126,23 +106,14 @@ class Protocol(H11Protocol):
     def _long(self) -> int:
         return 0 if self._refused or self._head.whole else max(0, self._head.size - MOST_PLAIN)
 
-    def _expect_head(self) -> None:
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(HEAD_SECONDS, self._too_late)
-
-    def _head_came(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def _too_late(self) -> None:
-        if self._head.size:
-            self._refuse(HeadTooSlowError(HEAD_SECONDS))
+    def end_slow_head(self, seconds: float) -> None:
+        """Refuse a head that was not whole in this time; who sent none of it is let go."""
+        if self._head.size and not self._refused:
+            self._refuse(HeadTooSlowError(seconds))
         else:
             self.transport.close()
 
     def _refuse(self, error: HttpError) -> None:
-        self._head_came()
         body = json.dumps(payload(error)).encode()
         headers = [("content-type", "application/json"), ("cache-control", "no-store"), ("connection", "close")]
         headers.append(("content-length", str(len(body))))

@@ -8,12 +8,12 @@ from pydantic import Field, StrictFloat, StrictInt
 
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces import render
 from engram_py.interfaces.http.notes import Notes, held
 from engram_py.interfaces.http.operations import Answer, Body, Id, Most, Path, Query, Start, operation
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
 from engram_py.interfaces.http.routes_sessions import ListQuery, needed
 from engram_py.interfaces.http.shapes import spoken
+from engram_py.interfaces.wording import render
 from engram_py.observations.conflicts import DEFAULT, MOST, STATUSES
 from engram_py.observations.listing import RelationLine
 

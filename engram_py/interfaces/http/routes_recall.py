@@ -9,7 +9,6 @@ from engram_py.context.session import PINNED, PROMPTS, RECENT, SESSIONS
 from engram_py.context.values import Context, Section
 from engram_py.dataclass import replace
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
-from engram_py.interfaces import render
 from engram_py.interfaces.http.notes import Notes
 from engram_py.interfaces.http.operations import Answer, Body, Id, Most, Query, Switch, Whole, operation
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
@@ -22,6 +21,7 @@ from engram_py.interfaces.http.shapes import (
     observation,
     session,
 )
+from engram_py.interfaces.wording import render
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Observation
 from engram_py.sessions.errors import SessionNotFoundError

@@ -8,12 +8,13 @@ from pydantic import Field
 
 from engram_py.app import Engram
 from engram_py.errors import EmptyQueryError, InvalidArgumentError
-from engram_py.interfaces import render, wording_search
 from engram_py.interfaces.http.notes import Notes, hit_notes
 from engram_py.interfaces.http.operations import Question, StrictSwitch, operation
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
 from engram_py.interfaces.http.routes_sessions import ListQuery
 from engram_py.interfaces.http.shapes import SearchHit, hit
+from engram_py.interfaces.wording import render
+from engram_py.interfaces.wording import search as words
 from engram_py.recall.scope_filter import says_where
 from engram_py.recall.values import Results
 
@@ -110,7 +111,7 @@ def _answer(app: Engram, found: Results, wanted: Format, notes: Notes) -> list[S
     if wanted == "json":
         values: dict[str, Any] = render.to_json(found)
         return values | {"warnings": [*found.warnings, *notes]}
-    notes += [*found.warnings, *(wording_search.unseen(found) if found.results else wording_search.nothing(found))]
+    notes += [*found.warnings, *(words.unseen(found) if found.results else words.nothing(found))]
     notes += hit_notes(found.results)
     rows = {row.id: row for row in app.browsing.whole([one.id for one in found.results])}
     return [hit(rows[one.id], one) for one in found.results if one.id in rows]

@@ -111,7 +111,7 @@ def run_tool(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str) 
 def _answered(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str, shown: set[int]) -> Json:
     """The answer; ``shown`` is given the ids of the observations in it."""
     # Like the memory itself, its words are imported by the first call, not by the list of tools.
-    from engram_py.interfaces import render
+    from engram_py.interfaces.wording import render
 
     wants_json = arguments.get("response_format") == "json"
     notes = tool.remarks(arguments)
@@ -163,7 +163,7 @@ def _count(memory: Memory, tool: Tool, arguments: dict[str, Any], result: Json, 
 
 
 def _failure(error: EngramError, notes: list[str], *, wants_json: bool) -> Json:
-    from engram_py.interfaces import render
+    from engram_py.interfaces.wording import render
 
     if not wants_json:
         return _result(render.with_notes(render.error_text(error), notes), error=True)
@@ -172,7 +172,7 @@ def _failure(error: EngramError, notes: list[str], *, wants_json: bool) -> Json:
 
 
 def _json_answer(value: object, notes: list[str]) -> str:
-    from engram_py.interfaces import render
+    from engram_py.interfaces.wording import render
 
     values = render.to_json(value)
     if notes:

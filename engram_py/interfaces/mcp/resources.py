@@ -63,7 +63,7 @@ def list_resources(app: Engram) -> list[Json]:
 
 def read_resource(app: Engram, uri: str) -> Json:
     """The text of a resource. Raises NotFoundError, InvalidArgumentError."""
-    from engram_py.interfaces import render
+    from engram_py.interfaces.wording import render
 
     now = app.journal.moment()
     if uri.startswith(OBSERVATION):
@@ -80,8 +80,8 @@ def read_resource(app: Engram, uri: str) -> Json:
 
 def get_prompt(app: Engram, name: str, arguments: dict[str, str]) -> Json:
     """The message of a prompt. Raises InvalidArgumentError for one that does not exist."""
-    from engram_py.interfaces import render
-    from engram_py.interfaces.context_text import fenced
+    from engram_py.interfaces.wording import render
+    from engram_py.interfaces.wording.context import fenced
 
     if name == "wrap-up":
         return _prompt(_WRAP_UP)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -104,6 +104,26 @@ CHANGED_SHARED = _CHANGED.format(
     where="scope <> 'project' and project not in (select value from json_each(:projects))",
 )
 
+# What was made or written then and changed again since: a revised topic belongs to the days of all its texts.
+WRITTEN_THEN = """
+select max(at), id from (
+    select observation_versions.created_at as at, observation_id as row
+    from observation_versions indexed by observation_versions_made
+    where observation_versions.created_at >= :since and observation_versions.created_at < :until
+    union all
+    select created_at, id from observations indexed by observations_made
+    where created_at >= :since and created_at < :until and created_at <> updated_at and deleted_at is null
+)
+join observations on id = row
+where deleted_at is null
+  and (:projects is null or scope <> 'project' or project in (select value from json_each(:projects)))
+group by id
+order by 1 desc, id desc
+limit :limit
+"""
+
+TYPES = "select id, type from observations where id in (select value from json_each(:ids))"
+
 BESIDE = f"""
 select
     id,
@@ -168,14 +188,22 @@ def seen(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> dict[
 
 
 def changed_between(store: Store, since: str, until: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
-    """The ids of the rows the projects see whose last change was in a span of time, latest first."""
+    """The ids of the rows the projects see that were made or changed in a span of time, latest first."""
     values = {"since": since, "until": until, "limit": limit}
+    seen = projects_json(projects)
+    found = store.tuples(WRITTEN_THEN, projects=seen, **values)
     if projects is None:
-        return [row for _, row in store.tuples(CHANGED_ANYWHERE, **values)]
-    found = store.tuples(CHANGED_SHARED, projects=projects_json(projects), **values)
-    for name in projects:
-        found += store.tuples(CHANGED_IN_PROJECT, project=name, **values)
-    return [row for _, row in sorted(found, reverse=True)[:limit]]
+        found += store.tuples(CHANGED_ANYWHERE, **values)
+    else:
+        found += store.tuples(CHANGED_SHARED, projects=seen, **values)
+        for name in projects:
+            found += store.tuples(CHANGED_IN_PROJECT, project=name, **values)
+    return list(dict.fromkeys(row for _, row in sorted(found, reverse=True)))[:limit]
+
+
+def types(store: Store, ids: Iterable[int]) -> dict[int, str]:
+    """The type of each row."""
+    return dict(store.tuples(TYPES, ids=json.dumps(list(ids))))
 
 
 def latest(store: Store, sight: Mapping[str, object], *, unwanted: str | None = None, limit: int) -> list[int]:

@@ -35,7 +35,7 @@ class Term:
     was looked up in, each with how often its text has it; ``titled`` those whose title has it, how often. A term that
     was not ``looked_up`` is too common: it only counts in rows that other words found. ``stands_for`` is set for a near
     spelling, as the index writes it, ``read_as`` as somebody does. ``in_sight`` is false when only rows out of sight
-    hold it.
+    hold it. Neighbours of a row have its words, not its days: a day ``lends`` nothing.
     """
 
     text: str
@@ -51,6 +51,7 @@ class Term:
     read_as: tuple[str, ...] = ()
     worth: float = 1.0
     in_sight: bool = True
+    lends: bool = True
 
     @property
     def weight(self) -> float:
@@ -153,7 +154,7 @@ def score(
             if often:
                 one.bm25 += term.weight * saturated(often, by)
                 one.covered += term.weight / whole
-            elif givers:
+            elif givers and term.lends:
                 one.lent += term.weight * max((part for other, part in givers if other in term.mentions), default=0.0)
     return found
 

@@ -141,7 +141,7 @@ def test_status_says_what_is_wrong_and_the_doctor_too(here: Path, run: Run, team
         assert "→ nothing is lost" in said
     assert "push_failed: not in step yet" in status
     assert "next try" in status
-    assert "change(s) wait" in status
+    assert "3 changes waiting" in status
     subprocess.run(["git", "init", "-q"], cwd=here, check=True)
     assert "status 502" in run("sync", "--status").stdout
 
@@ -167,7 +167,7 @@ def test_a_reader_sees_what_stays_on_the_machine(run: Run, team: TeamServer) -> 
     status = run("cloud", "status").stdout
     assert "healthy: in step" in status
     assert "- widgets: read only; " in status
-    assert "change(s) of this machine are not sent" in status
+    assert "of this machine not sent" in status
     assert "to be sent" not in run("doctor", "--check", "sync").stdout
 
 

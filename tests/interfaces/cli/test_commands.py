@@ -149,7 +149,7 @@ def test_a_backup_is_restored(run: Run, saved: int, tmp_path: Path) -> None:
     backup = str(tmp_path / "copy.db")
     assert run("backup", backup).exit_code == 0
     run("delete", "1", "--hard")
-    assert run("restore", backup).stdout.startswith("Restored 1 observations")
+    assert run("restore", backup).stdout.startswith("Restored 1 observation")
     assert run("get", "1").exit_code == 0
 
 

@@ -184,7 +184,7 @@ def test_the_command_line_is_not_counted(run: Run) -> None:
 def test_nothing_counted_is_said_with_what_will_be(run: Run) -> None:
     told = run("cost")
     assert (told.exit_code, told.stderr) == (0, "")
-    assert "Nothing was counted" in told.stdout
+    assert "Nothing counted yet" in told.stdout
     assert "never used" in told.stdout
     assert "`engram setup` adds the hooks" in told.stdout
 

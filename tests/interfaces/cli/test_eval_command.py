@@ -172,7 +172,7 @@ def test_a_memory_that_cannot_be_written_is_searched_all_the_same(start: Start, 
 
 def test_reindex_says_what_it_did(run: Run) -> None:
     run("save", "Access tokens", "They live fifteen minutes.")
-    assert run("reindex").stdout == "Indexed 1 observations and 0 prompts; 0 had terms of another version\n"
+    assert run("reindex").stdout == "Indexed 1 observation and 0 prompts; 0 had terms of another version\n"
     assert answer(run("reindex", "--json")) == {
         "observations": 1, "prompts": 0, "rewritten": 0, "resumed": False, "mended": False,
     }  # fmt: skip

@@ -23,7 +23,7 @@ def saved(run: Run) -> Run:
 def test_a_project_is_renamed_and_the_old_name_goes_on_working(saved: Run) -> None:
     renamed = saved("projects", "rename", "widgets", "Gadgets")
 
-    assert "widgets is called gadgets now" in renamed.stdout
+    assert "Renamed widgets to gadgets" in renamed.stdout
     assert names(saved) == {"gadgets": 1}
     assert saved("search", "tabs", "--project", "widgets").stdout.startswith("1 match.")
     saved("save", "Uses ruff", "For speed.")  # from the folder that is called widgets

@@ -6,12 +6,14 @@ import json
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from engram_py.interfaces.cli import vectors
 from engram_py.vectors.lanes import LANES, Lane
 from tests.embedders import Endpoint, endpoint
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
@@ -45,17 +47,32 @@ def test_what_is_pending_is_computed_and_the_state_says_so(run: Run, served: End
 
     done = run("vectors", "on")
 
-    assert done.stdout.startswith("Computed vectors of 2 observation(s), 2 passage(s), in ")
+    assert done.stdout.startswith("Computed vectors of 2 observations, 2 passages, in ")
     assert f"{served.setting}: 2 of 2 observations have vectors" in done.stdout
     assert "costs 192 bytes in the database, " in done.stdout
     assert "texts are sent to 127.0.0.1" in done.stdout
     assert answer(run("vectors", "on", "--json"))["observations"] == 0
     assert answer(run("vectors", "--json"))["done"] == 2
-    assert "The vectors of 2 observation(s) are kept." in run("vectors", "off").stdout
+    assert "The vectors of 2 observations are kept." in run("vectors", "off").stdout
     deleted = run("vectors", "off", "--delete")
-    assert deleted.stdout == "Vectors are off; those of 2 observation(s) and the models are deleted\n"
+    assert deleted.stdout == "Vectors are off; those of 2 observations and the models are deleted\n"
     assert "ENGRAM_EMBEDDER is set and wins" in deleted.stderr
     assert answer(run("vectors", "--json"))["done"] == 0
+
+
+def test_what_takes_long_goes_on_in_the_background(run: Run, served: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        run("save", f"Queue {number}", f"Jobs of kind {number} wait until a worker takes them.")
+    monkeypatch.setattr(vectors, "_PATIENCE_SECONDS", 0.0)
+
+    said = run("vectors", "on")
+
+    assert "0 of 3 observations have vectors" in said.stdout
+    assert "the other 3 go on in the background" in said.stderr
+    until = time.monotonic() + 30
+    while answer(run("vectors", "--json"))["done"] < 3:
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 def test_one_command_fetches_a_model_computes_and_keeps_the_setting(

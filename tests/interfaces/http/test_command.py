@@ -85,7 +85,7 @@ def test_no_other_command_pays_for_the_server(folder: Path) -> None:
     code = """
 import sys
 from engram_py.config import Settings
-from engram_py.interfaces.cli import memory
+from engram_py.interfaces.cli import observations
 from engram_py.interfaces.mcp.server import build_server
 from pathlib import Path
 build_server(Settings(Path("/nowhere")))

@@ -1,6 +1,7 @@
 """The answers of ``engram mcp`` to some hundred requests, good and bad, as one JSON file to hold the server to.
 
-``python -m tests.interfaces.mcp.record`` writes it again. It was first written by the SDK's own server on stdio.
+``python -m tests.interfaces.mcp.record`` writes it again. It was first written by the SDK's own server on stdio. Where
+this server is to answer otherwise, the pair says ``why`` and holds the SDK's answer beside its own: it stays as it is.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import select
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,8 @@ LONGEST_TEXT = 500
 LATE = "\N{ROCKET}"
 
 Line = dict[str, Any] | str
+Pair = dict[str, Any]
+Recording = dict[str, list[Pair]]
 
 
 def request(number: object, method: str, params: object = None, **more: Any) -> dict[str, Any]:
@@ -257,9 +261,9 @@ def normal(value: Any, room: str) -> Any:
     return value if len(value) <= LONGEST_TEXT else value[:LONGEST_TEXT] + f" ... {len(value) // 100}00"
 
 
-def record() -> dict[str, list[dict[str, Any]]]:
+def record() -> Recording:
     """What the server answers to each line of each conversation."""
-    found = {}
+    found: Recording = {}
     for name, lines in conversations():
         with tempfile.TemporaryDirectory() as room:
             server = Process(Path(room).resolve())
@@ -276,13 +280,44 @@ def shown(line: Line) -> Line:
     return line if len(text) < LONGEST_TEXT else text[:LONGEST_TEXT]
 
 
-def main() -> None:
+def renewed(old: Recording, new: Recording) -> Recording:
+    """The new recording in the old one's order of keys, with its pairs that say why they differ."""
+    return {name: _renewed(old.get(name, []), pairs) for name, pairs in new.items()}
+
+
+def _renewed(old: list[Pair], new: list[Pair]) -> list[Pair]:
+    known: dict[str, deque[Pair]] = defaultdict(deque)
+    for pair in old:
+        known[_key(pair)].append(pair)
+    found = []
+    for pair in new:
+        before = known[_key(pair)].popleft() if known[_key(pair)] else pair
+        found.append(before if "why" in before else _in_order_of(before, pair))
+    return found
+
+
+def _key(pair: Pair) -> str:
+    return json.dumps(pair["line"], sort_keys=True)
+
+
+def _in_order_of(old: Any, new: Any) -> Any:
+    """The new value, its keys ordered as they were."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        names = [*(name for name in old if name in new), *(name for name in new if name not in old)]
+        return {name: _in_order_of(old.get(name), new[name]) for name in names}
+    if isinstance(old, list) and isinstance(new, list):
+        return [_in_order_of(*both) for both in zip(old, new, strict=False)] + new[len(old) :]
+    return new
+
+
+def text_of(recording: Recording) -> str:
+    """The file: one pair a line."""
     parts = []
-    for name, pairs in record().items():
+    for name, pairs in recording.items():
         rows = ",\n".join("  " + json.dumps(pair) for pair in pairs)
         parts.append(f"{json.dumps(name)}: [\n{rows}\n]")
-    RECORDED.write_text("{\n" + ",\n".join(parts) + "\n}\n")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 if __name__ == "__main__":
-    main()
+    RECORDED.write_text(text_of(renewed(json.loads(RECORDED.read_text()), record())))

@@ -1,4 +1,4 @@
-"""The server on stdin and stdout answers as the SDK's own did when it was recorded, but for what is listed here."""
+"""The server on stdin and stdout answers as the SDK's own did when recorded, but where the recording says why not."""
 
 from __future__ import annotations
 
@@ -9,30 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.interfaces.mcp.record import RECORDED, Process, conversations, normal
+from tests.interfaces.mcp.record import RECORDED, Process, Recording, conversations, normal, renewed, text_of
 
-Answer = dict[str, Any]
-
-# The SDK says nothing to a request whose id is neither text nor a whole number, so its sender waits for ever.
-NO_ID: Answer = {"id": None, "error": {"code": -32600, "message": "not a JSON-RPC 2.0 request"}}
-
-
-def _unknown(request_id: int, method: str) -> Answer:
-    return {"id": request_id, "error": {"code": -32601, "message": "Method not found", "data": method}}
-
-
-DIFFERENT: dict[str, Answer] = {
-    **{f'{{"jsonrpc":"2.0","id":{bad},"method":"ping"}}': NO_ID for bad in ("null", "1.5", "true", "[1]", "1.0")},
-    # The SDK checks the params of methods that nobody serves: that there is no such method helps more.
-    "completion/complete": _unknown(1, "completion/complete"),
-    "subscriptions/listen": _unknown(30, "subscriptions/listen"),
-}
 CONVERSATIONS = dict(conversations())
-
-
-def expected(line: Any, answer: Answer | None) -> Answer | None:
-    found = DIFFERENT.get(line if isinstance(line, str) else line["method"])
-    return answer if found is None else {"jsonrpc": "2.0", **found}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="select() knows no pipes there")
@@ -43,10 +22,41 @@ def test_each_line_is_answered_as_recorded(tmp_path: Path, name: str) -> None:
     server = Process(tmp_path)
     try:
         for line, known in zip(CONVERSATIONS[name], recorded, strict=True):
-            assert server.ask(line) == expected(line, known["answer"]), line
+            assert server.ask(line) == known["answer"], line
     finally:
         server.end()
 
 
 def test_the_recording_knows_no_room_of_its_own() -> None:
     assert normal("/a/b/data at 2026-01-01 10:00", "/a/b") == "ROOM/data at TIME"
+
+
+def test_a_recording_made_again_keeps_its_order_and_the_answers_that_say_why() -> None:
+    text = RECORDED.read_text(encoding="utf-8")
+    old: Recording = json.loads(text)
+    deliberate = [pair for pairs in old.values() for pair in pairs if "why" in pair]
+    assert len(deliberate) == 7
+    assert all(pair["why"] and pair["sdk"] != pair["answer"] for pair in deliberate)
+
+    again = {name: [turned(pair) for pair in pairs] for name, pairs in old.items()}
+    assert json.dumps(again) != json.dumps(old)
+    assert text_of(renewed(old, again)) == text
+
+
+def turned(pair: dict[str, Any]) -> dict[str, Any]:
+    """The pair with the keys of each object the other way round, answered as the SDK did."""
+    known = {"line": pair["line"], "answer": pair.get("sdk", pair["answer"])}
+    found: dict[str, Any] = json.loads(json.dumps(known), object_pairs_hook=lambda values: dict(reversed(values)))
+    return found
+
+
+def test_an_answer_that_changed_is_taken_and_a_new_line_too() -> None:
+    old: Recording = {"one": [{"line": "a", "answer": {"x": 1, "y": {"p": 1, "q": [{"s": 1, "t": 2}]}, "z": 3}}]}
+    answer = {"new": 0, "y": {"q": [{"t": 3, "s": 1}, 4], "p": 1}, "x": 1}
+    new: Recording = {"one": [{"line": "b", "answer": None}, {"answer": answer, "line": "a"}]}
+    assert json.dumps(renewed(old, new)) == json.dumps({
+        "one": [
+            {"line": "b", "answer": None},
+            {"line": "a", "answer": {"x": 1, "y": {"p": 1, "q": [{"s": 1, "t": 3}, 4]}, "new": 0}},
+        ]
+    })  # fmt: skip

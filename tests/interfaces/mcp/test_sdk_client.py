@@ -1,21 +1,34 @@
-"""The SDK's own client sees no difference between ``engram mcp`` and the SDK's server over the same memory."""
+"""The SDK's own client sees no difference between ``engram mcp`` and the SDK's server, in one process or over HTTP."""
 
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, Literal
 
 import anyio
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    ClientCapabilities,
+    EmptyResult,
+    Implementation,
+    InitializeRequest,
+    InitializeRequestParams,
+    InitializeResult,
+    Request,
+)
 
 from engram_py.config import Settings
 from engram_py.interfaces.mcp.server import build_server
+from tests.interfaces.http.asking import serving
 from tests.interfaces.mcp.agent import Agent
 
 Mode = Literal["auto", "legacy"]
@@ -79,6 +92,80 @@ async def test_a_memory_is_read_as_a_resource_and_recalled_by_a_prompt(
             assert listed == ["engram://context/widgets", "engram://observation/1"]
             assert "It resolves in a second" in str(await client.read_resource("engram://observation/1"))
             assert "Chose uv" in str(await client.get_prompt("recall", {"topic": "uv"}))
+
+
+@pytest.fixture
+def url(here: Path, data_dir: Path) -> Iterator[str]:
+    """The endpoint of ``engram serve`` over the memory of this test."""
+    with serving(here, "0", "--tools", "all", ENGRAM_DATA_DIR=str(data_dir)) as server:
+        yield f"http://127.0.0.1:{server.port}/mcp"
+        assert server.end() == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "agreed"),
+    [
+        *((version, version) for version in ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")),
+        *((version, "2025-11-25") for version in ("1999-01-01", "2026-07-28", "2027-01-01", "", "none")),
+    ],
+)
+async def test_both_agree_on_the_version_that_is_asked_for_or_else_their_newest(
+    here: Path, url: str, asked: str, agreed: str
+) -> None:
+    who = Implementation(name="asking", version="1")
+    params = InitializeRequestParams(protocol_version=asked, capabilities=ClientCapabilities(), client_info=who)
+    for transport in (stdio_client(command(here)), streamable_http_client(url)):
+        async with transport as (reads, writes), ClientSession(reads, writes) as session:
+            result = await session.send_request(InitializeRequest(params=params), InitializeResult)
+            assert result.protocol_version == agreed
+
+
+@MODES
+async def test_both_refuse_a_method_that_they_do_not_serve(here: Path, url: str, mode: Mode) -> None:
+    for server in (command(here), url):
+        async with Client(server, mode=mode) as client:
+            for method in ("zap", "roots/list", "resources/subscribe"):
+                asked = Request[dict[str, str], str](method=method, params={"uri": "engram://observation/1"})
+                with pytest.raises(MCPError) as caught:
+                    await client.session.send_request(asked, EmptyResult)
+                assert (caught.value.code, caught.value.message, caught.value.data) == (
+                    -32601,
+                    "Method not found",
+                    method,
+                )
+
+
+@MODES
+async def test_both_answer_who_asks_for_progress_and_report_none(here: Path, url: str, mode: Mode) -> None:
+    seen: list[float] = []
+
+    async def told(progress: float, total: float | None, message: str | None) -> None:
+        seen.append(progress)
+
+    for server in (command(here), url):
+        async with Client(server, mode=mode) as client:
+            found = await client.call_tool("mem_current_project", {}, progress_callback=told)
+            assert "widgets" in str(found.content)
+    assert seen == []
+
+
+@MODES
+async def test_who_gives_up_a_call_that_waits_is_answered_the_next(
+    here: Path, data_dir: Path, url: str, mode: Mode
+) -> None:
+    for server, title in ((command(here), "Chose uv"), (url, "Chose ruff")):
+        async with Client(server, mode=mode) as client:
+            await Agent(client).told("mem_save", title=title, content="First.")
+            with closing(sqlite3.connect(data_dir / "engram.db", isolation_level=None)) as other:
+                other.execute("begin immediate")
+                with anyio.move_on_after(0.3) as waiting:
+                    await client.call_tool("mem_save", {"title": f"{title}, given up", "content": "Perhaps saved."})
+                assert waiting.cancelled_caught
+                with anyio.fail_after(20):
+                    assert len((await client.list_tools()).tools) == 23
+                other.execute("rollback")
+
+            assert "Saved" in await Agent(client).told("mem_save", title=f"{title} again", content=f"{title}, then.")
 
 
 @MODES

@@ -1,0 +1,268 @@
+"""Commands for one observation: save, read, correct, confirm, put away."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from engram_py.errors import EngramError, InvalidArgumentError
+from engram_py.interfaces.cli.commands import (
+    OBSERVATION_ID,
+    id_argument,
+    ids_argument,
+    json_command,
+    limit_option,
+    memory,
+    prints_result,
+    project_option,
+    project_options,
+    scope_option,
+    settings,
+)
+from engram_py.interfaces.cli.terminal import can_ask, show, text_argument
+from engram_py.observations.listing import Listing
+from engram_py.observations.values import Change, Draft
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
+    from engram_py.observations.values import Observation
+
+# The head of the edited file: what a line is called there, and the field it is.
+_FIELDS = {"title": "title", "type": "type", "scope": "scope", "topic": "topic_key"}
+
+
+@click.command("save")
+@click.argument("title", help="The title, one line.")
+@click.argument("content", help="The text; - reads standard input.")
+@click.option("--type", default="manual", show_default=True, help="decision, bugfix, pattern, ...")
+@click.option("--topic", "topic_key", help="Topic key; saving to it again revises the observation.")
+@click.option("--alias", "aliases", multiple=True, help="Another word somebody may search by; may be repeated.")
+@click.option("--file", "files", multiple=True, help="A file it is about: path or path:10-20; may be repeated.")
+@click.option("--session", "session_id", help="The session it belongs to.")
+@click.option("--operation-id", help="A second save with the same id returns the first result.")
+@scope_option
+@project_option
+@prints_result
+def save_command(
+    app: Engram, title: str, content: str, session_id: str | None, project: str | None, **fields: Any
+) -> object:
+    """Save an observation."""
+    draft = Draft(title, text_argument(content), origin="user", **fields)
+    return app.observations.save(draft, project=project, session_id=session_id)
+
+
+@click.command("get")
+@id_argument
+@click.option("--history", is_flag=True, help="With earlier versions.")
+@prints_result
+def get_command(app: Engram, observation_id: int, history: bool) -> object:
+    """Print an observation whole."""
+    return app.observations.get(observation_id, history=history)
+
+
+@click.command("history")
+@id_argument
+@click.option("--cursor", type=int, help="Continue from an earlier page.")
+@prints_result
+def history_command(app: Engram, observation_id: int, cursor: int | None) -> object:
+    """Print an observation, its earlier versions, newest first, and what replaced what on its line."""
+    return app.observations.get(observation_id, history=True, cursor=cursor)
+
+
+@click.command("timeline")
+@id_argument
+@click.option("--before", type=int, default=5, show_default=True, help="Observations before it.")
+@click.option("--after", type=int, default=5, show_default=True, help="Observations after it.")
+@prints_result
+def timeline_command(app: Engram, observation_id: int, **counts: int) -> object:
+    """Print what was saved before and after an observation in its session."""
+    return app.observations.timeline(observation_id, **counts)
+
+
+@click.command("update")
+@id_argument
+@click.option("--title", help="New title.")
+@click.option("--content", help="The whole new text; - reads standard input.")
+@click.option("--find", help="Literal text to replace everywhere in the content.")
+@click.option("--replace", help="The replacement for --find.")
+@click.option("--type", help="New type.")
+@click.option("--topic", "topic_key", help="New topic key.")
+@click.option("--salience", type=float, help="Weight among equal hits, 0 to 1; default for new ones: 0.5.")
+@click.option("--expires", "expires_at", metavar="DATE", help="The last day on which it is shown unasked, or `never`.")
+@scope_option
+@prints_result
+def update_command(app: Engram, observation_id: int, content: str | None, **fields: Any) -> object:
+    """Correct an observation; its old text stays in its history."""
+    text = text_argument(content) if content is not None else None
+    return app.observations.update(observation_id, Change(content=text, **fields))
+
+
+@click.command("pin")
+@id_argument
+@prints_result
+def pin_command(app: Engram, observation_id: int) -> object:
+    """Keep an observation on top of every session's context."""
+    return app.observations.pin(observation_id)
+
+
+@click.command("unpin")
+@id_argument
+@prints_result
+def unpin_command(app: Engram, observation_id: int) -> object:
+    """Stop keeping an observation on top."""
+    return app.observations.pin(observation_id, pinned=False)
+
+
+@click.command("undo")
+@id_argument
+@prints_result
+def undo_command(app: Engram, observation_id: int) -> object:
+    """Bring back a deleted observation, or the title and text it had before. Undoing twice is redoing."""
+    return app.observations.undo(observation_id)
+
+
+@click.command("revert")
+@id_argument
+@click.option(
+    "--version", type=int, help="The version; default: the latest earlier one. `engram history ID` lists them."
+)
+@prints_result
+def revert_command(app: Engram, observation_id: int, version: int | None) -> object:
+    """Bring back an earlier title and text; what they replace becomes a version."""
+    return app.observations.revert(observation_id, version)
+
+
+@click.command("undelete")
+@ids_argument
+@prints_result
+def undelete_command(app: Engram, ids: tuple[int, ...]) -> object:
+    """Bring back observations that were deleted without --hard."""
+    return _for_each(app, ids, app.observations.undelete, "undeleted")
+
+
+@click.command("archive")
+@ids_argument
+@prints_result
+def archive_command(app: Engram, ids: tuple[int, ...]) -> object:
+    """Put observations away: out of searches and contexts, kept whole. `engram search is:archived` lists them."""
+    return _for_each(app, ids, lambda one: app.observations.update(one, Change(archived=True)), "archived")
+
+
+@click.command("unarchive")
+@ids_argument
+@prints_result
+def unarchive_command(app: Engram, ids: tuple[int, ...]) -> object:
+    """Take observations out of the archive."""
+    return _for_each(app, ids, lambda one: app.observations.update(one, Change(archived=False)), "archived")
+
+
+def _for_each(app: Engram, ids: tuple[int, ...], change: Callable[[int], object], name: str) -> object:
+    """Change each observation, all in one transaction; return the one result, or a list of that ``name``."""
+    with app.store.transaction():
+        done = tuple(change(one) for one in dict.fromkeys(ids))
+    return done[0] if len(done) == 1 else Listing(name, done)
+
+
+@click.command("check")
+@click.option("--strict", is_flag=True, help="Exit with 1 when something is stale, or no file could be checked.")
+@project_option
+@json_command
+def check_command(strict: bool, project: str | None, as_json: bool) -> None:
+    """List observations whose files changed since: they may be out of date."""
+    with memory() as app:
+        checked = app.anchors.check(project)
+        show(checked, app.settings, as_json=as_json)
+    if strict and (checked.stale or checked.blind):
+        sys.exit(1)
+
+
+@click.command("review")
+@click.argument(
+    "observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="The observation that is still true."
+)
+@project_options
+@limit_option(10)
+@prints_result
+def review_command(app: Engram, observation_id: int | None, **options: Any) -> object:
+    """List what is due for review, or confirm that ID still holds."""
+    if observation_id is not None:
+        return app.observations.mark_reviewed(observation_id)
+    return app.observations.due_for_review(**options)
+
+
+@click.command("edit")
+@id_argument
+@json_command
+def edit_command(observation_id: int, as_json: bool) -> None:
+    """Edit an observation in $VISUAL or $EDITOR; its old text stays in its history.
+
+    The file begins with its title, type, scope and topic, then a blank line, then the text. Where somebody changed the
+    observation meanwhile, nothing is overwritten: it stays as it is, and the edited file is kept and named.
+    """
+    if not can_ask() and not {"VISUAL", "EDITOR"} & os.environ.keys():
+        expected = "set where there is no terminal; `engram update` takes the new text as an argument"
+        raise InvalidArgumentError("EDITOR", None, expected=expected)
+    with memory() as app:
+        base = app.observations.get(observation_id).observation
+    file = _written(base)
+    try:
+        click.edit(filename=str(file))
+        change = _read(file.read_text(encoding="utf-8"), base)
+        with memory() as app:
+            updated = app.observations.update(base.id, change, base=base)
+            show(updated, app.settings, as_json=as_json)
+    except (EngramError, click.ClickException, OSError, UnicodeDecodeError):
+        if _is_edited(file, base):
+            click.echo(f"note: your text is kept in {file}", err=True)
+        else:
+            file.unlink(missing_ok=True)
+        raise
+    file.unlink(missing_ok=True)
+
+
+def _text(row: Observation) -> str:
+    head = [f"{name}: {getattr(row, field) or ''}".rstrip() for name, field in _FIELDS.items()]
+    return "\n".join([*head, "", row.content, ""])
+
+
+def _written(row: Observation) -> Path:
+    """Write the observation to a file beside the database that only its owner can read."""
+    import tempfile
+
+    folder = settings().data_dir / "edits"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f"{row.id}-", suffix=".md", dir=folder)
+    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        file.write(_text(row))
+    return Path(name)
+
+
+def _is_edited(file: Path, row: Observation) -> bool:
+    try:
+        return file.read_bytes() != _text(row).encode()
+    except OSError:
+        return False
+
+
+def _read(text: str, base: Observation) -> Change:
+    """Return the changes from ``base``. Raises InvalidArgumentError for an invalid head."""
+    head, blank, content = text.replace("\r\n", "\n").lstrip("\ufeff").partition("\n\n")
+    found: dict[str, str] = {}
+    for line in head.splitlines():
+        name, colon, value = line.partition(":")
+        if not colon or name.strip().lower() not in _FIELDS:
+            expected = f"{', '.join(f'{one}:' for one in _FIELDS)}, then a blank line, then the text"
+            raise InvalidArgumentError("the file's head", line, expected=expected)
+        found[_FIELDS[name.strip().lower()]] = value.strip()
+    if not blank:
+        raise InvalidArgumentError("the file", head, expected="a head, a blank line and a text")
+    changed = {name: value for name, value in found.items() if value != (getattr(base, name) or "")}
+    if content.strip() != base.content.strip():
+        changed["content"] = content
+    said: dict[str, Any] = changed or {"title": base.title}
+    return Change(**said)

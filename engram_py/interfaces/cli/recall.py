@@ -1,0 +1,96 @@
+"""Commands that find: search, list, context."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from engram_py.interfaces.cli.commands import (
+    all_option,
+    json_command,
+    limit_option,
+    memory,
+    prints_result,
+    project_option,
+    project_options,
+    scope_option,
+)
+from engram_py.interfaces.cli.terminal import print_notes, show, text_argument
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
+
+
+@click.command("search")
+@click.argument(
+    "query",
+    nargs=-1,
+    help="Words, a question, a topic key, #id, filters; none with --type; - reads standard input.",
+)
+@click.option("--type", help="Only this type.")
+@click.option(
+    "--match", "match_mode", type=click.Choice(["all", "any"]), default="all", help="Start with all words, or any."
+)
+@scope_option
+@project_option
+@all_option
+@click.option("--limit", type=int, help="Most results, 1 to 20; default: what .engram.json says, else 10.")
+@click.option("--as-of", metavar="DATE", help="Search what was known on that day.")
+@click.option("--explain", is_flag=True, help="Print each hit's numbers, the steps of the search, and its words.")
+@prints_result
+def search_command(app: Engram, query: tuple[str, ...], **options: Any) -> object:
+    """Find what earlier sessions kept, best match first; --type or --scope without words lists those.
+
+    A query may hold a "phrase" in quotes, -word for what must not be there, and filters: type: topic: project:
+    scope: file: branch: since: until: is:pinned, is:stale, is:superseded or is:archived. Dates are 2026-03-14,
+    2026-03, 7d or today.
+
+    The shell takes quotes away and a leading - is an option, so put the query in single quotes:
+    engram search 'timeout -redis "connection reset" type:bugfix since:30d'. A -word also goes after --, as in:
+    engram search timeout -- -redis
+    """
+    if not (query or options["type"] or options["scope"]):
+        raise click.UsageError("give words, or list by --type or --scope")
+    return app.search(text_argument(" ".join(query)), **options)
+
+
+@click.command("list")
+@click.argument("filters", nargs=-1, help="type: topic: project: scope: file: branch: since: until: is:pinned.")
+@click.option("--type", help="Only this type; several with commas.")
+@click.option("--deleted", is_flag=True, help="List what was deleted and can be restored.")
+@scope_option
+@project_options
+@limit_option(20)
+@prints_result
+def list_command(app: Engram, filters: tuple[str, ...], **options: Any) -> object:
+    """List observations, latest change first. `engram search` finds by words."""
+    return app.observations.listed(" ".join(filters), **options)
+
+
+recent_command = list_command
+
+
+@click.command("context")
+@click.argument("name", metavar="[PROJECT]", required=False, help="The same as --project.")
+@project_option
+@click.option("--query", help="Print the context for this prompt, often none; - reads standard input.")
+@click.option("--mode", type=click.Choice(["session", "query", "cascade", "full"]), help="Default: session, or query.")
+@click.option("--budget-tokens", type=int, help="Most tokens of 4 bytes; default 1,500, 800, 2,000 or 10,000.")
+@click.option("--max-bytes", type=int, help="Most bytes of UTF-8; default 6,000.")
+@click.option("--compact", is_flag=True, help="Titles only.")
+@scope_option
+@json_command
+def context_command(name: str | None, project: str | None, query: str | None, as_json: bool, **options: Any) -> None:
+    """Print what a new session would be given, or a prompt."""
+    if name and project and name != project:
+        raise click.UsageError(f"two projects: {name} and --project {project}; give one")
+    prompt = text_argument(query) if query is not None else None
+    with memory() as app:
+        wanted = app.projects.existing(project or name or "") if project or name else None
+        found = app.contexts.assemble(wanted, query=prompt, **options)
+        show(found, app.settings, as_json=as_json)
+    if not as_json:
+        from engram_py.interfaces.wording.context import nothing_given
+
+        print_notes(nothing_given(found))

@@ -1,0 +1,202 @@
+"""The words of observations: saved, read, changed, deleted, one by one or several at once, and their counts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from engram_py.doors import call
+from engram_py.interfaces.wording.phrases import Words, age, amount, clock, joined, relation
+from engram_py.observations.listing import BulkDone, ObservationLine, Selection, Stats, Suggestion
+from engram_py.observations.values import (
+    Deleted,
+    Detail,
+    Neighbour,
+    Pinned,
+    Reviewed,
+    ReviewLine,
+    Saved,
+    Timeline,
+    Undeleted,
+    Updated,
+)
+
+_MOST_PROJECTS, _MOST_TYPES = 8, 10
+
+
+def _saved(value: Saved, now: datetime) -> str:
+    verb = {"added": "Saved", "updated": f"Revised (revision {value.revision_count})", "duplicate": "Already known"}
+    lines = [f'{verb[value.outcome]} [#{value.id}] "{value.title}" ({value.type}) in {value.project}']
+    if value.scope != "project":
+        lines[0] += f", {value.scope}"
+    topic = call("topic", key=value.suggested_topic_key)
+    if value.topic_holder is not None:
+        lines.append(f"Near [#{value.topic_holder}]: {topic} revises that one instead.")
+    elif value.suggested_topic_key:
+        lines.append(f"{topic} revises it later.")
+    if value.candidates:
+        older = ", ".join(f'[#{one.id}] "{one.title}" (judgment_id={one.judgment_id})' for one in value.candidates)
+        lines.append(f"May relate to {older}; {call('judge')} says how.")
+    return "\n".join(lines)
+
+
+def _updated(value: Updated, now: datetime) -> str:
+    if value.outcome == "unchanged":
+        return f'Unchanged [#{value.id}] "{value.title}": it says so already'
+    what = f'Updated [#{value.id}] "{value.title}" in {value.project}: {", ".join(value.changed)}'
+    return f"{what} (revision {value.revision_count})"
+
+
+def _history(value: Detail, now: datetime) -> list[str]:
+    """Earlier texts and supersessions as one line of events, newest first."""
+    events = [
+        (one.created_at, f"--- version {one.version}, of {clock(one.created_at, now)}: {one.title}", one.content)
+        for one in value.versions
+    ]
+    for step in value.line:
+        why = f": {step.reason}" if step.reason else ""
+        replaced = f"[#{step.newer}] {step.newer_title} replaced [#{step.older}] {step.older_title}"
+        older = step.older_content if step.older != value.observation.id else ""
+        events.append((step.at, f"--- {clock(step.at, now)}: {replaced}{why}", older))
+    events.sort(key=lambda event: event[0], reverse=True)
+    return [line for _, head, body in events for line in ("", head, *([body] if body else []))]
+
+
+def _detail(value: Detail, now: datetime) -> str:
+    row = value.observation
+    marks = [row.type, row.project, f"{clock(row.updated_at, now)}, {age(row.updated_at, now)}"]
+    marks += [row.scope] if row.scope != "project" else []
+    marks += ["pinned"] if row.pinned else []
+    marks += [f"revision {row.revision_count}"] if row.revision_count > 1 else []
+    marks += ["NEEDS REVIEW"] if value.state == "needs_review" else []
+    lines = [f"[#{row.id}] {row.title}", f"({' · '.join(marks)})"]
+    facts = {"topic": row.topic_key, "aliases": row.aliases, "branch": row.git_branch, "session": row.session_id}
+    lines.append(" ".join(f"{name}: {fact}" for name, fact in facts.items() if fact))
+    if value.anchors:
+        from engram_py.interfaces.wording.anchors import anchors
+
+        lines.append(f"files: {anchors(value.anchors)}")
+    lines += [relation(note) for note in value.relations]
+    lines += ["", row.content]
+    if value.version_total and not value.versions:
+        lines += ["", f"{amount(value.version_total, 'earlier version')}; {call('history', id=row.id)} shows all."]
+    lines += _history(value, now)
+    if value.next_cursor is not None:
+        lines += ["", f"older versions: {call('older', id=row.id, cursor=value.next_cursor)}"]
+    return "\n".join(lines)
+
+
+def _deleted(value: Deleted, now: datetime) -> str:
+    if value.hard:
+        rest = f"; {amount(value.relations_orphaned, 'relation')} orphaned" if value.relations_orphaned else ""
+        return f'Destroyed [#{value.id}] "{value.title}" and its versions; this cannot be undone{rest}'
+    return f'Deleted [#{value.id}] "{value.title}"; it is hidden, {call("destroy")} would destroy it'
+
+
+def _timeline(value: Timeline, now: datetime) -> str:
+    focus = value.focus
+    head = f"Session {value.session_id} ({clock(value.session_started_at, now)}), {value.total_in_session} observations"
+    lines = [head, *(_neighbour(row, now) for row in value.before)]
+    lines += [f">>> [#{focus.id}] [{focus.type}] {focus.title} <<<", focus.content]
+    return "\n".join([*lines, *(_neighbour(row, now) for row in value.after)])
+
+
+def _neighbour(row: Neighbour, now: datetime) -> str:
+    return f"[#{row.id}] {clock(row.created_at, now, '%H:%M')} [{row.type}] {row.title}"
+
+
+def _undeleted(value: Undeleted, now: datetime) -> str:
+    return f'Restored [#{value.id}] "{value.title}" in {value.project}'
+
+
+def _pinned(value: Pinned, now: datetime) -> str:
+    return f'{"Pinned" if value.pinned else "Unpinned"} [#{value.id}] "{value.title}"'
+
+
+def _reviewed(value: Reviewed, now: datetime) -> str:
+    due = "no date for a next one"
+    if value.review_after:
+        due = f"next review {clock(value.review_after, now, '%Y-%m-%d')}"
+    return f'Reviewed [#{value.id}] "{value.title}"; {due}'
+
+
+def _review_line(item: ReviewLine, now: datetime) -> str:
+    return f"[#{item.id}] {item.title} ({item.type}, {item.project}, due {clock(item.review_after, now, '%Y-%m-%d')})"
+
+
+def _line(value: ObservationLine, now: datetime) -> str:
+    about = [value.type, age(value.updated_at, now), value.project]
+    about += [value.scope] if value.scope != "project" else []
+    about += ["pinned"] if value.pinned else []
+    about += [f"deleted {age(value.deleted_at, now)}"] if value.deleted_at else []
+    return f"[#{value.id}] {value.title} ({', '.join(about)})"
+
+
+def _suggestion(value: Suggestion, now: datetime) -> str:
+    if value.existing_id is None:
+        return value.topic_key
+    return f'{value.topic_key} (holds [#{value.existing_id}] "{value.existing_title}": saving to it revises that)'
+
+
+def reached(value: Selection) -> str:
+    """The counts of a selection: ``14 observations, 2 prompts and 1 session``."""
+    counts = {"observation": value.ids, "prompt": value.prompts, "session": value.sessions}
+    return joined([amount(len(rows), thing) for thing, rows in counts.items() if rows or thing == "observation"])
+
+
+def _selection(value: Selection, now: datetime) -> str:
+    about = [f"{count} {name}" for name, count in value.types.items()]
+    about += [f"{value.pinned} pinned"] if value.pinned else []
+    head = f"{value.what}: {reached(value)}" + (f" ({', '.join(about)})" if about else "")
+    lines = [head, *(f"  [#{row_id}] {title}" for row_id, title in value.titles)]
+    more = len(value.ids) - len(value.titles)
+    lines += [f"  and {more} more"] if more else []
+    if value.prompts or value.sessions:
+        lines.append("  Prompts and the summaries and raw messages of sessions are removed for good.")
+    return "\n".join(lines)
+
+
+def _done(value: BulkDone, now: datetime) -> str:
+    if not (value.ids or value.prompts or value.sessions):
+        return f"Nothing to change in {value.what}."
+    line = f"{value.action.capitalize()} {amount(len(value.ids), 'observation')} of {value.what}"
+    line += f", {amount(value.prompts, 'prompt')}" if value.prompts else ""
+    line += f", {amount(value.sessions, 'session')}" if value.sessions else ""
+    line += f"; {value.unchanged} needed no change" if value.unchanged else ""
+    if value.action == "deleted" and value.ids:
+        line += f". {call('deleted')} lists them, {call('undelete')} brings one back"
+    return f"{line}."
+
+
+def _stats(value: Stats, now: datetime) -> str:
+    kinds = ("observation", "session", "prompt", "relation")
+    hidden = len(value.projects) - _MOST_PROJECTS
+    types = ", ".join(f"{name} {count}" for name, count in list(value.types.items())[:_MOST_TYPES])
+    projects = ", ".join(value.projects[:_MOST_PROJECTS]) + (f" +{hidden} more" if hidden > 0 else "")
+    return "\n".join(
+        [
+            ", ".join(amount(getattr(value, f"total_{kind}s"), kind) for kind in kinds),
+            f"{amount(value.versions, 'earlier version')}, {value.deleted_observations} soft-deleted"
+            + (f", {amount(value.queued_mutations, 'change')} recorded for sync" if value.syncs else ""),
+            f"types: {types or 'none'}",
+            f"projects: {projects or 'none'}",
+            f"{value.database_path}: {value.database_bytes / 1024:,.0f} KB",
+        ]
+    )
+
+
+WORDS: Words = {
+    Saved: _saved,
+    Updated: _updated,
+    Detail: _detail,
+    Deleted: _deleted,
+    Timeline: _timeline,
+    Undeleted: _undeleted,
+    Pinned: _pinned,
+    Reviewed: _reviewed,
+    ReviewLine: _review_line,
+    ObservationLine: _line,
+    Suggestion: _suggestion,
+    Selection: _selection,
+    BulkDone: _done,
+    Stats: _stats,
+}

@@ -1,0 +1,72 @@
+"""Phrases that several results share: amounts, ages, handles. ``[#12]`` is an observation wherever it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from engram_py.observations.values import RelationNote
+from engram_py.times import ago, parse_time
+
+if TYPE_CHECKING:
+    from engram_py.sessions.values import SessionLine
+
+Words = dict[type, Callable[[Any, datetime], str]]
+
+LINE_CHARS = 200
+_LOOKED_AT = 4  # of a text that begins with blanks and line ends
+_RELATED = {"related": "related to", "compatible": "compatible with", "conflicts": "conflicts with"}
+
+
+def amount(number: int, thing: str) -> str:
+    """``1 question``, ``1,024 questions``."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def joined(parts: Sequence[str]) -> str:
+    """``14 observations, 2 prompts and 1 session``."""
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
+
+
+def age(moment: str | None, now: datetime) -> str:
+    parsed = parse_time(moment)
+    return ago(parsed, now) if parsed else "?"
+
+
+def clock(moment: str | None, now: datetime, shape: str = "%Y-%m-%d %H:%M %Z") -> str:
+    """A time in the zone of ``now``: the reader's own on the command line, else UTC."""
+    parsed = parse_time(moment)
+    return f"{parsed.astimezone(now.tzinfo):{shape}}" if parsed else "?"
+
+
+def last_active(line: SessionLine, now: datetime) -> str:
+    """How long ago something was saved in a session, which orders lists; its start where that reads otherwise."""
+    started = age(line.started_at, now)
+    active = age(line.last_activity_at or line.started_at, now)
+    return active if active == started else f"{active} (started {started})"
+
+
+def notes(warnings: Iterable[str]) -> list[str]:
+    return [f"note: {warning}" for warning in warnings]
+
+
+def one_line(text: str, limit: int = LINE_CHARS) -> str:
+    """The beginning of a text on one line; of a long one, no more is looked at than can be shown."""
+    begins = text[: limit * _LOOKED_AT]
+    line = " ".join(begins.split())
+    return line if len(line) <= limit and len(begins) == len(text) else line[: limit - 1] + "…"
+
+
+def end(observation: int | None, title: str | None) -> str:
+    """One end of a relation: ``[#49] Its title``; without a handle when it was destroyed."""
+    if observation is not None:
+        return f"[#{observation}] {title}"
+    return f"{title} (deleted)" if title else "a deleted observation"
+
+
+def relation(note: RelationNote) -> str:
+    """``superseded_by [#49] Its title``."""
+    handle = f"[#{note.id}]" if note.id is not None else "a deleted observation"
+    gone = " (deleted)" if note.deleted and note.id else ""
+    return f"{_RELATED.get(note.label, note.label)} {handle} {note.title}".rstrip() + gone

@@ -1,0 +1,130 @@
+"""Words every result once, for all interfaces: ``text`` for a reader, ``to_json`` for a program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from importlib import import_module
+from typing import Any
+
+from engram_py.dataclass import fields, is_dataclass
+from engram_py.doors import call
+from engram_py.errors import EngramError
+from engram_py.interfaces.wording import search
+from engram_py.interfaces.wording.phrases import Words, notes
+from engram_py.observations.listing import Listing
+from engram_py.observations.values import Detail, Saved
+from engram_py.recall.values import Results
+
+# Kinds that most answers are not, so that a search does not import them.
+_RARE = ("engram_py.context.values", "engram_py.upkeep.values", "engram_py.observations.relation_values")
+# The files that word a room's results; of any other room the file of its name.
+_FILES = {"observations": ("observations", "relations"), "recall": ("evaluation",), "sync": ("cloud",)}
+_EMPTY = {
+    "due": "Nothing is due for review",
+    "pending": "No relation waits for a verdict",
+    "alike": "No two projects have similar names",
+    "merged": "Nothing was merged",
+}
+
+
+def text(value: object, *, now: datetime, full: bool = False) -> str:
+    """A result as a person or a model reads it. ``full`` gives search hits longer previews."""
+    room = type(value).__module__.split(".")[1]
+    if isinstance(value, Results):
+        said = _search(value, now, full=full)
+    elif isinstance(value, Listing):
+        said = "\n".join(text(item, now=now) for item in value.items) or _EMPTY.get(value.name, f"No {value.name}")
+    elif room == "context":  # its notes count against its budget
+        return str(_words(value, "context")(value, now))
+    else:
+        said = _words(value, *_FILES.get(room, (room,)))(value, now)
+    return with_notes(said, getattr(value, "warnings", ()))
+
+
+def _search(value: Results, now: datetime, *, full: bool) -> str:
+    if value.explain is None:
+        return search.results(value, now=now, full=full)
+    from engram_py.interfaces.wording import explain
+
+    return explain.text(value)
+
+
+def _words(value: object, *files: str) -> Any:
+    for name in files:  # imported when a result needs it
+        words: Words = import_module(f"engram_py.interfaces.wording.{name}").WORDS
+        if type(value) in words:
+            return words[type(value)]
+    raise TypeError(f"nothing words {type(value).__name__}")
+
+
+def why_empty(value: object) -> str:
+    """Why a result has no text, where more is known than that there is nothing."""
+    if type(value).__module__ not in _RARE:
+        return ""
+    from engram_py.context.values import Context
+    from engram_py.interfaces.wording.context import not_merged
+
+    said = not_merged(value) if isinstance(value, Context) else ""
+    return f"Nothing here for this prompt: {said}; {call('search')} finds it." if said else ""
+
+
+def to_json(value: Any) -> Any:
+    """A result as JSON-ready values; every interface answers the same."""
+    match value:
+        case Listing():
+            return {value.name: to_json(value.items), "count": len(value.items), "warnings": list(value.warnings)}
+        case Detail():
+            whole = to_json(value.observation)
+            rest = {f.name: to_json(getattr(value, f.name)) for f in fields(value) if f.name != "observation"}
+            return whole | rest
+        case Saved():
+            return _plain(value) | {"judgment_required": value.judgment_required}
+        case Results():
+            whole = _plain(value) | {"query": value.query[:200], "count": len(value.results)}
+            # Said when it was asked for, or when there is nothing else to say.
+            return {name: one for name, one in whole.items() if one is not None or name not in ("explain", "silence")}
+    if type(value).__module__ in _RARE:
+        return _rare_to_json(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(value)
+    if isinstance(value, dict):
+        return {key: to_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(one) for one in value]
+    return value
+
+
+def _rare_to_json(value: Any) -> Any:
+    from engram_py.context.values import Context
+    from engram_py.interfaces.wording.context_json import context_values
+    from engram_py.observations.relation_values import Judged
+    from engram_py.upkeep.values import Report
+
+    match value:
+        case Context():
+            return context_values(value)
+        case Report():
+            return _plain(value) | {"summary": value.summary}
+        case Judged():
+            ends = ("source_observation", "source_title", "target_observation", "target_title")
+            return _plain(value.relation) | {name: getattr(value, name) for name in ends}
+    return _plain(value)
+
+
+def json_text(value: Any) -> str:
+    return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def error_text(error: EngramError) -> str:
+    """A failure in the same words everywhere: the code, the fact, the next step."""
+    return f"{error.code}: {error.message}\nhint: {error.hint}"
+
+
+def with_notes(body: str, warnings: Sequence[str]) -> str:
+    return "\n".join([body, *notes(warnings)])
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}

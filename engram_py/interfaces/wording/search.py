@@ -1,0 +1,187 @@
+"""The words of what a search found, and of why it found nothing. How it went is worded in ``explain``."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from engram_py.doors import call
+from engram_py.interfaces.wording.phrases import age, relation
+from engram_py.recall.values import NO_WORD, Hit, NoResults, Results, counted
+
+_QUERY_CHARS, _WORD_CHARS = 200, 40
+_MOST_NAMED = 8
+_NEAR_CHARS = 80
+_TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
+_WORD = re.compile(r"\w+")
+_QUOTE, _MINUS = re.compile(r"""["“”„«»]"""), re.compile(r"(?<!\S)-\S")
+_OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
+
+
+def results(value: Results, *, now: datetime, full: bool = False) -> str:
+    """Hits, best first: handle, type, title, age, the passage that answers. Without any, why, and what to do next."""
+    if not value.results:
+        return "\n".join(nothing(value))
+    shown = call("get", id=value.results[0].id if len(value.results) == 1 else "ID")
+    head = f"{counted_in_order(value)}. {shown} shows {'it' if len(value.results) == 1 else 'one'}."
+    hits = (line for hit in value.results for line in _hit(hit, value, now, full))
+    return "\n".join([head, *unseen(value), *hits])
+
+
+def counted_in_order(value: Results) -> str:
+    """How many hits there are, and in which order they stand: ``3 matches, best first``."""
+    if len(value.results) == 1:
+        return "1 match"
+    orders = {"named": "as named", "filters": "latest change first", "exact": "the exact one first"}
+    return f"{len(value.results)} matches, {orders.get(value.rung, 'best first')}"
+
+
+def unseen(value: Results) -> list[str]:
+    """What to know of hits before they are believed: words that no memory has, and that they may be about others."""
+    lines = ["Unsure: these are more likely about other things than an answer."] if value.unsure else []
+    return [*lines, f"No memory contains: {_named(value.unknown)}."] if value.unknown else lines
+
+
+def marks(hit: Hit) -> list[str]:
+    """What to know of a hit before its text is believed, besides its type, age and project."""
+    superseded = any(note.label == "superseded_by" and not note.deleted for note in hit.relations)
+    superseded = superseded or hit.lifecycle == "historical"
+    found: list[str] = [hit.scope] if hit.scope != "project" else []
+    found += ["pinned"] if hit.pinned else []
+    found += ["superseded"] if superseded else []
+    found += ["archived"] if hit.lifecycle == "archived" else []
+    found += ["needs review"] if hit.state == "needs_review" else []
+    found += [f"on branch {hit.branch}"] if hit.branch else []
+    found += [f"says the same as [#{hit.like}]"] if hit.like is not None else []
+    found += ["fresh"] if hit.anchors and all(anchor.state == "fresh" for anchor in hit.anchors) else []
+    return found
+
+
+def places(hit: Hit, *, full: bool = False) -> str:
+    """What became of the files the hit is about, fresh ones left out; last those nobody can tell about, in short only
+    where that is the file's own fault."""
+    states = [anchor for anchor in hit.anchors if anchor.state in ("changed", "moved", "gone")]
+    states += [anchor for anchor in hit.anchors if anchor.unreadable or (full and anchor.state == "unknown")]
+    if not states:
+        return ""
+    from engram_py.interfaces.wording.anchors import anchors
+
+    return anchors(states)
+
+
+def _hit(hit: Hit, value: Results, now: datetime, full: bool) -> Iterator[str]:
+    several = value.projects is None or hit.project not in value.projects or len(value.projects) > 1
+    about = [hit.type, age(hit.updated_at, now), *([hit.project] if several else []), *marks(hit)]
+    yield f"[#{hit.id}] {named(hit)} ({', '.join(about)})"
+    old = hit.instead_of
+    if old is not None:
+        yield f'  replaced [#{old.id}] "{old.title}"'
+    if hit.snippet:
+        yield f"  {hit.snippet}"
+    if found := places(hit, full=full):
+        yield f"  {found}"
+    yield from (f"  {relation(note)}" for note in hit.relations if old is None or note.id != old.id)
+
+
+def named(hit: Hit) -> str:
+    """The title, with what it does not say of a session's summary unless the passage says it."""
+    return hit.title if hit.goal.removesuffix("…") in hit.snippet else f"{hit.title}. {hit.goal}"
+
+
+def nothing(value: Results) -> list[str]:
+    """An empty answer in at most four lines: where was searched, why there is nothing, what is near, what to do."""
+    where = "all projects" if value.projects is None else ", ".join(value.projects)
+    query = still(value.query[: 2 * _QUERY_CHARS], _QUERY_CHARS)
+    lines = [f'Nothing found for "{query}" in {where} ({counted(value.memories)} visible from there).']
+    silence = value.silence
+    if silence is None:
+        return lines
+    lines.append(_why(silence))
+    if near := _near(silence):
+        lines.append(near)
+    return [*lines, _next_step(value, silence)]
+
+
+def _why(silence: NoResults) -> str:
+    why = f"{silence.reason[:1].upper()}{silence.reason[1:]}."
+    if silence.filtered:
+        together = " together" if len(silence.filters) > 1 else ""
+        why = f"Filtered away by {_named(silence.filters)}{together}: {silence.filtered:,} with words of it."
+    unseen = [f"No memory contains: {_named(silence.unknown)}."] if silence.unknown else []
+    for row in dict.fromkeys(one.id for one in silence.earlier):
+        words = _named([one.word for one in silence.earlier if one.id == row])
+        unseen.append(f"Only in an earlier version of [#{row}]: {words}.")
+    if silence.elsewhere:
+        unseen.append(f"Only other projects know: {_named(silence.elsewhere)}; {call('everywhere')} searches them.")
+    if silence.unknown and silence.reason == NO_WORD and not silence.filtered:
+        return " ".join(unseen)
+    return " ".join([*unseen, why])
+
+
+def _near(silence: NoResults) -> str:
+    searched = f"Searched only {_named(silence.filters)}. " if silence.filters and not silence.filtered else ""
+    near = "; ".join(f"[#{one.id}] {still(one.title, _NEAR_CHARS)}".rstrip(" .…") for one in silence.nearest)
+    return f"{searched}Nearest, likely about other things: {near}." if near else searched.rstrip()
+
+
+def _next_step(value: Results, silence: NoResults) -> str:
+    if silence.filters and silence.unworded:
+        keys = dict.fromkeys(f"{one.partition(':')[0]}:" for one in silence.filters)
+        return f"Next: give another {' or '.join(keys)}, or words instead."
+    if silence.numbered:
+        return "Next: search by words instead."
+    if silence.filters and (silence.filtered or not (silence.unknown or silence.elsewhere)):
+        return f"Next: search without {_named(silence.filters)}."
+    if silence.unworded and silence.marked:
+        return "Next: give a word to search for as well; -word only leaves out."
+    words = _WORD.findall(value.query)
+    if words and _OPERATORS.issuperset(words):
+        return "Next: give at least one more word; AND, OR, NOT and NEAR are words here, not operators."
+    if not any(char.isalnum() for char in value.query):
+        return "Next: give at least one word, #id, or a filter such as type:decision."
+    if not value.memories:
+        return f"Next: save something, nothing is kept here yet{_elsewhere(value)}."
+    if silence.unworded:
+        return "Next: add a word that does, or put the words in quotes to find them as they stand."
+    if silence.marked:
+        return f"Next: search without {_marks(value.query)}."
+    if silence.elsewhere:
+        return f"Next: search all projects ({call('everywhere')}), or try other words."
+    return f"Next: {_other_words(silence)}{_elsewhere(value)}."
+
+
+def _other_words(silence: NoResults) -> str:
+    if silence.earlier:
+        return f"read the history of [#{silence.earlier[0].id}], or try other words"
+    return "ask in the language the memories are written in" if silence.foreign else "try other words"
+
+
+def _marks(query: str) -> str:
+    found = [*(["the quotes"] if _QUOTE.search(query) else []), *(["the -words"] if _MINUS.search(query) else [])]
+    return " and ".join(found)
+
+
+def _elsewhere(value: Results) -> str:
+    there = value.silence is not None and value.silence.others and value.projects is not None
+    return f", or search all projects ({call('everywhere')})" if there else ""
+
+
+def still(words: str, limit: int) -> str:
+    """One line of at most ``limit`` characters that moves no cursor and turns no text around: a table stays one."""
+    kept = "".join("\N{REPLACEMENT CHARACTER}" if _moves(char) else char for char in words)
+    line = " ".join(kept.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _moves(char: str) -> bool:
+    control = unicodedata.category(char) in ("Cc", "Cs") and not char.isspace()
+    return control or unicodedata.bidirectional(char) in _TURNS
+
+
+def _named(words: Sequence[str]) -> str:
+    """The first eight, each on one line and not longer than a word is."""
+    shown = [still(word, _WORD_CHARS) for word in words[:_MOST_NAMED]]
+    more = f" and {len(words) - _MOST_NAMED} more" if len(words) > _MOST_NAMED else ""
+    return ", ".join(shown) + more

@@ -1,0 +1,191 @@
+"""The words of syncing through a repository: what was read, written, refused, and where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from engram_py.errors import EngramError
+from engram_py.interfaces.wording.phrases import amount
+from engram_py.sync.errors import PassphraseMissingError
+from engram_py.sync.git.values import (
+    Adoption,
+    ChunkRefusal,
+    ChunksRead,
+    ChunksWritten,
+    Device,
+    GitStatus,
+    GitSynced,
+    Uncommitted,
+)
+from engram_py.sync.mutation import Digest
+
+_MOST_NAMED = 5
+
+
+def synced(value: GitSynced) -> list[str]:
+    """Two or three lines, and one for each thing that was refused now."""
+    lines = adopted(value)
+    if value.read is not None:
+        lines.append(_read(value.read))
+        lines += _refusals(value.read.refused, "refused")
+        lines += _refusals(value.read.unreadable, "left out a row of")
+        if value.read.still_refused:
+            lines.append(f"{amount(value.read.still_refused, 'chunk')} refused before; `engram sync --status` says why")
+        for project, rows in value.read.left_out.items():
+            lines.append(
+                f"left out {amount(rows, 'row')} of project {project}; here is {value.project} "
+                f"(`engram sync --project {project}` or --all takes them)"
+            )
+    if value.written is not None:
+        lines.append(_written(value.written, value))
+        if not value.written.chunks:
+            lines += _uncommitted(value.uncommitted)
+    return lines
+
+
+def adopted(value: GitSynced) -> list[str]:
+    """That a repository goes by another name now, where it does."""
+    if value.adopted is None:
+        return []
+    moved = f", and what was saved here as {value.adopted.name} is there too" if value.adopted.own else ""
+    return [f"This repository is project {value.project} from now on, as its .engram folder says{moved}."]
+
+
+def adoption(value: Adoption) -> str:
+    """The question whether it should."""
+    own = f"; its {amount(value.own, 'memory')} would move there" if value.own else ""
+    known = f" {value.project} has memory on this machine already: the two would be one project." if value.known else ""
+    here = f"this repository is {value.name} here{own}"
+    return f"The .engram folder is of project {value.project}; {here}.{known} Use {value.project}?"
+
+
+def hooked(value: GitSynced) -> list[str]:
+    """What a git hook says: nothing where nothing happened."""
+    lines: list[str] = []
+    if value.read is not None and (value.read.applied.applied or value.read.refused):
+        lines = [*adopted(value), _read(value.read), *_refusals(value.read.refused, "refused")]
+    if value.written is not None and value.written.chunks:
+        rows = amount(value.written.rows, "change")
+        lines = [f"{rows} exported, not in this push yet: {_commit(value.uncommitted)} && git push"]
+    elif value.written is not None:
+        lines += [f"{line} && git push" for line in _uncommitted(value.uncommitted)]
+    return lines
+
+
+def hook_refused(error: EngramError | OSError) -> list[str]:
+    """Why a git hook did nothing, and what to do about it: nobody can be asked in a hook."""
+    if isinstance(error, PassphraseMissingError):
+        return [
+            f"not synced: {error.path} is encrypted, and this machine does not know the passphrase",
+            "run `engram sync --encrypt` here once: it asks for it",
+        ]
+    if isinstance(error, EngramError):
+        return [f"not synced: {error.message}", *([error.hint] if error.hint else [])]
+    return [f"not synced: {error}"]
+
+
+def status(value: GitStatus) -> list[str]:
+    sealed = ", encrypted" if value.encrypted else ""
+    lines = [f"project {value.project}, {value.folder}: {amount(value.chunks, 'chunk')}{sealed}"]
+    if not value.exists:
+        lines = [f"project {value.project}: {value.folder} has no chunks yet; `engram sync` writes the first"]
+    waiting = f"{amount(value.waiting, 'chunk')} to import" if value.waiting else "nothing to import"
+    lines.append(f"{waiting}; {'changes to export' if value.unsent else 'nothing to export'}")
+    if value.elsewhere:
+        lines.append(f"{amount(value.elsewhere, 'chunk')} written here on other branches; a merge brings them")
+    lines += _uncommitted(value.uncommitted)
+    lines += _refusals(value.refused, "refused", most=len(value.refused))
+    if value.deferred or value.dead:
+        lines.append(f"{amount(value.deferred, 'row')} waiting for what they depend on, {value.dead} set aside")
+    hooks = ", ".join(value.hooks) or "none (`engram sync --install-hooks`)"
+    lines.append(f"git hooks: {hooks}")
+    trusted = [device for device in value.devices if device.trusted and not device.own]
+    lines.append(f"devices trusted: {len(trusted)}" if trusted else "devices trusted: any")
+    return lines
+
+
+def devices(values: Sequence[Device]) -> list[str]:
+    """One device on a line: its key, what it calls itself, and whether it is believed."""
+    chosen = any(device.trusted and not device.own for device in values)
+    return [_line(device, _standing(device, chosen)) for device in values]
+
+
+def untrusted(device: Device, values: Sequence[Device]) -> list[str]:
+    """What is true of a device that was taken back, given all of them as they are now."""
+    if any(one.trusted and not one.own for one in values):
+        return [_line(device, _standing(device, chosen=True))]
+    return [
+        _line(device, "this device" if device.own else "no longer named"),
+        "no device is named any more: chunks of every device are read",
+    ]
+
+
+def digest(value: Digest) -> list[str]:
+    kinds = ", ".join(f"{amount(number, kind)}" for kind, number in sorted(value.counts.items()) if number)
+    return [value.value, kinds or "nothing shared"]
+
+
+def _line(device: Device, standing: str) -> str:
+    return f"{device.key}  {device.device or '(never seen)':16}  {standing}"
+
+
+def _standing(device: Device, chosen: bool) -> str:
+    if device.own:
+        return "this device"
+    if device.trusted:
+        return "trusted"
+    return "not trusted" if chosen else "read, as any device is"
+
+
+def _read(value: ChunksRead) -> str:
+    if not value.chunks:
+        return "Imported nothing new."
+    rows = value.applied
+    said = f"Imported {amount(value.chunks, 'chunk')}: {amount(rows.applied, 'row')} new or newer"
+    parts = [f"{rows.unchanged} known already"] if rows.unchanged else []
+    parts += [f"{value.waiting} waiting for what they depend on"] if value.waiting else []
+    parts += [f"{rows.ahead} dated in the future"] if rows.ahead else []
+    return ", ".join([said, *parts]) + "."
+
+
+def _written(value: ChunksWritten, whole: GitSynced) -> str:
+    if not value.chunks:
+        return "Exported nothing new."
+    names = ", ".join(value.chunks[:3]) + (", …" if len(value.chunks) > 3 else "")
+    again, why = "", ""
+    if value.lost and value.bytes:
+        again = " once more"
+        gone = "1 chunk written here is" if value.lost == 1 else f"{value.lost:,} chunks written here are"
+        why = f", because {gone} lost or damaged"
+    elif value.sealed:
+        again = " once more, encrypted,"
+    elif value.again and value.bytes:
+        again = " once more"
+    return (
+        f"Exported {amount(value.rows, 'row')}{again} to {amount(len(value.chunks), 'chunk')} ({names}) in "
+        f"{whole.folder}{why}; commit and push it: {_commit(whole.uncommitted)}"
+    )
+
+
+def _uncommitted(value: Uncommitted) -> list[str]:
+    """What git has not taken yet, and the command for it; nothing where it has all."""
+    if not value.chunks:
+        return []
+    said = f"{amount(value.chunks, 'chunk')} {'is' if value.chunks == 1 else 'are'} not committed"
+    if value.ignored == value.chunks:
+        said += ", and git is told to ignore " + ("it" if value.chunks == 1 else "them")
+    elif value.ignored:
+        said += f", and git is told to ignore {value.ignored:,} of them"
+    return [f"{said}: {_commit(value)}"]
+
+
+def _commit(value: Uncommitted) -> str:
+    """The command that commits the folder, from wherever in the repository it is typed."""
+    return f"git add {'-f ' if value.ignored else ''}:/.engram && git commit -m 'engram sync'"
+
+
+def _refusals(values: Sequence[ChunkRefusal], what: str, *, most: int = _MOST_NAMED) -> Iterator[str]:
+    for one in values[:most]:
+        yield f"{what} chunk {one.chunk}: {one.reason}"
+    if len(values) > most:
+        yield f"… and {len(values) - most} more; `engram sync --status` lists them"

@@ -1,0 +1,94 @@
+"""The words of anchors."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from engram_py.anchors.values import AnchorState, Checked, StaleLine
+from engram_py.interfaces.wording import render
+from engram_py.interfaces.wording.anchors import anchor, anchors
+
+NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
+
+
+def state(word: Any, **more: Any) -> AnchorState:
+    return AnchorState("auth.py", 10, 20, word, **more)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        pytest.param(state("fresh"), "auth.py:10-20 fresh", id="fresh"),
+        pytest.param(
+            state("changed", commits_ago=3, author="Ada"), "auth.py:10-20 changed 3 commits ago by Ada", id="changed"
+        ),
+        pytest.param(
+            state("changed", commits_ago=1, author="Ada"), "auth.py:10-20 changed 1 commit ago by Ada", id="one"
+        ),
+        pytest.param(
+            state("changed", commits_ago=0, author="Ada"), "auth.py:10-20 changed in the last commit by Ada", id="last"
+        ),
+        pytest.param(state("changed", uncommitted=True), "auth.py:10-20 changed, not committed yet", id="uncommitted"),
+        pytest.param(state("changed"), "auth.py:10-20 changed", id="nobody-knows"),
+        pytest.param(
+            state("changed", commits_ago=1_234, author="Ada", now_path="src/login.py"),
+            "auth.py:10-20 changed 1,234 commits ago by Ada, now in src/login.py",
+            id="renamed",
+        ),
+        pytest.param(
+            state("moved", now_path="src/login.py", now_start=14, now_end=24),
+            "auth.py:10-20 moved to src/login.py:14-24",
+            id="moved",
+        ),
+        pytest.param(state("gone", commits_ago=2, author="Ada"), "auth.py:10-20 gone 2 commits ago by Ada", id="gone"),
+        pytest.param(state("gone", uncommitted=True), "auth.py:10-20 gone, not committed yet", id="gone-now"),
+        pytest.param(state("unknown", reason="a directory"), "auth.py:10-20 unknown (a directory)", id="unknown"),
+        pytest.param(
+            state("unknown", reason="only on branch topic"), "auth.py:10-20 only on branch topic", id="on-a-branch"
+        ),
+        pytest.param(AnchorState("a.py", 3, 3, "fresh"), "a.py:3 fresh", id="one-line"),
+        pytest.param(AnchorState("a.py", None, None, "moved", "b.py"), "a.py moved to b.py", id="whole"),
+        pytest.param(AnchorState("a.py", 4, 8, "moved", "a.py", 7, 11), "a.py:4-8 moved to lines 7-11", id="lines"),
+        pytest.param(AnchorState("a.py", 4, 4, "moved", "a.py", 7, 7), "a.py:4 moved to line 7", id="line"),
+    ],
+)
+def test_a_state_is_one_short_phrase(found: AnchorState, said: str) -> None:
+    assert anchor(found) == said
+
+
+def test_without_its_path_a_fresh_anchor_needs_no_word() -> None:
+    assert anchor(state("fresh"), with_path=False) == ""
+    assert anchor(state("moved", now_path="b.py"), with_path=False) == "moved to b.py"
+
+
+def test_a_file_is_not_named_beside_its_lines_unless_it_fared_otherwise() -> None:
+    whole, lines = AnchorState("a.py", None, None, "fresh"), AnchorState("a.py", 4, 4, "fresh")
+    gone = AnchorState("b.py", None, None, "gone")
+    assert anchors((whole, lines, gone)) == "a.py:4 fresh; b.py gone"
+    assert anchors((AnchorState("a.py", None, None, "changed"), lines)) == "a.py changed; a.py:4 fresh"
+
+
+def test_a_check_names_what_went_stale_and_the_next_step() -> None:
+    anchors = tuple(AnchorState(f"{number}.py", None, None, "changed") for number in range(6))
+    stale = StaleLine(12, "Token refresh", "bugfix", "widgets", None, "2026-03-01T10:00:00.000Z", anchors)
+    checked = Checked("widgets", 3, 9, {"changed": 6, "fresh": 3}, (stale,), ("a note",))
+    assert render.text(checked, now=NOW).splitlines() == [
+        "1 of 3 observations with files went stale in widgets (files: 6 changed, 3 fresh)",
+        "[#12] Token refresh (bugfix, 3d): 0.py changed; 1.py changed; 2.py changed; 3.py changed; and 2 more",
+        "`engram get ID` shows one, `engram review ID` confirms it, `engram update ID` corrects it.",
+        "note: a note",
+    ]
+
+
+def test_a_check_that_finds_nothing_stale_or_no_file_says_so() -> None:
+    fine = Checked("widgets", 3, 4, {"fresh": 4}, ())
+    assert render.text(fine, now=NOW) == "None of 3 observations with files went stale in widgets (files: 4 fresh)"
+    unseen = render.text(Checked("widgets", 23, 23, {"unknown": 23}, ()), now=NOW)
+    assert unseen == (
+        "Whether 23 observations of widgets went stale is not known: "
+        "none of the files could be looked at (files: 23 unknown)"
+    )
+    assert render.text(Checked("widgets", 0, 0, {}, ()), now=NOW) == "No observation of widgets names a file"

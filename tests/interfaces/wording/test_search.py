@@ -1,0 +1,435 @@
+"""The words of what a search found, of why it found nothing, and of how it went."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from engram_py import Engram
+from engram_py.anchors.values import NOT_HERE, NOT_READ, SAVED_OUTSIDE, AnchorState
+from engram_py.doors import through
+from engram_py.interfaces.wording import render
+from engram_py.observations.values import Draft, RelationNote
+from engram_py.recall.score.evidence import NONE, Evidence
+from engram_py.recall.values import Earlier, Explain, Hit, LadderStep, Near, NoResults, Numbers, Results, WordNote
+
+NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
+TIME = "2026-03-01T10:00:00.000Z"
+
+
+def hit(number: int = 12, **more: Any) -> Hit:
+    standard: dict[str, Any] = {
+        "id": number, "sync_id": "obs-1", "title": "Raised the timeout", "type": "bugfix", "project": "widgets",
+        "scope": "project", "topic_key": None, "score": 1.0, "snippet": "From 5 to 30 seconds.", "truncated": False,
+        "pinned": False, "state": "active", "review_after": None, "created_at": TIME, "updated_at": TIME,
+    }  # fmt: skip
+    return Hit(**standard | more)
+
+
+def found(*hits: Hit, query: str = "timeout", **more: Any) -> Results:
+    standard: dict[str, Any] = {"rung": "all words", "projects": ("widgets",), "memories": len(hits)}
+    return Results(query, hits, **standard | more)
+
+
+def said(value: Results, *, full: bool = False) -> list[str]:
+    with through("mcp"):
+        return render.text(value, now=NOW, full=full).splitlines()
+
+
+def silent(query: str = "timeout", *, memories: int = 7, projects: Any = ("widgets",), **more: Any) -> list[str]:
+    standard: dict[str, Any] = {
+        "reason": "no memory here has any of its words",
+    }  # fmt: skip
+    silence = NoResults(**standard | more)
+    return said(Results(query, (), "none", projects, memories, silence=silence))
+
+
+def anchor(word: Any, **more: Any) -> AnchorState:
+    return AnchorState("src/auth.py", 10, 20, word, **more)
+
+
+def test_a_word_of_an_earlier_version_is_not_told_as_in_no_memory() -> None:
+    lines = silent("plc login", unknown=("login",), earlier=(Earlier("plc", 4),))
+    assert lines[1:] == [
+        "No memory contains: login. Only in an earlier version of [#4]: plc.",
+        "Next: read the history of [#4], or try other words, or search all projects (all_projects=true).",
+    ]
+
+
+# Hits
+
+
+def test_a_hit_is_its_handle_title_type_age_and_a_line() -> None:
+    assert said(found(hit())) == [
+        "1 match. mem_get_observation(id=12) shows it.",
+        "[#12] Raised the timeout (bugfix, 3d)",
+        "  From 5 to 30 seconds.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "label"),
+    [
+        pytest.param({"pinned": True}, "pinned", id="pinned"),
+        pytest.param({"scope": "personal"}, "personal", id="scope"),
+        pytest.param({"project": "gizmos"}, "gizmos", id="other-project"),
+        pytest.param({"lifecycle": "archived"}, "archived", id="archived"),
+        pytest.param({"lifecycle": "historical"}, "superseded", id="historical"),
+        pytest.param({"state": "needs_review"}, "needs review", id="overdue"),
+        pytest.param({"branch": "feature/x"}, "on branch feature/x", id="branch"),
+        pytest.param({"like": 9}, "says the same as [#9]", id="same"),
+        pytest.param({"anchors": (anchor("fresh"), anchor("fresh"))}, "fresh", id="fresh"),
+        pytest.param({"relations": (RelationNote("superseded_by", 14, "Lowered it"),)}, "superseded", id="superseded"),
+    ],
+)
+def test_what_to_know_of_a_hit_stands_behind_its_title(more: dict[str, Any], label: str) -> None:
+    assert said(found(hit(**more)))[1] == f"[#12] Raised the timeout (bugfix, 3d, {label})"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"coverage": 0.1, "score": 0.05}, id="weak"),
+        pytest.param({"relations": (RelationNote("supersedes", 4, "Old"),)}, id="supersedes-another"),
+        pytest.param({"relations": (RelationNote("superseded_by", 4, "Gone", deleted=True),)}, id="by-a-deleted-one"),
+        pytest.param({"anchors": (anchor("fresh"), anchor("unknown", reason="binary"))}, id="half-known"),
+    ],
+)
+def test_what_says_nothing_against_a_hit_is_no_label(more: dict[str, Any]) -> None:
+    assert said(found(hit(**more)))[1] == "[#12] Raised the timeout (bugfix, 3d)"
+
+
+def test_what_replaced_a_hit_is_named_below_it() -> None:
+    assert said(found(hit(relations=(RelationNote("superseded_by", 14, "Lowered it"),))))[3:] == [
+        "  superseded_by [#14] Lowered it"
+    ]
+
+
+def test_a_stale_anchor_is_one_phrase_and_a_fresh_one_beside_it_none() -> None:
+    states = (anchor("changed", commits_ago=3, author="Ada"), anchor("fresh"), anchor("gone"))
+
+    assert said(found(hit(anchors=states)))[3:] == [
+        "  src/auth.py:10-20 changed 3 commits ago by Ada; src/auth.py:10-20 gone"
+    ]
+
+
+def test_why_nobody_can_tell_about_a_file_is_said_behind_what_is_known() -> None:
+    value = found(hit(anchors=(anchor("unknown", reason="a directory"), anchor("gone"), anchor("fresh"))))
+
+    lines = ["  src/auth.py:10-20 gone; src/auth.py:10-20 unknown (a directory)"]
+    assert said(value)[3:] == said(value, full=True)[3:] == lines
+
+
+@pytest.mark.parametrize("reason", [NOT_HERE, SAVED_OUTSIDE, NOT_READ])
+def test_that_a_file_cannot_be_compared_here_at_all_is_said_only_in_the_long_form(reason: str) -> None:
+    value = found(hit(anchors=(anchor("unknown", reason=reason),)))
+
+    assert len(said(value)) == 3
+    assert said(value, full=True)[3:] == [f"  src/auth.py:10-20 unknown ({reason})"]
+
+
+def test_the_text_of_a_hit_goes_from_the_words_that_were_asked_for_to_what_follows_them(app: Engram) -> None:
+    filler = "Nobody knows what else there is to say of all of this, and of the rest. " * 80
+    answer = "Consumers that retried acknowledge only after the ledger has written the row, which is soon enough."
+    app.observations.save(Draft("Slow payments", f"{filler}\n\n{answer} It was decided in May. {filler}"))
+
+    passage = said(app.searches.search("when does the retrying consumer acknowledge?"))[2]
+    assert f"{answer} It was decided in May." in passage
+    assert passage.startswith("  …")
+
+
+def test_a_hit_without_a_passage_is_its_title_alone() -> None:
+    assert len(said(found(hit(snippet="", truncated=True)))) == 2
+
+
+def test_an_answer_keeps_to_600_tokens(app: Engram) -> None:
+    filler = "Nobody knows what else there is to say of the timeout, and of the rest of it. " * 80
+    for number in range(20):
+        app.save(Draft(f"The timeout of service number {number} was changed", f"Case {number}: {filler}"))
+    for limit in (1, 5, 10, 20):
+        assert 300 < len("\n".join(said(app.searches.search("timeout", limit=limit)))) / 4 <= 600
+
+
+def test_a_session_summary_says_what_the_session_was_for(app: Engram) -> None:
+    app.episodes.summarize("## Goal\nBuild the CSV parser\n\n## Accomplished\n" + "Wrote some tests of it. " * 200)
+
+    value = app.searches.search("csv parser")
+    [title, line] = said(value)[1:]
+    assert title.startswith("[#1] Session summary: widgets (session_summary, ")
+    assert "Build the CSV parser" in line
+    [title, line] = said(app.searches.search("tests wrote"))[1:]
+    assert title.startswith("[#1] Session summary: widgets. Build the CSV parser (session_summary, ")
+    assert "Build" not in line
+    assert value.results[0].title == "Session summary: widgets"
+
+
+def test_a_summary_whose_title_says_its_goal_is_not_named_by_it_twice(app: Engram) -> None:
+    goal = "Build the CSV parser that reads quoted newlines."
+    app.save(Draft(f"Session summary: {goal[:30]}", f"## Goal\n{goal}\n{'Wrote some tests of it. ' * 20}"))
+
+    assert app.searches.search("tests wrote").results[0].goal == ""
+
+
+@pytest.mark.parametrize(
+    ("rung", "said_of_it"),
+    [
+        ("filters", "2 matches, latest change first."),
+        ("named", "2 matches, as named."),
+        ("exact", "2 matches, the exact one first."),
+        ("any word", "2 matches, best first."),
+    ],
+)
+def test_hits_are_said_to_stand_in_the_order_they_have(rung: str, said_of_it: str) -> None:
+    value = found(hit(), hit(13), rung=rung)
+    assert said(value)[0] == f"{said_of_it} mem_get_observation(id=ID) shows one."
+
+
+# Nothing
+
+
+def test_an_empty_answer_names_unknown_words_what_is_nearest_and_the_next_step_in_four_lines() -> None:
+    assert silent(
+        "does kafka rebalance the login?",
+        unknown=("kafka", "rebalance"),
+        nearest=(Near(3, "Login timeout."), Near(7, "Roles")),
+        reason="what has words of it is about other things",
+    ) == [
+        'Nothing found for "does kafka rebalance the login?" in widgets (7 memories visible from there).',
+        "No memory contains: kafka, rebalance. What has words of it is about other things.",
+        "Nearest, likely about other things: [#3] Login timeout; [#7] Roles.",
+        "Next: try other words, or search all projects (all_projects=true).",
+    ]
+
+
+def test_an_empty_answer_names_the_words_that_only_other_projects_know() -> None:
+    assert silent("kafka login", unknown=("zebra",), elsewhere=("kafka",), nearest=(Near(3, "Login"),))[1:] == [
+        "No memory contains: zebra. Only other projects know: kafka; all_projects=true searches them.",
+        "Nearest, likely about other things: [#3] Login.",
+        "Next: search all projects (all_projects=true), or try other words.",
+    ]
+
+
+def test_an_empty_answer_says_what_was_filtered_away_and_by_what() -> None:
+    assert silent("timeout type:policy since:7d", filtered=1_200, filters=("type:policy", "since:7d"))[1:] == [
+        "Filtered away by type:policy, since:7d together: 1,200 with words of it.",
+        "Next: search without type:policy, since:7d.",
+    ]
+
+
+def test_filters_that_took_nothing_away_are_named_as_well() -> None:
+    assert silent("timeout type:policy", filters=("type:policy",))[2:] == [
+        "Searched only type:policy.",
+        "Next: search without type:policy.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("filters", "step"),
+    [
+        (("file:x.py",), "give another file:, or words instead"),
+        (("type:policy", "type:note", "since:7d"), "give another type: or since:, or words instead"),
+    ],
+)
+def test_filters_that_are_the_whole_query_are_not_to_be_left_out(filters: tuple[str, ...], step: str) -> None:
+    assert silent(" ".join(filters), filters=filters, unworded=True)[-1] == f"Next: {step}."
+
+
+def test_a_filter_is_not_blamed_for_words_that_nobody_ever_saw() -> None:
+    assert silent("zebra type:policy", filters=("type:policy",), unknown=("zebra",), projects=None)[2:] == [
+        "Searched only type:policy.",
+        "Next: try other words.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "step"),
+    [
+        pytest.param("zebra", {}, "try other words, or search all projects (all_projects=true)", id="words"),
+        pytest.param("zebra", {"projects": None}, "try other words", id="everywhere-already"),
+        pytest.param(
+            '"access token"',
+            {"marked": True},
+            "search without the quotes",
+            id="phrase",
+        ),
+        pytest.param("timeout -redis", {"marked": True}, "search without the -words", id="excluded"),
+        pytest.param(
+            "“time out” -redis", {"marked": True}, "search without the quotes and the -words", id="phrase-and-excluded"
+        ),
+        pytest.param("#12", {"numbered": True}, "search by words instead", id="an-id"),
+        pytest.param("zebra", {"others": False}, "try other words", id="no-other-project"),
+        pytest.param(
+            "-redis",
+            {"marked": True, "unworded": True},
+            "give a word to search for as well; -word only leaves out",
+            id="only-excluded",
+        ),
+        pytest.param(
+            'AND OR NOT NEAR( ) * ^ : ""',
+            {},
+            "give at least one more word; AND, OR, NOT and NEAR are words here, not operators",
+            id="operators",
+        ),
+        pytest.param(
+            'zebra ""', {}, "try other words, or search all projects (all_projects=true)", id="quotes-of-nothing"
+        ),
+        pytest.param("re-try", {}, "try other words, or search all projects (all_projects=true)", id="hyphen"),
+        pytest.param(
+            "who is it",
+            {"unworded": True},
+            "add a word that does, or put the words in quotes to find them as they stand",
+            id="stop-words",
+        ),
+        pytest.param("...", {}, "give at least one word, #id, or a filter such as type:decision", id="no-word"),
+        pytest.param(
+            "zebra",
+            {"memories": 0},
+            "save something, nothing is kept here yet, or search all projects (all_projects=true)",
+            id="empty-memory",
+        ),
+    ],
+)
+def test_an_empty_answer_ends_with_the_next_step(query: str, more: dict[str, Any], step: str) -> None:
+    assert silent(query, **more)[-1] == f"Next: {step}."
+
+
+def test_many_long_words_and_lines_stay_four_short_lines() -> None:
+    lines = silent(
+        "one\ntwo\r\nthree " * 500,
+        unknown=tuple(f"word{number}" + "x" * 80 for number in range(60)),
+        filters=tuple(f"type:{number}\n" + "y" * 300 for number in range(16)),
+        filtered=3,
+        nearest=(Near(1, "a\nb " * 200), Near(2, "c" * 500)),
+    )
+
+    assert len(lines) == 4
+    assert max(map(len, lines)) < 800
+    assert "and 52 more" in lines[1]
+
+
+def test_a_real_empty_answer_names_the_words_it_never_saw(app: Engram) -> None:
+    app.observations.save(Draft("Raised the login timeout", "To 30 seconds.", topic_key="auth/timeout"))
+
+    lines = said(app.searches.search("kubernetes ingress"))
+
+    assert len(lines) <= 4
+    assert "No memory contains: kubernetes, ingress." in lines[1]
+
+
+# How it went
+
+
+def explained(title: str = "Raised the timeout", **more: Any) -> Results:
+    evidence = Evidence(1.0, 1.0, 1.0, 1.0, 0.5, 0.7)
+    numbers = Numbers(
+        12, 2.125, 0.5, 0.3, 0.6, 1.0, 1.0, evidence, 0.97, 3.525, {"recency": 1.06, "pinned": 1.1}, 4.11, ("timeout",)
+    )
+    standard: dict[str, Any] = {
+        "rungs": (LadderStep("all words", 1, "enough"), LadderStep("evidence", 0, "the best holds all")),
+        "words": (WordNote("timeout", 1_234, 0.693, "looked up"),),
+        "hits": (numbers,), "evidence": evidence, "probability": 0.97, "floor": 0.43,
+        "below_floor": 2, "filters": ("type:bugfix",), "seconds": 0.0125,
+    }  # fmt: skip
+    return found(hit(title=title), explain=Explain(**standard | more))
+
+
+def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_them() -> None:
+    assert said(explained()) == [
+        "1 match.",
+        "",
+        "Hits: score = (own words + neighbours' words + closeness of the words + share of the session's best) x"
+        " factors. tells = how much of the question its best passage holds; answers = how likely it answers.",
+        "  hit  score  own words  lent  close  session  tells  answers  factors                    title",
+        "  #12   4.11       2.12  0.50   0.30     0.60   100%      97%  recency 1.06, pinned 1.10  Raised the timeout",
+        "",
+        "Steps: in the order they ran; found = rows the step added.",
+        "  step       found  why",
+        "  all words      1  enough",
+        "  evidence       0  the best holds all",
+        "",
+        "Words: rows = how many memories hold it; idf = how much it tells, more when it is rare.",
+        "  word      rows   idf  use",
+        "  timeout  1,234  0.69  looked up",
+        "",
+        "An answer needs a probability of 43%; 2 below that were held back; filters: type:bugfix. It took 12.5 ms.",
+    ]
+
+
+def test_an_explained_list_is_said_to_stand_in_the_order_it_has() -> None:
+    value = replace(explained(), rung="filters", results=(hit(), hit(13)))
+    assert said(value)[0] == "2 matches, latest change first."
+
+
+def test_what_was_named_is_said_not_to_be_ranked() -> None:
+    exact = Numbers(12, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, NONE, 0.0, 0.0, {}, 1.0, ())
+
+    assert said(explained(hits=(exact,)))[4].endswith("named, not ranked  Raised the timeout")
+
+
+def test_an_explained_empty_answer_says_why_first() -> None:
+    nothing = NoResults("no memory here has any of its words", unknown=("zebra",))
+    explain = Explain(
+        (LadderStep("any word", 0, "unknown"),),
+        (WordNote("zebra", 0, 2.3, "unknown"),),
+        (),
+        NONE,
+        0.0,
+        0.27,
+        0,
+        (),
+        0.0,
+    )
+
+    lines = said(Results("zebra", (), "none", ("widgets",), 7, explain=explain, silence=nothing))
+
+    assert lines[0].startswith('Nothing found for "zebra" in widgets')
+    assert not any(line.startswith("Hits") for line in lines)
+    assert "  zebra     0  2.30  unknown" in lines
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        pytest.param("Clear \x1b[2J\x1b]0;owned\x07 \x9b31m", id="control-sequences"),
+        pytest.param("two\nlines\r\tand\x0btabs\u2028", id="lines"),
+        pytest.param("right \u202eot tfel\u2066", id="turned-around"),
+        pytest.param("half \ud800 of a pair", id="surrogate"),
+    ],
+)
+def test_no_title_breaks_the_table(title: str) -> None:
+    lines = said(explained(title))
+    line = lines[4]
+
+    assert len(lines) == len(said(explained()))
+    assert line.startswith("  #12   4.11")
+    assert not set(line) & set("\x1b\x07\x9b\n\r\t\x0b\u202e\u2066\ud800")
+
+
+def test_columns_after_wide_characters_stand_below_their_heading() -> None:
+    words = (WordNote("令牌", 1, 1.0, "looked up"), WordNote("token", 2, 1.0, "looked up"))
+
+    assert [line for line in said(explained(words=words)) if "looked up" in line] == [
+        "  令牌      1  1.00  looked up",
+        "  token     2  1.00  looked up",
+    ]
+
+
+# JSON
+
+
+def test_json_says_how_it_went_only_when_asked_and_why_it_is_empty_only_when_it_is(app: Engram) -> None:
+    app.observations.save(Draft("Raised the login timeout", "To 30 seconds."))
+
+    plain = json.loads(render.json_text(app.searches.search("timeout")))
+    asked = json.loads(render.json_text(app.searches.search("timeout", explain=True)))
+    empty = json.loads(render.json_text(app.searches.search("kubernetes")))
+
+    assert not {"explain", "silence"} & plain.keys()
+    assert [one["id"] for one in asked["explain"]["hits"]] == [1]
+    assert asked["explain"]["words"][0]["word"] == "timeout"
+    assert empty["silence"]["unknown"] == ["kubernetes"]
+    assert "explain" not in empty
