@@ -46,12 +46,13 @@ class Judgment:
 
 
 def judged(text: str, known: Sequence[Observation], rules: Rules) -> Judgment:
-    """Judge a fact beside the active facts of its entity, in the order of Martian's write rules (M12 to M16)."""
+    """Judge a fact beside the active facts of its entity.
+
+    The rules are Martian's (M12 to M17), but for their order: another value replaces however alike the sentences are,
+    since "its version is 3.1" and "3.2" share most words and must not pass for the same.
+    """
     if refused := refusal(text, rules):
         return Judgment(refused)
-    best = max(((likeness(text, one.content), one) for one in known), key=lambda pair: pair[0], default=(0.0, None))
-    if best[0] >= rules.same:
-        return Judgment(same=best[1], alike=best[0])
     values = _values(text, rules)
     replaced = []
     for one in known:
@@ -59,7 +60,10 @@ def judged(text: str, known: Sequence[Observation], rules: Rules) -> Judgment:
         phrase = next((values[group][0] for group in values if _differs(values[group], others.get(group))), "")
         if phrase:
             replaced.append((one, phrase))
-    return Judgment(replaced=tuple(replaced))
+    if replaced:
+        return Judgment(replaced=tuple(replaced))
+    best = max(((likeness(text, one.content), one) for one in known), key=lambda pair: pair[0], default=None)
+    return Judgment(same=best[1], alike=best[0]) if best and best[0] >= rules.same else Judgment()
 
 
 def refusal(text: str, rules: Rules) -> str:

@@ -9,7 +9,7 @@ from engram_py.database.store import Store
 from engram_py.observations import table
 from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.fact_rules import rules_of
-from engram_py.observations.listing import Listing
+from engram_py.observations.listing import Fact, Listing
 from engram_py.observations.save import Saving
 from engram_py.observations.validation import slug_of
 from engram_py.observations.values import Draft, Origin, Saved
@@ -77,4 +77,5 @@ class Facts(ProjectOperations):
             past=past,
             limit=limit,
         )
-        return Listing("facts", tuple(rows), (*said, *place.warnings))
+        facts = (Fact(row.id, row.about or "", row.content, row.updated_at, row.lifecycle != "active") for row in rows)
+        return Listing("facts", tuple(facts), (*said, *place.warnings))

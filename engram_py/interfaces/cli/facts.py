@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.interfaces.cli.support import (
-    group,
-    limit_option,
-    prints_result,
-    project_option,
-    scope_option,
-    text_argument,
-)
+from engram_py.interfaces.cli.commands import group, limit_option, prints_result, project_option, scope_option
+from engram_py.interfaces.cli.terminal import text_argument
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -26,24 +20,14 @@ fact_command = group("fact", "Keep facts about entities, a sentence each; a new 
 @fact_command.command("add")
 @entity_argument
 @click.argument("text", help="One sentence; - reads standard input.")
-@click.option("--no-validate", "unchecked", is_flag=True, help="Keep it without the write rules.")
+@click.option("--validate/--no-validate", "checked", default=True, help="Judge it by the write rules.")
 @click.option("--session", "session_id", help="The session it belongs to.")
 @scope_option
 @project_option
 @prints_result
-def add_command(
-    app: Engram, entity: str, text: str, unchecked: bool, session_id: str | None, scope: str | None, project: str | None
-) -> object:
+def add_command(app: Engram, entity: str, text: str, **options: Any) -> object:
     """Keep TEXT as a fact about ENTITY."""
-    return app.facts.add(
-        entity,
-        text_argument(text),
-        checked=not unchecked,
-        scope=scope,
-        project=project,
-        session_id=session_id,
-        origin="user",
-    )
+    return app.facts.add(entity, text_argument(text), origin="user", **options)
 
 
 @fact_command.command("list")
@@ -53,6 +37,6 @@ def add_command(
 @scope_option
 @project_option
 @prints_result
-def list_command(app: Engram, entity: str, past: bool, limit: int, scope: str | None, project: str | None) -> object:
+def list_command(app: Engram, entity: str, **options: Any) -> object:
     """List the facts about ENTITY, latest change first."""
-    return app.facts.of(entity, past=past, limit=limit, scope=scope, project=project)
+    return app.facts.of(entity, **options)

@@ -23,7 +23,7 @@ def mem_fact(
         str | None, Field(description="One sentence that will hold; left out, the facts are listed.")
     ] = None,
     past: Annotated[bool, Field(description="List those that were replaced as well.")] = False,
-    validate: Annotated[bool, Field(description="false keeps it unchecked.")] = True,
+    unchecked: Annotated[bool, Field(description="Keep it whatever it says.")] = False,
     scope: Scope = None,
     project: Project = None,
     session_id: SessionId = None,
@@ -32,4 +32,4 @@ def mem_fact(
     one; what is said already, passing or vague is not kept."""
     if fact is None:
         return app.facts.of(entity, past=past, scope=scope, project=project, session_id=session_id)
-    return app.facts.add(entity, fact, checked=validate, scope=scope, project=project, session_id=session_id)
+    return app.facts.add(entity, fact, checked=not unchecked, scope=scope, project=project, session_id=session_id)
