@@ -87,6 +87,7 @@ ERRORS = {
     "invalid_text": "A text to keep holds a NUL byte or half of a surrogate pair.",
     "invalid_argument": "An argument is missing, of the wrong type, or outside of its range.",
     "empty_query": "A search is blank.",
+    "fact_refused": "A fact is too short, or tells what passes or is unsure; nothing was stored.",
     "bulk_filter": "`--where` has words, an unknown filter, or no filter.",
     "not_confirmed": "A change of many was not confirmed, or there was no terminal to ask.",
     "nothing_replaced": "`find` does not occur in the content.",

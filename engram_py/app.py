@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from engram_py.ledger.ledger import Ledger
     from engram_py.observations.browse import Browsing
     from engram_py.observations.conflicts import Conflicts
+    from engram_py.observations.facts import Facts
     from engram_py.observations.observations import Observations
     from engram_py.observations.relations import Relations
     from engram_py.observations.usage import Usage
@@ -168,6 +169,13 @@ class Engram:
             usage=self.usage,
             switches=self.switches,
         )
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is known about entities, a sentence each."""
+        from engram_py.observations.facts import Facts
+
+        return Facts(self.store, self.journal, self.projects, lambda: self.observations, rules=self.settings.fact_rules)
 
     @cached_property
     def anchors(self) -> Anchors:

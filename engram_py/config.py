@@ -46,6 +46,7 @@ SETTINGS = (
     Setting("tools", "ENGRAM_TOOLS", "core", "Tools the MCP server offers: core, agent, admin, all, or names."),
     Setting("log_level", "ENGRAM_LOG_LEVEL", "error", "What is logged to stderr: debug, info, warning or error."),
     Setting("learn", "ENGRAM_LEARN", "on", "Learn questions for `engram eval` from hits that are opened: on or off."),
+    Setting("fact_rules", "ENGRAM_FACT_RULES", "", "A JSON file with more anchors and patterns for facts."),
     Setting("gate", "ENGRAM_GATE", "heuristic", "Which prompts get memory unasked: heuristic, or off (all of them)."),
     Setting(
         "hook_pretool",
@@ -133,6 +134,7 @@ class Settings:
     log_level: str = "error"
     learn: str = "on"
     gate: str = "heuristic"
+    fact_rules: str = ""
     hook_pretool: str = "off"
     hook_nudge: str = "on"
     timezone: str | None = None

@@ -100,6 +100,7 @@ class OwnObservation(_Times):
     expires_at: str | None = None
     git_branch: str | None = None
     git_commit: str | None = None
+    about: str | None = None
 
 
 class OwnSession(_Lenient):

@@ -14,7 +14,13 @@ ENGRAM = (
 )  # fmt: skip
 
 # Columns of ours alone: they travel in the block `engram_py`, which Engram ignores.
-OWN: dict[str, Kind] = {"salience": "value", "expires_at": "time", "git_branch": "text", "git_commit": "text"}
+OWN: dict[str, Kind] = {
+    "salience": "value",
+    "expires_at": "time",
+    "git_branch": "text",
+    "git_commit": "text",
+    "about": "text",
+}
 # Taken by rules of their own on the way in: aliases are indexed, an origin is believed of our own files alone, and what
 # was replaced follows from the verdicts.
 SPECIAL = ("aliases", "origin", "lifecycle")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from engram_py.doors import call
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
 
@@ -91,3 +93,17 @@ class NoEarlierVersionError(NotFoundError):
             f"observation #{observation_id} has {wanted}",
             hint=f"list its versions: {call('history', id=observation_id)}",
         )
+
+
+class FactRefusedError(InvalidInputError):
+    code = "fact_refused"
+
+    def __init__(self, text: str, why: str) -> None:
+        self.text, self.why = text, why
+        super().__init__(
+            f"rejected: {why}",
+            hint="say what holds for longer, or save it as type note, which is never judged",
+        )
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"outcome": "rejected", "reason": self.why}

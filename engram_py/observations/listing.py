@@ -98,6 +98,17 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
+class Fact:
+    """A sentence about an entity; ``past`` when another replaced it. ``said_at`` is UTC text."""
+
+    id: int
+    about: str
+    text: str
+    said_at: str
+    past: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """``name`` is the key of the items in JSON, as in ``{"projects": [...], "count": 2}``."""
 

@@ -14,7 +14,10 @@ from engram_py.dataclass import asdict, replace
 from engram_py.errors import OperationConflictError, TextTooLongError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
+from engram_py.observations.errors import FactRefusedError
+from engram_py.observations.fact_rules import Rules, judged
 from engram_py.observations.listing import Suggestion
+from engram_py.observations.relations import Relations
 from engram_py.observations.topic_keys import misspelled_type_note, near_topic, suggest_topic_key
 from engram_py.observations.validation import NAME_LIMIT_CHARS, Prepared, prepare
 from engram_py.observations.values import (
@@ -24,6 +27,7 @@ from engram_py.observations.values import (
     Draft,
     Observation,
     Outcome,
+    RelationNote,
     Saved,
     Truncated,
 )
@@ -61,6 +65,7 @@ class Saving(ProjectOperations):
         switches: Switches,
     ) -> None:
         super().__init__(store, journal, projects)
+        self._relations = Relations(store, journal, projects)
         self._sessions = sessions
         self._candidates = candidates
         self._anchors = anchors
@@ -68,15 +73,25 @@ class Saving(ProjectOperations):
         self._usage = usage
         self._switches = switches
 
-    def save(self, draft: Draft, *, project: str | None = None, session_id: str | None = None) -> Saved:
+    def save(
+        self,
+        draft: Draft,
+        *,
+        project: str | None = None,
+        session_id: str | None = None,
+        rules: Rules | None = None,
+    ) -> Saved:
         """Store ``draft``, or fold it into the observation that already says it.
 
         ``updated``: its topic key is live in this project and scope; the old text becomes a version.
         ``duplicate``: the same text, title and type was saved within 15 minutes, or is what the topic says
-        already. ``added``: everything else. All of it in one transaction, with its queued mutation.
+        already. ``added``: everything else. By the ``rules`` of facts also ``deduped``: a fact of its entity says it
+        already; and ``superseded``: it has another value than one, which becomes historical. All of it in one
+        transaction, with its queued mutation.
 
         Raises:
             InvalidInputError: see ``prepare``; or the project is ambiguous.
+            FactRefusedError: the ``rules`` say that it is no fact.
             OperationConflictError: ``operation_id`` was used with other arguments.
             StoreError: the file cannot be written. In every case nothing was stored.
         """
@@ -89,7 +104,7 @@ class Saving(ProjectOperations):
                 return answer
             place = self._projects.for_write(project, session_id=session_id, scope=prepared.scope)
             session = self._sessions.ensure(session_id, place)
-            saved = self._decide(draft, prepared, place, session.id)
+            saved = self._decide(draft, prepared, place, session.id, rules)
             notes = self._anchors.record(saved.id, saved.project, observed, saved.outcome)
             notes = (*notes, *self._switches.note(place.project, session.id))
             saved = replace(saved, warnings=(*saved.warnings, *notes))
@@ -99,8 +114,10 @@ class Saving(ProjectOperations):
                 table.remember_operation(self._store, values, now=self._journal.now(), forget_before=before)
         return saved
 
-    def _decide(self, draft: Draft, new: Prepared, place: Place, session_id: str) -> Saved:
+    def _decide(self, draft: Draft, new: Prepared, place: Place, session_id: str, rules: Rules | None) -> Saved:
         scope = new.scope or place.default_scope
+        if new.about and rules is not None:
+            return self._fact(draft, new, place, session_id, scope, rules)
         key = {"project": place.project, "scope": scope}
         if new.topic_key:
             topic = {"topic_key": new.topic_key, **key}
@@ -116,6 +133,23 @@ class Saving(ProjectOperations):
                 return self._repeat(old, new, place)
         return self._add(draft, new, place, session_id, scope)
 
+    def _fact(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str, rules: Rules) -> Saved:
+        known = table.facts_about(self._store, new.about or "", project=place.project, scope=scope)
+        judgment = judged(new.content, known, rules)
+        if judgment.refused:
+            raise FactRefusedError(new.content, judgment.refused)
+        if judgment.same is not None:
+            answer = self._repeat(judgment.same, new, place)
+            return replace(answer, outcome="deduped", likeness=round(judgment.alike, 2))
+        saved = self._add(draft, new, place, session_id, scope)
+        for old, phrase in judgment.replaced:
+            reason = f'both say "{phrase}", and this one was said later'
+            self._relations.compare(saved.id, old.id, "supersedes", confidence=1.0, reasoning=reason)
+        if not judgment.replaced:
+            return saved
+        notes = tuple(RelationNote("replaced", old.id, old.title) for old, _ in judgment.replaced)
+        return replace(saved, outcome="superseded", replaced=notes)
+
     def _add(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str) -> Saved:
         now, clock, sync_id = self._journal.now(), self._journal.stamp(), new_sync_id("obs")
         suggestion = self._suggestion(new, place.project, scope)
@@ -128,6 +162,7 @@ class Saving(ProjectOperations):
                 "project": place.project,
                 "scope": scope,
                 "origin": draft.origin,
+                "about": new.about,
                 "review_after": self._review_date(new.type),
                 "duplicate_count": 1,
                 "git_branch": place.branch,
@@ -147,7 +182,7 @@ class Saving(ProjectOperations):
 
     def _suggestion(self, new: Prepared, project: str, scope: str) -> Suggestion | None:
         """A topic key for a new row without one: that of a near topic, else one made from the row."""
-        if new.topic_key or new.type in ("session_summary", "passive"):
+        if new.topic_key or new.about or new.type in ("session_summary", "passive"):
             return None
         key = suggest_topic_key(type=new.type, title=new.title, content=new.content)
         return near_topic(self._store, key, project=project, scope=scope) or Suggestion(key, None, None)
@@ -263,4 +298,5 @@ def _saved_from_json(text: str) -> Saved:
     values["truncation"] = Truncated(**values["truncation"]) if values["truncation"] else None
     values["candidates"] = tuple(Candidate(**candidate) for candidate in values["candidates"])
     values["warnings"] = tuple(values["warnings"])
+    values["replaced"] = tuple(RelationNote(**note) for note in values.get("replaced", ()))
     return Saved(**values)

@@ -29,6 +29,13 @@ where topic_key = :topic_key and project = :project and scope = :scope and delet
 order by +updated_at desc, +id desc limit 1
 """
 
+FACTS_ABOUT = f"""
+select {COLUMNS} from observations indexed by observations_about
+where about = :about and project = :project and scope = :scope and type = 'fact' and deleted_at is null
+  and (:past or lifecycle = 'active')
+order by updated_at desc, id desc limit :limit
+"""
+
 # The newest row without a key whose save suggested this one.
 SUGGESTED = f"""
 select {COLUMNS} from observations indexed by observations_suggested
@@ -151,6 +158,14 @@ def live_topic(store: Store, *, topic_key: str, project: str, scope: str) -> Obs
 
 def suggested(store: Store, *, topic_key: str, project: str, scope: str) -> Observation | None:
     return _one(store, SUGGESTED, topic_key=topic_key, project=project, scope=scope)
+
+
+def facts_about(
+    store: Store, about: str, *, project: str, scope: str, past: bool = False, limit: int = 1_000
+) -> list[Observation]:
+    """The facts about an entity, latest change first; with ``past`` those that others replaced as well."""
+    rows = store.tuples(FACTS_ABOUT, about=about, project=project, scope=scope, past=past, limit=limit)
+    return [Observation.from_row(row) for row in rows]
 
 
 def equal_text(store: Store, **key: Any) -> Observation | None:

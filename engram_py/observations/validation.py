@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from engram_py.capture.redact import redact, redact_head
 from engram_py.dataclass import dataclass
-from engram_py.errors import EmptyFieldError, TextTooLongError
+from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.observations.arguments import clean_scope
 from engram_py.observations.values import CONTENT_LIMIT_BYTES, TITLE_LIMIT_CHARS, Draft, Scope, Truncated
 from engram_py.text.derived_terms import derived_terms
@@ -37,6 +38,7 @@ class Prepared:
     redacted: int
     truncation: Truncated | None
     warnings: tuple[str, ...]
+    about: str | None = None
 
     @property
     def terms(self) -> str:
@@ -79,6 +81,7 @@ def prepare(draft: Draft) -> Prepared:
         redacted=redacted,
         truncation=truncation,
         warnings=(*intake_notes(redacted, truncation), *_path_notes(content)),
+        about=slug_of(draft.about) if draft.about is not None else None,
     )
 
 
@@ -115,6 +118,18 @@ def clean_topic_key(topic_key: str | None) -> tuple[str | None, int]:
     check_text("topic_key", topic_key)
     hidden = redact(topic_key[:NAME_LIMIT_CHARS])
     return normalize_topic_key(hidden.text), hidden.count
+
+
+def slug_of(name: str) -> str:
+    """The slug of an entity: its name in lower case with dashes for what is neither letter nor digit.
+
+    Raises EmptyFieldError, TextTooLongError, InvalidTextError; InvalidArgumentError where no letter or digit is left.
+    """
+    line, _ = clean_line("entity", name, limit=NAME_LIMIT_CHARS)
+    slug = "-".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFC", line).lower()))
+    if not slug:
+        raise InvalidArgumentError("entity", name, expected="a name with letters or digits")
+    return slug
 
 
 def _clean_aliases(aliases: tuple[str, ...]) -> tuple[str, int]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Scope = Literal["project", "personal", "global"]
 Origin = Literal["user", "agent", "derived", "import"]
-Outcome = Literal["added", "updated", "duplicate"]
+Outcome = Literal["added", "updated", "duplicate", "deduped", "superseded"]
 
 SCOPES: tuple[Scope, ...] = ("project", "personal", "global")
 
@@ -45,7 +45,7 @@ class Draft:
 
     ``scope`` None takes the project's default. ``operation_id`` makes a repeated save answer what the first one did.
     ``aliases`` are other words somebody may search by. ``files`` are those it is about, as ``path``, ``path:line`` or
-    ``path:start-end``; those its **Where** line names count as well."""
+    ``path:start-end``; those its **Where** line names count as well. ``about`` is the entity of a fact."""
 
     title: str
     content: str
@@ -57,6 +57,7 @@ class Draft:
     origin: Origin = "agent"
     operation_id: str | None = None
     files: tuple[str, ...] = ()
+    about: str | None = None
 
 
 @dataclass(slots=True)  # frozen, it would take three times as long to make, and a search makes forty
@@ -90,6 +91,7 @@ class Observation:
     created_at: str
     updated_at: str
     deleted_at: str | None
+    about: str | None = None
 
     @classmethod
     def from_row(cls, row: Row) -> Observation:
@@ -152,6 +154,16 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class RelationNote:
+    """A relation as seen from one observation: ``supersedes #4 (title)``."""
+
+    label: str
+    id: int | None
+    title: str
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Saved:
     """What a save decided, and everything its caller should be told."""
 
@@ -177,6 +189,10 @@ class Saved:
     candidates: tuple[Candidate, ...] = ()
     warnings: tuple[str, ...] = ()
     replayed: bool = False
+    # Of a fact: the entity, the older facts it replaces, and how alike the one is that says it already.
+    about: str | None = None
+    replaced: tuple[RelationNote, ...] = ()
+    likeness: float | None = None
 
     @property
     def judgment_required(self) -> bool:
@@ -200,16 +216,6 @@ class Updated:
     truncation: Truncated | None = None
     redacted: int = 0
     warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RelationNote:
-    """A relation as seen from one observation: ``supersedes #4 (title)``."""
-
-    label: str
-    id: int | None
-    title: str
-    deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

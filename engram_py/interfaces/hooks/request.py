@@ -43,6 +43,7 @@ MEMORY_TOOLS = {
     "mem_session_summary": "session_id",
     "mem_capture_passive": "session_id",
     "mem_judge": "session_id",
+    "mem_fact": "session_id",
     "mem_session_start": "id",
     "mem_session_end": "id",
 }

@@ -11,12 +11,14 @@ CORE = (
     "mem_save", "mem_search", "mem_context", "mem_get_observation", "mem_update", "mem_delete", "mem_timeline",
     "mem_session_summary", "mem_judge", "mem_current_project",
 )  # fmt: skip
+LAYERS = ("mem_fact",)
 ADMIN = ("mem_delete", "mem_stats", "mem_timeline", "mem_merge_projects")
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "core": CORE,
-    "agent": tuple(name for name in stored() if name not in ADMIN),
+    "agent": tuple(name for name in stored() if name not in (*ADMIN, *LAYERS)),
     "admin": ADMIN,
+    "layers": LAYERS,
     "all": tuple(stored()),
 }
 
@@ -26,13 +28,13 @@ class UnknownToolError(InvalidInputError):
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         self.name, self.known = name[:80], list(known)
-        super().__init__(
-            f"no tool or profile {self.name!r}", hint=f"--tools takes core, agent, admin, all, or {', '.join(known)}"
-        )
+        hint = f"--tools takes core, agent, admin, layers, all, or {', '.join(known)}"
+        super().__init__(f"no tool or profile {self.name!r}", hint=hint)
 
 
 def select_tools(wanted: str) -> tuple[str, ...]:
-    """The tools' names, of ``core``, ``agent``, ``admin``, ``all``, names, or a comma-separated mix; empty means core.
+    """The names of tools: those of a profile (``core``, ``agent``, ``admin``, ``layers``, ``all``), names, or a
+    comma-separated mix; empty means core.
 
     Raises UnknownToolError.
     """

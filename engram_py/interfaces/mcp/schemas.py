@@ -1,6 +1,6 @@
 """The tools as ``tools/list`` shows them, stored with the package: a server starts without building them.
 
-``make schemas`` writes them again from the declarations in ``tools_memory`` and ``tools_work``.
+``make schemas`` writes them again from the declarations in the modules ``tools_*``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def stored() -> dict[str, dict[str, Any]]:
 @cache
 def declared() -> dict[str, Tool]:
     """The tools themselves, which a call needs."""
-    from engram_py.interfaces.mcp import tools_memory, tools_work  # noqa: F401 - registers the tools
+    from engram_py.interfaces.mcp import tools_layers, tools_memory, tools_work  # noqa: F401 - registers the tools
     from engram_py.interfaces.mcp.tool_registry import TOOLS
 
     return TOOLS

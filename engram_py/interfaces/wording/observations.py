@@ -6,7 +6,7 @@ from datetime import datetime
 
 from engram_py.doors import call
 from engram_py.interfaces.wording.phrases import Words, age, amount, clock, joined, relation
-from engram_py.observations.listing import BulkDone, ObservationLine, Selection, Stats, Suggestion
+from engram_py.observations.listing import BulkDone, Fact, ObservationLine, Selection, Stats, Suggestion
 from engram_py.observations.values import (
     Deleted,
     Detail,
@@ -24,10 +24,13 @@ _MOST_PROJECTS, _MOST_TYPES = 8, 10
 
 
 def _saved(value: Saved, now: datetime) -> str:
-    verb = {"added": "Saved", "updated": f"Revised (revision {value.revision_count})", "duplicate": "Already known"}
-    lines = [f'{verb[value.outcome]} [#{value.id}] "{value.title}" ({value.type}) in {value.project}']
+    verb = {"updated": f"Revised (revision {value.revision_count})", "duplicate": "Already known"}
+    verb["deduped"] = f"Already known ({value.likeness or 1:.0%} of the words)"
+    kind = f"fact about {value.about}" if value.about else value.type
+    lines = [f'{verb.get(value.outcome, "Saved")} [#{value.id}] "{value.title}" ({kind}) in {value.project}']
     if value.scope != "project":
         lines[0] += f", {value.scope}"
+    lines += [f"It replaces [#{note.id}] {note.title}" for note in value.replaced]
     topic = call("topic", key=value.suggested_topic_key)
     if value.topic_holder is not None:
         lines.append(f"Near [#{value.topic_holder}]: {topic} revises that one instead.")
@@ -37,6 +40,11 @@ def _saved(value: Saved, now: datetime) -> str:
         older = ", ".join(f'[#{one.id}] "{one.title}" (judgment_id={one.judgment_id})' for one in value.candidates)
         lines.append(f"May relate to {older}; {call('judge')} says how.")
     return "\n".join(lines)
+
+
+def _fact(value: Fact, now: datetime) -> str:
+    past = ", replaced" if value.past else ""
+    return f"[#{value.id}] {value.text} ({age(value.said_at, now)}{past})"
 
 
 def _updated(value: Updated, now: datetime) -> str:
@@ -186,6 +194,7 @@ def _stats(value: Stats, now: datetime) -> str:
 
 WORDS: Words = {
     Saved: _saved,
+    Fact: _fact,
     Updated: _updated,
     Detail: _detail,
     Deleted: _deleted,

@@ -45,6 +45,8 @@ GET /prompts/recent
 GET /prompts/search
 DELETE /prompts/{id}
 GET /context
+POST /facts
+GET /facts
 GET /context/compaction
 GET /export
 POST /import

@@ -28,6 +28,7 @@ ADMIN = {"mem_delete", "mem_stats", "mem_timeline", "mem_merge_projects"}
 
 # Engram's table (spec/engram-behaviour.md 5.2): what is required, and what else is taken, aliases included.
 # Against it, the JSON of an answer and the keys programs read.
+OURS = {"mem_fact": {"entity"}}
 CONTRACT: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
     "mem_save": (
         {"title": "Chose uv", "content": "It resolves fast."},
@@ -136,7 +137,7 @@ async def test_all_of_engrams_tools_are_there_with_its_required_arguments(settin
 
     assert {name: set(tool.input_schema.get("required", ())) for name, tool in tools.items()} == {
         name: set(required) for name, (required, _, _) in CONTRACT.items()
-    }
+    } | OURS
 
 
 @pytest.mark.anyio
@@ -219,7 +220,8 @@ async def test_what_models_write_instead_is_understood(agent: Agent, tool: str, 
         pytest.param("core", CORE, id="core"),
         pytest.param("agent", set(CONTRACT) - ADMIN, id="agent"),
         pytest.param("admin", ADMIN, id="admin"),
-        pytest.param("all", set(CONTRACT), id="all"),
+        pytest.param("all", {*CONTRACT, *OURS}, id="all"),
+        pytest.param("layers", set(OURS), id="layers"),
         pytest.param("mem_save, mem_search", {"mem_save", "mem_search"}, id="names"),
         pytest.param("admin,mem_save", ADMIN | {"mem_save"}, id="mixed"),
     ],
@@ -240,7 +242,7 @@ def test_a_profile_that_does_not_exist_is_refused_with_those_that_do(settings: S
         build_server(settings, tools="core,mem_sav")
 
     assert caught.value.name == "mem_sav"
-    assert "core, agent, admin, all" in caught.value.hint
+    assert "core, agent, admin, layers, all" in caught.value.hint
     assert "mem_save" in caught.value.hint
 
 

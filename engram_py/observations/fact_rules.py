@@ -1,0 +1,151 @@
+"""Whether a fact is worth keeping: what is passing or vague is not, nor what is said already; a new value replaces.
+
+The patterns are data: ``fact_rules.json``, and a file of the same shape that ``ENGRAM_FACT_RULES`` names. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from engram_py.dataclass import dataclass
+from engram_py.errors import InvalidArgumentError
+from engram_py.observations.values import Observation
+from engram_py.text.stopwords import ENGLISH
+
+_OURS = Path(__file__).with_name("fact_rules.json")
+_WORD = re.compile(r"\w+")
+# The value of an anchor is the words that follow it: up to a small word or a mark that ends a clause.
+_VALUE_WORD = re.compile(r"[^\s,;!?()]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """``transient`` are phrases of what passes or is unsure; ``anchors`` are by group the phrases before a value that a
+    later fact replaces. ``same`` is the share of common words (Jaccard) from which two facts say the same."""
+
+    transient: tuple[str, ...]
+    anchors: Mapping[str, tuple[str, ...]]
+    least_chars: int
+    same: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """What became of a fact beside those that are known: ``refused`` is the reason against it, ``same`` the one that
+    says it already and how alike they are, ``replaced`` those it replaces, each with the phrase that both have."""
+
+    refused: str = ""
+    same: Observation | None = None
+    alike: float = 0.0
+    replaced: tuple[tuple[Observation, str], ...] = ()
+
+
+def judged(text: str, known: Sequence[Observation], rules: Rules) -> Judgment:
+    """Judge a fact beside the active facts of its entity.
+
+    The rules are Martian's (M12 to M17), but for their order: another value replaces however alike the sentences are,
+    since "its version is 3.1" and "3.2" share most words and must not pass for the same.
+    """
+    if refused := refusal(text, rules):
+        return Judgment(refused)
+    values = _values(text, rules)
+    replaced = []
+    for one in known:
+        others = _values(one.content, rules)
+        phrase = next((values[group][0] for group in values if _differs(values[group], others.get(group))), "")
+        if phrase:
+            replaced.append((one, phrase))
+    if replaced:
+        return Judgment(replaced=tuple(replaced))
+    best = max(((likeness(text, one.content), one) for one in known), key=lambda pair: pair[0], default=None)
+    return Judgment(same=best[1], alike=best[0]) if best and best[0] >= rules.same else Judgment()
+
+
+def refusal(text: str, rules: Rules) -> str:
+    """Why a text is no fact, or nothing."""
+    line = " ".join(text.split())
+    if len(line) < rules.least_chars:
+        return f"it has {len(line)} characters; a fact has at least {rules.least_chars}"
+    passing = next((phrase for phrase in rules.transient if _place(phrase, line) is not None), "")
+    return f'"{passing}" tells what passes or is unsure' if passing else ""
+
+
+def likeness(one: str, other: str) -> float:
+    """The share of their words that two texts have in common (Jaccard), 0..1."""
+    first, second = (set(_WORD.findall(text.lower())) for text in (one, other))
+    return len(first & second) / len(first | second) if first | second else 1.0
+
+
+@lru_cache(maxsize=4)
+def rules_of(extra: str = "") -> Rules:
+    """Our rules, and those of the file ``extra``, whose groups are joined with ours.
+
+    Raises InvalidArgumentError where the file cannot be read as such.
+    """
+    ours, theirs = _read(_OURS), _read(Path(extra)) if extra else {}
+    anchors: dict[str, tuple[str, ...]] = {}
+    for group, phrases in (*ours["anchors"].items(), *theirs.get("anchors", {}).items()):
+        anchors[group] = (*anchors.get(group, ()), *_phrases(phrases, extra))
+    return Rules(
+        (*_phrases(ours["transient"], extra), *_phrases(theirs.get("transient", ()), extra)),
+        anchors,
+        int(ours["least_chars"]),
+        float(ours["same"]),
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as exc:
+        raise InvalidArgumentError("ENGRAM_FACT_RULES", str(path), expected=f"a readable JSON file ({exc})") from exc
+    if not isinstance(found, dict) or not isinstance(found.get("anchors", {}), dict):
+        raise InvalidArgumentError("ENGRAM_FACT_RULES", str(path), expected='an object with "anchors" and "transient"')
+    return found
+
+
+def _phrases(values: Any, source: str) -> Iterable[str]:
+    if isinstance(values, str) or not all(isinstance(one, str) for one in values):
+        raise InvalidArgumentError("ENGRAM_FACT_RULES", source, expected="lists of phrases")
+    return (" ".join(one.lower().split()) for one in values if one.strip())
+
+
+def _place(phrase: str, text: str) -> int | None:
+    """Where a phrase ends in a text, as whole words; None where it does not stand."""
+    found = re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text, re.IGNORECASE)
+    return found.end() if found else None
+
+
+def _values(text: str, rules: Rules) -> dict[str, tuple[str, frozenset[str]]]:
+    """By anchor group: the phrase that stands in a text, and the words of the value after it."""
+    line = " ".join(text.split())
+    found = {}
+    for group, phrases in rules.anchors.items():
+        for phrase in phrases:
+            end = _place(phrase, line)
+            if end is not None:
+                found[group] = (phrase, _value(line[end:]))
+                break
+    return found
+
+
+def _value(rest: str) -> frozenset[str]:
+    words: list[str] = []
+    for match in _VALUE_WORD.finditer(rest):
+        word = match[0].strip("\"'`“”.:").lower()
+        if word in ENGLISH and words:
+            break
+        words += [word] if word and word not in ENGLISH else []
+        if match[0].endswith((".", ":")) or rest[match.end() : match.end() + 1] in tuple(",;!?("):
+            break
+    return frozenset(words)
+
+
+def _differs(one: tuple[str, frozenset[str]], other: tuple[str, frozenset[str]] | None) -> bool:
+    """Whether neither value only says more than the other: "Acme" and "Acme Corp" may be the same."""
+    return other is not None and bool(one[1] and other[1]) and not (one[1] <= other[1] or other[1] <= one[1])

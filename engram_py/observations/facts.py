@@ -1,0 +1,81 @@
+"""Facts: a sentence each about an entity. A new value replaces the old; what is said already is not said again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.observations import table
+from engram_py.observations.arguments import clamp, clean_scope
+from engram_py.observations.fact_rules import rules_of
+from engram_py.observations.listing import Fact, Listing
+from engram_py.observations.save import Saving
+from engram_py.observations.validation import slug_of
+from engram_py.observations.values import Draft, Origin, Saved
+from engram_py.projects.projects import ProjectOperations, Projects
+
+_TITLE_CHARS = 100
+MOST = 200
+
+
+class Facts(ProjectOperations):
+    """Adds facts through the one write path, and lists those of an entity.
+
+    ``rules`` is a file with more anchors and patterns, empty for ours alone.
+    """
+
+    def __init__(
+        self, store: Store, journal: Journal, projects: Projects, saving: Callable[[], Saving], *, rules: str = ""
+    ) -> None:
+        super().__init__(store, journal, projects)
+        self._saving = saving
+        self._rules = rules
+
+    def add(
+        self,
+        entity: str,
+        text: str,
+        *,
+        checked: bool = True,
+        scope: str | None = None,
+        project: str | None = None,
+        session_id: str | None = None,
+        origin: Origin = "agent",
+    ) -> Saved:
+        """Keep ``text`` as a fact about ``entity``.
+
+        ``deduped``: an active fact of the entity has 70 % of its words. ``superseded``: one has another value of the
+        same kind ("works at"), and becomes historical. Not ``checked``, it is kept as it is.
+
+        Raises FactRefusedError: it is too short, or tells what passes; and what a save raises.
+        """
+        line = " ".join(text.split())
+        title = line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1].rstrip() + "…"
+        draft = Draft(title, text, "fact", scope=scope, about=entity, origin=origin)
+        rules = rules_of(self._rules) if checked else None
+        return self._saving().save(draft, project=project, session_id=session_id, rules=rules)
+
+    def of(
+        self,
+        entity: str,
+        *,
+        past: bool = False,
+        scope: str | None = None,
+        project: str | None = None,
+        session_id: str | None = None,
+        limit: int = 50,
+    ) -> Listing:
+        """The facts about an entity, latest change first; with ``past`` those that were replaced as well."""
+        limit, said = clamp("limit", limit, 1, MOST)
+        place = self._projects.for_read(project, session_id=session_id)
+        rows = table.facts_about(
+            self._store,
+            slug_of(entity),
+            project=place.project,
+            scope=clean_scope(scope) or place.default_scope,
+            past=past,
+            limit=limit,
+        )
+        facts = (Fact(row.id, row.about or "", row.content, row.updated_at, row.lifecycle != "active") for row in rows)
+        return Listing("facts", tuple(facts), (*said, *place.warnings))
