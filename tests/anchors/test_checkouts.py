@@ -1,4 +1,4 @@
-"""Anchors in checkouts that do not hold every file, and at places that changed their kind."""
+"""Anchors in checkouts of every kind: without some files, with places of another kind, linked, shallow, or none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.anchors.values import AnchorState
-from tests.anchors.repositories import AUTH, about, commit, lines, state, states, write
+from tests.anchors.repositories import AUTH, about, blame, commit, lines, rename, state, states, write
 from tests.memory import Git, Opener, RepoMaker
 
 
@@ -42,8 +42,7 @@ def test_a_file_that_a_sparse_checkout_leaves_out_is_as_git_tracks_it(
     assert told(state(here, saved)) == ("fresh", None, False, None)
 
     git(root, "sparse-checkout", "disable")
-    write(root, AUTH, ["all = new"])
-    commit(git, root, "rewrite", by="Bo")
+    commit(git, root, "rewrite", {AUTH: ["all = new"]}, by="Bo")
     git(root, "sparse-checkout", "set", "lib")
     assert told(state(here, saved)) == LEFT_OUT
 
@@ -57,16 +56,13 @@ def test_a_file_that_was_renamed_to_where_a_sparse_checkout_leaves_it_out_is_sai
     here: Engram, root: Path, git: Git, name: str
 ) -> None:
     saved = about(here, name)
-    (root / "deep").mkdir()
-    git(root, "mv", AUTH, "deep/identity.py")
-    commit(git, root, "rename")
+    rename(git, root, AUTH, "deep/identity.py")
     git(root, "sparse-checkout", "set", "lib")
     found = state(here, saved)
     assert (found.state, found.now_path) == ("moved", "deep/identity.py")
 
     git(root, "sparse-checkout", "disable")
-    write(root, "deep/identity.py", [*lines("auth"), "one_more = 1"])
-    commit(git, root, "change")
+    commit(git, root, "change", {"deep/identity.py": [*lines("auth"), "one_more = 1"]})
     git(root, "sparse-checkout", "set", "lib")
     assert (told(state(here, saved)), state(here, saved).now_path) == (LEFT_OUT, "deep/identity.py")
 
@@ -118,8 +114,7 @@ def test_a_save_says_that_a_file_is_left_out(here: Engram, root: Path, git: Git)
 def module(root: Path, make_repo: RepoMaker, git: Git) -> Path:
     """A submodule of the repository, with one file."""
     other = make_repo("other")
-    write(other, "x.py", lines("x"))
-    commit(git, other, "a file")
+    commit(git, other, "a file", {"x.py": lines("x")})
     git(root, "submodule", "--quiet", "add", str(other), "vendor/sub")
     commit(git, root, "a submodule")
     return root / "vendor" / "sub"
@@ -168,8 +163,7 @@ def test_a_file_whose_folder_became_a_file_is_gone(here: Engram, root: Path, git
     saved = about(here, AUTH)
     (root / AUTH).unlink()
     (root / "src").rmdir()
-    write(root, "src", ["no folder"])
-    commit(git, root, "a file", by="Bo")
+    commit(git, root, "a file", {"src": ["no folder"]}, by="Bo")
     assert told(state(here, saved)) == ("gone", "Bo", False, None)
 
 
@@ -182,8 +176,7 @@ def test_a_file_that_became_a_symlink_is_what_it_leads_to_and_nobody_is_blamed_f
     (root / AUTH).symlink_to("identity.py")
     commit(git, root, "a link", by="Bo")
     assert told(state(here, saved)) == ("fresh", None, False, None)
-    write(root, "src/identity.py", ["all = new"])
-    commit(git, root, "rewrite", by="Cy")
+    commit(git, root, "rewrite", {"src/identity.py": ["all = new"]}, by="Cy")
     assert told(state(here, saved)) == ("changed", None, False, None)
 
 
@@ -224,3 +217,63 @@ def test_odd_names_are_compared_and_followed_like_others(here: Engram, root: Pat
         (root / name).with_name(f"ö {Path(name).name}").unlink()
     commit(git, root, "delete", by="Bo")
     assert {told(one)[:2] for one in states(here, saved)} == {("gone", "Bo")}
+
+
+# --- places in which a repository can be ---------------------------------------------------------------------
+
+
+def test_a_linked_worktree_is_compared_with_its_own_files(
+    open_memory: Opener, here: Engram, root: Path, git: Git, tmp_path: Path
+) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    git(root, "worktree", "add", "-q", "-b", "topic", str(tmp_path / "tree"))
+    write(tmp_path / "tree", AUTH, ["all = new"])
+    there = open_memory(tmp_path / "tree")
+    assert (state(here, saved).state, state(there, saved).state) == ("fresh", "changed")
+
+
+def test_a_subfolder_sees_the_same_files(open_memory: Opener, here: Engram, root: Path) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    assert state(open_memory(root / "src"), saved).state == "fresh"
+
+
+def test_a_repository_without_commits_can_be_anchored_to(open_memory: Opener, tmp_path: Path, git: Git) -> None:
+    root = tmp_path / "young"
+    root.mkdir()
+    git(root, "init", "-q")
+    write(root, AUTH, lines("auth"))
+    app = open_memory(root)
+    saved = about(app, f"{AUTH}:10-20")
+    assert state(app, saved).state == "fresh"
+    write(root, AUTH, ["all = new"])
+    assert blame(state(app, saved)) == ("changed", None, None, True)
+
+
+def test_another_project_is_not_judged_by_the_files_here(
+    open_memory: Opener, here: Engram, make_repo: RepoMaker
+) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    found = state(open_memory(make_repo("gadgets")), saved)
+    assert (found.state, found.reason) == ("unknown", "not in the repository of its project")
+
+
+def test_without_a_repository_everything_is_unknown(open_memory: Opener, here: Engram, tmp_path: Path) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    (tmp_path / "plain").mkdir()
+    assert state(open_memory(tmp_path / "plain"), saved).state == "unknown"
+
+
+def test_a_shallow_clone_names_nobody_it_cannot_know(
+    open_memory: Opener, here: Engram, root: Path, git: Git, tmp_path: Path
+) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    commit(git, root, "rewrite", {AUTH: ["all = new"]}, by="Bo")
+    for _ in range(3):
+        commit(git, root, "go on")
+    git(root, "config", "remote.origin.url", "https://example.org/acme/widgets")
+    git(tmp_path, "clone", "-q", "--depth=2", f"file://{root}", "clone")
+    git(tmp_path / "clone", "remote", "set-url", "origin", "https://example.org/acme/widgets")
+
+    found = state(open_memory(tmp_path / "clone", project=saved.project), saved)
+
+    assert (found.state, found.author) == ("changed", None)

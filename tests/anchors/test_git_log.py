@@ -11,7 +11,8 @@ from engram_py.anchors.spans import mark_span
 from engram_py.anchors.trace import NoCommit, text_removed_by
 from engram_py.anchors.values import Anchor
 from engram_py.git.program import Deadline
-from tests.git.conftest import Git
+from tests.anchors.repositories import commit
+from tests.memory import Git
 
 LINES = [f"line {number}" for number in range(30)]
 
@@ -22,15 +23,6 @@ def root(tmp_path: Path, git: Git) -> Path:
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
     return root
-
-
-def commit(git: Git, root: Path, files: dict[str, list[str]], *, author: str = "Ada") -> str:
-    for name, lines in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text("".join(f"{line}\n" for line in lines))
-    git(root, "add", "-A")
-    git(root, "-c", "user.name=x", "commit", "-q", "--allow-empty", f"--author={author} <a@b.c>", "-m", "m")
-    return git(root, "rev-parse", "HEAD")
 
 
 def log_of(root: Path, git: Git, *paths: str, context: int = 3, most: int = 100) -> Log:
@@ -53,13 +45,13 @@ def change_of(log: Log, at: int = 0) -> Change:
 def test_a_file_that_any_commit_ever_had_was_added(root: Path, git: Git) -> None:
     git(root, "config", "log.showRoot", "false")
     git(root, "config", "diff.renames", "copies")
-    commit(git, root, {'ü "q".py': LINES, "*.py": LINES, "renamed.py": LINES})
+    commit(git, root, "m", {'ü "q".py': LINES, "*.py": LINES, "renamed.py": LINES})
     git(root, "checkout", "-q", "-b", "side")
-    commit(git, root, {"brief.py": LINES})
+    commit(git, root, "m", {"brief.py": LINES})
     git(root, "rm", "-q", ".", "-r")
-    commit(git, root, {"deep/new.py": LINES})
+    commit(git, root, "m", {"deep/new.py": LINES})
     git(root, "checkout", "-q", "main")
-    commit(git, root, {"main.py": LINES})
+    commit(git, root, "m", {"main.py": LINES})
     git(root, "-c", "user.name=x", "-c", "user.email=a@b", "merge", "-q", "--no-ff", "-m", "m", "side")
     had = ['ü "q".py', "*.py", "renamed.py", "brief.py", "deep/new.py", "main.py"]
     head = git(root, "rev-parse", "HEAD")
@@ -85,8 +77,8 @@ def test_a_file_that_any_commit_ever_had_was_added(root: Path, git: Git) -> None
     ],
 )
 def test_a_file_is_known_by_its_name_whatever_that_is(root: Path, git: Git, name: str) -> None:
-    commit(git, root, {name: LINES, "other.py": LINES})
-    commit(git, root, {name: [*LINES[:10], "new", *LINES[11:]], "other.py": ["else"]})
+    commit(git, root, "m", {name: LINES, "other.py": LINES})
+    commit(git, root, "m", {name: [*LINES[:10], "new", *LINES[11:]], "other.py": ["else"]})
 
     change = change_of(log_of(root, git, name))
 
@@ -98,16 +90,16 @@ def test_a_file_is_known_by_its_name_whatever_that_is(root: Path, git: Git, name
 
 def test_lines_that_look_like_a_patch_are_lines(root: Path, git: Git) -> None:
     tricky = ["-- a/x.py", "++ b/x.py", "@@ -1,2 +1,2 @@", "\\ No newline", ":100644 x", "\x01deadbeef", "diff --git"]
-    commit(git, root, {"a.py": tricky})
-    commit(git, root, {"a.py": ["new"]})
+    commit(git, root, "m", {"a.py": tricky})
+    commit(git, root, "m", {"a.py": ["new"]})
     log = log_of(root, git, "a.py")
     assert change_of(log).hunks == [([line.encode() for line in tricky], [b"new"])]
     assert [len(one.changes) for one in log.commits] == [1, 1]
 
 
 def test_a_users_configuration_changes_nothing(root: Path, git: Git) -> None:
-    commit(git, root, {"a.py": [*LINES, ""]})
-    commit(git, root, {"a.py": ["new", *LINES[1:20], "new", *LINES[21:], ""]})
+    commit(git, root, "m", {"a.py": [*LINES, ""]})
+    commit(git, root, "m", {"a.py": ["new", *LINES[1:20], "new", *LINES[21:], ""]})
     before = log_of(root, git, "a.py")
     for key, value in {
         "diff.noprefix": "true", "diff.mnemonicPrefix": "true", "diff.context": "0", "diff.external": "/bin/false",
@@ -122,8 +114,8 @@ def test_a_users_configuration_changes_nothing(root: Path, git: Git) -> None:
 
 @pytest.mark.parametrize("attribute", ["diff=upper", "-diff", "binary"])
 def test_no_program_of_the_repository_is_run(root: Path, git: Git, attribute: str, tmp_path: Path) -> None:
-    commit(git, root, {"a.py": LINES, ".gitattributes": [f"*.py {attribute}"]})
-    commit(git, root, {"a.py": ["new"]})
+    commit(git, root, "m", {"a.py": LINES, ".gitattributes": [f"*.py {attribute}"]})
+    commit(git, root, "m", {"a.py": ["new"]})
     for name in ("textconv", "command"):
         git(root, "config", f"diff.upper.{name}", f"touch {tmp_path}/ran; false")
     git(root, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false")
@@ -133,9 +125,9 @@ def test_no_program_of_the_repository_is_run(root: Path, git: Git, attribute: st
 
 
 def test_every_commit_is_listed_so_that_they_can_be_counted(root: Path, git: Git) -> None:
-    commit(git, root, {"a.py": LINES})
+    commit(git, root, "m", {"a.py": LINES})
     for number in range(5):
-        commit(git, root, {"other.py": [str(number)]})
+        commit(git, root, "m", {"other.py": [str(number)]})
     log = log_of(root, git, "a.py")
     assert (len(log.commits), log.complete) == (6, True)
     assert [log.commits_since(one.id) for one in log.commits] == list(range(6))
@@ -143,7 +135,7 @@ def test_every_commit_is_listed_so_that_they_can_be_counted(root: Path, git: Git
 
 
 def test_an_authors_name_is_one_short_line(root: Path, git: Git) -> None:
-    commit(git, root, {"a.py": LINES}, author="Bobby\x1b[31m " + "Tables" * 30)
+    commit(git, root, "m", {"a.py": LINES}, by="Bobby\x1b[31m " + "Tables" * 30)
     [first] = log_of(root, git, "a.py").commits
     assert first.author.startswith("Bobby[31m Tables")
     assert len(first.author) <= 40
@@ -151,48 +143,48 @@ def test_an_authors_name_is_one_short_line(root: Path, git: Git) -> None:
 
 def test_a_binary_change_is_a_change(root: Path, git: Git) -> None:
     (root / "x.bin").write_bytes(b"\0one")
-    commit(git, root, {})
+    commit(git, root, "m")
     (root / "x.bin").write_bytes(b"\0two")
-    commit(git, root, {"a.py": ["x"]})
+    commit(git, root, "m", {"a.py": ["x"]})
     change = log_of(root, git, "x.bin").commits[0].changes[0]
     assert (change.binary, change.only_blanks) == (True, False)
 
 
 def test_a_commit_with_nothing_but_blanks_is_told_from_others(root: Path, git: Git) -> None:
-    commit(git, root, {"a.py": LINES})
-    commit(git, root, {"a.py": [f"{line}  " for line in LINES]})
+    commit(git, root, "m", {"a.py": LINES})
+    commit(git, root, "m", {"a.py": [f"{line}  " for line in LINES]})
     assert change_of(log_of(root, git, "a.py")).only_blanks
 
 
 def test_a_rename_is_told_by_the_commit_that_made_it(root: Path, git: Git) -> None:
-    commit(git, root, {"a.py": LINES})
+    commit(git, root, "m", {"a.py": LINES})
     git(root, "mv", "a.py", "b.py")
-    renaming = commit(git, root, {"b.py": [*LINES, "more"], "c.py": ["new"]})
+    renaming = commit(git, root, "m", {"b.py": [*LINES, "more"], "c.py": ["new"]})
     found = {(one.kind, one.old_path, one.path) for one in read_renames(root, [renaming], Deadline(30))[renaming]}
     assert found == {("R", "a.py", "b.py"), ("A", "c.py", "c.py")}
 
 
 def test_a_text_that_left_and_came_back_is_there(root: Path, git: Git) -> None:
-    commit(git, root, {"a.py": LINES})
-    commit(git, root, {"a.py": LINES[:5]})
-    commit(git, root, {"a.py": LINES})
+    commit(git, root, "m", {"a.py": LINES})
+    commit(git, root, "m", {"a.py": LINES[:5]})
+    commit(git, root, "m", {"a.py": LINES})
     text = anchor_of()
     assert text_removed_by(log_of(root, git, "a.py", context=3), "a.py", text) is NoCommit.PRESENT
 
 
 def test_a_log_that_was_cut_off_settles_nothing(root: Path, git: Git) -> None:
-    first = commit(git, root, {"a.py": LINES})
-    commit(git, root, {"a.py": LINES[:5]})
+    first = commit(git, root, "m", {"a.py": LINES})
+    commit(git, root, "m", {"a.py": LINES[:5]})
     for number in range(5):
-        commit(git, root, {"b.py": [str(number)]})
+        commit(git, root, "m", {"b.py": [str(number)]})
     text = anchor_of(blob="0" * 40, since=first)
     assert text_removed_by(log_of(root, git, "a.py", most=3), "a.py", text) is NoCommit.BEYOND_LOG
     assert text_removed_by(log_of(root, git, "a.py", most=6), "a.py", text) == log_of(root, git, "a.py").commits[5]
 
 
 def test_of_a_renamed_file_a_log_that_does_not_reach_the_renaming_settles_nothing(root: Path, git: Git) -> None:
-    commit(git, root, {"a.py": LINES})
-    commit(git, root, {"b.py": ["x"]})
+    commit(git, root, "m", {"a.py": LINES})
+    commit(git, root, "m", {"b.py": ["x"]})
     text = anchor_of()
     short, whole = log_of(root, git, "a.py", most=1), log_of(root, git, "a.py")
     assert text_removed_by(short, "a.py", text, was_here=False) is NoCommit.BEYOND_LOG
@@ -202,7 +194,7 @@ def test_of_a_renamed_file_a_log_that_does_not_reach_the_renaming_settles_nothin
 
 def test_of_an_answer_that_is_too_long_the_commits_that_came_whole_are_used(root: Path, git: Git) -> None:
     for number in range(14):
-        commit(git, root, {"a.py": [f"{number}: {'x' * 90} {line}" for line in range(4_000)]})
+        commit(git, root, "m", {"a.py": [f"{number}: {'x' * 90} {line}" for line in range(4_000)]})
     log = log_of(root, git, "a.py", context=0)
     known = len(log.commits)
     assert 0 < known < 14
@@ -212,6 +204,6 @@ def test_of_an_answer_that_is_too_long_the_commits_that_came_whole_are_used(root
 
 
 def test_an_unknown_head_is_no_answer(root: Path, git: Git) -> None:
-    commit(git, root, {"a.py": LINES})
+    commit(git, root, "m", {"a.py": LINES})
     assert read_log(root, "ab" * 20, ["a.py"], context=3, most=10, patience=Deadline(30)) is None
     assert read_renames(root, ["ab" * 20], Deadline(30)) == {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,43 +10,8 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.anchors.values import Visibility
 from engram_py.observations.values import Saved
-from tests.anchors.repositories import AUTH, commit, lines, states, write
-from tests.memory import Git, Opener, RepoMaker
-
-IN_HISTORY = Visibility("in_history")
-
-
-@pytest.fixture
-def root(make_repo: RepoMaker, git: Git) -> Path:
-    root = make_repo("work/widgets")
-    write(root, AUTH, lines("auth"))
-    commit(git, root, "a file")
-    return root
-
-
-def remember(app: Engram, title: str = "Here", *files: str) -> Saved:
-    return app.save(Draft(title, f"{title}, at this commit", files=files))
-
-
-def seen(app: Engram, saved: Saved) -> Visibility:
-    return app.anchors.visibility([app.get(saved.id).observation])[saved.id]
-
-
-def on_branch(app: Engram, root: Path, git: Git, *files: str) -> Saved:
-    """A memory of a commit on branch ``topic``, which changed the file; then back to ``main``."""
-    git(root, "checkout", "-q", "-b", "topic")
-    write(root, AUTH, ["fifteen = 1" if "auth_15" in line else line for line in lines("auth")])
-    commit(git, root, "on the branch")
-    saved = remember(app, "On the branch", *files)
-    git(root, "checkout", "-q", "main")
-    return saved
-
-
-def collect(git: Git, root: Path) -> None:
-    """Have git forget what no branch leads to."""
-    git(root, "reflog", "expire", "--expire=now", "--all")
-    git(root, "gc", "-q", "--prune=now")
-
+from tests.anchors.repositories import AUTH, IN_HISTORY, commit, lines, on_branch, remember, seen, squash, states, write
+from tests.memory import Git, Opener
 
 # --- in history ----------------------------------------------------------------------------------------------
 
@@ -85,16 +49,9 @@ def test_every_worktree_has_its_own_answer(
 # --- elsewhere ------------------------------------------------------------------------------------------------
 
 
-def test_what_was_saved_on_a_branch_that_is_not_merged_is_there(here: Engram, root: Path, git: Git) -> None:
-    saved = on_branch(here, root, git, f"{AUTH}:10-20")
-    assert seen(here, saved) == Visibility("elsewhere", "topic")
-    assert seen(here, saved).elsewhere
-
-
 def test_what_is_only_on_a_branch_is_not_stale(here: Engram, root: Path, git: Git) -> None:
     git(root, "checkout", "-q", "-b", "topic")
-    write(root, "lens.py", lines("lens"))
-    commit(git, root, "a file of the branch")
+    commit(git, root, "a file of the branch", {"lens.py": lines("lens")})
     saved = remember(here, "Lens", "lens.py", AUTH)
     assert [one.state for one in states(here, saved)] == ["fresh", "fresh"]
     git(root, "checkout", "-q", "main")
@@ -112,8 +69,7 @@ def test_what_is_only_on_a_branch_is_not_stale(here: Engram, root: Path, git: Gi
 
 def test_a_review_of_what_is_only_on_a_branch_keeps_its_files(here: Engram, root: Path, git: Git) -> None:
     git(root, "checkout", "-q", "-b", "topic")
-    write(root, "lens.py", lines("lens"))
-    commit(git, root, "a file of the branch")
+    commit(git, root, "a file of the branch", {"lens.py": lines("lens")})
     saved = remember(here, "Lens", "lens.py")
     git(root, "checkout", "-q", "main")
     here.observations.mark_reviewed(saved.id)
@@ -122,10 +78,10 @@ def test_a_review_of_what_is_only_on_a_branch_keeps_its_files(here: Engram, root
 
 
 def test_a_file_that_is_the_same_on_both_branches_does_not_make_it_merged(here: Engram, root: Path, git: Git) -> None:
-    write(root, "same.py", lines("same"))
-    commit(git, root, "another file")
+    commit(git, root, "another file", {"same.py": lines("same")})
     saved = on_branch(here, root, git, f"{AUTH}:10-20", "same.py")
     assert seen(here, saved) == Visibility("elsewhere", "topic")
+    assert seen(here, saved).elsewhere
 
 
 def on_fresh_branch(app: Engram, root: Path, git: Git, *files: str) -> Saved:
@@ -171,8 +127,7 @@ def test_a_squash_merge_of_a_branch_takes_along_what_was_saved_before_its_first_
     here: Engram, root: Path, git: Git
 ) -> None:
     with_file = on_fresh_branch(here, root, git, "lens.py")
-    git(root, "merge", "-q", "--squash", "topic")
-    commit(git, root, "squashed")
+    squash(git, root, "topic", keep=True)
     assert seen(here, with_file) == IN_HISTORY
 
 
@@ -233,182 +188,6 @@ def test_a_branch_only_a_remote_has_is_a_branch(
     git(tmp_path / "clone", "pack-refs", "--all")
     clone = open_memory(tmp_path / "clone", project=saved.project)
     assert seen(clone, saved) == Visibility("elsewhere", "topic")
-
-
-def on_spike(app: Engram, root: Path, git: Git) -> Saved:
-    """A memory of a new file on branch ``spike``; then back to ``main``."""
-    git(root, "checkout", "-q", "-b", "spike")
-    write(root, "spike_cache.py", lines("spike"))
-    commit(git, root, "try a cache")
-    saved = remember(app, "The spike keeps sessions in LMDB", "spike_cache.py:3-6")
-    git(root, "checkout", "-q", "main")
-    return saved
-
-
-@pytest.mark.parametrize("collected", [False, True])
-def test_what_was_saved_on_a_branch_that_was_thrown_away_is_labelled_and_not_told_unasked(
-    open_memory: Opener, here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch, collected: bool
-) -> None:
-    saved = on_spike(here, root, git)
-    git(root, "branch", "-q", "-D", "spike")
-    if collected:
-        collect(git, root)
-
-    assert seen(here, saved) == Visibility("elsewhere", "spike", deleted=True)
-    assert here.search("spike LMDB sessions").results[0].branch == "spike (deleted)"
-    assert states(here, saved)[0].reason == "only on branch spike (deleted)"
-    assert here.contexts.assemble(unasked=True).recent == ()
-
-    monkeypatch.setattr("subprocess.Popen", None)
-    assert seen(here, saved) == seen(open_memory(root), saved) == Visibility("elsewhere", "spike", deleted=True)
-
-
-def test_on_a_detached_head_a_deleted_branch_may_have_been_merged_later(here: Engram, root: Path, git: Git) -> None:
-    old = git(root, "rev-parse", "HEAD")
-    saved = on_spike(here, root, git)
-    git(root, "merge", "-q", "--squash", "spike")
-    commit(git, root, "the cache")
-    git(root, "branch", "-q", "-D", "spike")
-    git(root, "checkout", "-q", "--detach", old)
-    assert seen(here, saved).state == "unknown"
-    assert here.search("spike LMDB sessions").results[0].branch == ""
-    assert [(one.state, one.reason) for one in states(here, saved)] == [("unknown", "not in the history of this HEAD")]
-
-
-@pytest.mark.parametrize("since", ["deleted", "renamed before"])
-def test_a_new_file_that_was_squashed_is_of_no_branch_whatever_became_of_it(
-    here: Engram, root: Path, git: Git, since: str
-) -> None:
-    saved = on_spike(here, root, git)
-    if since == "renamed before":
-        git(root, "checkout", "-q", "spike")
-        git(root, "mv", "spike_cache.py", "cache.py")
-        commit(git, root, "rename")
-        git(root, "checkout", "-q", "main")
-    git(root, "merge", "-q", "--squash", "spike")
-    commit(git, root, "squashed")
-    git(root, "branch", "-q", "-D", "spike")
-    if since == "deleted":
-        git(root, "rm", "-q", "spike_cache.py")
-        commit(git, root, "no cache after all")
-    assert seen(here, saved) == Visibility("unknown", "spike", "spike is gone, merged or not")
-
-
-def test_a_git_that_fails_to_tell_of_a_file_is_not_asked_again_and_nothing_is_said(
-    open_memory: Opener, here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    saved = on_spike(here, root, git)
-    git(root, "branch", "-q", "-D", "spike")
-    asked: list[Sequence[str]] = []
-    monkeypatch.setattr(
-        "engram_py.anchors.visibility.read_added", lambda root, head, paths, patience: asked.append(paths)
-    )
-    for memory in (here, here, open_memory(root)):
-        assert seen(memory, saved) == Visibility("unknown", "spike", "spike is gone, merged or not")
-    assert asked == [["spike_cache.py"]]
-
-
-# --- rewritten history: as far as the text tells -----------------------------------------------------------------
-
-
-def test_a_squash_merge_is_recognised_by_the_text_it_brought(here: Engram, root: Path, git: Git) -> None:
-    told = on_branch(here, root, git, f"{AUTH}:10-20")
-    git(root, "merge", "-q", "--squash", "topic")
-    commit(git, root, "squashed")
-    assert seen(here, told) == IN_HISTORY
-    git(root, "branch", "-q", "-D", "topic")
-    assert seen(here, told) == IN_HISTORY
-
-
-def test_a_rebased_branch_that_was_merged_is_recognised_by_its_text(here: Engram, root: Path, git: Git) -> None:
-    saved = on_branch(here, root, git, f"{AUTH}:10-20")
-    write(root, "other.py", ["x = 1"])
-    commit(git, root, "main goes on")
-    git(root, "rebase", "-q", "main", "topic")
-    git(root, "checkout", "-q", "main")
-    git(root, "merge", "-q", "--ff-only", "topic")
-    assert seen(here, saved) == IN_HISTORY
-
-
-def test_text_that_was_squashed_and_changed_since_in_one_of_its_files_is_still_known(
-    here: Engram, root: Path, git: Git
-) -> None:
-    git(root, "checkout", "-q", "-b", "topic")
-    write(root, "one.py", lines("one"))
-    write(root, "two.py", lines("two"))
-    commit(git, root, "two files")
-    saved = remember(here, "Two files", "one.py", "two.py")
-    git(root, "checkout", "-q", "main")
-    git(root, "merge", "-q", "--squash", "topic")
-    commit(git, root, "squashed")
-    git(root, "branch", "-q", "-D", "topic")
-    write(root, "two.py", ["all = new"])
-    assert seen(here, saved) == IN_HISTORY
-
-
-@pytest.mark.parametrize("collected", [False, True])
-def test_text_that_was_squashed_and_changed_since_is_of_no_branch_once_that_is_deleted(
-    here: Engram, root: Path, git: Git, collected: bool
-) -> None:
-    saved = on_branch(here, root, git, f"{AUTH}:10-20")
-    git(root, "merge", "-q", "--squash", "topic")
-    commit(git, root, "squashed")
-    write(root, AUTH, ["sixteen = 1" if "auth_16" in line else line for line in lines("auth")])
-    commit(git, root, "changed since")
-    assert here.search("branch topic commit").results[0].branch == "topic"
-
-    git(root, "branch", "-q", "-D", "topic")
-    if collected:
-        collect(git, root)
-
-    assert seen(here, saved) == Visibility("unknown", "topic", "topic is gone, merged or not")
-    [hit] = here.search("branch topic commit").results
-    assert (hit.branch, hit.anchors[0].state) == ("", "changed")
-    assert [row.id for row in here.contexts.assemble(unasked=True).recent] == [saved.id]
-
-
-def test_text_that_was_squashed_is_in_history_when_nothing_of_its_branch_is_left(
-    here: Engram, root: Path, git: Git
-) -> None:
-    saved = on_branch(here, root, git, f"{AUTH}:10-20")
-    git(root, "merge", "-q", "--squash", "topic")
-    commit(git, root, "squashed")
-    git(root, "branch", "-q", "-D", "topic")
-    collect(git, root)
-    assert seen(here, saved) == IN_HISTORY
-
-
-def test_a_deleted_branch_may_have_been_merged_whatever_its_text_is_now(here: Engram, root: Path, git: Git) -> None:
-    saved = on_branch(here, root, git, f"{AUTH}:10-20")
-    git(root, "branch", "-q", "-D", "topic")
-    assert seen(here, saved) == Visibility("unknown", "topic", "topic is gone, merged or not")
-
-
-def test_without_a_file_to_tell_by_a_deleted_branch_may_have_been_squashed(here: Engram, root: Path, git: Git) -> None:
-    saved = on_branch(here, root, git)
-    git(root, "branch", "-q", "-D", "topic")
-    assert seen(here, saved) == Visibility("unknown", "topic", "topic is gone, merged or not")
-
-
-def test_an_amended_commit_of_the_same_branch_is_not_another_branch(here: Engram, root: Path, git: Git) -> None:
-    saved = remember(here)
-    git(root, "commit", "-q", "--amend", "--allow-empty", "-m", "amended")
-    assert seen(here, saved) == Visibility("unknown", "main", "main was rewritten since")
-
-
-def test_a_commit_this_repository_never_had_is_no_part_of_its_history(here: Engram, root: Path, git: Git) -> None:
-    row = replace(here.get(remember(here).id).observation, git_commit="ab" * 20, git_branch="theirs")
-    ours = replace(row, git_branch="main")
-    assert here.anchors.visibility([row])[row.id] == Visibility("unknown", "theirs", "theirs is gone, merged or not")
-    assert here.anchors.visibility([ours])[row.id] == Visibility("unknown", "main", "its commit is not in this clone")
-
-
-def test_a_commit_that_is_none_does_not_keep_the_others_from_being_judged(here: Engram, root: Path, git: Git) -> None:
-    fine = here.get(remember(here).id).observation
-    commit(git, root, "go on")
-    odd = [replace(fine, id=90 + at, git_commit=text) for at, text in enumerate(("--all", "HEAD", "x" * 9_000, "^a\n"))]
-    assert {seen.state for seen in here.anchors.visibility(odd).values()} == {"unknown"}
-    assert here.anchors.visibility([*odd, fine])[fine.id] == IN_HISTORY
 
 
 # --- not judged -----------------------------------------------------------------------------------------------
