@@ -17,10 +17,7 @@ from engram_py.database.store import Store
 from engram_py.errors import StoreBusyError
 from tests.database.files import command, elsewhere
 
-
-@pytest.fixture(autouse=True)
-def migrated() -> None:
-    """The files of these tests are made and migrated by the product, not copied."""
+pytestmark = pytest.mark.migrates
 
 
 def pragmas(store: Store) -> dict[str, object]:
