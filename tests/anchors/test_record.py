@@ -11,8 +11,8 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.observations.values import Saved
-from tests.anchors.repositories import AUTH, WHERE, about, commit, kept, lines, places, state, states, write
-from tests.memory import Git, Opener
+from tests.anchors.repositories import AUTH, WHERE, Repo, about, kept, lines, places, state, states, write
+from tests.memory import Opener
 
 
 def notes(saved: Saved) -> tuple[str, ...]:
@@ -23,16 +23,14 @@ def notes(saved: Saved) -> tuple[str, ...]:
 # --- which files --------------------------------------------------------------------------------------------
 
 
-def test_listed_files_and_those_of_the_where_line_are_kept_with_what_git_calls_them(
-    here: Engram, root: Path, git: Git
-) -> None:
+def test_listed_files_and_those_of_the_where_line_are_kept_with_what_git_calls_them(here: Engram, repo: Repo) -> None:
     saved = here.save(Draft("Both", WHERE, files=("src/login.py:3",)))
 
     first, second = kept(here, saved)
 
     assert places(here, saved) == [("src/login.py", 3, 3, "given"), (AUTH, 10, 20, "where")]
-    assert (first.blob, second.blob) == tuple(git(root, "rev-parse", f"HEAD:{path}") for path in ("src/login.py", AUTH))
-    assert {first.git_commit, second.git_commit} == {git(root, "rev-parse", "HEAD")}
+    assert (first.blob, second.blob) == tuple(repo.git("rev-parse", f"HEAD:{path}") for path in ("src/login.py", AUTH))
+    assert {first.git_commit, second.git_commit} == {repo.git("rev-parse", "HEAD")}
 
 
 def test_a_modified_file_has_no_blob(here: Engram, root: Path) -> None:
@@ -56,16 +54,16 @@ def test_the_one_file_of_a_name_is_found_by_it(here: Engram) -> None:
     assert places(here, about(here, "login.py:2-4")) == [("src/login.py", 2, 4, "given")]
 
 
-def test_of_several_files_of_a_name_none_is_guessed(here: Engram, root: Path, git: Git) -> None:
-    commit(git, root, "a second one", {"lib/login.py": lines("lib")})
+def test_of_several_files_of_a_name_none_is_guessed(here: Engram, repo: Repo) -> None:
+    repo.commit("a second one", {"lib/login.py": lines("lib")})
     assert [one.digest for one in kept(here, about(here, "login.py"))] == [None]
 
 
 def test_a_file_of_another_worktree_is_kept_by_its_path_in_the_repository(
-    here: Engram, root: Path, git: Git, tmp_path: Path
+    here: Engram, repo: Repo, tmp_path: Path
 ) -> None:
-    for tree in (tmp_path / "tree", root / ".trees" / "inner"):
-        git(root, "worktree", "add", "-q", "--detach", str(tree))
+    for tree in (tmp_path / "tree", repo.root / ".trees" / "inner"):
+        repo.git("worktree", "add", "-q", "--detach", str(tree))
         write(tree, AUTH, ["written", "there"])
         saved = about(here, str(tree / AUTH), title=f"In {tree.name}")
         assert places(here, saved) == [(AUTH, None, None, "given")]
@@ -252,10 +250,8 @@ def test_lines_to_the_end_of_a_file_nobody_could_read_are_the_whole_file(here: E
 
 @pytest.mark.skipif(os.name == "nt", reason="no such names there")
 @pytest.mark.parametrize("name", ["src/notes:10", "src/a: b.py", "src/12:30-13:45", "src/x#L3", "src/day:0"])
-def test_a_name_that_looks_like_lines_is_a_name_where_there_is_such_a_file(
-    here: Engram, root: Path, git: Git, name: str
-) -> None:
-    commit(git, root, "an odd name", {name: lines("odd")})
+def test_a_name_that_looks_like_lines_is_a_name_where_there_is_such_a_file(here: Engram, repo: Repo, name: str) -> None:
+    repo.commit("an odd name", {name: lines("odd")})
     saved = about(here, name)
     assert (places(here, saved), notes(saved)) == ([(name, None, None, "given")], ())
     lined = about(here, f"{name}:3-5", title="Lines of it")

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from tests.anchors.repositories import AUTH, about, blame, commit, facts, lines, rename, state, write
-from tests.memory import Git
+from tests.anchors.repositories import AUTH, Repo, about, blame, facts, lines, state, write
 
 # --- in its own file ---------------------------------------------------------------------------------------
 
@@ -63,10 +62,10 @@ def test_a_whole_file_changes_with_any_of_its_lines(here: Engram, root: Path) ->
     assert blame(state(here, saved)) == ("changed", None, None, True)
 
 
-def test_a_change_that_was_undone_is_fresh_again(here: Engram, root: Path, git: Git) -> None:
+def test_a_change_that_was_undone_is_fresh_again(here: Engram, repo: Repo) -> None:
     saved = about(here, f"{AUTH}:10-20")
-    commit(git, root, "rewrite", {AUTH: ["all = new"]})
-    git(root, "revert", "--no-edit", "HEAD")
+    repo.commit("rewrite", {AUTH: ["all = new"]})
+    repo.git("revert", "--no-edit", "HEAD")
     assert state(here, saved).state == "fresh"
 
 
@@ -94,30 +93,30 @@ def test_where_a_copy_is_missing_it_is_not_guessed_which(here: Engram, root: Pat
     assert state(here, second).state == "changed"
 
 
-def test_a_line_that_stands_in_every_file_does_not_move_to_another(here: Engram, root: Path, git: Git) -> None:
-    write(root, AUTH, [*lines("auth"), "return None"])
+def test_a_line_that_stands_in_every_file_does_not_move_to_another(here: Engram, repo: Repo) -> None:
+    repo.write(AUTH, [*lines("auth"), "return None"])
     saved = about(here, f"{AUTH}:41")
-    write(root, AUTH, lines("auth"))
-    write(root, "src/other.py", [*lines("other"), "return None"])
-    commit(git, root, "another file returns nothing")
+    repo.write(AUTH, lines("auth"))
+    repo.write("src/other.py", [*lines("other"), "return None"])
+    repo.commit("another file returns nothing")
     assert state(here, saved).state == "changed"
 
 
 # --- in another file ---------------------------------------------------------------------------------------
 
 
-def test_lines_are_found_in_a_file_that_was_renamed_and_changed_elsewhere(here: Engram, root: Path, git: Git) -> None:
+def test_lines_are_found_in_a_file_that_was_renamed_and_changed_elsewhere(here: Engram, repo: Repo) -> None:
     saved = about(here, f"{AUTH}:10-20")
-    git(root, "mv", AUTH, "src/identity.py")
-    commit(git, root, "rename and change", {"src/identity.py": ["import os", *lines("auth")[:35]]})
+    repo.git("mv", AUTH, "src/identity.py")
+    repo.commit("rename and change", {"src/identity.py": ["import os", *lines("auth")[:35]]})
     assert facts(state(here, saved)) == ("moved", "src/identity.py", 11, 21)
 
 
-def test_lines_that_changed_in_a_renamed_file_are_said_to_be_there(here: Engram, root: Path, git: Git) -> None:
+def test_lines_that_changed_in_a_renamed_file_are_said_to_be_there(here: Engram, repo: Repo) -> None:
     saved = about(here, f"{AUTH}:10-20")
-    rename(git, root, AUTH, "src/identity.py", by="Bo")
-    write(root, "src/identity.py", ["fifteen = 1" if "auth_15" in line else line for line in lines("auth")])
-    commit(git, root, "change", by="Cy")
+    repo.rename(AUTH, "src/identity.py", by="Bo")
+    repo.write("src/identity.py", ["fifteen = 1" if "auth_15" in line else line for line in lines("auth")])
+    repo.commit("change", by="Cy")
 
     found = state(here, saved)
 

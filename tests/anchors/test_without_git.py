@@ -11,15 +11,15 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.observations import table
-from tests.anchors.repositories import AUTH, about, blame, commit, lines, state, states, without_git, write
-from tests.memory import Git, Opener
+from tests.anchors.repositories import AUTH, Repo, about, blame, lines, state, states, without_git, write
+from tests.memory import Opener
 
 
 def test_without_git_a_change_is_seen_and_who_made_it_is_named_once_there_is_one(
-    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     saved = about(here, f"{AUTH}:10-20")
-    commit(git, root, "rewrite", {AUTH: ["all = new"]})
+    repo.commit("rewrite", {AUTH: ["all = new"]})
     with monkeypatch.context() as elsewhere:
         without_git(elsewhere, tmp_path / "bin")
         assert blame(state(here, saved)) == ("changed", None, None, False)
@@ -29,10 +29,10 @@ def test_without_git_a_change_is_seen_and_who_made_it_is_named_once_there_is_one
 
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
 def test_a_git_that_hangs_is_ended_and_not_asked_again(
-    open_memory: Opener, here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    open_memory: Opener, here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     saved = about(here, f"{AUTH}:10-20")
-    commit(git, root, "rewrite", {AUTH: ["all = new"]})
+    repo.commit("rewrite", {AUTH: ["all = new"]})
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "git").write_text(f"#!/bin/sh\necho asked >> {tmp_path}/asked\nexec sleep 600\n")
@@ -42,7 +42,7 @@ def test_a_git_that_hangs_is_ended_and_not_asked_again(
     row = here.get(saved.id).observation
 
     first = here.anchors.states([row], patience=0.2)[saved.id][0]
-    second = open_memory(root).anchors.states([row], patience=0.2)[saved.id][0]
+    second = open_memory(repo.root).anchors.states([row], patience=0.2)[saved.id][0]
 
     assert blame(first) == blame(second) == ("changed", None, None, False)
     assert (tmp_path / "asked").read_text().count("asked") == 1
@@ -56,21 +56,21 @@ def test_git_is_not_asked_where_nothing_changed(here: Engram, root: Path, monkey
 
 
 def test_what_git_said_of_a_head_is_not_asked_again_by_the_next_process(
-    open_memory: Opener, here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+    open_memory: Opener, here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved = about(here, f"{AUTH}:10-20")
-    commit(git, root, "rewrite", {AUTH: ["all = new"]}, by="Bo")
+    repo.commit("rewrite", {AUTH: ["all = new"]}, by="Bo")
     first = state(here, saved)
     monkeypatch.setattr("subprocess.Popen", None)
-    assert state(open_memory(root), saved) == first
+    assert state(open_memory(repo.root), saved) == first
     assert first.author == "Bo"
 
 
 def test_what_git_said_is_used_though_another_process_writes_and_it_cannot_be_kept(
-    here: Engram, root: Path, git: Git, data_dir: Path
+    here: Engram, repo: Repo, data_dir: Path
 ) -> None:
     saved = about(here, f"{AUTH}:10-20")
-    commit(git, root, "rewrite", {AUTH: ["all = new"]}, by="Bo")
+    repo.commit("rewrite", {AUTH: ["all = new"]}, by="Bo")
     row = table.by_id(here.store, saved.id)
     assert row is not None
     with here.store.connection() as connection:
@@ -84,11 +84,11 @@ def test_what_git_said_is_used_though_another_process_writes_and_it_cannot_be_ke
     assert here.store.value("pragma busy_timeout") == 600_000
 
 
-def test_with_no_patience_git_is_not_asked(here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_no_patience_git_is_not_asked(here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     saved = about(here, f"{AUTH}:10-20")
-    commit(git, root, "rewrite", {AUTH: ["all = new"]}, by="Bo")
+    repo.commit("rewrite", {AUTH: ["all = new"]}, by="Bo")
     row = here.get(saved.id).observation  # asks, and remembers
-    commit(git, root, "go on", {"src/else.py": ["x = 1"]})
+    repo.commit("go on", {"src/else.py": ["x = 1"]})
     monkeypatch.setattr("subprocess.Popen", None)
     assert blame(here.anchors.states([row], patience=0)[saved.id][0]) == ("changed", None, None, False)
 

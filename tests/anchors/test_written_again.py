@@ -11,8 +11,8 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.anchors import table
 from engram_py.observations.values import Change
-from tests.anchors.repositories import AUTH, WHERE, about, kept, lines, places, state, states, write
-from tests.memory import Git, Opener
+from tests.anchors.repositories import AUTH, WHERE, Repo, about, kept, lines, places, state, states, write
+from tests.memory import Opener
 
 
 def test_a_revision_is_about_the_files_as_they_are_when_it_is_written(here: Engram, root: Path) -> None:
@@ -62,10 +62,10 @@ def test_a_new_title_leaves_the_anchors_as_they_are(here: Engram, root: Path) ->
     assert state(here, saved).state == "changed"
 
 
-def test_a_review_confirms_the_files_as_they_are(here: Engram, root: Path, git: Git) -> None:
+def test_a_review_confirms_the_files_as_they_are(here: Engram, repo: Repo) -> None:
     saved = about(here, f"{AUTH}:10-20", "src/login.py:5-9", "src")
-    write(root, AUTH, ["fifteen = 1" if "auth_15" in line else line for line in lines("auth")])
-    git(root, "mv", "src/login.py", "src/signin.py")
+    repo.write(AUTH, ["fifteen = 1" if "auth_15" in line else line for line in lines("auth")])
+    repo.git("mv", "src/login.py", "src/signin.py")
     assert [one.state for one in states(here, saved)] == ["changed", "moved", "unknown"]
 
     here.observations.mark_reviewed(saved.id)

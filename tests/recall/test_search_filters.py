@@ -11,7 +11,7 @@ from engram_py.observations import usage
 from engram_py.recall import plan as planner
 from engram_py.recall import scope_filter as sight
 from engram_py.recall.index import table as index
-from tests.anchors.repositories import commit, lines, write
+from tests.anchors.repositories import Repo, lines
 from tests.memory import FakeClock, Git, Opener, RepoMaker
 from tests.recall.searching import fill, ids, kept, silence
 
@@ -181,10 +181,9 @@ def test_what_is_overdue_is_stale(app: Engram, clock: FakeClock) -> None:
 def test_a_file_that_a_text_names_is_found_whether_it_was_there_or_not(
     make_repo: RepoMaker, git: Git, open_memory: Opener
 ) -> None:
-    root = make_repo("work/widgets")
-    write(root, "auth.py", lines("auth"))
-    commit(git, root, "a file")
-    app = open_memory(root)
+    repo = Repo(make_repo("work/widgets"), git)
+    repo.commit("a file", {"auth.py": lines("auth")})
+    app = open_memory(repo.root)
     named = kept(app, "**What**: The worker retries. **Where**: orders/tasks.py:14", title="Retries")
     anchored = kept(app, "Tokens are made here.", title="Auth", files=("auth.py",))
     kept(app, "Orders have tasks, and py is a name.", title="Other")
@@ -194,11 +193,9 @@ def test_a_file_that_a_text_names_is_found_whether_it_was_there_or_not(
 
 
 def test_what_is_about_a_file_that_changed_is_stale(make_repo: RepoMaker, git: Git, open_memory: Opener) -> None:
-    root = make_repo("work/widgets")
-    for name in ("auth", "login"):
-        write(root, f"{name}.py", lines(name))
-    commit(git, root, "two files")
-    app = open_memory(root)
+    repo = Repo(make_repo("work/widgets"), git)
+    repo.commit("two files", {"auth.py": lines("auth"), "login.py": lines("login")})
+    app = open_memory(repo.root)
     changed = kept(app, "Tokens are made here.", title="Auth", files=("auth.py:10-20",))
     fresh = kept(app, "Tokens are read here.", title="Login", files=("login.py",))
     assert ids(app, "is:stale") == []
@@ -207,8 +204,7 @@ def test_what_is_about_a_file_that_changed_is_stale(make_repo: RepoMaker, git: G
     assert silence.reason == "what has these words is not stale"
     assert ids(app, "file:auth.py") == ids(app, "tokens file:auth.py") == [changed]
 
-    write(root, "auth.py", [line.replace("auth_15", "other_15") for line in lines("auth")])
-    commit(git, root, "a change")
+    repo.commit("a change", {"auth.py": [line.replace("auth_15", "other_15") for line in lines("auth")]})
     assert ids(app, "is:stale") == ids(app, "tokens is:stale") == [changed]
     assert set(ids(app, "tokens branch:main")) == {changed, fresh}
 
