@@ -31,12 +31,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 @pytest.fixture(autouse=True)
-def migrated(monkeypatch: pytest.MonkeyPatch) -> None:
+def migrated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new file is a copy of one that was migrated before: migrating takes longer than most tests.
 
-    Modules about new files and migrations have a fixture of this name that does nothing.
+    Modules about new files and migrations are marked ``migrates``: theirs are made by the product.
     """
-    copy_instead_of_migrating(monkeypatch)
+    if request.node.get_closest_marker("migrates") is None:
+        copy_instead_of_migrating(monkeypatch)
 
 
 def room_in_memory() -> str | None:
@@ -49,6 +50,7 @@ def room_in_memory() -> str | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "migrates: the files of these tests are made and migrated, not copied")
     if config.option.basetemp is None and (room := room_in_memory()):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", room)
 

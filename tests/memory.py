@@ -17,7 +17,7 @@ from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.observations.values import Observation
 from engram_py.sessions.sessions import SessionMode
-from tests.anchors.repositories import AUTH, commit, lines, write
+from tests.anchors.repositories import AUTH, Repo, lines
 
 START = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
 
@@ -138,9 +138,7 @@ def make_repo(tmp_path: Path, git: Git) -> RepoMaker:
 def root(make_repo: RepoMaker, git: Git) -> Path:
     """A repository with two committed files of forty lines."""
     root = make_repo("work/widgets")
-    write(root, AUTH, lines("auth"))
-    write(root, "src/login.py", lines("login"))
-    commit(git, root, "two files")
+    Repo(root, git).commit("two files", {AUTH: lines("auth"), "src/login.py": lines("login")})
     return root
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
 from threading import Barrier
 
 from engram_py import Engram
+from engram_py.database.store import Store
 from engram_py.observations.values import Draft
 
 _barrier: Barrier
@@ -20,3 +23,11 @@ def save_many(folder: str, process: int, saves: int) -> list[str]:
     with Engram(folder, directory=folder, project="widgets") as app:
         drafts = (Draft(f"Row {row} of process {process}", f"Fact {process}-{row}.") for row in range(saves))
         return [app.save(draft).sync_id for draft in drafts]
+
+
+def open_many(folder: str, process: int, files: int) -> None:
+    """Open each of so many new memories at the same moment as the others, and write to it."""
+    for file in range(files):
+        _barrier.wait(timeout=60)
+        with closing(Store.open(Path(folder) / str(file))) as store, store.transaction():
+            store.insert("meta", {"key": f"process-{process}", "value": "here"})

@@ -1,4 +1,4 @@
-"""Anchors in checkouts that do not hold every file, and at places that changed their kind."""
+"""Anchors in checkouts of every kind: without some files, with places of another kind, linked, shallow, or none."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import pytest
 
 from engram_py import Engram
 from engram_py.anchors.values import AnchorState
-from tests.anchors.repositories import AUTH, about, commit, lines, state, states, write
+from tests.anchors.repositories import AUTH, Repo, about, blame, lines, state, states, write
 from tests.memory import Git, Opener, RepoMaker
 
 
 @pytest.fixture
 def root(make_repo: RepoMaker, git: Git) -> Path:
     root = make_repo("work/widgets")
-    write(root, AUTH, lines("auth"))
-    write(root, "lib/login.py", lines("login"))
-    commit(git, root, "two files")
+    Repo(root, git).commit("two files", {AUTH: lines("auth"), "lib/login.py": lines("login")})
     return root
 
 
@@ -33,80 +31,74 @@ LEFT_OUT = ("unknown", None, False, "left out by the sparse checkout")
 
 
 @pytest.mark.parametrize("name", [AUTH, f"{AUTH}:10-20"])
-def test_a_file_that_a_sparse_checkout_leaves_out_is_as_git_tracks_it(
-    here: Engram, root: Path, git: Git, name: str
-) -> None:
+def test_a_file_that_a_sparse_checkout_leaves_out_is_as_git_tracks_it(here: Engram, repo: Repo, name: str) -> None:
     saved = about(here, name)
-    git(root, "sparse-checkout", "set", "lib")
-    assert not (root / AUTH).exists()
+    repo.git("sparse-checkout", "set", "lib")
+    assert not (repo.root / AUTH).exists()
     assert told(state(here, saved)) == ("fresh", None, False, None)
 
-    git(root, "sparse-checkout", "disable")
-    write(root, AUTH, ["all = new"])
-    commit(git, root, "rewrite", by="Bo")
-    git(root, "sparse-checkout", "set", "lib")
+    repo.git("sparse-checkout", "disable")
+    repo.commit("rewrite", {AUTH: ["all = new"]}, by="Bo")
+    repo.git("sparse-checkout", "set", "lib")
     assert told(state(here, saved)) == LEFT_OUT
 
-    git(root, "rm", "-q", "--sparse", AUTH)
-    git(root, "commit", "-q", "-m", "delete", "--author=Cy <a@b.c>")
+    repo.git("rm", "-q", "--sparse", AUTH)
+    repo.git("commit", "-q", "-m", "delete", "--author=Cy <a@b.c>")
     assert told(state(here, saved)) == ("gone", "Cy", False, None)
 
 
 @pytest.mark.parametrize("name", [AUTH, f"{AUTH}:10-20"])
 def test_a_file_that_was_renamed_to_where_a_sparse_checkout_leaves_it_out_is_said_to_be_there(
-    here: Engram, root: Path, git: Git, name: str
+    here: Engram, repo: Repo, name: str
 ) -> None:
     saved = about(here, name)
-    (root / "deep").mkdir()
-    git(root, "mv", AUTH, "deep/identity.py")
-    commit(git, root, "rename")
-    git(root, "sparse-checkout", "set", "lib")
+    repo.rename(AUTH, "deep/identity.py")
+    repo.git("sparse-checkout", "set", "lib")
     found = state(here, saved)
     assert (found.state, found.now_path) == ("moved", "deep/identity.py")
 
-    git(root, "sparse-checkout", "disable")
-    write(root, "deep/identity.py", [*lines("auth"), "one_more = 1"])
-    commit(git, root, "change")
-    git(root, "sparse-checkout", "set", "lib")
+    repo.git("sparse-checkout", "disable")
+    repo.commit("change", {"deep/identity.py": [*lines("auth"), "one_more = 1"]})
+    repo.git("sparse-checkout", "set", "lib")
     assert (told(state(here, saved)), state(here, saved).now_path) == (LEFT_OUT, "deep/identity.py")
 
 
 @pytest.mark.parametrize("index", ["folders", "version 4"])
 def test_a_file_that_is_left_out_is_as_git_tracks_it_whatever_the_format_of_the_index(
-    here: Engram, root: Path, git: Git, index: str
+    here: Engram, repo: Repo, index: str
 ) -> None:
     saved = about(here, AUTH)
-    git(root, "sparse-checkout", "set", "--cone", *(["--sparse-index"] if index == "folders" else []), "lib")
+    repo.git("sparse-checkout", "set", "--cone", *(["--sparse-index"] if index == "folders" else []), "lib")
     if index == "version 4":
-        git(root, "update-index", "--index-version", "4")
+        repo.git("update-index", "--index-version", "4")
     assert told(state(here, saved)) == ("fresh", None, False, None)
 
-    git(root, "sparse-checkout", "disable")
-    assert (root / ".git/info/sparse-checkout").exists()
-    git(root, "rm", "-q", AUTH)
-    commit(git, root, "delete", by="Bo")
+    repo.git("sparse-checkout", "disable")
+    assert (repo.root / ".git/info/sparse-checkout").exists()
+    repo.git("rm", "-q", AUTH)
+    repo.commit("delete", by="Bo")
     gone = state(here, saved)
     assert (gone.state, gone.author) == ("gone", "Bo")
 
 
-def test_a_file_that_somebody_deletes_in_a_sparse_checkout_is_gone(here: Engram, root: Path, git: Git) -> None:
+def test_a_file_that_somebody_deletes_in_a_sparse_checkout_is_gone(here: Engram, repo: Repo) -> None:
     saved = about(here, "lib/login.py")
-    git(root, "sparse-checkout", "set", "--cone", "--sparse-index", "lib")
-    (root / "lib/login.py").unlink()
+    repo.git("sparse-checkout", "set", "--cone", "--sparse-index", "lib")
+    (repo.root / "lib/login.py").unlink()
     assert told(state(here, saved)) == ("gone", None, True, None)
 
 
-def test_a_review_keeps_what_is_known_of_a_file_that_is_left_out(here: Engram, root: Path, git: Git) -> None:
+def test_a_review_keeps_what_is_known_of_a_file_that_is_left_out(here: Engram, repo: Repo) -> None:
     saved = about(here, f"{AUTH}:10-20")
-    git(root, "sparse-checkout", "set", "lib")
+    repo.git("sparse-checkout", "set", "lib")
     here.observations.mark_reviewed(saved.id)
     assert state(here, saved).state == "fresh"
-    git(root, "sparse-checkout", "disable")
+    repo.git("sparse-checkout", "disable")
     assert state(here, saved).state == "fresh"
 
 
-def test_a_save_says_that_a_file_is_left_out(here: Engram, root: Path, git: Git) -> None:
-    git(root, "sparse-checkout", "set", "lib")
+def test_a_save_says_that_a_file_is_left_out(here: Engram, repo: Repo) -> None:
+    repo.git("sparse-checkout", "set", "lib")
     saved = about(here, AUTH)
     assert f"kept by name, their text was not read: {AUTH} (left out by the sparse checkout)" in saved.warnings
 
@@ -115,36 +107,33 @@ def test_a_save_says_that_a_file_is_left_out(here: Engram, root: Path, git: Git)
 
 
 @pytest.fixture
-def module(root: Path, make_repo: RepoMaker, git: Git) -> Path:
+def module(repo: Repo, make_repo: RepoMaker) -> Path:
     """A submodule of the repository, with one file."""
-    other = make_repo("other")
-    write(other, "x.py", lines("x"))
-    commit(git, other, "a file")
-    git(root, "submodule", "--quiet", "add", str(other), "vendor/sub")
-    commit(git, root, "a submodule")
-    return root / "vendor" / "sub"
+    other = repo.at(make_repo("other"))
+    other.commit("a file", {"x.py": lines("x")})
+    repo.git("submodule", "--quiet", "add", str(other.root), "vendor/sub")
+    repo.commit("a submodule")
+    return repo.root / "vendor" / "sub"
 
 
 def test_of_a_change_in_a_submodule_nothing_is_said_that_its_repository_alone_knows(
-    here: Engram, root: Path, module: Path, git: Git
+    here: Engram, repo: Repo, module: Path
 ) -> None:
     saved = about(here, "vendor/sub/x.py:10-20")
     assert state(here, saved).state == "fresh"
     write(module, "x.py", ["all = new"])
     assert told(state(here, saved)) == ("changed", None, False, None)
-    commit(git, module, "rewrite")
-    commit(git, root, "take it")
+    repo.at(module).commit("rewrite")
+    repo.commit("take it")
     assert told(state(here, saved)) == ("changed", None, False, None)
 
 
-def test_a_submodule_that_is_not_checked_out_is_not_called_gone(
-    here: Engram, root: Path, module: Path, git: Git
-) -> None:
+def test_a_submodule_that_is_not_checked_out_is_not_called_gone(here: Engram, repo: Repo, module: Path) -> None:
     saved = about(here, "vendor/sub/x.py:10-20")
-    git(root, "submodule", "--quiet", "deinit", "-f", "vendor/sub")
+    repo.git("submodule", "--quiet", "deinit", "-f", "vendor/sub")
     assert told(state(here, saved)) == ("unknown", None, False, "in a submodule that is not checked out")
-    git(root, "rm", "-q", "vendor/sub")
-    commit(git, root, "without it")
+    repo.git("rm", "-q", "vendor/sub")
+    repo.commit("without it")
     assert told(state(here, saved)) == ("gone", None, False, None)
 
 
@@ -152,47 +141,45 @@ def test_a_submodule_that_is_not_checked_out_is_not_called_gone(
 
 
 @pytest.mark.parametrize("name", [AUTH, f"{AUTH}:10-20"])
-def test_a_file_that_became_a_folder_is_gone_or_moved_into_it(here: Engram, root: Path, git: Git, name: str) -> None:
+def test_a_file_that_became_a_folder_is_gone_or_moved_into_it(here: Engram, repo: Repo, name: str) -> None:
     saved, other = about(here, name), about(here, "lib/login.py", title="Login")
     for path, text in ((AUTH, lines("auth")), ("lib/login.py", ["nothing", "of", "it"])):
-        (root / path).unlink()
-        write(root, f"{path}/__init__.py", text)
-    commit(git, root, "packages", by="Bo")
+        (repo.root / path).unlink()
+        repo.write(f"{path}/__init__.py", text)
+    repo.commit("packages", by="Bo")
 
     assert (state(here, saved).state, state(here, saved).now_path) == ("moved", f"{AUTH}/__init__.py")
     assert told(state(here, other)) == ("gone", "Bo", False, None)
     assert here.anchors.of_file(f"{AUTH}/__init__.py") == [saved.id]
 
 
-def test_a_file_whose_folder_became_a_file_is_gone(here: Engram, root: Path, git: Git) -> None:
+def test_a_file_whose_folder_became_a_file_is_gone(here: Engram, repo: Repo) -> None:
     saved = about(here, AUTH)
-    (root / AUTH).unlink()
-    (root / "src").rmdir()
-    write(root, "src", ["no folder"])
-    commit(git, root, "a file", by="Bo")
+    (repo.root / AUTH).unlink()
+    (repo.root / "src").rmdir()
+    repo.commit("a file", {"src": ["no folder"]}, by="Bo")
     assert told(state(here, saved)) == ("gone", "Bo", False, None)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="symlinks")
 def test_a_file_that_became_a_symlink_is_what_it_leads_to_and_nobody_is_blamed_for_the_link(
-    here: Engram, root: Path, git: Git
+    here: Engram, repo: Repo
 ) -> None:
     saved = about(here, f"{AUTH}:10-20")
-    (root / AUTH).rename(root / "src/identity.py")
-    (root / AUTH).symlink_to("identity.py")
-    commit(git, root, "a link", by="Bo")
+    (repo.root / AUTH).rename(repo.root / "src/identity.py")
+    (repo.root / AUTH).symlink_to("identity.py")
+    repo.commit("a link", by="Bo")
     assert told(state(here, saved)) == ("fresh", None, False, None)
-    write(root, "src/identity.py", ["all = new"])
-    commit(git, root, "rewrite", by="Cy")
+    repo.commit("rewrite", {"src/identity.py": ["all = new"]}, by="Cy")
     assert told(state(here, saved)) == ("changed", None, False, None)
 
 
 def test_a_repository_that_moved_takes_its_memories_along(
-    open_memory: Opener, here: Engram, root: Path, git: Git, tmp_path: Path
+    open_memory: Opener, here: Engram, repo: Repo, tmp_path: Path
 ) -> None:
     saved = about(here, f"{AUTH}:10-20")
     here.close()
-    root.rename(tmp_path / "elsewhere")
+    repo.root.rename(tmp_path / "elsewhere")
     write(tmp_path / "elsewhere", AUTH, ["import os", *lines("auth")])
     found = state(open_memory(tmp_path / "elsewhere"), saved)
     assert (found.state, found.now_start) == ("moved", 11)
@@ -202,25 +189,85 @@ NAMES = ["a b.py", "naïve ü.py", "日本/文.py", "-dash.py", "[x]*.py"]
 NAMES += [] if os.name == "nt" else ['quo"te.py', "ab:c.py", ":(top)x.py"]
 
 
-def test_odd_names_are_compared_and_followed_like_others(here: Engram, root: Path, git: Git) -> None:
+def test_odd_names_are_compared_and_followed_like_others(here: Engram, repo: Repo) -> None:
     for name in NAMES:
-        write(root, name, lines(f"line_{NAMES.index(name)}"))
-    commit(git, root, "odd names")
+        repo.write(name, lines(f"line_{NAMES.index(name)}"))
+    repo.commit("odd names")
     saved = about(here, *(f"{name}:10-20" for name in NAMES))
     assert {one.state for one in states(here, saved)} == {"fresh"}
 
     for name in NAMES:
-        write(root, name, ["import os", *lines(f"line_{NAMES.index(name)}")])
-    commit(git, root, "change")
+        repo.write(name, ["import os", *lines(f"line_{NAMES.index(name)}")])
+    repo.commit("change")
     for name in NAMES:
-        (root / name).rename((root / name).with_name(f"ö {Path(name).name}"))
-    commit(git, root, "rename")
+        (repo.root / name).rename((repo.root / name).with_name(f"ö {Path(name).name}"))
+    repo.commit("rename")
     assert {one.state for one in states(here, saved)} == {"moved"}
     assert [Path(one.now_path or "").name for one in states(here, saved)] == [f"ö {Path(name).name}" for name in NAMES]
     for one in states(here, saved):
         assert here.anchors.of_file(one.now_path or "") == [saved.id]
 
     for name in NAMES:
-        (root / name).with_name(f"ö {Path(name).name}").unlink()
-    commit(git, root, "delete", by="Bo")
+        (repo.root / name).with_name(f"ö {Path(name).name}").unlink()
+    repo.commit("delete", by="Bo")
     assert {told(one)[:2] for one in states(here, saved)} == {("gone", "Bo")}
+
+
+# --- places in which a repository can be ---------------------------------------------------------------------
+
+
+def test_a_linked_worktree_is_compared_with_its_own_files(
+    open_memory: Opener, here: Engram, repo: Repo, tmp_path: Path
+) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    repo.git("worktree", "add", "-q", "-b", "topic", str(tmp_path / "tree"))
+    write(tmp_path / "tree", AUTH, ["all = new"])
+    there = open_memory(tmp_path / "tree")
+    assert (state(here, saved).state, state(there, saved).state) == ("fresh", "changed")
+
+
+def test_a_subfolder_sees_the_same_files(open_memory: Opener, here: Engram, root: Path) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    assert state(open_memory(root / "src"), saved).state == "fresh"
+
+
+def test_a_repository_without_commits_can_be_anchored_to(open_memory: Opener, tmp_path: Path, git: Git) -> None:
+    root = tmp_path / "young"
+    root.mkdir()
+    git(root, "init", "-q")
+    write(root, AUTH, lines("auth"))
+    app = open_memory(root)
+    saved = about(app, f"{AUTH}:10-20")
+    assert state(app, saved).state == "fresh"
+    write(root, AUTH, ["all = new"])
+    assert blame(state(app, saved)) == ("changed", None, None, True)
+
+
+def test_another_project_is_not_judged_by_the_files_here(
+    open_memory: Opener, here: Engram, make_repo: RepoMaker
+) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    found = state(open_memory(make_repo("gadgets")), saved)
+    assert (found.state, found.reason) == ("unknown", "not in the repository of its project")
+
+
+def test_without_a_repository_everything_is_unknown(open_memory: Opener, here: Engram, tmp_path: Path) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    (tmp_path / "plain").mkdir()
+    assert state(open_memory(tmp_path / "plain"), saved).state == "unknown"
+
+
+def test_a_shallow_clone_names_nobody_it_cannot_know(
+    open_memory: Opener, here: Engram, repo: Repo, tmp_path: Path
+) -> None:
+    saved = about(here, f"{AUTH}:10-20")
+    repo.commit("rewrite", {AUTH: ["all = new"]}, by="Bo")
+    for _ in range(3):
+        repo.commit("go on")
+    repo.git("config", "remote.origin.url", "https://example.org/acme/widgets")
+    repo.at(tmp_path).git("clone", "-q", "--depth=2", f"file://{repo.root}", "clone")
+    repo.at(tmp_path / "clone").git("remote", "set-url", "origin", "https://example.org/acme/widgets")
+
+    found = state(open_memory(tmp_path / "clone", project=saved.project), saved)
+
+    assert (found.state, found.author) == ("changed", None)

@@ -1,4 +1,4 @@
-"""Memories that are asked for by the file their text is in now."""
+"""Memories that are asked for by a file: the one they name, and the one their text is in now."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from engram_py.anchors.git_log import Log, read_log
 from engram_py.anchors.spans import _like as like
 from engram_py.anchors.spans import digest_of, mark_span
 from engram_py.observations.values import Saved
-from tests.anchors.repositories import AUTH, about, commit, lines, state, write
-from tests.memory import Git, Opener
+from tests.anchors.repositories import AUTH, Repo, about, lines, state, write
+from tests.memory import Opener
 
 
 def repeat(app: Engram, saved: Saved, changes: Iterable[dict[str, Any]]) -> None:
@@ -40,73 +40,72 @@ def found(app: Engram, path: str) -> list[int]:
 
 @pytest.mark.parametrize("name", [AUTH, f"{AUTH}:10-20"])
 @pytest.mark.parametrize("step", ["staged", "committed", "committed twice", "committed and changed"])
-def test_a_file_that_got_another_name_is_asked_for_by_it(
-    here: Engram, root: Path, git: Git, name: str, step: str
+def test_a_file_that_got_another_name_is_known_and_asked_for_by_it(
+    here: Engram, repo: Repo, name: str, step: str
 ) -> None:
     saved = about(here, name)
     about(here, "src/login.py", title="Another")
-    (root / "lib").mkdir()
+    (repo.root / "lib").mkdir()
     if step == "committed twice":
-        git(root, "mv", AUTH, "src/identity.py")
-        commit(git, root, "rename")
-    git(root, "mv", "src/identity.py" if step == "committed twice" else AUTH, "lib/sub_a.py")
+        repo.rename(AUTH, "src/identity.py")
+        repo.commit("change", {"src/identity.py": [*lines("auth"), "# the end"]})
+        repo.write("src/identity.py", lines("auth"))
+        repo.git("add", "-A")
+    repo.git("mv", "src/identity.py" if step == "committed twice" else AUTH, "lib/sub_a.py")
     if step == "committed and changed":
-        write(root, "lib/sub_a.py", ["import os", *lines("auth")])
+        repo.write("lib/sub_a.py", ["import os", *lines("auth")])
     if step != "staged":
-        commit(git, root, "rename")
+        repo.commit("rename")
 
-    assert state(here, saved).now_path == "lib/sub_a.py"
-    for path in ("lib/sub_a.py", "sub_a.py", str(root / "lib/sub_a.py"), AUTH):
+    now, changed = state(here, saved), step == "committed and changed"
+
+    assert (now.state, now.now_path) == ("changed" if changed and name == AUTH else "moved", "lib/sub_a.py")
+    assert now.now_start == (None if name == AUTH else 11 if changed else 10)
+    for path in ("lib/sub_a.py", "sub_a.py", str(repo.root / "lib/sub_a.py"), AUTH):
         assert found(here, path) == [saved.id]
     assert found(here, "src/identity.py") == found(here, "src/sub_a.py") == []
+    assert here.anchors.of_file("sub_a.py", projects=("gadgets",)) == []
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_a_function_that_went_to_another_file_is_asked_for_there(
-    here: Engram, root: Path, git: Git, committed: bool
-) -> None:
+def test_a_function_that_went_to_another_file_is_asked_for_there(here: Engram, repo: Repo, committed: bool) -> None:
     saved = about(here, f"{AUTH}:10-20")
     stays = about(here, f"{AUTH}:30-35", title="What stays")
-    write(root, AUTH, lines("auth")[:9] + lines("auth")[20:])
-    write(root, "src/tokens.py", ["import os", *lines("auth")[9:20]])
+    repo.write(AUTH, lines("auth")[:9] + lines("auth")[20:])
+    repo.write("src/tokens.py", ["import os", *lines("auth")[9:20]])
     if committed:
-        commit(git, root, "extract a module")
-        write(root, "src/tokens.py", ["import os", "import sys", *lines("auth")[9:20]])
-        commit(git, root, "go on there")
+        repo.commit("extract a module")
+        repo.commit("go on there", {"src/tokens.py": ["import os", "import sys", *lines("auth")[9:20]]})
 
-    assert state(here, saved).now_path == "src/tokens.py"
+    now = state(here, saved)
+    assert (now.state, now.now_path, now.now_start) == ("moved", "src/tokens.py", 3 if committed else 2)
     assert found(here, "src/tokens.py") == found(here, "tokens.py") == [saved.id]
     assert found(here, AUTH) == [stays.id, saved.id]
 
 
-def test_every_memory_of_a_file_that_moved_is_found(here: Engram, root: Path, git: Git) -> None:
+def test_every_memory_of_a_file_that_moved_is_found(here: Engram, repo: Repo) -> None:
     saved = [about(here, f"{AUTH}:{number}-{number + 3}", title=f"Lines {number}").id for number in range(1, 31)]
-    git(root, "mv", AUTH, "src/identity.py")
-    commit(git, root, "rename")
+    repo.rename(AUTH, "src/identity.py")
     assert sorted(here.anchors.of_file("src/identity.py")) == saved
 
 
-def test_memories_of_a_file_that_moved_are_found_by_the_hundred(here: Engram, root: Path, git: Git) -> None:
-    write(root, AUTH, lines("auth", 900))
-    commit(git, root, "a long file")
+def test_memories_of_a_file_that_moved_are_found_by_the_hundred(here: Engram, repo: Repo) -> None:
+    repo.commit("a long file", {AUTH: lines("auth", 900)})
     first = about(here, f"{AUTH}:1-4")
     repeat(here, first, map(four_lines, range(6, 751, 5)))
-    git(root, "mv", AUTH, "src/identity.py")
-    commit(git, root, "rename")
+    repo.rename(AUTH, "src/identity.py")
     assert len(here.anchors.of_file("src/identity.py", limit=500)) == 150
     assert len(here.anchors.of_file("src/identity.py", limit=120)) == 120
 
 
 def test_of_thousands_of_memories_of_a_file_that_moved_a_few_are_compared(
-    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+    here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(root, AUTH, lines("auth", 900))
-    commit(git, root, "a long file")
+    repo.commit("a long file", {AUTH: lines("auth", 900)})
     first = about(here, f"{AUTH}:1-4")
     repeat(here, first, [four_lines(start) for start in range(2, 892)] * 4)
-    git(root, "mv", AUTH, "src/identity.py")
-    write(root, "src/identity.py", ["import os", *lines("auth", 900)])
-    commit(git, root, "rename and change")
+    repo.git("mv", AUTH, "src/identity.py")
+    repo.commit("rename and change", {"src/identity.py": ["import os", *lines("auth", 900)]})
     scans: list[int] = []
 
     def scanned(text: Sequence[bytes], probe: str) -> list[int]:
@@ -129,13 +128,12 @@ def test_of_thousands_of_memories_of_a_file_that_moved_a_few_are_compared(
 
 
 def test_a_text_that_only_looks_like_many_others_is_hashed_once(
-    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+    here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = about(here, f"{AUTH}:10-20")
     login = {"path": "src/login.py", "name": "login.py"}
     repeat(here, first, (login | {"digest": f"{number:032x}"} for number in range(300)))
-    git(root, "mv", AUTH, "src/identity.py")
-    commit(git, root, "rename")
+    repo.rename(AUTH, "src/identity.py")
     hashed: list[int] = []
 
     def counted(span: Sequence[bytes]) -> str:
@@ -149,16 +147,14 @@ def test_a_text_that_only_looks_like_many_others_is_hashed_once(
 
 @pytest.mark.parametrize("name", ["lib/auth.py", "lib/identity.py"])
 def test_another_project_does_not_stand_between_a_file_and_its_memories(
-    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch, name: str
+    here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     saved = about(here, AUTH)
     other = about(here, "src/login.py:10-20", title="A text that moved")
-    (root / "lib").mkdir()
-    git(root, "mv", AUTH, name)
-    git(root, "mv", "src/login.py", "lib/access.py")
-    commit(git, root, "rename")
-    write(root, name, ["all = new"])
-    commit(git, root, "rewrite")
+    (repo.root / "lib").mkdir()
+    repo.git("mv", AUTH, name)
+    repo.rename("src/login.py", "lib/access.py")
+    repo.commit("rewrite", {name: ["all = new"]})
     repeat(here, saved, ({"path": f"part{number}/auth.py", "digest": "ab" * 16} for number in range(60)))
     with here.store.transaction():
         here.store.execute("update observations set project = 'gadgets' where id > :id", id=other.id)
@@ -169,20 +165,18 @@ def test_another_project_does_not_stand_between_a_file_and_its_memories(
 
 
 @pytest.mark.parametrize("step", ["staged", "committed", "committed and rewritten"])
-def test_a_folder_that_got_another_name_is_asked_for_by_it(here: Engram, root: Path, git: Git, step: str) -> None:
-    write(root, "deploy/k8s/base/ingest.yaml", lines("ingest"))
-    write(root, "deploy/k8s/web.yaml", lines("web"))
-    commit(git, root, "a folder")
+def test_a_folder_that_got_another_name_is_asked_for_by_it(here: Engram, repo: Repo, step: str) -> None:
+    repo.write("deploy/k8s/base/ingest.yaml", lines("ingest"))
+    repo.write("deploy/k8s/web.yaml", lines("web"))
+    repo.commit("a folder")
     nested = about(here, "deploy/k8s/base/ingest.yaml:3-8")
     saved = about(here, "deploy/k8s/web.yaml", title="Another")
     about(here, AUTH, title="Not of it")
-    git(root, "mv", "deploy/k8s", "deploy/kubernetes")
+    repo.git("mv", "deploy/k8s", "deploy/kubernetes")
     if step != "staged":
-        git(root, "mv", "deploy/kubernetes/web.yaml", "deploy/kubernetes/site.yaml")
-        commit(git, root, "rename")
+        repo.rename("deploy/kubernetes/web.yaml", "deploy/kubernetes/site.yaml")
     if step == "committed and rewritten":
-        write(root, "deploy/kubernetes/base/ingest.yaml", ["all = new"])
-        commit(git, root, "rewrite")
+        repo.commit("rewrite", {"deploy/kubernetes/base/ingest.yaml": ["all = new"]})
     assert (
         sorted(found(here, "deploy/kubernetes/")) == sorted(found(here, "deploy/kubernetes")) == [nested.id, saved.id]
     )
@@ -191,28 +185,28 @@ def test_a_folder_that_got_another_name_is_asked_for_by_it(here: Engram, root: P
     assert here.anchors.of_file("deploy/helm/") == here.anchors.of_file("lib/") == []
 
 
-def test_nothing_moved_to_a_file_that_is_not_there(
-    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+def test_where_no_file_moved_or_there_is_none_of_the_name_nothing_is_compared(
+    here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    about(here, AUTH)
-    git(root, "mv", AUTH, "src/identity.py")
-    commit(git, root, "rename")
+    saved = about(here, AUTH)
+    monkeypatch.setattr("engram_py.anchors.anchors.local_states", lambda *_: pytest.fail("compared"))
+    assert here.anchors.of_file(AUTH) == [saved.id]
+    assert here.anchors.of_file("lib/auth.py") == []
     monkeypatch.setattr(Anchors, "states", lambda *_, **__: pytest.fail("compared"))
+    repo.rename(AUTH, "src/identity.py")
     assert here.anchors.of_file("src/other.py") == []
 
 
 def test_a_file_that_was_renamed_and_changed_throughout_is_asked_for_by_its_new_name(
-    open_memory: Opener, here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+    open_memory: Opener, here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved = about(here, f"{AUTH}:10-20")
-    git(root, "mv", AUTH, "src/identity.py")
-    commit(git, root, "rename")
-    write(root, "src/identity.py", ["all = new"])
-    commit(git, root, "rewrite")
+    repo.rename(AUTH, "src/identity.py")
+    repo.commit("rewrite", {"src/identity.py": ["all = new"]})
     assert here.anchors.of_file("identity.py", patience=0) == []  # nobody asked git yet
     assert here.anchors.of_file("identity.py") == [saved.id]
     monkeypatch.setattr("subprocess.Popen", None)
-    assert open_memory(root).anchors.of_file("identity.py") == [saved.id]
+    assert open_memory(repo.root).anchors.of_file("identity.py") == [saved.id]
 
 
 def test_a_copy_in_another_file_is_not_where_a_text_moved(here: Engram, root: Path) -> None:
@@ -222,18 +216,18 @@ def test_a_copy_in_another_file_is_not_where_a_text_moved(here: Engram, root: Pa
 
 
 def test_of_many_files_that_are_gone_a_few_are_followed(
-    here: Engram, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+    here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(100):
-        write(root, f"old/part{number}.py", lines(f"part{number}", 5))
-    commit(git, root, "many")
+        repo.write(f"old/part{number}.py", lines(f"part{number}", 5))
+    repo.commit("many")
     for number in range(100):
         about(here, f"old/part{number}.py", title=f"Part {number}")
     moved = about(here, AUTH)
     for number in range(100):
-        (root / f"old/part{number}.py").unlink()
-    git(root, "mv", AUTH, "src/identity.py")
-    commit(git, root, "clear out")
+        (repo.root / f"old/part{number}.py").unlink()
+    repo.git("mv", AUTH, "src/identity.py")
+    repo.commit("clear out")
     paths: list[int] = []
 
     def counted(root: Path, head: str, names: Sequence[str], **more: Any) -> Log | None:
@@ -243,3 +237,37 @@ def test_of_many_files_that_are_gone_a_few_are_followed(
     monkeypatch.setattr("engram_py.anchors.trace.read_log", counted)
     assert here.anchors.of_file("identity.py") == [moved.id]
     assert 0 < sum(paths) <= 65
+
+
+# --- found by file -----------------------------------------------------------------------------------------------
+
+
+def test_memories_of_a_file_are_found_by_its_path_its_name_and_its_folder(here: Engram, root: Path) -> None:
+    write(root, "lib/auth.py", lines("lib"))
+    write(root, "lib/oauth.py", lines("oauth"))
+    first, second, third = (about(here, name, title=name) for name in (AUTH, "lib/auth.py:3", "lib/oauth.py"))
+
+    def found(path: str) -> list[int]:
+        return here.anchors.of_file(path)
+
+    assert found(AUTH) == [first.id]
+    assert found("auth.py") == [second.id, first.id]
+    assert found("b/auth.py") == []
+    assert found(str(root / "lib" / "auth.py")) == found("./lib/auth.py") == found("lib\\auth.py") == [second.id]
+    assert found("lib/") == [third.id, second.id]
+    assert found("lib") == found("") == found("/etc/passwd") == found("%") == found("_uth.py") == []
+    assert here.anchors.of_file("auth.py", limit=1) == [second.id]
+    assert here.anchors.of_file("auth.py", projects=("gadgets",)) == []
+
+
+def test_the_exact_path_comes_before_those_that_end_in_it(here: Engram, root: Path) -> None:
+    write(root, "auth.py", lines("top"))
+    exact = about(here, "auth.py", title="Top")
+    about(here, AUTH, title="Inner")
+    assert here.anchors.of_file("auth.py")[0] == exact.id
+
+
+def test_a_deleted_memory_is_not_found_by_its_file(here: Engram) -> None:
+    saved = about(here, AUTH)
+    here.observations.delete(saved.id)
+    assert here.anchors.of_file(AUTH) == []

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.anchors import table
-from engram_py.anchors.values import MOST_ANCHORS, Anchor
-from engram_py.observations.values import Change, Saved
-from tests.anchors.repositories import AUTH, about, commit, lines, state, states, write
-from tests.memory import Git, Opener
-
-WHERE = "**What**: a race\n**Where**: `src/auth.py:10-20`, src/login.py\n**Learned**: lock first"
-
-
-def kept(app: Engram, saved: Saved) -> tuple[Anchor, ...]:
-    return table.of_observations(app.store, [saved.id]).get(saved.id, ())
-
-
-def places(app: Engram, saved: Saved) -> list[tuple[str, int | None, int | None, str]]:
-    return [(one.path, one.start_line, one.end_line, one.origin) for one in kept(app, saved)]
+from engram_py.anchors.values import MOST_ANCHORS
+from engram_py.observations.values import Saved
+from tests.anchors.repositories import AUTH, WHERE, Repo, about, kept, lines, places, state, states, write
+from tests.memory import Opener
 
 
 def notes(saved: Saved) -> tuple[str, ...]:
@@ -36,16 +23,14 @@ def notes(saved: Saved) -> tuple[str, ...]:
 # --- which files --------------------------------------------------------------------------------------------
 
 
-def test_listed_files_and_those_of_the_where_line_are_kept_with_what_git_calls_them(
-    here: Engram, root: Path, git: Git
-) -> None:
+def test_listed_files_and_those_of_the_where_line_are_kept_with_what_git_calls_them(here: Engram, repo: Repo) -> None:
     saved = here.save(Draft("Both", WHERE, files=("src/login.py:3",)))
 
     first, second = kept(here, saved)
 
     assert places(here, saved) == [("src/login.py", 3, 3, "given"), (AUTH, 10, 20, "where")]
-    assert (first.blob, second.blob) == tuple(git(root, "rev-parse", f"HEAD:{path}") for path in ("src/login.py", AUTH))
-    assert {first.git_commit, second.git_commit} == {git(root, "rev-parse", "HEAD")}
+    assert (first.blob, second.blob) == tuple(repo.git("rev-parse", f"HEAD:{path}") for path in ("src/login.py", AUTH))
+    assert {first.git_commit, second.git_commit} == {repo.git("rev-parse", "HEAD")}
 
 
 def test_a_modified_file_has_no_blob(here: Engram, root: Path) -> None:
@@ -69,17 +54,16 @@ def test_the_one_file_of_a_name_is_found_by_it(here: Engram) -> None:
     assert places(here, about(here, "login.py:2-4")) == [("src/login.py", 2, 4, "given")]
 
 
-def test_of_several_files_of_a_name_none_is_guessed(here: Engram, root: Path, git: Git) -> None:
-    write(root, "lib/login.py", lines("lib"))
-    commit(git, root, "a second one")
+def test_of_several_files_of_a_name_none_is_guessed(here: Engram, repo: Repo) -> None:
+    repo.commit("a second one", {"lib/login.py": lines("lib")})
     assert [one.digest for one in kept(here, about(here, "login.py"))] == [None]
 
 
 def test_a_file_of_another_worktree_is_kept_by_its_path_in_the_repository(
-    here: Engram, root: Path, git: Git, tmp_path: Path
+    here: Engram, repo: Repo, tmp_path: Path
 ) -> None:
-    for tree in (tmp_path / "tree", root / ".trees" / "inner"):
-        git(root, "worktree", "add", "-q", "--detach", str(tree))
+    for tree in (tmp_path / "tree", repo.root / ".trees" / "inner"):
+        repo.git("worktree", "add", "-q", "--detach", str(tree))
         write(tree, AUTH, ["written", "there"])
         saved = about(here, str(tree / AUTH), title=f"In {tree.name}")
         assert places(here, saved) == [(AUTH, None, None, "given")]
@@ -134,10 +118,6 @@ def make_way_out(root: Path) -> None:
 
 def make_binary(root: Path) -> None:
     (root / "logo.png").write_bytes(b"\x89PNG\0\0" * 100)
-
-
-def make_unreadable(root: Path) -> None:
-    write(root, "closed.py", ["x"]).chmod(0)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes and symlinks")
@@ -270,11 +250,8 @@ def test_lines_to_the_end_of_a_file_nobody_could_read_are_the_whole_file(here: E
 
 @pytest.mark.skipif(os.name == "nt", reason="no such names there")
 @pytest.mark.parametrize("name", ["src/notes:10", "src/a: b.py", "src/12:30-13:45", "src/x#L3", "src/day:0"])
-def test_a_name_that_looks_like_lines_is_a_name_where_there_is_such_a_file(
-    here: Engram, root: Path, git: Git, name: str
-) -> None:
-    write(root, name, lines("odd"))
-    commit(git, root, "an odd name")
+def test_a_name_that_looks_like_lines_is_a_name_where_there_is_such_a_file(here: Engram, repo: Repo, name: str) -> None:
+    repo.commit("an odd name", {name: lines("odd")})
     saved = about(here, name)
     assert (places(here, saved), notes(saved)) == ([(name, None, None, "given")], ())
     lined = about(here, f"{name}:3-5", title="Lines of it")
@@ -334,138 +311,3 @@ def test_a_memory_of_another_project_keeps_names_only(here: Engram) -> None:
     saved = here.save(Draft("Elsewhere", "Of another project", files=(AUTH,)), project="gadgets")
     assert [(one.path, one.digest) for one in kept(here, saved)] == [(AUTH, None)]
     assert "files were kept by name: this is not the repository of gadgets" in saved.warnings
-
-
-# --- written again -----------------------------------------------------------------------------------------------
-
-
-def test_a_revision_is_about_the_files_as_they_are_when_it_is_written(here: Engram, root: Path) -> None:
-    first = here.save(Draft("Topic", WHERE, topic_key="a/b", files=("src/login.py:1-5",)))
-    write(root, AUTH, ["rewritten", *lines("auth")])
-    write(root, "src/login.py", ["rewritten", *lines("login")])
-
-    again = here.save(Draft("Topic", "**Where**: src/auth.py:1-3", topic_key="a/b"))
-
-    assert again.id == first.id
-    assert places(here, again) == [(AUTH, 1, 3, "where"), ("src/login.py", 2, 6, "given")]
-    assert {one.state for one in states(here, again)} == {"fresh"}
-
-
-def test_a_revision_that_lists_files_is_about_those(here: Engram) -> None:
-    here.save(Draft("Topic", "one", topic_key="a/b", files=(AUTH,)))
-    again = here.save(Draft("Topic", "two", topic_key="a/b", files=("src/login.py",)))
-    assert places(here, again) == [("src/login.py", None, None, "given")]
-
-
-def test_saying_the_same_again_without_files_keeps_them_and_with_files_replaces_them(here: Engram) -> None:
-    first = about(here, AUTH)
-    draft = Draft("About some code", here.get(first.id).observation.content)
-
-    again = here.save(draft)
-    assert (again.outcome, places(here, again)) == ("duplicate", [(AUTH, None, None, "given")])
-
-    other = here.save(Draft(draft.title, draft.content, files=("src/login.py",)))
-    assert (other.outcome, places(here, other)) == ("duplicate", [("src/login.py", None, None, "given")])
-
-
-def test_a_corrected_content_is_read_for_its_where_line_again(here: Engram, root: Path) -> None:
-    saved = here.save(Draft("Race", WHERE, files=("src/login.py:1-5",)))
-    write(root, AUTH, ["rewritten", *lines("auth")])
-
-    updated = here.observations.update(saved.id, Change(find="10-20`, src/login.py", replace="11-12`, src/no.py"))
-
-    assert places(here, saved) == [(AUTH, 11, 12, "where"), ("src/login.py", 1, 5, "given")]
-    assert {one.state for one in states(here, saved)} == {"fresh"}
-    assert updated.warnings == ("not anchored: src/no.py (no such file)",)
-
-
-def test_a_new_title_leaves_the_anchors_as_they_are(here: Engram, root: Path) -> None:
-    saved = about(here, AUTH)
-    write(root, AUTH, ["rewritten"])
-    here.observations.update(saved.id, Change(title="Other"))
-    assert state(here, saved).state == "changed"
-
-
-def test_a_review_confirms_the_files_as_they_are(here: Engram, root: Path, git: Git) -> None:
-    saved = about(here, f"{AUTH}:10-20", "src/login.py:5-9", "src")
-    write(root, AUTH, ["fifteen = 1" if "auth_15" in line else line for line in lines("auth")])
-    git(root, "mv", "src/login.py", "src/signin.py")
-    assert [one.state for one in states(here, saved)] == ["changed", "moved", "unknown"]
-
-    here.observations.mark_reviewed(saved.id)
-
-    assert [one[:3] for one in places(here, saved)] == [(AUTH, 10, 20), ("src/signin.py", 5, 9), ("src", None, None)]
-    assert [one.state for one in states(here, saved)] == ["fresh", "fresh", "unknown"]
-
-
-def test_a_review_drops_a_file_that_is_gone(here: Engram, root: Path) -> None:
-    saved = about(here, AUTH, "src/login.py")
-    (root / AUTH).unlink()
-    here.observations.mark_reviewed(saved.id)
-    assert [one[0] for one in places(here, saved)] == ["src/login.py"]
-
-
-def test_a_review_elsewhere_changes_nothing_it_cannot_see(open_memory: Opener, here: Engram, tmp_path: Path) -> None:
-    saved = about(here, f"{AUTH}:10-20")
-    before = kept(here, saved)
-    (tmp_path / "plain").mkdir()
-    open_memory(tmp_path / "plain").observations.mark_reviewed(saved.id)
-    assert [(one.path, one.digest, one.git_commit) for one in kept(here, saved)] == [
-        (one.path, one.digest, one.git_commit) for one in before
-    ]
-
-
-def test_a_save_that_fails_leaves_no_anchor(here: Engram, monkeypatch: pytest.MonkeyPatch, data_dir: Path) -> None:
-    monkeypatch.setattr(table, "replace", lambda *_: (_ for _ in ()).throw(RuntimeError("in the middle")))
-    with pytest.raises(RuntimeError, match="in the middle"):
-        about(here, AUTH)
-    with closing(sqlite3.connect(data_dir / "engram.db")) as database:
-        assert database.execute("select count(*) from observations").fetchone() == (0,)
-
-
-def test_a_repeated_operation_answers_the_same_notes_and_other_files_are_another_request(here: Engram) -> None:
-    draft = Draft("Once", "text", operation_id="op-1", files=("src/nothing.py",))
-    first = here.save(draft)
-    assert here.save(draft).warnings == first.warnings
-    with pytest.raises(Exception, match="operation_id was used before"):
-        here.save(Draft("Once", "text", operation_id="op-1", files=(AUTH,)))
-
-
-def test_a_hard_delete_takes_the_anchors_along(here: Engram) -> None:
-    saved = about(here, AUTH)
-    here.observations.delete(saved.id, hard=True)
-    assert here.store.value("select count(*) from anchors") == 0
-
-
-# --- found by file -----------------------------------------------------------------------------------------------
-
-
-def test_memories_of_a_file_are_found_by_its_path_its_name_and_its_folder(here: Engram, root: Path) -> None:
-    write(root, "lib/auth.py", lines("lib"))
-    write(root, "lib/oauth.py", lines("oauth"))
-    first, second, third = (about(here, name, title=name) for name in (AUTH, "lib/auth.py:3", "lib/oauth.py"))
-
-    def found(path: str) -> list[int]:
-        return here.anchors.of_file(path)
-
-    assert found(AUTH) == [first.id]
-    assert found("auth.py") == [second.id, first.id]
-    assert found("b/auth.py") == []
-    assert found(str(root / "lib" / "auth.py")) == found("./lib/auth.py") == found("lib\\auth.py") == [second.id]
-    assert found("lib/") == [third.id, second.id]
-    assert found("lib") == found("") == found("/etc/passwd") == found("%") == found("_uth.py") == []
-    assert here.anchors.of_file("auth.py", limit=1) == [second.id]
-    assert here.anchors.of_file("auth.py", projects=("gadgets",)) == []
-
-
-def test_the_exact_path_comes_before_those_that_end_in_it(here: Engram, root: Path) -> None:
-    write(root, "auth.py", lines("top"))
-    exact = about(here, "auth.py", title="Top")
-    about(here, AUTH, title="Inner")
-    assert here.anchors.of_file("auth.py")[0] == exact.id
-
-
-def test_a_deleted_memory_is_not_found_by_its_file(here: Engram) -> None:
-    saved = about(here, AUTH)
-    here.observations.delete(saved.id)
-    assert here.anchors.of_file(AUTH) == []

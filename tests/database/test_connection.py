@@ -17,10 +17,7 @@ from engram_py.database.journal import get_meta, set_meta
 from engram_py.database.store import Store
 from tests.database.files import command, elsewhere
 
-
-@pytest.fixture(autouse=True)
-def migrated() -> None:
-    """The files of these tests are made and migrated by the product, not copied."""
+pytestmark = pytest.mark.migrates
 
 
 def pragmas(store: Store) -> dict[str, object]:

@@ -11,33 +11,19 @@ from engram_py.database.errors import StoreDamagedError
 from engram_py.database.store import Store
 from tests.database.files import PAGE, damage_table, filled, opened, save
 
-
-@pytest.fixture(autouse=True)
-def migrated() -> None:
-    """The files of these tests are made and migrated by the product, not copied."""
+pytestmark = pytest.mark.migrates
 
 
-def garbage(raw: bytes) -> bytes:
-    return b"this is no database. " * (len(raw) // 20)
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "garbage": lambda raw: b"this is no database. " * (len(raw) // 20),
+    "half": lambda raw: raw[: len(raw) // 2],
+    "half-a-page": lambda raw: raw[: PAGE // 2],
+    "without-header": lambda raw: b"\0" * 100 + raw[100:],
+    "schema-overwritten": lambda raw: raw[:100] + b"\xff" * (PAGE - 100) + raw[PAGE:],
+}
 
 
-def half(raw: bytes) -> bytes:
-    return raw[: len(raw) // 2]
-
-
-def half_a_page(raw: bytes) -> bytes:
-    return raw[: PAGE // 2]
-
-
-def without_header(raw: bytes) -> bytes:
-    return b"\0" * 100 + raw[100:]
-
-
-def schema_overwritten(raw: bytes) -> bytes:
-    return raw[:100] + b"\xff" * (PAGE - 100) + raw[PAGE:]
-
-
-@pytest.mark.parametrize("damage", [garbage, half, half_a_page, without_header, schema_overwritten])
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_file_is_reported_and_not_a_byte_changed(data_dir: Path, damage: Callable[[bytes], bytes]) -> None:
     path = filled(data_dir)
     path.write_bytes(damage(path.read_bytes()))

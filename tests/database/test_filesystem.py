@@ -15,6 +15,8 @@ from engram_py.database.filesystem import NETWORK_TYPES, parse_bsd_mounts, parse
 from engram_py.database.store import Store
 from tests.database.files import command, opened, save
 
+pytestmark = pytest.mark.migrates
+
 PROC_MOUNTS = """\
 /dev/vda / ext4 rw,relatime 0 0
 tmpfs /home/me tmpfs rw 0 0
@@ -28,11 +30,6 @@ map auto_home on /System/Volumes/Data/home (autofs, automounted, nobrowse)
 //me@nas/share on /Volumes/My (old) share (smbfs, nodev, nosuid, mounted by me)
 not a mount line
 """
-
-
-@pytest.fixture(autouse=True)
-def migrated() -> None:
-    """The files of these tests are made and migrated by the product, not copied."""
 
 
 def mode(path: Path) -> int:

@@ -13,10 +13,7 @@ from engram_py.database.store import Store
 from engram_py.observations.values import Draft
 from tests.database.files import elsewhere, opened, save, titles
 
-
-@pytest.fixture(autouse=True)
-def migrated() -> None:
-    """The files of these tests are made and migrated by the product, not copied."""
+pytestmark = pytest.mark.migrates
 
 
 def fill(path: Path) -> None:

@@ -17,13 +17,10 @@ from engram_py.database.errors import StoreForeignError, StoreTooNewError
 from engram_py.database.store import Store
 from tests.database.files import filled, make_foreign, make_newer, make_of_schema, opened, save
 
+pytestmark = pytest.mark.migrates
+
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [file.stem for file in migrations.migration_files()]
-
-
-@pytest.fixture(autouse=True)
-def migrated() -> None:
-    """The files of these tests are made and migrated by the product, not copied."""
 
 
 def schema(path: Path) -> list[tuple[str, str]]:

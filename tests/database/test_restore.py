@@ -41,6 +41,29 @@ def good(tmp_path: Path) -> Path:
 FROM_BACKUP = ["About first", "About second"]
 
 
+def foreign(path: Path) -> None:
+    path.unlink()
+    make_foreign(path)
+
+
+def folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+# What becomes of a file.
+UNUSABLE: dict[str, Callable[[Path], object]] = {
+    "garbage": lambda path: path.write_bytes(b"garbage " * 2_000),
+    "half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "a-broken-table": lambda path: damage_table(path, "observations"),
+    "foreign": foreign,
+}
+NO_BACKUP = UNUSABLE | {
+    "missing": lambda path: path.unlink(), "empty": lambda path: path.write_bytes(b""), "a-folder": folder,
+    "newer": make_newer,
+}  # fmt: skip
+
+
 def test_a_restore_puts_the_backup_in_place_and_keeps_what_was_there(data_dir: Path, good: Path) -> None:
     filled(data_dir, ["mine"])
     restored = restore(data_dir, good, clock=utc_now)
@@ -71,23 +94,6 @@ def test_a_restore_where_there_was_no_memory_keeps_nothing(data_dir: Path, good:
     assert sorted(file.name for file in data_dir.iterdir()) == ["engram.db"]
 
 
-def into_garbage(path: Path) -> None:
-    path.write_bytes(b"garbage " * 2_000)
-
-
-def into_half(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def into_a_broken_table(path: Path) -> None:
-    damage_table(path, "observations")
-
-
-def into_a_foreign_one(path: Path) -> None:
-    path.unlink()
-    make_foreign(path)
-
-
 def test_a_backup_whose_search_index_alone_is_damaged_is_restored_with_a_sound_one(data_dir: Path, good: Path) -> None:
     before = titles(good)
     damage_table(good, "observations_fts_data")
@@ -97,9 +103,9 @@ def test_a_backup_whose_search_index_alone_is_damaged_is_restored_with_a_sound_o
         assert len(app.search("content").results) == len(before)
 
 
-@pytest.mark.parametrize("spoil", [into_garbage, into_half, into_a_broken_table, into_a_foreign_one])
+@pytest.mark.parametrize("spoil", UNUSABLE.values(), ids=UNUSABLE)
 def test_a_restore_over_a_file_that_cannot_be_used_sets_it_aside_byte_for_byte(
-    data_dir: Path, good: Path, spoil: Callable[[Path], None]
+    data_dir: Path, good: Path, spoil: Callable[[Path], object]
 ) -> None:
     path = filled(data_dir, ["mine"])
     for _ in range(2):  # twice within one second of the clock: the first is not overwritten by the second
@@ -172,26 +178,10 @@ def test_restoring_a_memory_over_itself_changes_nothing(data_dir: Path) -> None:
     assert titles(path) == ["About mine"]
 
 
-def missing(path: Path) -> None:
-    path.unlink()
-
-
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def a_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [*(missing, empty, a_folder, into_garbage, into_half), *(into_a_broken_table, into_a_foreign_one, make_newer)],
-)
+@pytest.mark.parametrize("spoil", NO_BACKUP.values(), ids=NO_BACKUP)
 @pytest.mark.parametrize("there", ["memory", "nothing"])
 def test_what_is_no_backup_is_refused_before_anything_is_changed(
-    data_dir: Path, good: Path, spoil: Callable[[Path], None], there: str
+    data_dir: Path, good: Path, spoil: Callable[[Path], object], there: str
 ) -> None:
     spoil(good)
     before = filled(data_dir, ["mine"]).read_bytes() if there == "memory" else None

@@ -13,7 +13,7 @@ from engram_py import Draft, Engram
 from engram_py.anchors import table
 from engram_py.anchors.values import Anchor
 from engram_py.config import Settings
-from tests.anchors.repositories import AUTH, about, commit, lines, write
+from tests.anchors.repositories import AUTH, Repo, about, lines, write
 from tests.memory import FakeClock, Git
 
 
@@ -139,8 +139,7 @@ def test_numbers_that_make_no_sense_do_no_harm(
 ) -> None:
     about(here, f"{AUTH}:10-20")
     imported(other, with_anchor(here.transfer.document(), **changes))
-    write(root, AUTH, ["all = new"])
-    commit(git, root, "rewrite")
+    Repo(root, git).commit("rewrite", {AUTH: ["all = new"]})
     row = other.get(1).observation
     assert other.anchors.states([row])[1][0].state in ("changed", "unknown")
     assert not (kept(other)[0].git_commit or "").startswith("-")

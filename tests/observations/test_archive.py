@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from engram_py import Engram
-from engram_py.errors import InvalidArgumentError
 from engram_py.observations.values import Change
-from tests.memory import FakeClock, draft, whole
+from tests.memory import FakeClock, whole
 from tests.recall.searching import fill, ids, kept
 
 
@@ -52,12 +49,3 @@ def test_of_two_equals_the_salient_one_stands_first(app: Engram) -> None:
     equal = kept(app, "The retry queue lives in kafka.", title="Place")
     app.observations.update(risen, Change(salience=1))
     assert ids(app, "retry queue lives") == [risen, equal]
-
-
-@pytest.mark.parametrize(
-    "change", [Change(salience=1.5), Change(expires_at="tomorrowish"), Change(expires_at="2026-02-30"), Change()]
-)
-def test_a_change_that_means_nothing_is_refused(app: Engram, change: Change) -> None:
-    row = app.save(draft("Text.")).id
-    with pytest.raises(InvalidArgumentError):
-        app.observations.update(row, change)

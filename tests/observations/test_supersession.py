@@ -55,21 +55,15 @@ def test_a_judged_candidate_is_replaced_like_a_compared_one(app: Engram) -> None
     assert lifecycle(app, old.id) == "active"
 
 
-def test_what_replaced_it_stands_in_its_place_and_says_so(app: Engram, line: tuple[int, int]) -> None:
+def test_the_last_of_a_line_stands_in_for_the_first_and_says_so(app: Engram, line: tuple[int, int]) -> None:
     old, new = line
     [hit] = app.search("do we use elasticsearch?").results
-    assert hit.id == new
-    assert hit.instead_of == RelationNote("replaced", old, OLD)
-
-
-def test_the_last_of_a_line_stands_in_for_the_first(app: Engram, line: tuple[int, int]) -> None:
-    old, new = line
+    assert (hit.id, hit.instead_of) == (new, RelationNote("replaced", old, OLD))
     last = kept(app, "The product index lives in a table.", title="Postgres does it all", type="decision")
     supersede(app, last, new)
     [hit] = app.search("do we use elasticsearch?").results
-    assert hit.id == last
     assert hit.instead_of is not None
-    assert hit.instead_of.id == old
+    assert (hit.id, hit.instead_of.id) == (last, old)
     assert ids(app, "type:decision") == [last]
 
 

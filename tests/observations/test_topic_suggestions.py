@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py.errors import EmptyFieldError
-from engram_py.observations.topic_keys import suggest_topic_key
+from engram_py.observations.topic_keys import nearest, suggest_topic_key
 from engram_py.text.normalize import normalize_topic_key
 
 
@@ -105,3 +105,30 @@ def test_a_suggestion_is_a_topic_key_as_it_stands(title: str, content: str, type
     suggested = key(title, content, type)
     assert normalize_topic_key(suggested) == suggested
     assert suggested.partition("/")[2].strip("-")
+
+
+# --- near keys ----------------------------------------------------------------------------------------
+
+FAMILIES = {"decision": "decision", "architecture": "architecture", "adr": "architecture", "topic": ""}
+
+
+@pytest.mark.parametrize(
+    ("key", "other"),
+    [
+        pytest.param("adr/auth-tokens", "architecture/tokens-auth", id="two-names-of-a-family"),
+        pytest.param("topic/retry-policy", "decision/retry-policies", id="ies"),
+        pytest.param("decision/postgres-for-the-ledger", "decision/ledger-postgres", id="stop-words"),
+        pytest.param("decision/数据库", "topic/数据库", id="without-blanks"),
+        pytest.param("decision/the-who", "decision/the-who", id="stop-words-alone"),
+    ],
+)
+def test_a_key_with_the_same_words_is_near(key: str, other: str) -> None:
+    assert nearest(key, [other], families=FAMILIES) == other
+
+
+def test_of_several_the_same_key_comes_first_then_the_same_words() -> None:
+    keys = ["auth-token", "decision/auth-token-scope", "decision/token-auth"]
+    assert nearest("decision/auth-token", [*keys, "decision/auth-token"], families=FAMILIES) == "decision/auth-token"
+    assert nearest("decision/auth-token", keys, families=FAMILIES) == "auth-token"
+    assert nearest("decision/auth-token", keys[1:], families=FAMILIES) == "decision/token-auth"
+    assert nearest("decision/auth-token", keys[1:2], families=FAMILIES) == "decision/auth-token-scope"

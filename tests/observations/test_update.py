@@ -76,6 +76,9 @@ def test_find_and_replace_changes_every_occurrence_literally(app: Engram) -> Non
         pytest.param(Change(content="a\0b"), InvalidTextError, id="nul"),
         pytest.param(Change(find="Fifteen", replace="\ud800"), InvalidTextError, id="surrogate"),
         pytest.param(Change(scope="team"), InvalidArgumentError, id="scope"),
+        pytest.param(Change(salience=1.5), InvalidArgumentError, id="salience"),
+        pytest.param(Change(expires_at="tomorrowish"), InvalidArgumentError, id="no-day"),
+        pytest.param(Change(expires_at="2026-02-30"), InvalidArgumentError, id="no-day-of-the-calendar"),
     ],
 )
 def test_a_refused_update_changes_nothing(app: Engram, change: Change, refusal: type[EngramError]) -> None:

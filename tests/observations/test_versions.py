@@ -34,9 +34,10 @@ def test_history_is_left_out_unless_asked_for_and_still_counted(app: Engram) -> 
     assert (detail.versions, detail.version_total) == ((), 1)
 
 
-def test_a_long_history_is_read_in_pages_without_a_gap(app: Engram) -> None:
+@pytest.mark.parametrize(("older", "sizes"), [(120, [50, 50, 20]), (50, [50])], ids=["three-pages", "one-that-is-full"])
+def test_a_long_history_is_read_in_pages_without_a_gap(app: Engram, older: int, sizes: list[int]) -> None:
     saved = app.save(draft("text 0", topic_key="auth/tokens"))
-    for number in range(1, 121):
+    for number in range(1, older + 1):
         app.save(draft(f"text {number}", topic_key="auth/tokens"))
 
     pages: list[int] = []
@@ -50,17 +51,9 @@ def test_a_long_history_is_read_in_pages_without_a_gap(app: Engram) -> None:
         if cursor is None:
             break
 
-    assert pages == [50, 50, 20]
-    assert texts == [f"text {number}" for number in reversed(range(120))]
-    assert detail.version_total == 120
-
-
-def test_a_page_that_is_exactly_full_has_no_next_one(app: Engram) -> None:
-    saved = app.save(draft("text 0", topic_key="auth/tokens"))
-    for number in range(1, 51):
-        app.save(draft(f"text {number}", topic_key="auth/tokens"))
-    detail = app.get(saved.id, history=True)
-    assert (len(detail.versions), detail.next_cursor) == (50, None)
+    assert pages == sizes
+    assert texts == [f"text {number}" for number in reversed(range(older))]
+    assert detail.version_total == older
 
 
 @pytest.mark.parametrize(("cursor", "found"), [(0, 0), (-(2**70), 0), (2**70, 1)])

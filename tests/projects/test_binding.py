@@ -30,11 +30,6 @@ def test_a_binding_is_kept_in_engrams_format_for_its_owner_alone(tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == [BINDING_FILE]
 
 
-def test_the_first_name_stays(tmp_path: Path) -> None:
-    first = write_binding(tmp_path, "widgets")
-    assert write_binding(tmp_path, "gadgets") == first
-
-
 def test_a_bound_repository_is_not_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = write_binding(tmp_path, "widgets")
     monkeypatch.setattr("engram_py.projects.binding._publish", None)
@@ -46,10 +41,6 @@ def test_a_binding_that_is_being_written_is_waited_for(tmp_path: Path, monkeypat
     path.touch()
     monkeypatch.setattr("time.sleep", lambda seconds: path.write_text(json.dumps(GOOD)))
     assert write_binding(tmp_path, "gadgets") == Binding("0" * 32, "widgets")
-
-
-def test_a_binding_written_by_engram_is_read(tmp_path: Path) -> None:
-    (tmp_path / BINDING_FILE).write_text(json.dumps(GOOD))
     assert load_binding(tmp_path) == (Binding("0" * 32, "widgets"), None)
 
 

@@ -74,14 +74,19 @@ def test_similar_projects_come_best_first() -> None:
     assert similar_projects("Widgets", known, limit=9)[-1] == "widgets-server"
 
 
-def test_short_names_are_not_all_similar() -> None:
-    assert similar_projects("api", ["cli", "web", "ui", "a", "map"]) == []
-    assert similar_projects("ap", ["api", "a", "b"]) == []
-
-
-def test_the_same_project_is_not_similar_to_itself() -> None:
-    assert similar_projects("My Project", ["my project", "MY PROJECT"]) == []
-    assert similar_projects("My Project", ["my-project"]) == ["my-project"]
+@pytest.mark.parametrize(
+    ("name", "known", "similar"),
+    [
+        pytest.param("api", ["cli", "web", "ui", "a", "map"], [], id="short-names"),
+        pytest.param("ap", ["api", "a", "b"], [], id="shorter-names"),
+        pytest.param("My Project", ["my project", "MY PROJECT"], [], id="itself"),
+        pytest.param("My Project", ["my-project"], ["my-project"], id="dashes"),
+    ],
+)
+def test_neither_a_short_name_nor_the_project_itself_is_similar(
+    name: str, known: list[str], similar: list[str]
+) -> None:
+    assert similar_projects(name, known) == similar
 
 
 @given(st.text(max_size=30), st.lists(st.text(max_size=30), max_size=5))

@@ -156,11 +156,6 @@ def test_outside_a_repository_only_the_directory_itself_counts(tmp_path: Path) -
     assert find_project_settings(tmp_path, None).project == "outside"
 
 
-def test_engrams_own_file_is_read(tmp_path: Path) -> None:
-    write(tmp_path / ".engram" / "config.json", {"project_name": "Widgets"})
-    assert find_project_settings(tmp_path, None).project == "widgets"
-
-
 def test_a_file_of_preferences_leaves_the_name_to_the_next_one(tmp_path: Path) -> None:
     write(tmp_path / ".engram" / "config.json", {"project_name": "widgets"})
     write(tmp_path / ".engram.json", {"default_scope": "personal"})

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
+import pytest
+
 from engram_py import Engram
 from engram_py.recall.values import NoResults
 from tests.memory import draft
@@ -27,6 +29,12 @@ def fill(app: Engram) -> None:
     """Ten memories about something else: a word of one memory in two tells nothing."""
     for thing in _OTHERS:
         kept(app, f"All there is to know about {thing}.", title=thing.title())
+
+
+@pytest.fixture
+def others(app: Engram) -> None:
+    """The same, made before the test begins."""
+    fill(app)
 
 
 def ids(app: Engram, query: str, **arguments: Any) -> list[int]:

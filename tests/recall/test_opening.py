@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engram_py import Draft, Engram
 from engram_py.recall.preview import PREVIEW_CHARS, with_opening
 
 WHAT = "**What**: `pnpm prisma generate` is a step of its own."
@@ -43,3 +44,14 @@ def test_strange_texts_are_one_bounded_line(content: str) -> None:
 @given(st.text(max_size=2_000), st.text(max_size=PREVIEW_CHARS - 1))
 def test_no_text_is_too_long(content: str, excerpt: str) -> None:
     assert len(with_opening(content, f"…{excerpt}")) <= PREVIEW_CHARS
+
+
+def test_what_is_injected_begins_with_what_was_done(app: Engram) -> None:
+    fix = "**What**: `pnpm prisma generate` is a step of its own before the build of everything else that is there."
+    why = "**Why**: with a hit of the cache the db package is skipped, so the client has no types at all on the runner."
+    end = "**Where**: .github/workflows/ci.yml\n**Learned**: do not add generated clients to the outputs of ci, ever."
+    row = app.save(Draft("Fixed CI on a cold cache", f"{fix}\n{why}\n{end}", "bugfix")).id
+
+    context = app.contexts.assemble(query="why is CI red on a cold cache?")
+
+    assert context.remarks.excerpts[row].startswith(fix)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from math import prod
 from typing import Any
 
 import pytest
@@ -21,10 +20,6 @@ def observation(**fields: Any) -> Observation:
     row: dict[str, Any] = dict.fromkeys(Observation.__dataclass_fields__)
     row |= {"pinned": False, "salience": 0.5, "access_count": 0, "lifecycle": "active", "updated_at": OLD}
     return Observation(**(row | fields))
-
-
-def lift(row: Observation, standing: Standing | None = None) -> float:
-    return prod(factors(row, NOW, standing or Standing()).values())
 
 
 def test_a_row_of_which_nothing_is_known_keeps_its_relevance() -> None:

@@ -114,18 +114,6 @@ def test_words_that_say_nothing_find_nothing(app: Engram, question: str) -> None
     assert ids(app, question) == [saved]
 
 
-def test_a_query_of_such_words_only_asks_for_nothing_unless_they_are_quoted(app: Engram) -> None:
-    saved = app.save(draft("To be or not to be.", title="Hamlet"))
-    assert ids(app, "to be or not") == []
-    assert ids(app, '"to be or not"') == [saved.id]
-
-
-def test_an_empty_answer_says_how_much_was_looked_through(app: Engram) -> None:
-    app.save(draft("Fifteen minutes."))
-    found = app.search("kubernetes")
-    assert (found.results, found.rung, found.memories) == ((), "none", 1)
-
-
 def test_memories_are_those_that_can_be_seen_whether_something_was_found_or_not(app: Engram) -> None:
     for title in ("Chose uv", "Chose ruff", "Chose mypy"):
         app.save(Draft(title, "Fast.", "decision"))
@@ -174,29 +162,6 @@ def test_a_word_of_the_title_outranks_the_same_word_of_the_text(app: Engram) -> 
     in_title = app.save(draft("Something about other things altogether.", title="Postgres"))
     in_text = app.save(draft("Something with postgres in it altogether.", title="Backend"))
     assert ids(app, "postgres") == [in_title.id, in_text.id]
-
-
-def test_filters_narrow_every_rung(app: Engram) -> None:
-    plain = app.save(draft("The queue drains.", title="One"))
-    bug = app.save(draft("The queue hangs.", title="Two", type="bugfix", topic_key="queue"))
-    mine = app.save(draft("My queue.", title="Three", scope="personal"))
-    theirs = app.save(draft("Their queue.", title="Four"), project="gadgets")
-    shared = app.save(draft("Our queue.", title="Five", scope="global"), project="gadgets")
-
-    assert set(ids(app, "queue")) == {plain.id, bug.id, mine.id, shared.id}
-    assert set(ids(app, "queue", type=" Bugfix ")) == {bug.id}
-    assert set(ids(app, "queue", type="decision")) == set()
-    assert set(ids(app, "queue", scope="project")) == {plain.id, bug.id}
-    assert set(ids(app, "queue", scope="global")) == {shared.id}
-    assert set(ids(app, "queue", project="gadgets")) == {theirs.id, shared.id, mine.id}
-    assert set(ids(app, "queue", project="gadgets", scope="project")) == {theirs.id}
-    assert set(ids(app, "queue", all_projects=True)) == {plain.id, bug.id, mine.id, theirs.id, shared.id}
-
-
-def test_a_search_of_ones_own_rows_looks_into_every_project(app: Engram) -> None:
-    mine = app.save(draft("My queue.", scope="personal"), project="gadgets")
-    found = app.search("queue", scope="personal")
-    assert ([hit.id for hit in found.results], found.projects) == ([mine.id], None)
 
 
 def test_a_project_without_memory_says_so_and_names_the_similar_ones(app: Engram) -> None:
@@ -381,3 +346,8 @@ def test_another_number_is_another_thing(app: Engram) -> None:
     fill(app)
     kept(app, "The route goes over port8080 and mlx50.")
     assert ids(app, "port80") == ids(app, "mlx5") == []
+
+
+def test_an_empty_memory_is_silent(app: Engram) -> None:
+    assert silence(app, "retry queue").unknown == ("retry", "queue")
+    assert app.searches.search("retry queue").memories == 0

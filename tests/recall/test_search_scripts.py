@@ -6,7 +6,9 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.text.segments import segments
-from tests.recall.searching import fill, ids, kept
+from tests.recall.searching import ids, kept
+
+pytestmark = pytest.mark.usefixtures("others")
 
 _HINDI = (
     ("डेटाबेस का पासवर्ड", "डेटाबेस का पासवर्ड हर महीने बदलना चाहिए क्योंकि ग्राहक ने ऐसा कहा है।"),
@@ -25,14 +27,12 @@ _HINDI = (
     ],
 )
 def test_a_hindi_question_finds_its_memory_alone(app: Engram, query: str, number: int) -> None:
-    fill(app)
     rows = [kept(app, content, title=title) for title, content in _HINDI]
     assert ids(app, query) == [rows[number]]
 
 
 @pytest.mark.parametrize("query", ["मौसम कैसा है आज", "खाना बनाने का तरीका", "क्रिकेट मैच का परिणाम", "வானிலை எப்படி"])
 def test_a_question_of_other_words_is_not_answered(app: Engram, query: str) -> None:
-    fill(app)
     for title, content in _HINDI:
         kept(app, content, title=title)
     kept(app, "நாங்கள் ரெடிஸ் கேச் பயன்படுத்துகிறோம்.", title="ரெடிஸ் கேச்")
@@ -42,7 +42,6 @@ def test_a_question_of_other_words_is_not_answered(app: Engram, query: str) -> N
 
 
 def test_a_tamil_word_is_found(app: Engram) -> None:
-    fill(app)
     wanted = kept(app, "நாங்கள் ரெடிஸ் கேச் பயன்படுத்துகிறோம்.", title="ரெடிஸ் கேச்")
     assert ids(app, "ரெடிஸ்") == [wanted]
 
@@ -79,6 +78,5 @@ def test_a_word_of_a_suggested_topic_key_finds_what_holds_it(app: Engram, title:
 
 @pytest.mark.parametrize("word", ["ᏣᎳᎩ", "ᲡᲐᲥᲐᲠᲗᲕᲔᲚᲝ"], ids=["cherokee", "georgian-capitals"])
 def test_a_word_of_capitals_younger_than_the_index_knows_is_found(app: Engram, word: str) -> None:
-    fill(app)
     saved = kept(app, f"{word} is a label of the map.")
     assert ids(app, word) == [saved]

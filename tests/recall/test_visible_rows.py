@@ -91,23 +91,26 @@ def _words_of_everybody(app: Engram) -> int:
     return mine
 
 
+@pytest.mark.parametrize("query", ["which pump leaks", "pumpp leakks"], ids=["spelt", "misspelt"])
 def test_words_that_are_everywhere_else_find_what_a_small_project_says(
-    app: Engram, monkeypatch: pytest.MonkeyPatch
+    app: Engram, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     mine = _words_of_everybody(app)
     monkeypatch.setattr(postings, "ROW_BUDGET", 5)
     monkeypatch.setattr(postings, "NEWEST_ROWS", 5)
-    assert ids(app, "which pump leaks", project="small") == [mine]
+    assert ids(app, query, project="small") == [mine]
 
 
+@pytest.mark.parametrize("query", ["which pump leaks", "pump leaks barn"], ids=["common", "beside-a-word-of-others"])
 def test_where_even_walking_is_too_long_the_newest_of_the_small_project_are_candidates(
-    app: Engram, monkeypatch: pytest.MonkeyPatch
+    app: Engram, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     mine = _words_of_everybody(app)
     kept(app, "Another pump.", project="small")  # behind the others: all of them lie between
+    kept(app, "The barn leaks.", project="large")
     monkeypatch.setattr(postings, "WALKED_ROWS", 5)
     monkeypatch.setattr(postings, "NEWEST_ROWS", 5)
-    assert ids(app, "which pump leaks", project="small")[0] == mine
+    assert ids(app, query, project="small", floor=0.0)[0] == mine
 
 
 def test_a_project_with_half_of_the_memory_is_asked_like_all_of_it(app: Engram) -> None:
@@ -164,23 +167,3 @@ def test_only_a_few_projects_are_known_by_heart(app: Engram) -> None:
     for number in range(30):
         ids(app, "pump", project=f"project-{number}")
     assert len(app.store.visible[1]) <= 8
-
-
-def test_a_second_look_with_other_words_is_held_to_the_small_project_too(
-    app: Engram, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mine = _words_of_everybody(app)
-    monkeypatch.setattr(postings, "ROW_BUDGET", 5)
-    monkeypatch.setattr(postings, "NEWEST_ROWS", 5)
-    assert ids(app, "pumpp leakks", project="small") == [mine]
-
-
-def test_a_word_that_others_have_does_not_keep_the_common_ones_from_being_looked_up(
-    app: Engram, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mine = _words_of_everybody(app)
-    kept(app, "Another pump.", project="small")
-    kept(app, "The barn leaks.", project="large")
-    monkeypatch.setattr(postings, "WALKED_ROWS", 5)
-    monkeypatch.setattr(postings, "NEWEST_ROWS", 5)
-    assert ids(app, "pump leaks barn", project="small", floor=0.0)[0] == mine

@@ -24,6 +24,9 @@ def said(number: int, text: str = "", role: str = "assistant") -> str:
     return json.dumps({"type": role, "uuid": f"uuid-{number}", "message": message}) + "\n"
 
 
+ALIKE = said(1, "long " * 1_000)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "session.jsonl"
@@ -65,35 +68,17 @@ def test_a_line_that_is_being_written_waits_for_its_end(app: Engram, path: Path)
     assert texts(app) == ["message 1", "message 2"]
 
 
-@pytest.mark.parametrize("way", ["cut", "replaced", "rewritten"])
-def test_a_file_that_began_anew_is_read_from_its_beginning(app: Engram, path: Path, way: str) -> None:
-    path.write_text(said(1) + said(2) + said(3))
+@pytest.mark.parametrize(
+    ("way", "beginning"),
+    [("cut", ""), ("replaced", ""), ("rewritten", ""), ("cut", ALIKE), ("replaced", ALIKE)],
+    ids=["cut", "replaced", "rewritten", "cut-that-begins-alike", "replaced-that-begins-alike"],
+)
+def test_a_file_that_began_anew_is_read_from_its_beginning(app: Engram, path: Path, way: str, beginning: str) -> None:
+    path.write_text((beginning or said(1)) + said(2) + said(3))
     read(app, path)
-    if way == "cut":
-        path.write_text(said(4))
-    elif way == "replaced":
-        other = path.with_name("other")
-        other.write_text(said(4) + said(5) * 9)
-        other.replace(path)
-    else:
-        path.write_text(said(4) + said(5) * 9)
-
-    assert "uuid-4" in {turn.key for turn in read(app, path).turns}
-
-
-@pytest.mark.parametrize("longer", [True, False], ids=["longer", "shorter"])
-def test_another_file_that_begins_alike_is_told_by_its_identity_or_its_length(
-    app: Engram, path: Path, longer: bool
-) -> None:
-    beginning = said(1, "long " * 1_000)
-    path.write_text(beginning + said(2) + said(3))
-    read(app, path)
-    if longer:
-        other = path.with_name("other")
-        other.write_text(beginning + said(4) + said(5) * 9)
-        other.replace(path)
-    else:
-        path.write_text(beginning + said(4))
+    written = path.with_name("other") if way == "replaced" else path
+    written.write_text(beginning + said(4) + (said(5) * 9 if way != "cut" else ""))
+    written.replace(path)
 
     assert "uuid-4" in {turn.key for turn in read(app, path).turns}
 

@@ -1,0 +1,13 @@
+"""Two observations whose titles resemble each other, so that the second asks about the first."""
+
+from __future__ import annotations
+
+from engram_py import Engram
+from engram_py.observations.values import Saved
+from tests.memory import draft
+
+OLD, NEW = "Token storage backend choice", "Token storage backend replaced"
+
+
+def pair(app: Engram) -> tuple[Saved, Saved]:
+    return app.save(draft("Redis.", title=OLD)), app.save(draft("Postgres.", title=NEW))

@@ -1,0 +1,182 @@
+"""Which projects a search looks into, what it says of the others, and what other processes save meanwhile."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engram_py import Engram
+from engram_py.config import Settings
+from tests.memory import FakeClock
+from tests.recall.searching import ids, kept, silence
+
+pytestmark = pytest.mark.usefixtures("others")
+
+QUEUE = "The retry queue drains on restart because consumers acknowledge too early."
+
+
+def test_a_day_on_which_only_others_changed_is_no_word_that_they_know(app: Engram, clock: FakeClock) -> None:
+    kept(app, "The pump was sealed yesterday.", project="gadgets")
+    clock.advance(days=3)
+    kept(app, "Terraform applies.")
+    clock.advance(days=1)
+    assert app.searches.search("pump yesterday", project="gadgets", floor=0.0).warnings == ("yesterday: 2026-03-04",)
+
+
+def test_an_answer_says_which_words_only_other_projects_know(app: Engram) -> None:
+    saved = kept(app, "The pool is full: apply twice.", title="Apply", type="decision")
+    kept(app, "Terraform applies.", project="gadgets")
+    note = "only other projects know terraform; all_projects=True searches them"
+
+    assert app.searches.search("terraform apply").warnings == (note,)
+    assert app.searches.search("terraform apply", all_projects=True).warnings == ()
+    assert note not in app.searches.search('terraform apply "is full"').warnings  # so may the quotes
+    pasted = " ".join(f"qu{letter}rk" for letter in "abcdefghijklmn")
+    assert note not in app.searches.search(f"terraform apply twice pool full {pasted}", floor=0.0).warnings
+    filtered = app.searches.search("terraform apply type:decision")  # the filter may be what hides it
+    assert ([hit.id for hit in filtered.results], filtered.warnings) == ([saved], ())
+
+
+def test_other_projects_are_named_only_where_a_search_of_all_answers(app: Engram) -> None:
+    kept(app, "The line endings of the port.")
+    kept(app, "A file is sent each night.", project="other")
+    kept(app, "The authority answers in a day.", project="other")
+    question = "encoding and endings of the file for the harbour authority"
+    assert silence(app, question).elsewhere == ()
+    kept(app, "The encoding of the file for the harbour authority is latin1.", project="other")
+    assert silence(app, question).elsewhere == ("encoding", "file", "harbour", "authority")
+
+
+def test_project_rows_are_seen_from_their_project_and_the_others_from_everywhere(app: Engram) -> None:
+    row = {
+        (project, scope): kept(app, f"The {scope} queue of {project}.", project=project, scope=scope)
+        for project in ("widgets", "gadgets")
+        for scope in ("project", "personal", "global")
+    }
+    everywhere = {one for (_, scope), one in row.items() if scope != "project"}
+    assert set(ids(app, "queue", limit=20)) == everywhere | {row["widgets", "project"]}
+    assert set(ids(app, "queue", project="gadgets", limit=20)) == everywhere | {row["gadgets", "project"]}
+    assert set(ids(app, "queue", all_projects=True, limit=20)) == set(row.values())
+    for project in ("widgets", "gadgets"):
+        assert ids(app, "queue", project=project, scope="project") == [row[project, "project"]]
+    assert app.searches.search("queue", scope="personal").projects is None
+    for scope in ("personal", "global"):
+        mine = {row[project, scope] for project in ("widgets", "gadgets")}
+        assert set(ids(app, "queue", scope=scope)) == set(ids(app, f"queue scope:{scope}")) == mine
+
+
+def test_words_that_only_another_project_knows_find_nothing_here(app: Engram) -> None:
+    kept(app, QUEUE, project="gadgets")
+    found = silence(app, "retry queue drains")
+    assert (found.nearest, found.filtered) == ((), 0)
+    assert found.elsewhere == ("retry", "queue", "drains")
+    assert found.reason == "no memory seen from here has any of its words"
+
+
+def test_the_words_that_only_other_projects_know_are_named_beside_a_common_one(app: Engram) -> None:
+    kept(app, "The sync of the tulips.")
+    kept(app, "The kubernetes ingress.", project="gadgets")
+    question = "sync of the kubernetes ingress certificates"
+    found = silence(app, question)
+    assert (found.elsewhere, found.unknown) == (("kubernetes", "ingress"), ("certificates",))
+    assert silence(app, question, all_projects=True, floor=1).elsewhere == ()
+
+
+def test_a_word_read_as_one_of_another_project_is_told_as_unknown(app: Engram) -> None:
+    kept(app, "It boots the motor.", title="Boot", project="gadgets")
+    found = silence(app, "booting of drones")
+    assert found.unknown == ("drones",)
+    found = silence(app, "booking of drones")
+    assert (found.elsewhere, found.unknown) == ((), ("booking", "drones"))
+    assert found.reason == "no memory here has any of its words"
+
+
+def test_one_word_of_another_project_beside_unknown_ones_sends_nobody_there(app: Engram) -> None:
+    kept(app, "The placement of the motor.", project="gadgets")
+    found = silence(app, "gps antenna placement")
+    assert (found.elsewhere, found.unknown) == ((), ("gps", "antenna"))
+    assert found.reason == "no memory here has any of its words"
+    assert silence(app, "gps antenna placement", all_projects=True)
+
+
+def test_an_id_that_is_not_there_sends_nobody_to_a_number_of_another_project(app: Engram) -> None:
+    gone = kept(app, "Nothing of note.")
+    app.observations.delete(gone)
+    kept(app, f"The limit is {gone}.", project="gadgets")
+    for asked in (f"#{gone}", "#9999"):
+        found = silence(app, asked)
+        assert (found.elsewhere, found.unknown) == ((), ())
+        assert found.reason == f"there is no memory {asked}, or it was deleted"
+
+
+def test_a_filter_that_took_nothing_away_is_not_blamed_for_what_only_another_project_knows(app: Engram) -> None:
+    kept(app, "The kubernetes ingress.", project="gadgets")
+    found = silence(app, "kubernetes ingress type:policy")
+    assert (found.elsewhere, found.filtered) == (("kubernetes", "ingress"), 0)
+
+
+def test_other_projects_are_offered_only_where_there_are_any(app: Engram) -> None:
+    kept(app, QUEUE)
+    assert not silence(app, "zebra").others
+    kept(app, QUEUE, project="gizmos")
+    assert silence(app, "zebra").others
+    assert not silence(app, "zebra", all_projects=True).others
+
+
+@pytest.mark.parametrize("asked", ["kubernetes type:policy", "kubernetes since:2099", '"kubernetes ingress" sync'])
+def test_what_a_filter_or_a_phrase_hides_is_not_said_to_be_elsewhere(app: Engram, asked: str) -> None:
+    kept(app, "The kubernetes cluster.")
+    kept(app, "The kubernetes ingress.", project="gadgets")
+    assert silence(app, asked).elsewhere == ()
+
+
+def test_a_word_that_stands_far_behind_in_sight_is_no_unknown_word(app: Engram) -> None:
+    filler = " ".join(f"filler{number}" for number in range(60))
+    with app.store.transaction():
+        for number in range(5):
+            kept(app, f"gadget {number} {filler}")
+        for number in range(200):
+            kept(app, f"turbine turbine v{number}", title=f"turbine {number}")
+        for number in range(150):  # newer, and of somebody else
+            kept(app, f"gadget {number} {filler}", project="elsewhere")
+
+    assert ids(app, "turbine gadget")
+
+
+# --- other processes --------------------------------------------------------------------------------------------
+
+SEARCHING = """
+import sys
+from pathlib import Path
+from engram_py import Engram
+from engram_py.config import Settings
+with Engram(settings=Settings(Path(sys.argv[1])), directory=Path(sys.argv[2])) as app:
+    for _ in range(40):
+        found = app.searches.search("retry queue drain databse -redis", explain=True)
+        assert 1 <= len(found.results) <= 10, found
+        app.searches.search("kubernetes ingress")
+        app.searches.search("type:bugfix")
+    app.usage.flush()
+    print("done")
+"""
+
+
+def test_two_processes_search_while_a_third_saves(app: Engram, data_dir: Path, folder: Path) -> None:
+    kept(app, QUEUE)
+    command = [sys.executable, "-c", SEARCHING, str(data_dir), str(folder)]
+    others = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for number in range(60):
+        kept(app, f"The retry queue and the database, part {number}.", title=f"Part {number}", type="bugfix")
+    for other in others:
+        out, err = other.communicate(timeout=120)
+        assert (other.returncode, out.strip()) == (0, "done"), err
+
+
+def test_a_search_sees_what_another_process_saved_just_now(app: Engram, data_dir: Path, folder: Path) -> None:
+    assert ids(app, "retry queue") == []
+    with Engram(settings=Settings(data_dir), directory=folder) as other:
+        saved = kept(other, QUEUE)
+    assert ids(app, "retry queue") == [saved]

@@ -1,0 +1,162 @@
+"""Words that are read as others: misspelt, shortened, or with another name for the same thing."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram_py import Engram
+from engram_py.recall.query.parse import parse_query
+from tests.recall.searching import ids, kept, silence
+
+pytestmark = pytest.mark.usefixtures("others")
+
+
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        pytest.param("pgbuoncer", "The pgbouncer pool.", id="exchanged"),
+        pytest.param("pgbouncr", "The pgbouncer pool.", id="missing"),
+        pytest.param("pgbouncerr", "The pgbouncer pool.", id="added"),
+        pytest.param("pgbounser", "The pgbouncer pool.", id="changed"),
+        pytest.param("pgbou", "The pgbouncer pool.", id="beginning"),
+        pytest.param("databse", "The database.", id="a-stem-that-would-be-stemmed-again"),
+        pytest.param("relase", "Release day.", id="another-one"),
+        pytest.param("respones", "The response.", id="and-another"),
+        pytest.param("polices", "Policies apply.", id="written-with-an-i"),
+        pytest.param("зависвет", "Очередь зависает.", id="cyrillic"),
+        pytest.param("ubersihct", "Übersicht der Zahlungen.", id="accents-and-two-slips"),
+    ],
+)
+def test_a_misspelt_or_shortened_word_finds_what_it_means(app: Engram, typed: str, text: str) -> None:
+    saved = kept(app, text)
+    found = app.searches.search(typed, explain=True)
+    assert [hit.id for hit in found.results] == [saved]
+    assert found.explain is not None
+    [rung] = [rung for rung in found.explain.rungs if rung.name == "prefix and near spelling"]
+    assert rung.why.startswith(f"read {typed} as ")
+
+
+@pytest.mark.parametrize("typed", ["pgx", "redix-less", "xgbouncer", "pgbnoucre"])
+def test_what_resembles_nothing_finds_nothing(app: Engram, typed: str) -> None:
+    kept(app, "The pgbouncer pool.")
+    assert typed.split("-", maxsplit=1)[0] in silence(app, typed).unknown
+
+
+def test_a_word_that_is_known_is_never_taken_for_another(app: Engram) -> None:
+    kept(app, "The pgbouncer pool.")
+    saved = kept(app, "The pgbouncers of the club.", title="Pgbouncery")
+    assert ids(app, "pgbouncery") == [saved]
+
+
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        ("redis", "The redirect is red."),
+        ("helm", "It is held back."),
+        ("apple", "The application is applied."),
+        ("proxy", "A pro wrote it."),
+    ],
+)
+def test_a_short_word_is_not_read_as_what_its_stem_resembles(app: Engram, typed: str, text: str) -> None:
+    kept(app, text)
+    assert silence(app, typed).unknown == (typed,)
+
+
+def test_an_answer_says_which_word_it_read_as_another(app: Engram) -> None:
+    saved = kept(app, "The pgbouncer pool is full.")
+    note = "no memory contains pgbuoncer; it was read as pgbouncer"
+    assert app.searches.search("pgbuoncer pool").warnings == (note,)
+    assert app.searches.search("pgbuoncer tulips -pool").warnings == ("left out: what has pool",)  # not found by it
+    assert app.searches.search(f"#{saved}").warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("authentication", "The auth module signs cookies."),
+        ("auth", "Authentication signs cookies."),
+        ("deleted folders", "It removes the folder."),
+        ("pictures of the kids", "A photo of two children."),
+        ("int to str", "From an integer to a string."),
+        ("intermittent segfault", "A flaky crash of the resolver."),
+        ("yearly price", "The annual plan costs 24.99."),
+        ("logins", "A page for signin."),
+        ("gyroscope", "The gyro is calibrated at start-up for 3 seconds."),
+        ("barometers", "The baro drifts."),
+    ],
+)
+def test_a_word_is_found_by_its_other_name(app: Engram, question: str, text: str) -> None:
+    saved = kept(app, text)
+    assert ids(app, question) == [saved]
+
+
+@pytest.mark.parametrize(("question", "text"), [("playstation", "They play."), ("formation", "The form is sent.")])
+def test_a_word_is_not_read_as_a_short_one_that_it_begins_with(app: Engram, question: str, text: str) -> None:
+    kept(app, text)
+    assert ids(app, question) == []
+
+
+def test_a_word_that_is_known_is_never_read_by_its_other_name(app: Engram) -> None:
+    saved = kept(app, "An exception is what to raise here.")
+    for number in range(9):
+        kept(app, f"Increase and enlarge the heap {number}.")
+    assert ids(app, "raise") == [saved]
+
+
+def test_a_short_word_of_several_things_has_no_other_name() -> None:
+    assert [word.forms for word in parse_query("res sub org").words] == [(), (), ()]
+
+
+# --- in one word and in two --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        pytest.param("The time zone of the billing run is UTC.", "which timezone", id="in-two"),
+        pytest.param("The time zones of the billing run differ.", "timezone", id="in-two-with-an-ending"),
+        pytest.param("The hardfault handler of the board resets it.", "hard fault", id="in-one"),
+        pytest.param("The hardfault handler of the board resets it.", "what does a hard fault do", id="in-a-question"),
+        pytest.param("Der Zeitzonenwechsel stört die Abrechnung.", "zeitzonen wechsel", id="in-another-language"),
+    ],
+)
+def test_a_word_is_found_as_another_writes_it(app: Engram, text: str, query: str) -> None:
+    wanted = kept(app, text)
+    assert ids(app, query)[:1] == [wanted]
+
+
+def test_both_halves_are_known_from_elsewhere(app: Engram) -> None:
+    kept(app, "It was a hard week for the whole crew.")
+    kept(app, "The fault lies with the supplier of the cables.")
+    wanted = kept(app, "A hardfault of the sensor board is logged with its registers.")
+    assert wanted in ids(app, "hard fault registers")
+
+
+def test_halves_that_stand_apart_are_not_the_word(app: Engram) -> None:
+    kept(app, "The car of the vet is a pet to him.")
+    assert ids(app, "carpet") == []
+
+
+def test_what_was_read_is_told(app: Engram) -> None:
+    kept(app, "The time zone of the billing run is UTC.")
+    kept(app, "A hardfault of the board.")
+    for query, said in (("timezone", "timezone as time zone"), ("hard fault", "hardfault in one word")):
+        found = app.searches.search(query, explain=True)
+        assert found.explain is not None
+        assert any(said in rung.why for rung in found.explain.rungs)
+
+
+def test_a_word_that_is_known_is_not_cut(app: Engram) -> None:
+    one = kept(app, "The carpet of the hall is red.")
+    kept(app, "The car pet of the vet.")
+    assert ids(app, "carpet") == [one]
+
+
+@pytest.mark.parametrize("query", ["futter", "futterau", "fütterung", "wartung", "mattilsy", "mattil"])
+def test_a_long_word_is_found_by_how_it_begins(app: Engram, query: str) -> None:
+    wanted = kept(
+        app,
+        "Fütterungsmengen kommen aus der Tabelle, das Wartungsfenster von Mattilsynet.",
+        title="Futterautomaten dienstags nicht ansprechen",
+    )
+    assert ids(app, query) == [wanted]
