@@ -6,11 +6,11 @@ import pytest
 
 from engram_py import Engram
 from engram_py.errors import ObservationNotFoundError
+from engram_py.observations.values import Saved
 from tests.memory import FakeClock, draft, whole
 
 
-def test_a_pin_stays_until_it_is_taken_away(app: Engram, clock: FakeClock) -> None:
-    saved = app.save(draft("Fifteen minutes."))
+def test_a_pin_stays_until_it_is_taken_away(app: Engram, clock: FakeClock, saved: Saved) -> None:
     before = whole(app, saved.id)
     clock.advance(hours=1)
 

@@ -14,7 +14,7 @@ from engram_py.errors import (
     TextTooLongError,
     TopicTakenError,
 )
-from engram_py.observations.values import Change
+from engram_py.observations.values import Change, Saved
 from tests.memory import FakeClock, draft, rows_of, whole
 
 PASSWORD = "correct-" + "horse9-" + "Battery"
@@ -97,8 +97,7 @@ def test_a_refused_update_changes_nothing(app: Engram, change: Change, refusal: 
     assert rows_of(app, "observation_versions") == 0
 
 
-def test_a_change_of_everything_but_the_text_makes_no_version(app: Engram) -> None:
-    saved = app.save(draft("Fifteen minutes."))
+def test_a_change_of_everything_but_the_text_makes_no_version(app: Engram, saved: Saved) -> None:
     app.observations.update(saved.id, Change(type="decision", scope="personal", topic_key="auth/tokens"))
     assert (whole(app, saved.id).revision_count, app.get(saved.id).version_total) == (2, 0)
 
@@ -122,16 +121,14 @@ def test_a_topic_that_names_another_observation_is_refused(app: Engram) -> None:
     assert refusal.value.observation_id == taken.id
 
 
-def test_an_update_redacts_and_says_so(app: Engram) -> None:
-    saved = app.save(draft("Fifteen minutes."))
+def test_an_update_redacts_and_says_so(app: Engram, saved: Saved) -> None:
     updated = app.observations.update(saved.id, Change(find="Fifteen", replace=f"password={PASSWORD} Fifteen"))
     assert updated.redacted == 1
     assert updated.warnings
     assert PASSWORD not in whole(app, saved.id).content
 
 
-def test_an_update_cuts_a_long_text_and_says_so(app: Engram) -> None:
-    saved = app.save(draft("Fifteen minutes."))
+def test_an_update_cuts_a_long_text_and_says_so(app: Engram, saved: Saved) -> None:
     updated = app.observations.update(saved.id, Change(content="é" * 30_000))
     assert updated.truncation is not None
     assert (updated.truncation.original_bytes, updated.truncation.limit_bytes) == (60_000, 50_000)
