@@ -117,9 +117,6 @@ def sound(found: Results) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(query='NEAR("a" b) OR {title}: ^ *', mode="all", everywhere=False, limit=10)
 @example(query="queue " + "a:" * 3_000, mode="any", everywhere=True, limit=10)
-@example(query='"a" -"b" -c "', mode="all", everywhere=False, limit=10)
-@example(query='-"\0" "\ud800 x"', mode="any", everywhere=False, limit=10)
-@example(query='"用" -用户 "ระ"', mode="all", everywhere=False, limit=10)
 @example(query="queue/retry", mode="all", everywhere=False, limit=20)
 @example(query="is:stale is:pinned is:superseded -queue", mode="all", everywhere=True, limit=10)
 def test_whatever_is_typed_is_answered_and_the_same_twice(
@@ -166,6 +163,12 @@ def test_what_was_not_understood_is_said_and_takes_nothing_away(memory: Engram, 
     sound(found)
     assert any(warning.startswith(said) for warning in found.warnings)
     assert [hit.title for hit in found.results][:1] == ["Note"]
+
+
+def test_a_project_without_memory_is_said_where_a_filter_names_it(memory: Engram) -> None:
+    found = memory.searches.search("queue project:nobody")
+    sound(found)
+    assert any(warning.startswith('project "nobody" has no memory yet') for warning in found.warnings)
 
 
 @pytest.mark.parametrize("file", ["file:/etc/passwd", "file:../../secret"])

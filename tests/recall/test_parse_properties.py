@@ -1,4 +1,4 @@
-"""A text is found by its own words, and titles are alike both ways, whatever they hold."""
+"""Whatever somebody types becomes an expression that FTS5 accepts, and finds the text it was taken from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engram_py.recall.query.parse import match_all, match_any, parse_query
+from engram_py.recall.query.parse import MAX_WORDS, match_all, match_any, parse_query
 from engram_py.recall.score.similar_titles import may_contradict, overlap, title_words
 from engram_py.text.derived_terms import derived_terms
 
@@ -64,3 +64,33 @@ def test_likeness_of_titles_is_a_share_and_the_same_both_ways(title: str, other:
     assert may_contradict(title_words(title), title_words(other)) == may_contradict(
         title_words(other), title_words(title)
     )
+
+
+@given(text=TYPED)
+@example(text='"')
+@example(text="\ud800 a")
+@example(text="a\0b")
+@example(text="x" * 100_000)
+def test_no_text_makes_fts5_complain(index: sqlite3.Connection, text: str) -> None:
+    query = parse_query(text)
+    assert len(query.words) <= MAX_WORDS
+    if query.words:
+        for match in (match_all(query.words), match_any(query.content_words), match_all(query.content_words)):
+            found(index, match)
+            found(index, f"title : ({match})")
+
+
+MARKS = st.sampled_from(['"', ' "', '" ', " -", ' -"', "“", "«", "type:", "since:", ":"])
+
+
+@given(text=st.one_of(TYPED, st.lists(st.one_of(PIECES, MARKS), max_size=20).map("".join)))
+@example(text='"a" -"b" -c "')
+@example(text='-"\0" "\ud800 x"')
+@example(text='"用" -用户 "ระ"')
+def test_no_phrase_and_no_excluded_word_makes_fts5_complain(index: sqlite3.Connection, text: str) -> None:
+    query = parse_query(text, filters=True)
+    assert parse_query(text, filters=True) == query
+    for word in query.words[:4]:
+        found(index, query.restricted(word.expression))
+    for expression in (*query.phrases, *query.excluded):
+        found(index, expression)

@@ -159,18 +159,14 @@ def test_a_question_in_any_script_is_learned(app: Engram, query: str) -> None:
     assert learned(app) == {query: [one]}
 
 
-def test_a_search_of_all_projects_is_learned_as_one(app: Engram) -> None:
-    [one] = saved(app)
-    app.trail.searched(QUESTION, projects=None, ids=[one])
-    app.get(one)
-    assert [question.project for question in app.evaluations.questions()] == [None]
-
-
-def test_a_search_of_several_projects_is_learned_for_the_one_of_the_hit(app: Engram) -> None:
+@pytest.mark.parametrize(("projects", "learned_for"), [(None, None), (("widgets", "gizmos"), "gizmos")])
+def test_a_search_of_all_projects_is_learned_as_one_and_of_several_for_that_of_the_hit(
+    app: Engram, projects: tuple[str, ...] | None, learned_for: str | None
+) -> None:
     one = app.save(draft("Text."), project="gizmos").id
-    app.trail.searched(QUESTION, projects=("widgets", "gizmos"), ids=[one])
+    app.trail.searched(QUESTION, projects=projects, ids=[one])
     app.get(one)
-    assert [question.project for question in app.evaluations.questions()] == ["gizmos"]
+    assert [question.project for question in app.evaluations.questions()] == [learned_for]
 
 
 def test_a_question_of_the_user_is_left_as_it_is(app: Engram) -> None:
@@ -202,14 +198,6 @@ def test_only_a_hit_among_the_first_five_is_learned_also_after_others_were_opene
         for one in (hits[0], hits[1], hits[5], hits[6], hits[4]):
             app.get(one)
         assert learned(app) == {QUESTION: [hits[0], hits[1], hits[4]]}
-
-
-def test_searches_of_a_run_leave_no_trail(app: Engram) -> None:
-    [one] = saved(app)
-    with app.trail.paused():
-        searched(app, [one])
-    app.get(one)
-    assert learned(app) == {}
 
 
 def test_a_pause_is_one_of_this_thread_and_ends_with_the_outermost(app: Engram) -> None:
