@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from threading import Thread
@@ -262,20 +262,19 @@ def test_forgetting_takes_what_was_learned_and_leaves_what_was_written(app: Engr
 # --- commands: one process each -----------------------------------------------------------------------------
 
 
-def command(data_dir: Path, folder: Path, clock: FakeClock) -> Engram:
-    return Engram(settings=Settings(data_dir, clock=clock), directory=folder, agent="cli")
+@pytest.fixture
+def command(data_dir: Path, folder: Path, clock: FakeClock) -> Callable[[], Engram]:
+    return lambda: Engram(settings=Settings(data_dir, clock=clock), directory=folder, agent="cli")
 
 
-def test_a_search_of_one_process_and_a_get_of_another_are_learned(
-    data_dir: Path, folder: Path, clock: FakeClock
-) -> None:
-    with command(data_dir, folder, clock) as app:
+def test_a_search_of_one_process_and_a_get_of_another_are_learned(command: Callable[[], Engram]) -> None:
+    with command() as app:
         first, second = saved(app, 2)
         searched(app, [first, second])
     for one in (first, second, first):
-        with command(data_dir, folder, clock) as app:
+        with command() as app:
             app.get(one)
-    with command(data_dir, folder, clock) as app:
+    with command() as app:
         assert learned(app) == {QUESTION: [first, second]}
         assert [question.times for question in app.evaluations.questions()] == [2]
 
@@ -285,8 +284,8 @@ def test_a_search_of_a_server_leaves_nothing_in_the_file(app: Engram) -> None:
     assert app.store.value("select count(*) from search_trail") == 0
 
 
-def test_the_trail_in_the_file_is_short(data_dir: Path, folder: Path, clock: FakeClock) -> None:
-    with command(data_dir, folder, clock) as app:
+def test_the_trail_in_the_file_is_short(command: Callable[[], Engram]) -> None:
+    with command() as app:
         [one] = saved(app)
         for number in range(rules.REMEMBERED + 5):
             searched(app, [one], f"question {number}")
@@ -295,18 +294,14 @@ def test_the_trail_in_the_file_is_short(data_dir: Path, folder: Path, clock: Fak
 
 
 @pytest.mark.parametrize("query", ["is password=hunter2! right", "who uses ghp_" + "a1B2" * 9, "half \ud800", "nul \0"])
-def test_a_query_that_may_hold_a_secret_never_reaches_the_file(
-    data_dir: Path, folder: Path, clock: FakeClock, query: str
-) -> None:
-    with command(data_dir, folder, clock) as app:
+def test_a_query_that_may_hold_a_secret_never_reaches_the_file(command: Callable[[], Engram], query: str) -> None:
+    with command() as app:
         searched(app, saved(app), query)
         assert [row[0] for row in app.store.rows("select question from search_trail")] == [""]
 
 
-def test_while_another_process_writes_nothing_is_learned_and_nobody_waits(
-    data_dir: Path, folder: Path, clock: FakeClock
-) -> None:
-    with command(data_dir, folder, clock) as app, closing(sqlite3.connect(data_dir / "engram.db")) as other:
+def test_while_another_process_writes_nothing_is_learned_and_nobody_waits(command: Callable[[], Engram]) -> None:
+    with command() as app, closing(sqlite3.connect(app.store.path)) as other:
         [one] = saved(app)
         timeout = app.store.value("pragma busy_timeout")
         searched(app, [one])
@@ -329,8 +324,8 @@ def test_learning_inside_of_a_transaction_that_fails_fails_with_it(app: Engram) 
     assert learned(app) == {}
 
 
-def test_a_trail_that_somebody_wrote_otherwise_is_not_read(data_dir: Path, folder: Path, clock: FakeClock) -> None:
-    with command(data_dir, folder, clock) as app:
+def test_a_trail_that_somebody_wrote_otherwise_is_not_read(command: Callable[[], Engram]) -> None:
+    with command() as app:
         [one] = saved(app)
         values = {"question": "q", "ids": json.dumps([one]), "projects": json.dumps(["widgets"])}
         with app.store.transaction():
