@@ -1,6 +1,6 @@
 """The memory of these tests: under a clock that they move, in folders and repositories that they make."""
 
-from tests.anchors.repositories import repo
+from tests.anchors.repositories import repo, saved
 from tests.memory import app, clock, git, here, make_repo, open_memory, root
 
-__all__ = ["app", "clock", "git", "here", "make_repo", "open_memory", "repo", "root"]
+__all__ = ["app", "clock", "git", "here", "make_repo", "open_memory", "repo", "root", "saved"]

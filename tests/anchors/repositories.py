@@ -139,3 +139,9 @@ def on_branch(app: Engram, repo: Repo, *files: str) -> Saved:
     saved = remember(app, "On the branch", *files)
     repo.git("checkout", "-q", "main")
     return saved
+
+
+@pytest.fixture
+def saved(here: Engram) -> Saved:
+    """A memory about lines 10 to 20."""
+    return about(here, f"{AUTH}:10-20")

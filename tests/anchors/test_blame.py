@@ -64,9 +64,8 @@ def test_a_file_that_was_deleted_brought_back_and_deleted_again_is_gone_since_th
 
 @pytest.mark.parametrize("deleted_on", ["main", "topic"])
 def test_a_file_that_one_side_of_a_merge_deleted_and_the_other_changed_is_gone_by_whoever_deleted_it(
-    here: Engram, repo: Repo, deleted_on: str
+    here: Engram, repo: Repo, deleted_on: str, saved: Saved
 ) -> None:
-    saved = about(here, f"{AUTH}:10-20")
     repo.git("branch", "topic")
     repo.git("checkout", "-q", deleted_on)
     deleted = repo.delete(AUTH, by="Bo")
@@ -138,9 +137,8 @@ def test_a_deletion_further_back_than_git_is_asked_about_is_nobodys(
 
 
 def test_the_commit_that_changed_the_lines_is_named_and_not_a_later_one_of_the_same_file(
-    here: Engram, repo: Repo
+    here: Engram, repo: Repo, saved: Saved
 ) -> None:
-    saved = about(here, f"{AUTH}:10-20")
     text = ["fifteen = 1" if "auth_15" in line else line for line in lines("auth")]
     repo.commit("change them", {AUTH: text}, by="Bo")
     for number in range(3):
@@ -149,8 +147,7 @@ def test_the_commit_that_changed_the_lines_is_named_and_not_a_later_one_of_the_s
     assert blame(state(here, saved)) == ("changed", 3, "Bo", False)
 
 
-def test_a_change_that_came_with_a_merge_is_its_authors_not_the_mergers(here: Engram, repo: Repo) -> None:
-    saved = about(here, f"{AUTH}:10-20")
+def test_a_change_that_came_with_a_merge_is_its_authors_not_the_mergers(here: Engram, repo: Repo, saved: Saved) -> None:
     repo.git("checkout", "-q", "-b", "topic")
     repo.write(AUTH, ["fifteen = 1" if "auth_15" in line else line for line in lines("auth")])
     changed = repo.commit("change", by="Bo")
@@ -163,8 +160,7 @@ def test_a_change_that_came_with_a_merge_is_its_authors_not_the_mergers(here: En
     assert (found.state, found.author, found.commit) == ("changed", "Bo", changed)
 
 
-def test_a_change_made_while_merging_is_the_mergers(here: Engram, repo: Repo) -> None:
-    saved = about(here, f"{AUTH}:10-20")
+def test_a_change_made_while_merging_is_the_mergers(here: Engram, repo: Repo, saved: Saved) -> None:
     repo.git("checkout", "-q", "-b", "topic")
     repo.commit("nothing")
     repo.git("checkout", "-q", "main")

@@ -9,6 +9,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.anchors.values import AnchorState
+from engram_py.observations.values import Saved
 from tests.anchors.repositories import AUTH, Repo, about, blame, lines, state, states, write
 from tests.memory import Git, Opener, RepoMaker
 
@@ -88,8 +89,7 @@ def test_a_file_that_somebody_deletes_in_a_sparse_checkout_is_gone(here: Engram,
     assert told(state(here, saved)) == ("gone", None, True, None)
 
 
-def test_a_review_keeps_what_is_known_of_a_file_that_is_left_out(here: Engram, repo: Repo) -> None:
-    saved = about(here, f"{AUTH}:10-20")
+def test_a_review_keeps_what_is_known_of_a_file_that_is_left_out(here: Engram, repo: Repo, saved: Saved) -> None:
     repo.git("sparse-checkout", "set", "lib")
     here.observations.mark_reviewed(saved.id)
     assert state(here, saved).state == "fresh"
@@ -163,9 +163,8 @@ def test_a_file_whose_folder_became_a_file_is_gone(here: Engram, repo: Repo) -> 
 
 @pytest.mark.skipif(os.name == "nt", reason="symlinks")
 def test_a_file_that_became_a_symlink_is_what_it_leads_to_and_nobody_is_blamed_for_the_link(
-    here: Engram, repo: Repo
+    here: Engram, repo: Repo, saved: Saved
 ) -> None:
-    saved = about(here, f"{AUTH}:10-20")
     (repo.root / AUTH).rename(repo.root / "src/identity.py")
     (repo.root / AUTH).symlink_to("identity.py")
     repo.commit("a link", by="Bo")
@@ -175,9 +174,8 @@ def test_a_file_that_became_a_symlink_is_what_it_leads_to_and_nobody_is_blamed_f
 
 
 def test_a_repository_that_moved_takes_its_memories_along(
-    open_memory: Opener, here: Engram, repo: Repo, tmp_path: Path
+    open_memory: Opener, here: Engram, repo: Repo, tmp_path: Path, saved: Saved
 ) -> None:
-    saved = about(here, f"{AUTH}:10-20")
     here.close()
     repo.root.rename(tmp_path / "elsewhere")
     write(tmp_path / "elsewhere", AUTH, ["import os", *lines("auth")])
@@ -217,17 +215,15 @@ def test_odd_names_are_compared_and_followed_like_others(here: Engram, repo: Rep
 
 
 def test_a_linked_worktree_is_compared_with_its_own_files(
-    open_memory: Opener, here: Engram, repo: Repo, tmp_path: Path
+    open_memory: Opener, here: Engram, repo: Repo, tmp_path: Path, saved: Saved
 ) -> None:
-    saved = about(here, f"{AUTH}:10-20")
     repo.git("worktree", "add", "-q", "-b", "topic", str(tmp_path / "tree"))
     write(tmp_path / "tree", AUTH, ["all = new"])
     there = open_memory(tmp_path / "tree")
     assert (state(here, saved).state, state(there, saved).state) == ("fresh", "changed")
 
 
-def test_a_subfolder_sees_the_same_files(open_memory: Opener, here: Engram, root: Path) -> None:
-    saved = about(here, f"{AUTH}:10-20")
+def test_a_subfolder_sees_the_same_files(open_memory: Opener, here: Engram, root: Path, saved: Saved) -> None:
     assert state(open_memory(root / "src"), saved).state == "fresh"
 
 
@@ -244,9 +240,8 @@ def test_a_repository_without_commits_can_be_anchored_to(open_memory: Opener, tm
 
 
 def test_another_project_is_not_judged_by_the_files_here(
-    open_memory: Opener, here: Engram, make_repo: RepoMaker
+    open_memory: Opener, here: Engram, make_repo: RepoMaker, saved: Saved
 ) -> None:
-    saved = about(here, f"{AUTH}:10-20")
     found = state(open_memory(make_repo("gadgets")), saved)
     assert (found.state, found.reason) == ("unknown", "not in the repository of its project")
 
@@ -258,9 +253,8 @@ def test_without_a_repository_everything_is_unknown(open_memory: Opener, here: E
 
 
 def test_a_shallow_clone_names_nobody_it_cannot_know(
-    open_memory: Opener, here: Engram, repo: Repo, tmp_path: Path
+    open_memory: Opener, here: Engram, repo: Repo, tmp_path: Path, saved: Saved
 ) -> None:
-    saved = about(here, f"{AUTH}:10-20")
     repo.commit("rewrite", {AUTH: ["all = new"]}, by="Bo")
     for _ in range(3):
         repo.commit("go on")

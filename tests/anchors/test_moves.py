@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,19 @@ def repeat(app: Engram, saved: Saved, changes: Iterable[dict[str, Any]]) -> None
 def four_lines(start: int) -> dict[str, Any]:
     mark = mark_span([line.encode() for line in lines("auth", 900)], start, start + 3)
     return {"start_line": start, "end_line": start + 3, "digest": mark.digest, "probe": mark.probe}
+
+
+def sizes(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any], *places: str) -> list[int]:
+    """How long the first argument of each call is that is made from there on."""
+    counted: list[int] = []
+
+    def counting(first: Sequence[Any], *others: Any) -> Any:
+        counted.append(len(first))
+        return function(first, *others)
+
+    for place in places:
+        monkeypatch.setattr(place, counting, raising=False)
+    return counted
 
 
 def found(app: Engram, path: str) -> list[int]:
@@ -106,23 +119,12 @@ def test_of_thousands_of_memories_of_a_file_that_moved_a_few_are_compared(
     repeat(here, first, [four_lines(start) for start in range(2, 892)] * 4)
     repo.git("mv", AUTH, "src/identity.py")
     repo.commit("rename and change", {"src/identity.py": ["import os", *lines("auth", 900)]})
-    scans: list[int] = []
-
-    def scanned(text: Sequence[bytes], probe: str) -> list[int]:
-        scans.append(len(text))
-        return like(text, probe)
-
-    monkeypatch.setattr("engram_py.anchors.spans._like", scanned)
+    scans = sizes(monkeypatch, like, "engram_py.anchors.spans._like")
     here.anchors.of_file("src/identity.py")  # git is asked
     assert sum(scans) < 900 * 20
-    hashed: list[int] = []
-
-    def counted(span: Sequence[bytes]) -> str:
-        hashed.append(len(span))
-        return digest_of(span)
-
-    for module in ("spans", "worktree", "moves"):
-        monkeypatch.setattr(f"engram_py.anchors.{module}.digest_of", counted, raising=False)
+    hashed = sizes(
+        monkeypatch, digest_of, *(f"engram_py.anchors.{module}.digest_of" for module in ("spans", "worktree", "moves"))
+    )
     assert len(here.anchors.of_file("src/identity.py")) == 100
     assert sum(hashed) < 900 + 100 * 20
 
@@ -134,13 +136,7 @@ def test_a_text_that_only_looks_like_many_others_is_hashed_once(
     login = {"path": "src/login.py", "name": "login.py"}
     repeat(here, first, (login | {"digest": f"{number:032x}"} for number in range(300)))
     repo.rename(AUTH, "src/identity.py")
-    hashed: list[int] = []
-
-    def counted(span: Sequence[bytes]) -> str:
-        hashed.append(len(span))
-        return digest_of(span)
-
-    monkeypatch.setattr("engram_py.anchors.moves.digest_of", counted)
+    hashed = sizes(monkeypatch, digest_of, "engram_py.anchors.moves.digest_of")
     assert here.anchors.of_file("src/identity.py") == [first.id]
     assert hashed == [11]
 
@@ -198,9 +194,8 @@ def test_where_no_file_moved_or_there_is_none_of_the_name_nothing_is_compared(
 
 
 def test_a_file_that_was_renamed_and_changed_throughout_is_asked_for_by_its_new_name(
-    open_memory: Opener, here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch
+    open_memory: Opener, here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch, saved: Saved
 ) -> None:
-    saved = about(here, f"{AUTH}:10-20")
     repo.rename(AUTH, "src/identity.py")
     repo.commit("rewrite", {"src/identity.py": ["all = new"]})
     assert here.anchors.of_file("identity.py", patience=0) == []  # nobody asked git yet

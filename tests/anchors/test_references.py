@@ -20,14 +20,8 @@ def places(content: str, *, unsure: bool = False) -> list[Place]:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        pytest.param("src/auth.py", ("src/auth.py", None, None), id="path"),
-        pytest.param("src/auth.py:10", ("src/auth.py", 10, 10), id="line"),
-        pytest.param("src/auth.py:10-20", ("src/auth.py", 10, 20), id="range"),
         pytest.param("src/auth.py:10–20", ("src/auth.py", 10, 20), id="en-dash"),
         pytest.param("src/auth.py#L10-L20", ("src/auth.py", 10, 20), id="link"),
-        pytest.param("src/auth.py:10:5", ("src/auth.py", 10, 10), id="column"),
-        pytest.param("src/auth.py:20-10", ("src/auth.py", 10, 20), id="backwards"),
-        pytest.param("src/auth.py:0-3", ("src/auth.py", None, None), id="zero"),
         pytest.param(f"src/auth.py:{LINE_LIMIT + 1}", ("src/auth.py", None, None), id="too-large"),
         pytest.param("`src/my file.py:3`", ("src/my file.py", 3, 3), id="quoted"),
         pytest.param(r"C:\work\auth.py:10", (r"C:\work\auth.py", 10, 10), id="drive"),

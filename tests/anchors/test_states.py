@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
+from engram_py.observations.values import Saved
 from tests.anchors.repositories import AUTH, Repo, about, blame, facts, lines, state, write
 
 # --- in its own file ---------------------------------------------------------------------------------------
@@ -18,8 +19,7 @@ def test_what_nobody_touched_is_fresh(here: Engram, name: str) -> None:
     assert facts(state(here, about(here, name))) == ("fresh", None, None, None)
 
 
-def test_lines_stay_fresh_when_others_of_the_file_change(here: Engram, root: Path) -> None:
-    saved = about(here, f"{AUTH}:10-20")
+def test_lines_stay_fresh_when_others_of_the_file_change(here: Engram, root: Path, saved: Saved) -> None:
     write(root, AUTH, [*lines("auth")[:30], "something_else = 1"])
     assert state(here, saved).state == "fresh"
 
@@ -62,8 +62,7 @@ def test_a_whole_file_changes_with_any_of_its_lines(here: Engram, root: Path) ->
     assert blame(state(here, saved)) == ("changed", None, None, True)
 
 
-def test_a_change_that_was_undone_is_fresh_again(here: Engram, repo: Repo) -> None:
-    saved = about(here, f"{AUTH}:10-20")
+def test_a_change_that_was_undone_is_fresh_again(here: Engram, repo: Repo, saved: Saved) -> None:
     repo.commit("rewrite", {AUTH: ["all = new"]})
     repo.git("revert", "--no-edit", "HEAD")
     assert state(here, saved).state == "fresh"
@@ -112,8 +111,7 @@ def test_lines_are_found_in_a_file_that_was_renamed_and_changed_elsewhere(here: 
     assert facts(state(here, saved)) == ("moved", "src/identity.py", 11, 21)
 
 
-def test_lines_that_changed_in_a_renamed_file_are_said_to_be_there(here: Engram, repo: Repo) -> None:
-    saved = about(here, f"{AUTH}:10-20")
+def test_lines_that_changed_in_a_renamed_file_are_said_to_be_there(here: Engram, repo: Repo, saved: Saved) -> None:
     repo.rename(AUTH, "src/identity.py", by="Bo")
     repo.write("src/identity.py", ["fifteen = 1" if "auth_15" in line else line for line in lines("auth")])
     repo.commit("change", by="Cy")

@@ -11,14 +11,14 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.observations import table
+from engram_py.observations.values import Saved
 from tests.anchors.repositories import AUTH, Repo, about, blame, lines, state, states, without_git, write
 from tests.memory import Opener
 
 
 def test_without_git_a_change_is_seen_and_who_made_it_is_named_once_there_is_one(
-    here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, saved: Saved
 ) -> None:
-    saved = about(here, f"{AUTH}:10-20")
     repo.commit("rewrite", {AUTH: ["all = new"]})
     with monkeypatch.context() as elsewhere:
         without_git(elsewhere, tmp_path / "bin")
@@ -29,9 +29,8 @@ def test_without_git_a_change_is_seen_and_who_made_it_is_named_once_there_is_one
 
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
 def test_a_git_that_hangs_is_ended_and_not_asked_again(
-    open_memory: Opener, here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    open_memory: Opener, here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, saved: Saved
 ) -> None:
-    saved = about(here, f"{AUTH}:10-20")
     repo.commit("rewrite", {AUTH: ["all = new"]})
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -56,9 +55,8 @@ def test_git_is_not_asked_where_nothing_changed(here: Engram, root: Path, monkey
 
 
 def test_what_git_said_of_a_head_is_not_asked_again_by_the_next_process(
-    open_memory: Opener, here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch
+    open_memory: Opener, here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch, saved: Saved
 ) -> None:
-    saved = about(here, f"{AUTH}:10-20")
     repo.commit("rewrite", {AUTH: ["all = new"]}, by="Bo")
     first = state(here, saved)
     monkeypatch.setattr("subprocess.Popen", None)
@@ -67,9 +65,8 @@ def test_what_git_said_of_a_head_is_not_asked_again_by_the_next_process(
 
 
 def test_what_git_said_is_used_though_another_process_writes_and_it_cannot_be_kept(
-    here: Engram, repo: Repo, data_dir: Path
+    here: Engram, repo: Repo, data_dir: Path, saved: Saved
 ) -> None:
-    saved = about(here, f"{AUTH}:10-20")
     repo.commit("rewrite", {AUTH: ["all = new"]}, by="Bo")
     row = table.by_id(here.store, saved.id)
     assert row is not None

@@ -188,8 +188,10 @@ def test_a_paused_project_is_read_and_not_written(server: Running, project: str)
     server.administer("pause/add", project=project, reason="we move house")
 
     refused = account.ask("POST", "/sync/mutations/push", json={"entries": [entry(project, "obs-2")]})
+    chunk = account.ask("POST", "/sync/push", json=_chunk(project, "0badcafe"))
     mixed = account.push([entry(project, "obs-2"), entry(second, "obs-2")])
 
+    assert (chunk.status_code, chunk.json()["error"]["code"]) == (409, "sync-paused")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "sync-paused")
     assert "we move house" in refused.json()["error"]["message"]
     assert [(one["index"], one["reason_code"]) for one in mixed["rejected"]] == [(0, "sync-paused")]

@@ -82,15 +82,7 @@ def test_a_row_that_changes_between_pages_is_given_again_and_none_is_left_out(ac
 
     rest = account.pull(page["latest_seq"], limit=100)
 
-    assert [one["entity_key"] for one in rest["mutations"]] == [
-        "obs-4",
-        "obs-5",
-        "obs-6",
-        "obs-7",
-        "obs-9",
-        "obs-1",
-        "obs-8",
-    ]
+    assert [one["entity_key"] for one in rest["mutations"]] == [f"obs-{number}" for number in (4, 5, 6, 7, 9, 1, 8)]
     assert not rest["has_more"]
 
 

@@ -97,18 +97,18 @@ def test_an_address_that_others_reach_is_refused_until_there_is_a_token(postgres
         assert running.client("an-admin-token-of-the-tests").ask("GET", "/whoami").json()["role"] == "admin"
 
 
-def test_without_a_database_the_command_says_what_to_set() -> None:
-    refused = serve("")
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        pytest.param("", "ENGRAM_DATABASE_URL is not set", id="none"),
+        pytest.param("postgresql://me:hunter2@127.0.0.1:1/x", "PostgreSQL does not answer", id="not-answering"),
+    ],
+)
+def test_without_a_database_the_command_says_so_in_one_line_without_a_password(url: str, said: str) -> None:
+    refused = serve(url)
 
     assert refused.returncode == 1
-    assert "ENGRAM_DATABASE_URL is not set" in refused.stderr
-
-
-def test_a_database_that_does_not_answer_is_said_in_one_line_without_its_password() -> None:
-    refused = serve("postgresql://me:hunter2@127.0.0.1:1/x")
-
-    assert refused.returncode == 1
-    assert "PostgreSQL does not answer" in refused.stderr
+    assert said in refused.stderr
     assert "hunter2" not in refused.stderr
     assert "Traceback" not in refused.stderr
 

@@ -13,7 +13,7 @@ from engram_py.config import Settings
 from engram_py.sync.autosync import tokens
 from engram_py.sync.autosync.values import CloudSynced
 from engram_py.sync.errors import CloudFailedError
-from tests.cloud.asking import Running
+from tests.cloud.asking import Client, Running
 
 pytestmark = pytest.mark.postgres
 
@@ -29,6 +29,11 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project: str) -> I
         yield here, there
 
 
+def join(machine: Engram, server: Running, account: Client, project: str) -> None:
+    assert machine.autosync.login(server.address, account.token).principal
+    machine.autosync.enroll([project])
+
+
 def sync(*machines: Engram) -> CloudSynced:
     for one in machines:
         done = one.autosync.sync_now()
@@ -42,8 +47,7 @@ def test_two_machines_converge_through_the_server(
     here, there = machines
     account = server.account(write=[project])
     for one in machines:
-        assert one.autosync.login(server.address, account.token).principal
-        one.autosync.enroll([project])
+        join(one, server, account, project)
     saved = [here.save(Draft(f"Note {number}", f"What note {number} says.")) for number in range(40)]
     here.save(Draft("Lifetime", "Fifteen minutes.", topic_key="auth/lifetime"))
     there.save(Draft("Lifetime", "One hour.", topic_key="auth/lifetime"))
@@ -65,8 +69,7 @@ def test_two_machines_converge_through_the_server(
 
 def test_what_was_sent_does_not_come_back(server: Running, project: str, machines: tuple[Engram, Engram]) -> None:
     here, _ = machines
-    here.autosync.login(server.address, server.account(write=[project]).token)
-    here.autosync.enroll([project])
+    join(here, server, server.account(write=[project]), project)
     for number in range(20):
         here.save(Draft(f"Note {number}", f"What note {number} says."))
 
@@ -81,8 +84,7 @@ def test_a_revoked_token_stops_the_machine_until_the_next_one(
 ) -> None:
     here, _ = machines
     account = server.account(write=[project])
-    here.autosync.login(server.address, account.token)
-    here.autosync.enroll([project])
+    join(here, server, account, project)
     here.save(Draft("Note", "Kept."))
     server.administer("users/disable", user=account.ask("GET", "/whoami").json()["principal"])
 

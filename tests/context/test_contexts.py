@@ -13,10 +13,11 @@ from engram_py.observations.values import Change
 from tests.memory import FakeClock, Opener, draft
 
 
-def test_an_empty_memory_gives_an_empty_context(app: Engram) -> None:
-    context = app.contexts.assemble()
+def test_an_empty_memory_gives_an_empty_context_and_counts_nothing(app: Engram) -> None:
+    context, stats = app.contexts.assemble(), app.contexts.stats()
     assert (context.project, context.memories) == ("widgets", 0)
     assert (context.sessions, context.prompts, context.pinned, context.recent) == ((), (), (), ())
+    assert (stats.total_observations, stats.total_sessions, stats.types, stats.projects) == (0, 0, {}, ())
 
 
 def test_what_changed_last_comes_first(app: Engram, clock: FakeClock) -> None:
@@ -94,12 +95,18 @@ def test_the_context_of_a_project_without_memory_says_so(app: Engram) -> None:
     assert any('"widget" has no memory yet' in warning and "widgets" in warning for warning in context.warnings)
 
 
-def test_a_suggested_topic_names_what_holds_it_already(app: Engram) -> None:
+@pytest.mark.parametrize(
+    ("title", "key"),
+    [("Token lifetime", "decision/token-lifetime"), ("What was decided", "decision/lifetime-of-tokens"),
+     ("Token lifetime", "config/deploy")],
+    ids=["the-same-key", "a-near-key", "the-same-title"],
+)  # fmt: skip
+def test_a_suggested_topic_names_what_holds_it_already(app: Engram, title: str, key: str) -> None:
     free = app.contexts.suggest_topic(type="decision", title="Token lifetime")
-    saved = app.save(draft("One.", topic_key=free.topic_key))
+    saved = app.save(draft("One.", title=title, topic_key=key, type="decision"))
     taken = app.contexts.suggest_topic(type="decision", title="Token lifetime")
     assert (free.topic_key, free.existing_id) == ("decision/token-lifetime", None)
-    assert (taken.existing_id, taken.existing_title) == (saved.id, "Token lifetime")
+    assert taken == Suggestion(key, saved.id, title)
 
 
 def test_the_counts_are_those_of_what_is_there(app: Engram) -> None:
@@ -119,11 +126,6 @@ def test_the_counts_are_those_of_what_is_there(app: Engram) -> None:
     assert (here.total_sessions, here.total_observations, here.types) == (1, 1, {"decision": 1})
 
 
-def test_the_counts_of_an_empty_memory_are_zero(app: Engram) -> None:
-    stats = app.contexts.stats()
-    assert (stats.total_observations, stats.total_sessions, stats.types, stats.projects) == (0, 0, {}, ())
-
-
 def test_what_was_superseded_leaves_the_context_pinned_or_not(app: Engram) -> None:
     old = app.save(Draft("Use HS256 for tokens", "Simple.", "decision"))
     pinned = app.save(Draft("Nightly job runs alone", "Advisory lock.", "decision"))
@@ -136,22 +138,6 @@ def test_what_was_superseded_leaves_the_context_pinned_or_not(app: Engram) -> No
 
     assert [row.id for row in context.recent] == [new.id]
     assert context.pinned == ()
-
-
-def test_a_suggestion_names_a_near_topic_and_what_holds_it(app: Engram) -> None:
-    kept = app.save(draft("Fifteen minutes.", title="What was decided", topic_key="decision/lifetime-of-tokens"))
-
-    suggestion = app.contexts.suggest_topic(type="decision", title="Token lifetime")
-
-    assert suggestion == Suggestion("decision/lifetime-of-tokens", kept.id, "What was decided")
-
-
-def test_a_suggestion_names_the_topic_that_has_this_title(app: Engram) -> None:
-    kept = app.save(Draft("Deploys go through Argo CD", "Since May.", "config", topic_key="config/deploy"))
-
-    suggestion = app.contexts.suggest_topic(type="config", title="Deploys go through Argo CD")
-
-    assert (suggestion.topic_key, suggestion.existing_id) == ("config/deploy", kept.id)
 
 
 def test_sessions_that_saved_nothing_do_not_hide_the_last_one_that_did(app: Engram, clock: FakeClock) -> None:

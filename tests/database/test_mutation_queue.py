@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,8 @@ from engram_py import Engram
 from engram_py.errors import OperationConflictError
 from engram_py.observations.errors import TopicTakenError
 from engram_py.observations.values import Change
-from tests.memory import FakeClock, Opener, draft, rows_of
+from engram_py.projects.errors import AmbiguousProjectError
+from tests.memory import FakeClock, Opener, RepoMaker, draft, rows_of
 
 
 def queue(app: Engram) -> dict[tuple[str, str], tuple[int, str, str]]:
@@ -84,6 +86,19 @@ def test_what_changes_nothing_queues_nothing(app: Engram) -> None:
     app.get(saved.id)
     app.contexts.assemble()
     assert queue(app) == before
+
+
+def test_an_ambiguous_project_leaves_nothing_behind(
+    data_dir: Path, tmp_path: Path, make_repo: RepoMaker, open_memory: Opener
+) -> None:
+    make_repo("work/one")
+    make_repo("work/two")
+    app = open_memory(tmp_path / "work")
+
+    with pytest.raises(AmbiguousProjectError):
+        app.save(draft("Fifteen minutes.", operation_id="op-1"), session_id="s-1")
+    for table in ("observations", "sessions", "projects", "sync_mutations", "save_operations", "meta"):
+        assert rows_of(app, table) == 0
 
 
 def test_a_conflicting_operation_leaves_nothing_behind(app: Engram) -> None:

@@ -58,10 +58,13 @@ UNUSABLE: dict[str, Callable[[Path], object]] = {
     "a-broken-table": lambda path: damage_table(path, "observations"),
     "foreign": foreign,
 }
-NO_BACKUP = UNUSABLE | {
-    "missing": lambda path: path.unlink(), "empty": lambda path: path.write_bytes(b""), "a-folder": folder,
+NO_BACKUP: dict[str, Callable[[Path], object]] = {
+    **UNUSABLE,
+    "missing": lambda path: path.unlink(),
+    "empty": lambda path: path.write_bytes(b""),
+    "a-folder": folder,
     "newer": make_newer,
-}  # fmt: skip
+}
 
 
 def test_a_restore_puts_the_backup_in_place_and_keeps_what_was_there(data_dir: Path, good: Path) -> None:

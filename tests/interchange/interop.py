@@ -11,7 +11,6 @@ from typing import Any
 from engram_py import Engram
 
 FILES = Path(__file__).resolve().parent.parent / "interop"
-DESTROYED = "obs-486d722323f426ba"
 
 
 def database(folder: Path) -> Path:

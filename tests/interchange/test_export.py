@@ -62,27 +62,18 @@ def test_a_project_nothing_was_kept_for_is_refused_with_the_ones_it_resembles(ap
     assert not (tmp_path / "out.json").exists()
 
 
-def test_what_is_said_of_an_export_is_what_is_in_it(app: Engram, tmp_path: Path) -> None:
+def test_a_stream_gets_the_same_text_as_a_file_and_what_is_said_of_them_is_what_is_in_them(
+    app: Engram, tmp_path: Path
+) -> None:
     furnish(app)
-    file = tmp_path / "out.json"
+    stream, file = StringIO(), tmp_path / "out.json"
 
-    said = app.transfer.export(file)
+    of_stream, of_file = app.transfer.export(stream), app.transfer.export(file)
 
-    document = json.loads(file.read_text(encoding="utf-8"))
-    assert said.bytes == file.stat().st_size
-    assert (said.observations, said.relations) == (len(document["observations"]), len(document["relations"]))
-
-
-def test_a_stream_gets_the_same_text_as_a_file(app: Engram, tmp_path: Path) -> None:
-    furnish(app)
-    stream = StringIO()
-
-    said = app.transfer.export(stream)
-    app.transfer.export(tmp_path / "out.json")
-
-    streamed, filed = (json.loads(text) for text in (stream.getvalue(), (tmp_path / "out.json").read_text("utf-8")))
+    streamed, filed = json.loads(stream.getvalue()), json.loads(file.read_text("utf-8"))
     assert streamed | {"exported_at": ""} == filed | {"exported_at": ""}
-    assert said.bytes == len(stream.getvalue().encode())
+    assert (of_stream.bytes, of_file.bytes) == (len(stream.getvalue().encode()), file.stat().st_size)
+    assert (of_file.observations, of_file.relations) == (len(filed["observations"]), len(filed["relations"]))
 
 
 def test_each_row_stands_on_a_line_of_its_own(app: Engram) -> None:

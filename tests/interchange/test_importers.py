@@ -360,32 +360,23 @@ def test_hostile_files_in_a_folder_are_left_out_and_said_so(app: Engram, tmp_pat
     assert done.observations.invalid == 1  # there is nothing in the empty one
 
 
-@pytest.mark.parametrize("archive", [None, "archive"])
-def test_equal_headings_of_two_projects_are_two_memories(app: Engram, tmp_path: Path, archive: str | None) -> None:
-    for name in ("widgets2", "gadgets2"):
-        path = wrote(tmp_path / name / "AGENTS.md", f"# Rules\nThe folder {name} wants tabs and nothing else.\n")
-        os.utime(path, (4_000_000_000, 4_000_000_000))
-        app.adopting.adopt("instructions", path.parent, project=archive)
-
-    assert [(row["project"], "widgets2" in row["content"]) for row in kept(app)] == [
-        (archive or "widgets2", True),
-        (archive or "gadgets2", False),
-    ]
-
-
-@pytest.mark.parametrize("kind", ["server-memory", "basic-memory", "claude-memory"])
+@pytest.mark.parametrize("kind", ["server-memory", "basic-memory", "claude-memory", "instructions", "one archive"])
 def test_equal_names_of_two_projects_are_two_memories(app: Engram, tmp_path: Path, kind: str) -> None:
     for name in ("widgets2", "gadgets2"):
+        root = tmp_path / name / ("memory" if kind == "claude-memory" else "")
         if kind == "server-memory":
             entity = {"type": "entity", "name": "Ada", "entityType": "person", "observations": [f"works on {name}"]}
-            path = root = wrote(tmp_path / name / "memory.jsonl", json.dumps(entity) + "\n")
-        else:
-            root = tmp_path / name / ("memory" if kind == "claude-memory" else "")
+            path = root = wrote(root / "memory.jsonl", json.dumps(entity) + "\n")
+        elif kind.endswith("-memory"):
             path = wrote(root / "Ada.md", f"---\npermalink: ada\n---\n\nAda works on {name} all day long.\n")
+        else:
+            path = wrote(root / "AGENTS.md", f"# Rules\nThe folder {name} wants tabs and nothing else.\n")
         os.utime(path, (4_000_000_000, 4_000_000_000))
-        app.adopting.adopt(kind, root)
+        archive = "archive" if kind == "one archive" else None
+        app.adopting.adopt(kind if archive is None else "instructions", root, project=archive)
 
-    assert [row["project"] for row in kept(app)] == ["widgets2", "gadgets2"]
+    projects = ["archive"] * 2 if kind == "one archive" else ["widgets2", "gadgets2"]
+    assert [row["project"] for row in kept(app)] == projects
     assert ["widgets2" in row["content"] for row in kept(app)] == [True, False]
 
 

@@ -17,7 +17,7 @@ from engram_py.interfaces.wording import render
 from engram_py.observations.values import Change
 from engram_py.sessions import table as session_table
 from tests.interchange.interop import FILES, WAYS, database, from_database, from_folder, kept, unpack
-from tests.interchange.transfer_files import imported
+from tests.interchange.transfer_files import imported, observation
 from tests.sync.git.conftest import is_root, put_chunk
 
 WAY = pytest.mark.parametrize("way", WAYS)
@@ -130,14 +130,7 @@ def test_the_answer_accounts_for_every_row_of_each_way(here: Engram, root: Path)
 
 def test_the_answer_to_a_sync_accounts_for_every_row_of_the_folder(here: Engram, root: Path) -> None:
     unpack(root)
-    bad = {
-        "sync_id": "obs-bad",
-        "session_id": "s-1",
-        "type": "note",
-        "title": "Empty",
-        "content": "",
-        "scope": "project",
-    }
+    bad = observation(sync_id="obs-bad", session_id="s-1", title="Empty", content="", project=None)
     elsewhere = {**bad, "sync_id": "obs-else", "content": "A text.", "project": "gizmos"}
     put_chunk(root, {"observations": [bad, elsewhere], "mutations": ["no row"]})
 

@@ -27,20 +27,29 @@ def open_at(tmp_path: Path, folder: Path, clock: FakeClock) -> Iterator[OpenAt]:
         yield opened
 
 
-def test_an_export_imported_into_an_empty_memory_is_exported_the_same(
+def test_an_export_imported_into_an_empty_memory_is_exported_the_same_and_once_more_changes_nothing(
     open_at: OpenAt, tmp_path: Path, clock: FakeClock
 ) -> None:
     here, there = open_at("here"), open_at("there")
     furnish(here)
     file = tmp_path / "memory.json"
     here.transfer.export(file)
-    first = json.loads(file.read_text(encoding="utf-8"))
+    first, own = json.loads(file.read_text(encoding="utf-8")), digest(here)
     clock.advance(days=3)
 
     there.transfer.import_file(file)
-    second = there.transfer.document()
+    before, second = digest(there), there.transfer.document()
+    clock.advance(hours=1)
+    again = there.transfer.import_file(file)
+    here.transfer.import_file(file)
 
     assert portable(second) == portable(first)
+    assert (digest(there), digest(here)) == (before, own)
+    assert counts(again) == (0, 0, 4, 0)
+    assert counts(again, "sessions")[:2] == counts(again, "prompts")[:2] == counts(again, "relations")[:2] == (0, 0)
+    # where a row came from is believed only of this memory's own export
+    assert {row[0] for row in here.store.rows("select origin from observations")} == {"agent", "user"}
+    assert {row[0] for row in there.store.rows("select origin from observations")} == {"import"}
 
 
 def test_everything_a_memory_holds_is_in_its_export(open_at: OpenAt) -> None:
@@ -61,82 +70,24 @@ def test_everything_a_memory_holds_is_in_its_export(open_at: OpenAt) -> None:
     assert "jwt; ttl" in {row["aliases"] for row in own["observations"].values()}
 
 
-def test_importing_twice_changes_nothing_the_second_time(open_at: OpenAt, tmp_path: Path, clock: FakeClock) -> None:
-    here, there = open_at("here"), open_at("there")
-    furnish(here)
-    here.transfer.export(tmp_path / "memory.json")
-    there.transfer.import_file(tmp_path / "memory.json")
-    before = digest(there)
-    clock.advance(hours=1)
-
-    again = there.transfer.import_file(tmp_path / "memory.json")
-
-    assert digest(there) == before
-    assert counts(again) == (0, 0, 4, 0)
-    assert counts(again, "sessions")[:2] == counts(again, "prompts")[:2] == counts(again, "relations")[:2] == (0, 0)
-
-
-def test_a_memory_that_reads_its_own_export_stays_as_it_is(open_at: OpenAt, tmp_path: Path) -> None:
-    here = open_at("here")
-    furnish(here)
-    here.transfer.export(tmp_path / "memory.json")
-    before = digest(here)
-
-    here.transfer.import_file(tmp_path / "memory.json")
-
-    assert digest(here) == before
-
-
-def test_what_was_destroyed_does_not_come_back(open_at: OpenAt, tmp_path: Path) -> None:
-    here = open_at("here")
-    file = write(tmp_path / "old.json", export(observations=[observation()]))
-    here.transfer.import_file(file)
-    [row] = here.store.rows("select id from observations")
-    here.observations.delete(row["id"], hard=True)
-
-    again = here.transfer.import_file(file)
-
-    assert counts(again) == (0, 0, 1, 0)
-    assert here.store.value("select count(*) from observations") == 0
-
-
-def test_what_another_memory_destroyed_does_not_come_in_with_an_older_file(open_at: OpenAt, tmp_path: Path) -> None:
-    here, there = open_at("here"), open_at("there")
+def test_what_one_memory_destroyed_comes_in_nowhere_again_and_destroys_nothing_that_is_elsewhere(
+    open_at: OpenAt, tmp_path: Path
+) -> None:
+    here, there, third = open_at("here"), open_at("there"), open_at("third")
     old = write(tmp_path / "old.json", export(observations=[observation()]))
-    here.transfer.import_file(old)
-    [row] = here.store.rows("select id from observations")
-    here.observations.delete(row["id"], hard=True)
-    here.transfer.export(tmp_path / "new.json")
-
-    there.transfer.import_file(tmp_path / "new.json")
-    late = there.transfer.import_file(old)
-
-    assert counts(late) == (0, 0, 1, 0)
-
-
-def test_a_tombstone_in_a_file_destroys_nothing_that_is_here(open_at: OpenAt, tmp_path: Path) -> None:
-    here, there = open_at("here"), open_at("there")
-    old = write(tmp_path / "old.json", export(observations=[observation()]))
-    for memory in (here, there):
+    for memory in (here, third):
         memory.transfer.import_file(old)
     [row] = here.store.rows("select id from observations")
     here.observations.delete(row["id"], hard=True)
     here.transfer.export(tmp_path / "new.json")
 
-    there.transfer.import_file(tmp_path / "new.json")
+    for memory in (there, third):
+        memory.transfer.import_file(tmp_path / "new.json")
+    again, late = here.transfer.import_file(old), there.transfer.import_file(old)
 
-    assert there.store.value("select content from observations") == "One file, no daemon."
-
-
-def test_where_a_row_came_from_is_believed_only_of_this_memory_s_own_export(open_at: OpenAt, tmp_path: Path) -> None:
-    here, there = open_at("here"), open_at("there")
-    furnish(here)
-    here.transfer.export(tmp_path / "memory.json")
-
-    there.transfer.import_file(tmp_path / "memory.json")
-
-    assert {row[0] for row in here.store.rows("select origin from observations")} == {"agent", "user"}
-    assert {row[0] for row in there.store.rows("select origin from observations")} == {"import"}
+    assert counts(again) == counts(late) == (0, 0, 1, 0)
+    assert [memory.store.value("select count(*) from observations") for memory in (here, there)] == [0, 0]
+    assert third.store.value("select content from observations") == "One file, no daemon."
 
 
 def test_the_older_format_carries_the_texts_and_neither_pins_nor_relations(open_at: OpenAt, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
-"""Two observations whose titles resemble each other, so that the second asks about the first."""
+"""An observation alone, and two whose titles resemble each other, so that the second asks about the first."""
 
 from __future__ import annotations
+
+import pytest
 
 from engram_py import Engram
 from engram_py.observations.values import Saved
@@ -11,3 +13,9 @@ OLD, NEW = "Token storage backend choice", "Token storage backend replaced"
 
 def pair(app: Engram) -> tuple[Saved, Saved]:
     return app.save(draft("Redis.", title=OLD)), app.save(draft("Postgres.", title=NEW))
+
+
+@pytest.fixture
+def saved(app: Engram) -> Saved:
+    """One observation alone."""
+    return app.save(draft("Fifteen minutes."))

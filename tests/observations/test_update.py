@@ -1,4 +1,4 @@
-"""Corrections: only what was given changes, and the old text stays readable."""
+"""Corrections: only what was given changes, and the old text stays readable; what is put away comes back as it was."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import pytest
 from engram_py import Engram
 from engram_py.errors import EmptyFieldError, EngramError, InvalidArgumentError, InvalidTextError, TextTooLongError
 from engram_py.observations.errors import NothingReplacedError, TopicTakenError
-from engram_py.observations.values import Change
+from engram_py.observations.values import Change, Saved
 from tests.memory import FakeClock, draft, rows_of, whole
+from tests.recall.searching import fill, ids, kept
 
 PASSWORD = "correct-" + "horse9-" + "Battery"
 
@@ -90,8 +91,7 @@ def test_a_refused_update_changes_nothing(app: Engram, change: Change, refusal: 
     assert rows_of(app, "observation_versions") == 0
 
 
-def test_a_change_of_everything_but_the_text_makes_no_version(app: Engram) -> None:
-    saved = app.save(draft("Fifteen minutes."))
+def test_a_change_of_everything_but_the_text_makes_no_version(app: Engram, saved: Saved) -> None:
     app.observations.update(saved.id, Change(type="decision", scope="personal", topic_key="auth/tokens"))
     assert (whole(app, saved.id).revision_count, app.get(saved.id).version_total) == (2, 0)
 
@@ -115,16 +115,60 @@ def test_a_topic_that_names_another_observation_is_refused(app: Engram) -> None:
     assert refusal.value.observation_id == taken.id
 
 
-def test_an_update_redacts_and_says_so(app: Engram) -> None:
-    saved = app.save(draft("Fifteen minutes."))
+def test_an_update_redacts_and_says_so(app: Engram, saved: Saved) -> None:
     updated = app.observations.update(saved.id, Change(find="Fifteen", replace=f"password={PASSWORD} Fifteen"))
     assert updated.redacted == 1
     assert updated.warnings
     assert PASSWORD not in whole(app, saved.id).content
 
 
-def test_an_update_cuts_a_long_text_and_says_so(app: Engram) -> None:
-    saved = app.save(draft("Fifteen minutes."))
+def test_an_update_cuts_a_long_text_and_says_so(app: Engram, saved: Saved) -> None:
     updated = app.observations.update(saved.id, Change(content="é" * 30_000))
     assert updated.truncation is not None
     assert (updated.truncation.original_bytes, updated.truncation.limit_bytes) == (60_000, 50_000)
+
+
+# --- put away, and only until a day ------------------------------------------------------------------------------
+
+
+def test_what_is_archived_is_out_of_searches_and_contexts_until_it_is_taken_out(app: Engram) -> None:
+    fill(app)
+    row = kept(app, "The retry queue lives in redis.", title="Place", type="decision")
+    before = whole(app, row)
+    done = app.observations.update(row, Change(archived=True))
+    assert (done.outcome, done.changed, done.revision_count) == ("updated", ("lifecycle",), 1)
+    assert ids(app, "retry queue") == ids(app, "type:decision") == []
+    assert row not in [one.id for one in app.contexts.assemble().recent]
+    assert ids(app, "is:archived") == ids(app, "retry is:archived") == ids(app, f"#{row}") == [row]
+    app.observations.update(row, Change(archived=False))
+    assert ids(app, "retry queue") == [row]
+    assert whole(app, row) == before
+
+
+def test_what_was_replaced_stays_so_when_it_is_taken_out_of_the_archive(app: Engram) -> None:
+    old, new = kept(app, "Redis.", title="Cache in Redis"), kept(app, "Memcached.", title="Cache in Memcached")
+    app.observations.update(old, Change(archived=True))
+    app.relations.compare(new, old, "supersedes", confidence=0.9, reasoning="smaller")
+    assert whole(app, old).lifecycle == "archived"
+    app.observations.update(old, Change(archived=False))
+    assert whole(app, old).lifecycle == "historical"
+    assert app.observations.update(old, Change(archived=False)).outcome == "unchanged"
+
+
+def test_what_expires_is_shown_unasked_until_that_day_is_over(app: Engram, clock: FakeClock) -> None:
+    row = kept(app, "No merges to main.", title="Freeze before the launch", type="decision")
+    app.observations.update(row, Change(expires_at="2026-03-02"))
+    clock.advance(days=1)
+    assert row in [one.id for one in app.contexts.assemble().recent]
+    clock.advance(days=1)
+    assert row not in [one.id for one in app.contexts.assemble().recent]
+    app.observations.update(row, Change(expires_at="never"))
+    assert row in [one.id for one in app.contexts.assemble().recent]
+
+
+def test_of_two_equals_the_salient_one_stands_first(app: Engram) -> None:
+    fill(app)
+    risen = kept(app, "The retry queue lives in redis.", title="Place")
+    equal = kept(app, "The retry queue lives in kafka.", title="Place")
+    app.observations.update(risen, Change(salience=1))
+    assert ids(app, "retry queue lives") == [risen, equal]

@@ -13,6 +13,7 @@ from engram_py.observations.usage import (
     QUIET_SECONDS,
     Usage,
 )
+from engram_py.observations.values import Saved
 from tests.memory import Alarms, FakeClock, Opener, draft, locked, rows_of
 
 
@@ -37,8 +38,7 @@ def test_what_was_shown_is_counted_with_the_time_of_the_last(app: Engram, usage:
     assert counted(app, saved.id) == (2, "2026-03-01T10:05:00.000Z")
 
 
-def test_counting_changes_nothing_else(app: Engram, usage: Usage, clock: FakeClock) -> None:
-    saved = app.save(draft("One."))
+def test_counting_changes_nothing_else(app: Engram, usage: Usage, clock: FakeClock, saved: Saved) -> None:
     before = app.store.row("select * from observations where id = :id", id=saved.id)
     queue = [tuple(row) for row in app.store.rows("select * from sync_mutations")]
     clock.advance(hours=1)
@@ -56,9 +56,8 @@ def test_counting_changes_nothing_else(app: Engram, usage: Usage, clock: FakeClo
 
 
 def test_a_clock_that_was_set_back_does_not_take_the_last_time_back(
-    app: Engram, usage: Usage, clock: FakeClock
+    app: Engram, usage: Usage, clock: FakeClock, saved: Saved
 ) -> None:
-    saved = app.save(draft("One."))
     usage.surfaced([saved.id])
     usage.flush()
     clock.advance(days=-3)
@@ -68,16 +67,14 @@ def test_a_clock_that_was_set_back_does_not_take_the_last_time_back(
     assert counted(app, saved.id) == (2, "2026-03-01T10:00:00.000Z")
 
 
-def test_nothing_is_written_until_the_next_write(app: Engram, usage: Usage) -> None:
-    saved = app.save(draft("One."))
+def test_nothing_is_written_until_the_next_write(app: Engram, usage: Usage, saved: Saved) -> None:
     usage.surfaced([saved.id])
     assert counted(app, saved.id) == (0, None)
     app.save(draft("Two.", title="Other"))
     assert counted(app, saved.id)[0] == 1
 
 
-def test_a_write_that_is_rolled_back_takes_no_count_with_it(app: Engram, usage: Usage) -> None:
-    saved = app.save(draft("One."))
+def test_a_write_that_is_rolled_back_takes_no_count_with_it(app: Engram, usage: Usage, saved: Saved) -> None:
     usage.surfaced([saved.id])
     with pytest.raises(RuntimeError), app.store.transaction():
         raise RuntimeError
@@ -87,8 +84,7 @@ def test_a_write_that_is_rolled_back_takes_no_count_with_it(app: Engram, usage: 
     assert counted(app, saved.id)[0] == 1
 
 
-def test_the_end_writes_what_is_left(open_memory: Opener, app: Engram) -> None:
-    saved = app.save(draft("One."))
+def test_the_end_writes_what_is_left(open_memory: Opener, app: Engram, saved: Saved) -> None:
     with open_memory() as other:
         other.get(saved.id)
         assert counted(app, saved.id) == (0, None)
@@ -113,8 +109,7 @@ def test_few_wait_half_a_minute_and_many_until_nobody_searches(app: Engram, usag
     assert [seconds for seconds, _ in alarms.set][3:] == [LONGEST_WAIT_SECONDS]
 
 
-def test_who_never_stops_searching_is_not_waited_for(app: Engram, usage: Usage, alarms: Alarms) -> None:
-    saved = app.save(draft("One."))
+def test_who_never_stops_searching_is_not_waited_for(app: Engram, usage: Usage, alarms: Alarms, saved: Saved) -> None:
     usage.surfaced([saved.id, *range(2, MOST_WAITING + 2)])
     waited = 0.0
     while not counted(app, saved.id)[0]:
@@ -150,8 +145,7 @@ def test_a_busy_database_is_not_waited_for_and_nothing_is_lost(app: Engram, usag
     assert app.store.value("pragma busy_timeout") > 0
 
 
-def test_in_the_middle_of_a_write_counting_waits(app: Engram, usage: Usage) -> None:
-    saved = app.save(draft("One."))
+def test_in_the_middle_of_a_write_counting_waits(app: Engram, usage: Usage, saved: Saved) -> None:
     usage.surfaced([saved.id])
     with app.store.transaction():
         assert not usage.flush()
@@ -183,8 +177,7 @@ def test_a_closed_memory_counts_nothing_more_and_says_nothing(app: Engram, usage
     assert len(alarms.set) == 1
 
 
-def test_what_is_hushed_is_not_counted(app: Engram, usage: Usage) -> None:
-    saved = app.save(draft("One."))
+def test_what_is_hushed_is_not_counted(app: Engram, usage: Usage, saved: Saved) -> None:
     with usage.paused():
         usage.surfaced([saved.id])
         with usage.paused():

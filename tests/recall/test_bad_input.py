@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import anyio
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from mcp import Client
 
 from engram_py import Engram
 from engram_py.config import Settings
-from engram_py.interfaces.mcp.server import build_server
 from engram_py.recall.query.filters import KEYS
 from engram_py.recall.values import Results
 from engram_py.text.stopwords import STOP_WORDS
-from tests.interfaces.mcp.agent import Agent, exchange, tool_call
+from tests.interfaces.mcp.agent import exchange, tool_call
 from tests.recall.searching import fill, kept
 
 QUEUE = "The retry queue drains on restart."
@@ -121,6 +117,7 @@ def sound(found: Results) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(query='NEAR("a" b) OR {title}: ^ *', mode="all", everywhere=False, limit=10)
 @example(query="queue " + "a:" * 3_000, mode="any", everywhere=True, limit=10)
+@example(query="queue/retry", mode="all", everywhere=False, limit=20)
 @example(query="is:stale is:pinned is:superseded -queue", mode="all", everywhere=True, limit=10)
 def test_whatever_is_typed_is_answered_and_the_same_twice(
     memory: Engram, query: str, mode: str, everywhere: bool, limit: int
@@ -168,6 +165,12 @@ def test_what_was_not_understood_is_said_and_takes_nothing_away(memory: Engram, 
     assert [hit.title for hit in found.results][:1] == ["Note"]
 
 
+def test_a_project_without_memory_is_said_where_a_filter_names_it(memory: Engram) -> None:
+    found = memory.searches.search("queue project:nobody")
+    sound(found)
+    assert any(warning.startswith('project "nobody" has no memory yet') for warning in found.warnings)
+
+
 @pytest.mark.parametrize("file", ["file:/etc/passwd", "file:../../secret"])
 def test_a_file_outside_of_the_project_is_a_filter_that_nothing_passes(memory: Engram, file: str) -> None:
     found = memory.searches.search(f"queue {file}")
@@ -196,47 +199,6 @@ def test_one_letter_or_only_words_that_say_nothing_are_a_query_like_any(memory: 
 
 
 # --- through a server -------------------------------------------------------------------------------------------
-
-
-def call(memory: Engram, *queries: str) -> list[tuple[str, dict[str, Any]]]:
-    """What a server says to each query: as text, and as JSON."""
-
-    async def ask() -> list[tuple[str, dict[str, Any]]]:
-        answers = []
-        async with Client(build_server(Settings(memory.store.path.parent), tools="all")) as client:
-            for query in queries:
-                agent = Agent(client)
-                answers.append(
-                    (
-                        await agent.told("mem_search", query=query, project="widgets"),
-                        await agent.value("mem_search", query=query, project="widgets"),
-                    )
-                )
-        return answers
-
-    return anyio.run(ask)
-
-
-# Half a pair cannot be sent as UTF-8; as an escape it can, see below.
-SENDABLE = TYPED.map(lambda text: text.encode("utf-8", "ignore").decode()).filter(str.strip)
-
-
-@given(queries=st.lists(SENDABLE, min_size=3, max_size=8))
-@settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
-@example(queries=[f"queue {one}" for one in FILTERS if one.isprintable()])
-@example(queries=OPERATORS + QUOTES)
-def test_a_server_answers_whatever_is_typed(memory: Engram, queries: list[str]) -> None:
-    for text, values in call(memory, *queries):
-        assert text.strip()
-        assert values["results"] or values["silence"]["reason"]
-        assert text.count("\nnote: ") >= len(values["warnings"])
-
-
-def test_a_server_reads_a_megabyte_from_its_beginning(memory: Engram) -> None:
-    for text, values in call(memory, "lorem " * 180_000, '"' * 1_000_000, "type:a:" * 140_000, "用户登录失败" * 60_000):
-        assert "note: the query was long; its first 8,000 characters were read" in text
-        assert len(text) < 4_000
-        assert len(values["query"]) <= 200
 
 
 def test_a_server_process_answers_half_surrogates_nul_and_every_odd_filter(

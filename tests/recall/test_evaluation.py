@@ -10,7 +10,7 @@ from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Change
 from engram_py.recall.errors import QuestionNotFoundError
 from tests.memory import FakeClock, draft
-from tests.recall.evaluating import outcome, run
+from tests.recall.evaluating import keep, outcome, run
 
 # --- questions ----------------------------------------------------------------------------------------------
 
@@ -169,8 +169,7 @@ def test_the_rank_is_that_of_the_first_answer(app: Engram) -> None:
 def test_the_first_run_is_what_later_ones_are_compared_with(
     app: Engram, answers: dict[str, int], clock: FakeClock
 ) -> None:
-    app.evaluations.add("access tokens", [answers["tokens"]])
-    first = run(app)
+    first = keep(app, answers)
     clock.advance(days=2)
     second = run(app)
 
@@ -232,8 +231,7 @@ def test_a_tolerance_that_is_no_share_is_refused(app: Engram, tolerance: float) 
 
 
 def test_a_question_added_later_is_neither_rise_nor_fall(app: Engram, answers: dict[str, int]) -> None:
-    app.evaluations.add("access tokens", [answers["tokens"]])
-    run(app)
+    keep(app, answers)
     app.evaluations.add("nothing like it", [answers["port"]])
 
     result = run(app)
@@ -266,8 +264,7 @@ def test_a_question_with_other_answers_than_in_the_kept_run_is_a_new_one(app: En
 def test_an_answer_that_a_question_has_already_leaves_it_in_the_comparison(
     app: Engram, answers: dict[str, int]
 ) -> None:
-    app.evaluations.add("access tokens", [answers["tokens"]])
-    run(app)
+    keep(app, answers)
     app.evaluations.add("access tokens", [answers["tokens"]])
     assert outcome(run(app), "access tokens").comparable
 
@@ -293,8 +290,7 @@ def test_what_is_not_as_in_the_kept_run_is_said(app: Engram, answers: dict[str, 
 def test_another_way_to_derive_terms_is_another_index(
     app: Engram, answers: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app.evaluations.add("access tokens", [answers["tokens"]])
-    run(app)
+    keep(app, answers)
     monkeypatch.setattr("engram_py.upkeep.reindex.derived_terms", lambda *texts: "others")
 
     result = run(app)
@@ -314,8 +310,7 @@ def test_a_run_leaves_no_trail(app: Engram, answers: dict[str, int]) -> None:
 
 
 def test_a_run_counts_no_use_of_what_it_finds(app: Engram, answers: dict[str, int]) -> None:
-    app.evaluations.add("access tokens", [answers["tokens"]])
-    run(app)
+    keep(app, answers)
     app.usage.flush()
     assert app.store.value("select max(access_count) from observations") == 0
 

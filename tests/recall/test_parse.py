@@ -66,11 +66,6 @@ def test_only_the_words_that_say_something_are_asked_about(text: str, words: lis
     assert [word.text for word in parse_query(text).content_words] == words
 
 
-@pytest.mark.parametrize("name", ["mlx5", "i40e", "sha256sum"])
-def test_a_name_with_a_number_is_one_word(name: str) -> None:
-    assert [word.expression for word in parse_query(name).words] == [f'"{name}"']
-
-
 @pytest.mark.parametrize(
     ("text", "number"),
     [
@@ -85,11 +80,6 @@ def test_a_name_with_a_number_is_one_word(name: str) -> None:
 )
 def test_a_handle_names_an_observation(text: str, number: int | None) -> None:
     assert parse_query(text).observation_id == number
-
-
-def test_a_camel_word_is_found_whole_or_by_all_its_parts() -> None:
-    [word] = parse_query("getHTTPResponse").words
-    assert word.expression == '("gethttpresponse" OR ("get" AND "http" AND "response"))'
 
 
 def test_words_are_joined_by_and_or_by_or() -> None:
@@ -150,43 +140,34 @@ def test_the_moment_of_a_log_s_line_is_no_word_of_it(moment: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "phrases", "words"),
+    ("text", "phrases", "excluded", "words"),
     [
-        pytest.param('"retry queue" worker', ('("retry queue")',), ["retry", "queue", "worker"], id="phrase"),
-        pytest.param('"a" "b c"', ('("a")', '("b c")'), ["a", "b", "c"], id="two"),
-        pytest.param("“retry queue”", ('("retry queue")',), ["retry", "queue"], id="curly"),
-        pytest.param("«retry queue»", ('("retry queue")',), ["retry", "queue"], id="guillemets"),
-        pytest.param('"rate_limit"', ('("rate limit")',), ["rate", "limit"], id="identifier"),
-        pytest.param('"用户登录"', ('("用户 户登 登录")',), ["用户", "户登", "登录"], id="without-blanks"),
-        pytest.param('"用"', ('("用"*)',), ["用"], id="one-character"),
-        pytest.param('"v2 用户"', ('("v2" AND "用户")',), ["v2", "用户"], id="mixed"),
-        pytest.param('"retry queue', (), ["retry", "queue"], id="open"),
-        pytest.param('5" disk and 3" disk', (), ["5", "disk", "and", "3"], id="inches"),
-        pytest.param('"" "🎉"', (), [], id="without-a-word"),
+        pytest.param('"retry queue" worker', ('("retry queue")',), (), ["retry", "queue", "worker"], id="phrase"),
+        pytest.param('"a" "b c"', ('("a")', '("b c")'), (), ["a", "b", "c"], id="two-phrases"),
+        pytest.param("“retry queue”", ('("retry queue")',), (), ["retry", "queue"], id="curly"),
+        pytest.param("«retry queue»", ('("retry queue")',), (), ["retry", "queue"], id="guillemets"),
+        pytest.param('"rate_limit"', ('("rate limit")',), (), ["rate", "limit"], id="identifier"),
+        pytest.param('"用户登录"', ('("用户 户登 登录")',), (), ["用户", "户登", "登录"], id="without-blanks"),
+        pytest.param('"用"', ('("用"*)',), (), ["用"], id="one-character"),
+        pytest.param('"v2 用户"', ('("v2" AND "用户")',), (), ["v2", "用户"], id="mixed"),
+        pytest.param('"retry queue', (), (), ["retry", "queue"], id="open"),
+        pytest.param('5" disk and 3" disk', (), (), ["5", "disk", "and", "3"], id="inches"),
+        pytest.param('"" "🎉"', (), (), [], id="without-a-word"),
+        pytest.param("queue -Redis", (), ('("redis")',), ["queue"], id="excluded-word"),
+        pytest.param("-redis -kafka queue", (), ('("redis")', '("kafka")'), ["queue"], id="two-excluded"),
+        pytest.param('queue -"redis cluster"', (), ('("redis cluster")',), ["queue"], id="excluded-phrase"),
+        pytest.param("queue -rate_limit", (), ('("rate limit")',), ["queue"], id="excluded-identifier"),
+        pytest.param("rate-limit", (), (), ["rate", "limit"], id="inside-a-word"),
+        pytest.param("queue - redis", (), (), ["queue", "redis"], id="minus-alone"),
+        pytest.param("queue --redis", (), (), ["queue", "redis"], id="an-option"),
+        pytest.param("queue -", (), (), ["queue"], id="at-the-end"),
     ],
 )
-def test_a_quoted_phrase_is_required_and_its_words_rank(text: str, phrases: tuple[str, ...], words: list[str]) -> None:
+def test_a_quoted_phrase_is_required_and_its_words_rank_and_what_follows_a_minus_is_excluded(
+    text: str, phrases: tuple[str, ...], excluded: tuple[str, ...], words: list[str]
+) -> None:
     query = parse_query(text, filters=True)
-    assert query.phrases == phrases
-    assert [word.text for word in query.words] == words
-
-
-@pytest.mark.parametrize(
-    ("text", "excluded", "words"),
-    [
-        pytest.param("queue -Redis", ('("redis")',), ["queue"], id="word"),
-        pytest.param("-redis -kafka queue", ('("redis")', '("kafka")'), ["queue"], id="two"),
-        pytest.param('queue -"redis cluster"', ('("redis cluster")',), ["queue"], id="phrase"),
-        pytest.param("queue -rate_limit", ('("rate limit")',), ["queue"], id="identifier"),
-        pytest.param("rate-limit", (), ["rate", "limit"], id="inside-a-word"),
-        pytest.param("queue - redis", (), ["queue", "redis"], id="alone"),
-        pytest.param("queue --redis", (), ["queue", "redis"], id="an-option"),
-        pytest.param("queue -", (), ["queue"], id="at-the-end"),
-    ],
-)
-def test_a_word_after_a_minus_is_excluded_and_no_word(text: str, excluded: tuple[str, ...], words: list[str]) -> None:
-    query = parse_query(text, filters=True)
-    assert query.excluded == excluded
+    assert (query.phrases, query.excluded) == (phrases, excluded)
     assert [word.text for word in query.words] == words
 
 
@@ -233,7 +214,11 @@ def test_what_was_pasted_has_quotes_dashes_and_colons_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("word", "expression"),
     [
-        pytest.param("очередью", '"очеред"*', id="long"),
+        pytest.param("mlx5", '"mlx5"', id="number-at-the-end"),
+        pytest.param("i40e", '"i40e"', id="number-inside"),
+        pytest.param("sha256sum", '"sha256sum"', id="longer-number"),
+        pytest.param("getHTTPResponse", '("gethttpresponse" OR ("get" AND "http" AND "response"))', id="camel"),
+        pytest.param("очередью", '"очеред"*', id="cyrillic"),
         pytest.param("шлемы", '"шлем"*', id="five-letters"),
         pytest.param("шлемов", '"шлем"*', id="six-letters"),
         pytest.param("вода", '"вода"', id="short"),
@@ -241,5 +226,5 @@ def test_what_was_pasted_has_quotes_dashes_and_colons_of_its_own() -> None:
         pytest.param("ποτάμια", '"ποτάμια"', id="greek"),
     ],
 )
-def test_a_cyrillic_word_is_looked_up_by_its_beginning(word: str, expression: str) -> None:
+def test_a_name_is_one_word_and_a_cyrillic_word_is_looked_up_by_its_beginning(word: str, expression: str) -> None:
     assert [one.expression for one in parse_query(word).words] == [expression]

@@ -12,10 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engram_py.recall.preview import preview
 from engram_py.recall.query.parse import MAX_WORDS, match_all, match_any, parse_query
-from engram_py.recall.score.proximity import lens
-from engram_py.recall.score.relevance import Term
 from engram_py.recall.score.similar_titles import may_contradict, overlap, title_words
 from engram_py.text.derived_terms import derived_terms
 
@@ -43,6 +40,30 @@ def index() -> Iterator[sqlite3.Connection]:
 
 def found(index: sqlite3.Connection, match: str) -> list[int]:
     return [row[0] for row in index.execute("select rowid from notes where notes match :match", {"match": match})]
+
+
+@given(text=STORED)
+@example(text="getHTTPResponse2 für die Übersicht")
+@example(text="用户user登录 v1.2-rc_3")
+@example(text="พื้นที่จัดเก็บ")
+@example(text="rate_limit\u0300\u3400")
+@example(text="\u13a0 \u1c90\u1c91 \U0001e900x")  # capitals that SQLite's tokenizer does not know as such
+def test_a_stored_text_is_found_by_its_own_words(index: sqlite3.Connection, text: str) -> None:
+    query = parse_query(text)
+    index.execute("delete from notes")
+    index.execute("insert into notes (rowid, content, terms) values (1, ?, ?)", (text, derived_terms(text)))
+    if query.words:
+        assert found(index, match_all(query.words)) == [1]
+        assert found(index, match_any(query.words)) == [1]
+
+
+@given(title=TYPED, other=TYPED)
+def test_likeness_of_titles_is_a_share_and_the_same_both_ways(title: str, other: str) -> None:
+    assert 0 <= overlap(title_words(title), title_words(other)) <= 1
+    assert overlap(title_words(title), title_words(other)) == overlap(title_words(other), title_words(title))
+    assert may_contradict(title_words(title), title_words(other)) == may_contradict(
+        title_words(other), title_words(title)
+    )
 
 
 @given(text=TYPED)
@@ -73,36 +94,3 @@ def test_no_phrase_and_no_excluded_word_makes_fts5_complain(index: sqlite3.Conne
         found(index, query.restricted(word.expression))
     for expression in (*query.phrases, *query.excluded):
         found(index, expression)
-
-
-@given(text=STORED)
-@example(text="getHTTPResponse2 für die Übersicht")
-@example(text="用户user登录 v1.2-rc_3")
-@example(text="พื้นที่จัดเก็บ")
-@example(text="rate_limit\u0300\u3400")
-@example(text="\u13a0 \u1c90\u1c91 \U0001e900x")  # capitals that SQLite's tokenizer does not know as such
-def test_a_stored_text_is_found_by_its_own_words(index: sqlite3.Connection, text: str) -> None:
-    query = parse_query(text)
-    index.execute("delete from notes")
-    index.execute("insert into notes (rowid, content, terms) values (1, ?, ?)", (text, derived_terms(text)))
-    if query.words:
-        assert found(index, match_all(query.words)) == [1]
-        assert found(index, match_any(query.words)) == [1]
-
-
-@given(title=TYPED, other=TYPED)
-def test_likeness_of_titles_is_a_share_and_the_same_both_ways(title: str, other: str) -> None:
-    assert 0 <= overlap(title_words(title), title_words(other)) <= 1
-    assert overlap(title_words(title), title_words(other)) == overlap(title_words(other), title_words(title))
-    assert may_contradict(title_words(title), title_words(other)) == may_contradict(
-        title_words(other), title_words(title)
-    )
-
-
-@given(content=STORED, words=st.lists(st.text(min_size=1, max_size=8)), limit=st.integers(20, 300))
-def test_a_preview_is_one_line_that_fits(content: str, words: list[str], limit: int) -> None:
-    terms = [Term(word, word, 1.0, 1, (word,)) for word in words]
-    found = preview(content, terms, lens(terms), limit=limit)
-    assert len(found.text) <= limit
-    assert "\n" not in found.text
-    assert found.cut == (found.text != " ".join(content.split()))

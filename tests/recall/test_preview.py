@@ -1,4 +1,4 @@
-"""The line that shows why a row was found, and titles that resemble each other."""
+"""The line that shows why a row was found, and the words of titles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engram_py.recall.preview import PREVIEW_CHARS, Preview, preview, shares
 from engram_py.recall.score.proximity import lens
 from engram_py.recall.score.relevance import Term
-from engram_py.recall.score.similar_titles import may_contradict, overlap, title_words
+from engram_py.recall.score.similar_titles import title_words
 
 FILLER = "lorem ipsum " * 40
 
@@ -193,23 +193,3 @@ def test_the_passages_fit_into_the_room_there_is(hits: list[tuple[float, int]], 
 
 def test_words_every_title_has_tell_no_title_from_another() -> None:
     assert title_words("Fixed the C++ parser: using C# for it") == {"c++", "c#", "parser"}
-
-
-@pytest.mark.parametrize(
-    ("new", "old", "alike"),
-    [
-        pytest.param("Token storage backend", "Token storage moved away", True, id="two-words"),
-        pytest.param("Token storage backend", "Token lifetime in the cache", False, id="one-of-many"),
-        pytest.param("Use RS256 for tokens", "Use HS256 for tokens", True, id="one-of-two"),
-        pytest.param("Fix the parser", "Use parser", True, id="the-only-one"),
-        pytest.param("Fix it", "Fix it", False, id="nothing-but-common-words"),
-    ],
-)
-def test_two_titles_may_contradict_when_they_share_enough(new: str, old: str, alike: bool) -> None:
-    assert may_contradict(title_words(new), title_words(old)) == alike
-
-
-def test_the_overlap_of_two_titles_is_a_share_of_their_words() -> None:
-    assert overlap(title_words("Token storage"), title_words("Token storage")) == 1
-    assert overlap(title_words("Token storage"), title_words("Token lifetime")) == pytest.approx(1 / 3)
-    assert overlap(title_words("Fix it"), title_words("Fix it")) == 0

@@ -26,21 +26,19 @@ def test_a_row_of_which_nothing_is_known_keeps_its_relevance() -> None:
     assert factors(observation(), NOW, Standing()) == {}
 
 
-@pytest.mark.parametrize(("days", "left"), [(0, 1.0), (30, 0.5), (60, 0.25)])
-def test_what_is_new_wears_off_by_half_in_thirty_days(days: int, left: float) -> None:
-    assert recency(observation(updated_at=to_text(NOW - timedelta(days=days))), NOW) == pytest.approx(left)
-
-
 @pytest.mark.parametrize(
-    ("fields", "new"),
+    ("fields", "left"),
     [
+        pytest.param({"updated_at": to_text(NOW)}, 1.0, id="now"),
+        pytest.param({"updated_at": to_text(NOW - timedelta(days=30))}, 0.5, id="thirty-days"),
+        pytest.param({"updated_at": to_text(NOW - timedelta(days=60))}, 0.25, id="sixty-days"),
         pytest.param({"updated_at": to_text(NOW + timedelta(days=9))}, 1.0, id="a-clock-that-went-back"),
         pytest.param({"pinned": True}, 1.0, id="pinned-is-always-new"),
         pytest.param({"updated_at": "garbage"}, 0.0, id="no-time"),
     ],
 )
-def test_newness_is_between_none_and_all(fields: dict[str, Any], new: float) -> None:
-    assert recency(observation(**fields), NOW) == new
+def test_what_is_new_wears_off_by_half_in_thirty_days(fields: dict[str, Any], left: float) -> None:
+    assert recency(observation(**fields), NOW) == pytest.approx(left)
 
 
 @pytest.mark.parametrize(

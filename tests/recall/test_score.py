@@ -10,14 +10,11 @@ from engram_py.recall.score.relevance import (
     AFTER,
     BEFORE,
     SECOND,
-    SESSION,
     Neighbours,
-    Scored,
     Term,
     best_of,
     first_scores,
     score,
-    settle,
 )
 
 USUAL = 100
@@ -79,16 +76,3 @@ def test_a_row_borrows_no_word_that_it_has_itself_and_each_word_once() -> None:
     found = score(words, around, {}, USUAL)
     assert (found[1].lent, found[2].lent) == (0.0, 0.0)
     assert found[3].lent == pytest.approx(AFTER * 3.0)
-
-
-def test_a_row_of_another_session_borrows_nothing() -> None:
-    found = score([term({1: 2.0})], {1: Neighbours("s"), 2: Neighbours("t")}, {}, USUAL)
-    assert (found[2].bm25, found[2].lent) == (0.0, 0.0)
-
-
-def test_relevance_is_the_sum_of_its_numbers() -> None:
-    one, other = Scored(1, bm25=3.0, lent=1.0, closeness=0.5), Scored(2, bm25=1.0)
-    settle({1: one, 2: other}, {1: "s", 2: "s"})
-    assert one.relevance == pytest.approx(4.5 + SESSION * 4.5)
-    assert other.relevance == pytest.approx(1.0 + SESSION * 4.5)
-    assert one.relevance == pytest.approx(one.bm25 + one.lent + one.closeness + one.session)

@@ -6,7 +6,7 @@ import pytest
 
 from engram_py import Engram
 from tests.memory import FakeClock
-from tests.recall.searching import ids, kept
+from tests.recall.searching import ids, kept, silence
 
 ASKED = "what did we change about the scheduler on 3 March 2026?"
 
@@ -196,9 +196,8 @@ def test_a_day_on_which_nothing_changed_anywhere_is_no_word_that_was_never_seen(
     saved = kept(app, "The belt of hall two was changed.", title="Belt")
     clock.advance(days=90)
 
-    nothing = app.searches.search("what did we do yesterday?")
-    assert nothing.silence is not None
-    assert (nothing.silence.reason, nothing.silence.unknown) == ("nothing changed here on 2026-05-29", ())
+    nothing = silence(app, "what did we do yesterday?")
+    assert (nothing.reason, nothing.unknown) == ("nothing changed here on 2026-05-29", ())
     found = app.searches.search("the belt of hall two yesterday")
     assert ([hit.id for hit in found.results], found.unknown) == ([saved], ())
     assert found.warnings == ("yesterday: 2026-05-29, when nothing changed",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
+from engram_py.recall.query.file_words import file_words, naming_words
 from tests.recall.searching import fill, ids, kept, silence
 
 FILE = "deploy/docker-compose.yml"
@@ -82,3 +83,24 @@ def test_folders_count_where_a_path_is_typed(app: Engram, below: int, query: str
 
 def test_one_word_alone_finds_what_has_it_in_folders(app: Engram, below: int) -> None:
     assert ids(app, "kotlin") == [below]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("why does tasks/mailer.py:12 retry?", ["tasks/mailer.py"]),
+        ("(see `./src/App.tsx`, please).", ["src/App.tsx"]),
+        ("src\\auth.py and src/", ["src/auth.py"]),
+        ("a.py a.py b.py c.py d.py e.py", ["a.py", "b.py", "c.py", "d.py"]),
+        ("node.js, e.g.", ["node.js", "e.g"]),
+        ("Is it 3.5 or 10 %? https://a.example/b.py src/*.py src/ / // ... -", []),
+        ("", []),
+        ("a/" * 4_000, []),
+    ],
+)
+def test_a_path_or_a_name_with_an_extension_may_be_a_file(text: str, words: list[str]) -> None:
+    assert list(file_words(text)) == words
+
+
+def test_a_file_is_named_by_what_stands_before_its_extension() -> None:
+    assert naming_words("deploy/Docker-compose.yml") == ["docker", "compose"]

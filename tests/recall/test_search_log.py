@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -28,39 +28,31 @@ def searched(app: Engram, ids: Sequence[int], question: str = QUESTION) -> None:
     app.trail.searched(question, projects=("widgets",), ids=ids)
 
 
+def learn(app: Engram, one: int, question: str = QUESTION) -> None:
+    """Ask, and open the hit."""
+    searched(app, [one], question)
+    app.get(one)
+
+
 def learned(app: Engram) -> dict[str, list[int | None]]:
     """Each question with the ids that answer it."""
     return {one.question: [answer.id for answer in one.answers] for one in app.evaluations.questions()}
 
 
-def test_opening_a_hit_is_learned(app: Engram) -> None:
-    first, second = saved(app, 2)
-    searched(app, [first, second])
-    app.get(second)
+def test_opening_hits_is_learned(app: Engram) -> None:
+    first, second, third, unseen = saved(app, 4)
+    searched(app, [first, second, third])
+    for one in (first, third, unseen):
+        app.get(one)
 
     [question] = app.evaluations.questions()
-    assert (question.question, question.project, question.origin, question.times) == (QUESTION, "widgets", "learned", 1)
-    assert [answer.id for answer in question.answers] == [second]
+    assert (question.question, question.project, question.origin, question.times) == (QUESTION, "widgets", "learned", 2)
+    assert [answer.id for answer in question.answers] == [first, third]
 
 
 def test_searching_alone_is_not_learned(app: Engram) -> None:
     searched(app, saved(app))
     assert learned(app) == {}
-
-
-def test_opening_what_no_search_showed_is_not_learned(app: Engram) -> None:
-    first, second = saved(app, 2)
-    searched(app, [first])
-    app.get(second)
-    assert learned(app) == {}
-
-
-def test_several_hits_opened_are_several_answers(app: Engram) -> None:
-    ids = saved(app, 3)
-    searched(app, ids)
-    app.get(ids[0])
-    app.get(ids[2])
-    assert learned(app) == {QUESTION: [ids[0], ids[2]]}
 
 
 def test_a_hit_counts_once_however_often_it_is_read_again(app: Engram) -> None:
@@ -74,8 +66,7 @@ def test_a_hit_counts_once_however_often_it_is_read_again(app: Engram) -> None:
 def test_the_same_question_asked_again_is_counted(app: Engram) -> None:
     [one] = saved(app)
     for text in (QUESTION, QUESTION.upper(), f"  {QUESTION.replace(' ', '   ')}\n"):
-        searched(app, [one], text)
-        app.get(one)
+        learn(app, one, text)
     [question] = app.evaluations.questions()
     assert (question.question, question.times) == (QUESTION, 3)
 
@@ -94,8 +85,7 @@ def test_a_hit_opened_within_ten_minutes_counts_even_when_the_clock_was_set_back
 def test_of_two_searches_that_showed_it_the_later_led_there(app: Engram) -> None:
     [one] = saved(app)
     searched(app, [one], "token")
-    searched(app, [one], "how long does a token live")
-    app.get(one)
+    learn(app, one, "how long does a token live")
     assert list(learned(app)) == ["how long does a token live"]
 
 
@@ -133,29 +123,29 @@ def test_what_is_opened_after_a_search_that_teaches_nothing_is_no_answer_to_an_o
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "topic"),
     [
-        pytest.param("#{id}", id="number"),
-        pytest.param("[#{id}]", id="handle"),
-        pytest.param("[#{id}] [#2]", id="handles"),
-        pytest.param("tokens", id="one-word"),
-        pytest.param("auth/tokens", id="topic"),
-        pytest.param("Auth//Tokens ", id="topic-spelt-otherwise"),
-        pytest.param("decision/ttl", id="another-topic"),
-        pytest.param("?!", id="punctuation"),
-        pytest.param("nul\0byte", id="nul"),
-        pytest.param("half \ud800 a pair", id="surrogate"),
-        pytest.param("why " * 200, id="a-pasted-log"),
-        pytest.param("x" * 1_000_000, id="a-megabyte"),
-        pytest.param("is password=hunter2! right", id="password"),
-        pytest.param("who uses ghp_" + "a1B2" * 9, id="token"),
-        pytest.param("what <private>she said</private>", id="private"),
+        pytest.param("#{id}", "auth/tokens", id="number"),
+        pytest.param("[#{id}]", "auth/tokens", id="handle"),
+        pytest.param("[#{id}] [#2]", "auth/tokens", id="handles"),
+        pytest.param("tokens", "auth/tokens", id="one-word"),
+        pytest.param("TTL", "ttl", id="topic-of-one-word"),
+        pytest.param("auth/tokens", "auth/tokens", id="topic"),
+        pytest.param("Auth//Tokens ", "auth/tokens", id="topic-spelt-otherwise"),
+        pytest.param("decision/ttl", "auth/tokens", id="another-topic"),
+        pytest.param("?!", "auth/tokens", id="punctuation"),
+        pytest.param("nul\0byte", "auth/tokens", id="nul"),
+        pytest.param("half \ud800 a pair", "auth/tokens", id="surrogate"),
+        pytest.param("why " * 200, "auth/tokens", id="a-pasted-log"),
+        pytest.param("x" * 1_000_000, "auth/tokens", id="a-megabyte"),
+        pytest.param("is password=hunter2! right", "auth/tokens", id="password"),
+        pytest.param("who uses ghp_" + "a1B2" * 9, "auth/tokens", id="token"),
+        pytest.param("what <private>she said</private>", "auth/tokens", id="private"),
     ],
 )
-def test_what_is_no_question_or_holds_a_secret_is_not_learned(app: Engram, data_dir: Path, query: str) -> None:
-    [one] = saved(app, topic_key="auth/tokens")
-    searched(app, [one], query.format(id=one) if "{id}" in query else query)
-    app.get(one)
+def test_what_is_no_question_or_holds_a_secret_is_not_learned(app: Engram, query: str, topic: str) -> None:
+    [one] = saved(app, topic_key=topic)
+    learn(app, one, query.format(id=one) if "{id}" in query else query)
     assert learned(app) == {}
 
 
@@ -164,30 +154,18 @@ def test_what_is_no_question_or_holds_a_secret_is_not_learned(app: Engram, data_
 )
 def test_a_question_in_any_script_is_learned(app: Engram, query: str) -> None:
     [one] = saved(app)
-    searched(app, [one], query)
-    app.get(one)
+    learn(app, one, query)
     assert learned(app) == {query: [one]}
 
 
-def test_a_topic_key_of_one_word_is_no_question(app: Engram) -> None:
-    [one] = saved(app, topic_key="ttl")
-    searched(app, [one], "TTL")
-    app.get(one)
-    assert learned(app) == {}
-
-
-def test_a_search_of_all_projects_is_learned_as_one(app: Engram) -> None:
-    [one] = saved(app)
-    app.trail.searched(QUESTION, projects=None, ids=[one])
-    app.get(one)
-    assert [question.project for question in app.evaluations.questions()] == [None]
-
-
-def test_a_search_of_several_projects_is_learned_for_the_one_of_the_hit(app: Engram) -> None:
+@pytest.mark.parametrize(("projects", "learned_for"), [(None, None), (("widgets", "gizmos"), "gizmos")])
+def test_a_search_of_all_projects_is_learned_as_one_and_of_several_for_that_of_the_hit(
+    app: Engram, projects: tuple[str, ...] | None, learned_for: str | None
+) -> None:
     one = app.save(draft("Text."), project="gizmos").id
-    app.trail.searched(QUESTION, projects=("widgets", "gizmos"), ids=[one])
+    app.trail.searched(QUESTION, projects=projects, ids=[one])
     app.get(one)
-    assert [question.project for question in app.evaluations.questions()] == ["gizmos"]
+    assert [question.project for question in app.evaluations.questions()] == [learned_for]
 
 
 def test_a_question_of_the_user_is_left_as_it_is(app: Engram) -> None:
@@ -234,20 +212,16 @@ def test_the_rare_and_old_go_first_when_there_are_too_many(
     monkeypatch.setattr(rules, "LEARNED_MOST", 2)
     [one] = saved(app)
 
-    def learn(question: str) -> None:
-        searched(app, [one], f"how {question}")
-        app.get(one)
-
-    for question in ("often", "often", "often", "once"):
-        learn(question)
+    for question in ("how often", "how often", "how often", "how once"):
+        learn(app, one, question)
     clock.advance(days=1)
-    learn("today")
+    learn(app, one, "how today")
     assert set(learned(app)) == {"how often", "how today"}
     clock.advance(days=60)
-    learn("later")
+    learn(app, one, "how later")
     assert set(learned(app)) == {"how often", "how later"}
     clock.advance(days=1)
-    learn("last")
+    learn(app, one, "how last")
     assert set(learned(app)) == {"how later", "how last"}  # three times two months ago is less than once yesterday
 
 
@@ -264,16 +238,14 @@ def test_a_question_keeps_a_bounded_number_of_answers(app: Engram, monkeypatch: 
 def test_with_the_switch_off_nothing_is_learned(data_dir: Path, folder: Path) -> None:
     with Engram(settings=Settings(data_dir, learn="off"), directory=folder, agent="cli") as app:
         [one] = saved(app)
-        searched(app, [one])
-        app.get(one)
+        learn(app, one)
         assert learned(app) == {}
         assert app.store.value("select count(*) from search_trail") == 0
 
 
 def test_forgetting_takes_what_was_learned_and_leaves_what_was_written(app: Engram) -> None:
     [one] = saved(app)
-    searched(app, [one])
-    app.get(one)
+    learn(app, one)
     app.evaluations.add("mine", [one])
 
     assert app.evaluations.forget_learned().count == 1
@@ -283,20 +255,19 @@ def test_forgetting_takes_what_was_learned_and_leaves_what_was_written(app: Engr
 # --- commands: one process each -----------------------------------------------------------------------------
 
 
-def command(data_dir: Path, folder: Path, clock: FakeClock) -> Engram:
-    return Engram(settings=Settings(data_dir, clock=clock), directory=folder, agent="cli")
+@pytest.fixture
+def command(data_dir: Path, folder: Path, clock: FakeClock) -> Callable[[], Engram]:
+    return lambda: Engram(settings=Settings(data_dir, clock=clock), directory=folder, agent="cli")
 
 
-def test_a_search_of_one_process_and_a_get_of_another_are_learned(
-    data_dir: Path, folder: Path, clock: FakeClock
-) -> None:
-    with command(data_dir, folder, clock) as app:
+def test_a_search_of_one_process_and_a_get_of_another_are_learned(command: Callable[[], Engram]) -> None:
+    with command() as app:
         first, second = saved(app, 2)
         searched(app, [first, second])
     for one in (first, second, first):
-        with command(data_dir, folder, clock) as app:
+        with command() as app:
             app.get(one)
-    with command(data_dir, folder, clock) as app:
+    with command() as app:
         assert learned(app) == {QUESTION: [first, second]}
         assert [question.times for question in app.evaluations.questions()] == [2]
 
@@ -306,8 +277,8 @@ def test_a_search_of_a_server_leaves_nothing_in_the_file(app: Engram) -> None:
     assert app.store.value("select count(*) from search_trail") == 0
 
 
-def test_the_trail_in_the_file_is_short(data_dir: Path, folder: Path, clock: FakeClock) -> None:
-    with command(data_dir, folder, clock) as app:
+def test_the_trail_in_the_file_is_short(command: Callable[[], Engram]) -> None:
+    with command() as app:
         [one] = saved(app)
         for number in range(rules.REMEMBERED + 5):
             searched(app, [one], f"question {number}")
@@ -316,18 +287,14 @@ def test_the_trail_in_the_file_is_short(data_dir: Path, folder: Path, clock: Fak
 
 
 @pytest.mark.parametrize("query", ["is password=hunter2! right", "who uses ghp_" + "a1B2" * 9, "half \ud800", "nul \0"])
-def test_a_query_that_may_hold_a_secret_never_reaches_the_file(
-    data_dir: Path, folder: Path, clock: FakeClock, query: str
-) -> None:
-    with command(data_dir, folder, clock) as app:
+def test_a_query_that_may_hold_a_secret_never_reaches_the_file(command: Callable[[], Engram], query: str) -> None:
+    with command() as app:
         searched(app, saved(app), query)
         assert [row[0] for row in app.store.rows("select question from search_trail")] == [""]
 
 
-def test_while_another_process_writes_nothing_is_learned_and_nobody_waits(
-    data_dir: Path, folder: Path, clock: FakeClock
-) -> None:
-    with command(data_dir, folder, clock) as app, closing(sqlite3.connect(data_dir / "engram.db")) as other:
+def test_while_another_process_writes_nothing_is_learned_and_nobody_waits(command: Callable[[], Engram]) -> None:
+    with command() as app, closing(sqlite3.connect(app.store.path)) as other:
         [one] = saved(app)
         timeout = app.store.value("pragma busy_timeout")
         searched(app, [one])
@@ -350,8 +317,8 @@ def test_learning_inside_of_a_transaction_that_fails_fails_with_it(app: Engram) 
     assert learned(app) == {}
 
 
-def test_a_trail_that_somebody_wrote_otherwise_is_not_read(data_dir: Path, folder: Path, clock: FakeClock) -> None:
-    with command(data_dir, folder, clock) as app:
+def test_a_trail_that_somebody_wrote_otherwise_is_not_read(command: Callable[[], Engram]) -> None:
+    with command() as app:
         [one] = saved(app)
         values = {"question": "q", "ids": json.dumps([one]), "projects": json.dumps(["widgets"])}
         with app.store.transaction():
@@ -362,8 +329,7 @@ def test_a_trail_that_somebody_wrote_otherwise_is_not_read(data_dir: Path, folde
 
 def test_what_was_learned_is_not_exported(app: Engram) -> None:
     [one] = saved(app)
-    searched(app, [one])
-    app.get(one)
+    learn(app, one)
     assert QUESTION not in json.dumps(app.transfer.document())
     assert {row[0] for row in app.store.rows("select entity from sync_mutations")} == {
         "observation",

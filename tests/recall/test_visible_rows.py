@@ -20,7 +20,7 @@ from engram_py.recall.postings import ProjectRows
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score import relevance as score
 from engram_py.recall.score.relevance import Term
-from tests.recall.searching import fill, ids, kept
+from tests.recall.searching import fill, ids, kept, silence
 
 
 @pytest.fixture
@@ -77,9 +77,7 @@ def test_a_larger_project_is_asked_row_by_row(app: Engram, asked: list[int], mon
 
 def test_what_a_filter_takes_away_is_counted_among_its_own(app: Engram, asked: list[int]) -> None:
     _beside_a_large_one(app)
-    found = app.searches.search("pump type:decision", project="small")
-    assert found.silence is not None
-    assert found.silence.filtered == 2
+    assert silence(app, "pump type:decision", project="small").filtered == 2
 
 
 def _words_of_everybody(app: Engram) -> int:

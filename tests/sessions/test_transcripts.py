@@ -37,7 +37,10 @@ def reader(app: Engram) -> Transcripts:
     return Transcripts(app.store, app.journal, app.citations, roots=[root])
 
 
-def read(app: Engram, path: Path | str, *, until: float | None = None) -> TranscriptRead:
+def read(app: Engram, path: Path | str, text: str = "", *, until: float | None = None) -> TranscriptRead:
+    """Read a file, after this text is written to it."""
+    if text:
+        Path(path).write_text(text)
     app.sessions.start("s1", project="widgets")
     return reader(app).read(str(path), session_id="s1", project="widgets", until=until)
 
@@ -47,8 +50,7 @@ def texts(app: Engram) -> list[str]:
 
 
 def test_only_what_is_new_is_read(app: Engram, path: Path) -> None:
-    path.write_text(said(1) + said(2))
-    first = read(app, path)
+    first = read(app, path, said(1) + said(2))
     with path.open("a") as file:
         file.write(said(3))
 
@@ -61,10 +63,8 @@ def test_only_what_is_new_is_read(app: Engram, path: Path) -> None:
 
 
 def test_a_line_that_is_being_written_waits_for_its_end(app: Engram, path: Path) -> None:
-    path.write_text(said(1) + said(2)[:20])
-    assert read(app, path).added == 1
-    path.write_text(said(1) + said(2))
-    assert read(app, path).added == 1
+    assert read(app, path, said(1) + said(2)[:20]).added == 1
+    assert read(app, path, said(1) + said(2)).added == 1
     assert texts(app) == ["message 1", "message 2"]
 
 
@@ -85,8 +85,7 @@ def test_a_file_that_began_anew_is_read_from_its_beginning(app: Engram, path: Pa
 
 def test_reading_the_same_again_adds_nothing(app: Engram, path: Path) -> None:
     row = app.save(draft("Tokens live 15 minutes.")).id
-    path.write_text(said(1, f"See [#{row}]."))
-    read(app, path)
+    read(app, path, said(1, f"See [#{row}]."))
     copy = path.with_name("copy.jsonl")
     copy.write_text(path.read_text())
 
@@ -132,8 +131,7 @@ def test_what_one_look_has_no_time_for_is_left_to_the_next(app: Engram, path: Pa
 
 def test_a_line_of_many_megabytes_is_passed_over(app: Engram, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcripts, "_LONGEST_LINE", 1_000)
-    path.write_text(said(1) + said(2, "x" * 5_000) + said(3))
-    assert read(app, path).added == 2
+    assert read(app, path, said(1) + said(2, "x" * 5_000) + said(3)).added == 2
     assert texts(app) == ["message 1", "message 3"]
 
 
@@ -150,8 +148,7 @@ def test_citations_of_the_agent_count_and_those_of_the_user_do_not(app: Engram, 
 
 def test_a_secret_in_a_transcript_is_in_no_byte_of_the_database(app: Engram, path: Path, data_dir: Path) -> None:
     secret = "gh" + "p_" + "q7Wm2Zx9Kd4Rt8Vb1Nc6Hy3Jf5Lg0PsAbCdE"[:36]
-    path.write_text(said(1, f"the token is {secret} and " + "x " * 7_000 + secret, role="user"))
-    read(app, path)
+    read(app, path, said(1, f"the token is {secret} and " + "x " * 7_000 + secret, role="user"))
     app.close()
     assert all(secret.encode() not in file.read_bytes() for file in data_dir.iterdir() if file.is_file())
 
@@ -168,8 +165,7 @@ def test_a_prompt_that_is_destroyed_is_forgotten_as_a_turn(app: Engram, path: Pa
     app.sessions.start("s1", project="widgets")
     long = "my private wish " * 1_000
     prompts = [app.prompts.save(text, session_id="s1").id for text in ("a wish", long)]
-    path.write_text(said(1, "a wish", role="user") + said(2, long, role="user") + said(3, "a wis", role="user"))
-    read(app, path)
+    read(app, path, said(1, "a wish", role="user") + said(2, long, role="user") + said(3, "a wis", role="user"))
 
     for prompt in prompts:
         app.prompts.delete(prompt)
@@ -178,15 +174,13 @@ def test_a_prompt_that_is_destroyed_is_forgotten_as_a_turn(app: Engram, path: Pa
 
 
 def test_turns_follow_their_session_into_another_project(app: Engram, path: Path) -> None:
-    path.write_text(said(1))
-    read(app, path)
+    read(app, path, said(1))
     app.merging.merge(["widgets"], into="gadgets")
     assert app.store.value("select project from turns") == "gadgets"
 
 
 def test_turns_leave_with_their_session_and_with_no_export(app: Engram, path: Path) -> None:
-    path.write_text(said(1, "said in passing"))
-    read(app, path)
+    read(app, path, said(1, "said in passing"))
     assert "said in passing" not in json.dumps(app.transfer.document())
     app.sessions.delete("s1")
     assert rows_of(app, "turns") == rows_of(app, "transcripts") == 0
@@ -195,8 +189,7 @@ def test_turns_leave_with_their_session_and_with_no_export(app: Engram, path: Pa
 def test_nothing_of_a_transcript_is_queued_for_other_machines(app: Engram, path: Path) -> None:
     app.sessions.start("s1", project="widgets")
     before = rows_of(app, "sync_mutations")
-    path.write_text(said(1))
-    read(app, path)
+    read(app, path, said(1))
     assert rows_of(app, "sync_mutations") == before
 
 

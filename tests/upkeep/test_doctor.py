@@ -54,35 +54,15 @@ def drop_triggers(app: Engram) -> None:
     save(app, "unfound")
 
 
-def forget_a_row(app: Engram) -> None:
-    entry = f"insert into observations_fts (observations_fts, rowid, {FTS})"
-    raw(app, f"{entry} select 'delete', id, {FTS} from observations where id = 1")
+def sql(*statements: str) -> Callable[[Engram], None]:
+    return lambda app: raw(app, *statements)
 
 
-def forget_a_prompt(app: Engram) -> None:
-    entry = "insert into prompts_fts (prompts_fts, rowid, content, terms)"
-    raw(app, f"{entry} select 'delete', id, content, terms from user_prompts")
-
-
-def index_a_deleted_row(app: Engram) -> None:
-    deleted = f"select id, {FTS} from observations where deleted_at is not null"
-    raw(app, f"insert into observations_fts (rowid, {FTS}) {deleted}")
-
-
-def drop_the_index(app: Engram) -> None:
-    raw(app, "drop table observations_vocab", "drop table observations_fts")
-
-
-def lose_a_session(app: Engram) -> None:
-    raw(app, "delete from sessions")
-
-
-def lose_one_end_of_a_relation(app: Engram) -> None:
-    raw(app, "delete from observations where id = 1")
-
-
-def unlist_the_project(app: Engram) -> None:
-    raw(app, "delete from projects")
+FORGET_ROW = (
+    f"insert into observations_fts (observations_fts, rowid, {FTS}) select 'delete', id, {FTS} from observations"
+)
+FORGET_PROMPT = "insert into prompts_fts (prompts_fts, rowid, content, terms) select 'delete', id, content, terms"
+INDEX_DELETED = f"insert into observations_fts (rowid, {FTS}) select id, {FTS} from observations"
 
 
 def loosen_permissions(app: Engram) -> None:
@@ -95,12 +75,12 @@ def loosen_permissions(app: Engram) -> None:
     [
         ("schema", "error", drop_triggers),
         ("search_index", "error", drop_triggers),
-        ("search_index", "error", forget_a_row),
-        ("search_index", "error", forget_a_prompt),
-        ("search_index", "error", index_a_deleted_row),
-        ("search_index", "error", drop_the_index),
-        ("orphans", "warning", lose_a_session),
-        ("projects", "warning", unlist_the_project),
+        ("search_index", "error", sql(f"{FORGET_ROW} where id = 1")),
+        ("search_index", "error", sql(f"{FORGET_PROMPT} from user_prompts")),
+        ("search_index", "error", sql(f"{INDEX_DELETED} where deleted_at is not null")),
+        ("search_index", "error", sql("drop table observations_vocab", "drop table observations_fts")),
+        ("orphans", "warning", sql("delete from sessions")),
+        ("projects", "warning", sql("delete from projects")),
         ("permissions", "warning", loosen_permissions),
     ],
 )
@@ -127,7 +107,7 @@ def test_a_defect_is_found_repaired_after_a_backup_and_not_found_again(
 
 
 def test_a_relation_that_lost_an_end_is_marked_orphaned_and_reported_from_then_on(memory: Engram) -> None:
-    lose_one_end_of_a_relation(memory)
+    raw(memory, "delete from observations where id = 1")
     assert "1 relation(s) without an end" in finding(memory, "orphans").message
 
     memory.doctor.examine(fix=True)
@@ -158,7 +138,7 @@ def test_a_session_that_was_lost_is_made_again_in_its_project_and_queued(memory:
 
 def test_one_check_alone_repairs_nothing_else(memory: Engram) -> None:
     loosen_permissions(memory)
-    unlist_the_project(memory)
+    raw(memory, "delete from projects")
     report = memory.doctor.examine(check="projects", fix=True)
     assert [(one.check_id, one.result, one.fixed) for one in report.checks] == [("projects", "ok", True)]
     assert finding(memory, "permissions").result == "warning"

@@ -229,10 +229,7 @@ def test_another_model_under_the_same_name_has_its_vectors_computed_anew(
     for other in (TinyEmbedder(seed=7), TinyEmbedder(dimension=40)):
         again = vectors_of(app, other)
         near = again.nearest("tokens")
-        assert near.note == (
-            f"vectors were left out: {SETTING}: it answers otherwise than when the vectors were computed; "
-            "run `engram vectors on`"
-        )
+        assert "run `engram vectors on`" in (near.note or "")
         assert again.compute().observations == len(ids)
         assert set(found(again, "tokens that last")) == set(ids)
         assert again.state().dimension == other.dimension
@@ -295,7 +292,7 @@ def test_a_model_that_fails_breaks_neither_a_save_nor_a_search_and_the_note_says
     save(app, QUEUE)
     near = vectors.nearest("tokens")
     assert near.hits == ()
-    assert near.note == f"vectors were left out: {SETTING}: connection refused; is it running?"
+    assert all(part in (near.note or "") for part in (SETTING, "connection refused", "is it running?"))
     with pytest.raises(EmbedderFailedError):
         vectors.compute()
     tiny.refuses = lambda text: None
