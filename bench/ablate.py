@@ -27,25 +27,25 @@ from bench.workplace import git
 from engram_py import Engram
 from engram_py.recall import candidates
 from engram_py.recall.query.parse import Query, match_any, parse_query
-from engram_py.recall.score import proximity, rank, relevance
+from engram_py.recall.score import bm25, proximity, rank
 
 Part = tuple[tuple[Any, str, Any], ...]
 
 
-def _unweighed(_store: object, terms: list[relevance.Term], *_: object, **__: object) -> list[relevance.Term]:
+def _unweighed(_store: object, terms: list[bm25.Term], *_: object, **__: object) -> list[bm25.Term]:
     return terms
 
 
 PARTS: dict[str, Part] = {
-    "title weight": ((relevance, "TITLE", 0.0),),
-    "b .55, not .75": ((relevance, "B", 0.75),),
-    "neighbours": ((relevance, "AFTER", 0.0), (relevance, "SECOND", 0.0), (relevance, "BEFORE", 0.0)),
-    "session": ((relevance, "SESSION", 0.0),),
+    "title weight": ((bm25, "TITLE", 0.0),),
+    "b .55, not .75": ((bm25, "B", 0.75),),
+    "neighbours": ((bm25, "AFTER", 0.0), (bm25, "SECOND", 0.0), (bm25, "BEFORE", 0.0)),
+    "session": ((bm25, "SESSION", 0.0),),
     "closeness": ((proximity, "PAIR_SHARE", 0.0),),
     "days": ((candidates, "weigh_dates", _unweighed),),
     "files": ((candidates, "weigh_files", _unweighed),),
     "near spelling": ((candidates, "_MOST_RESEMBLING", 0),),
-    "all words first": ((relevance, "WHOLE", 9.0),),
+    "all words first": ((bm25, "WHOLE", 9.0),),
     "near duplicates": (("engram_py.recall.hits", "SAME", 2.0),),
     "factors": ((rank, "RECENCY", 0.0), (rank, "USE", 0.0)),
 }

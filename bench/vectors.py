@@ -30,8 +30,8 @@ from bench.scoring import DEPTH, interval, recall
 from bench.workplace import git
 from engram_py.app import Engram
 from engram_py.config import Settings
-from engram_py.vectors.lanes import LANES, fetch
 from engram_py.vectors.model import load_embedder
+from engram_py.vectors.model_download import LANES, fetch
 from engram_py.vectors.protocol import Embedder, Spec
 from engram_py.vectors.vectors import Vectors
 

@@ -165,7 +165,7 @@ class Anchors:
         here = self._here()
         if here.repository is None:
             return found
-        from engram_py.anchors.moves import Moves
+        from engram_py.anchors.moved_files import Moves
         from engram_py.anchors.trace import trace
 
         states = partial(self.states, patience=patience)

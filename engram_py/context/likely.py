@@ -11,8 +11,8 @@ from engram_py.dataclass import dataclass
 from engram_py.recall.candidates import Found, retrieve
 from engram_py.recall.query.parse import parse_query
 from engram_py.recall.scope_filter import seen_from
-from engram_py.recall.score.evidence import bar
-from engram_py.recall.score.relevance import Scored
+from engram_py.recall.score.bm25 import Scored
+from engram_py.recall.score.probability import bar
 from engram_py.recall.values import Near
 
 _MODEL = "unasked"

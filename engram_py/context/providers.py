@@ -22,7 +22,7 @@ from engram_py.recall.preview import PREVIEW_CHARS, preview
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import match_any, parse_query
 from engram_py.recall.score.diversity import NEAR, jaccard, mmr, shingles
-from engram_py.recall.score.evidence import Evidence, bar
+from engram_py.recall.score.probability import Evidence, bar
 from engram_py.recall.score.proximity import lens
 from engram_py.recall.visibility import Findings, VisibilityFilter, handle
 from engram_py.sessions import table as session_table

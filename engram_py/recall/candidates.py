@@ -14,9 +14,7 @@ from engram_py.recall.plan import weigh, weigh_dates
 from engram_py.recall.postings import look_up
 from engram_py.recall.query.parse import Query
 from engram_py.recall.scope_filter import ScopeFilter
-from engram_py.recall.score.evidence import NONE, Evidence, bar, weigh_evidence
-from engram_py.recall.score.proximity import lens, read
-from engram_py.recall.score.relevance import (
+from engram_py.recall.score.bm25 import (
     WHOLE,
     Scored,
     Term,
@@ -27,6 +25,8 @@ from engram_py.recall.score.relevance import (
     score,
     settle,
 )
+from engram_py.recall.score.probability import NONE, Evidence, bar, weigh_evidence
+from engram_py.recall.score.proximity import lens, read
 from engram_py.recall.substitutes import called_otherwise, in_one, in_two, misspelt
 from engram_py.recall.values import LadderStep, Near, WordNote
 from engram_py.recall.visible_rows import VisibleRows

@@ -10,8 +10,7 @@ from engram_py.recall.index import table as search
 from engram_py.recall.postings import NEWEST_ROWS
 from engram_py.recall.query.file_words import file_words, naming_words
 from engram_py.recall.query.parse import phrase
-from engram_py.recall.score.bm25 import idf
-from engram_py.recall.score.relevance import Term
+from engram_py.recall.score.bm25 import Term, idf
 from engram_py.text.segments import segments
 
 # As so many mentions of the name count: to be anchored to the file, to name it in words, to have the words of its name.

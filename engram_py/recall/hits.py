@@ -14,10 +14,10 @@ from engram_py.observations import table
 from engram_py.observations.lookup import relation_notes
 from engram_py.observations.values import Observation, RelationNote
 from engram_py.recall.preview import Preview, preview, shares
+from engram_py.recall.score.bm25 import Scored, Term
 from engram_py.recall.score.diversity import alike, shingles
 from engram_py.recall.score.proximity import lens
 from engram_py.recall.score.rank import Standing, factors
-from engram_py.recall.score.relevance import Scored, Term
 from engram_py.recall.values import Hit, Numbers
 from engram_py.sessions.summary_steps import goal_of
 

@@ -13,7 +13,7 @@ from engram_py.recall.plan import MOST_WORDS_ASKED
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import Query, match_any
 from engram_py.recall.scope_filter import ScopeFilter
-from engram_py.recall.score.relevance import is_elsewhere
+from engram_py.recall.score.bm25 import is_elsewhere
 from engram_py.recall.unknown_words import said_earlier
 from engram_py.recall.values import NO_WORD, NoResults
 from engram_py.text.prompt_text import plain

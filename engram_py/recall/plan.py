@@ -14,10 +14,10 @@ from engram_py.recall.index import vocabulary, word_counts
 from engram_py.recall.postings import NEWEST_ROWS, ROW_BUDGET
 from engram_py.recall.query.days import Days, dates_in, days_in, is_deed, may_name_days
 from engram_py.recall.query.parse import Word, quote
-from engram_py.recall.score.bm25 import idf
-from engram_py.recall.score.relevance import Term
+from engram_py.recall.score.bm25 import Term, idf
 from engram_py.text.prompt_text import PromptText, plain
 from engram_py.text.segments import segments
+from engram_py.text.stopwords import ENGLISH
 from engram_py.times import to_text
 
 # A pasted log has more words than this, and many that nobody ever saw.
@@ -84,7 +84,7 @@ def weigh_dates(
         words = set(segments(dated.words.lower()))
         naming = [term for term in terms if term.text in words]
         then, changed = _changed_in(store, dated, projects)
-        then, kinds = _of_kinds(store, then, [term for term in terms if term not in naming])
+        then, kinds = _of_kinds(store, then, text, [term for term in terms if term not in naming])
         said = [term.expression for term in naming if not _is_year(term.text)]
         expression = " AND ".join(said) if said else ""
         rows = dict.fromkeys([*then, *_saying(store, said, projects)])
@@ -109,7 +109,7 @@ def _weigh_days(
         return terms
     words = set(days.words.split())
     naming = [term for term in terms if plain(term.text) in words]
-    then, kinds = _of_kinds(store, then, [term for term in terms if term not in naming])
+    then, kinds = _of_kinds(store, then, text, [term for term in terms if term not in naming])
     said = [term.expression for term in naming] if days.dated and all(term.rows for term in naming) else []
     rows = dict.fromkeys([*then, *_saying(store, said, projects)])
     worth = idf(max(changed, len(rows)), size)
@@ -117,20 +117,22 @@ def _weigh_days(
     return [day, *_without_deeds([term for term in terms if term not in naming and term not in kinds])]
 
 
-def _of_kinds(store: Store, then: list[int], terms: Sequence[Term]) -> tuple[list[int], list[Term]]:
-    """Of the rows of those days those of the kinds that are asked for ("decisions in October"), and the terms that name
-    a kind; all rows where none does."""
+def _of_kinds(store: Store, then: list[int], text: str, terms: Sequence[Term]) -> tuple[list[int], list[Term]]:
+    """Of the rows of those days those of the kinds that are asked for ("decisions in October", "what did we decide"),
+    and the terms that name a kind; all rows where no word does."""
     types = search.types(store, then)
-    stems = vocabulary.stems(store, [kind for kind in set(types.values()) if kind != DEFAULT_TYPE])
-    named = {term.text: {kind for kind, stem in stems.items() if _names(term, kind, stem)} for term in terms}
-    kinds = set().union(*named.values())
-    return [row for row in then if not kinds or types.get(row) in kinds], [one for one in terms if named[one.text]]
+    known = {kind for kind in types.values() if kind != DEFAULT_TYPE}
+    words = {word for word in segments(text.lower()) if word not in ENGLISH}
+    kinds = {kind for kind in known if any(_names(word, kind) for word in words)}
+    naming = [one for one in terms if any(_names(one.text, kind) for kind in kinds)]
+    return [row for row in then if not kinds or types.get(row) in kinds], naming
 
 
-def _names(term: Term, kind: str, stems: tuple[str, ...]) -> bool:
-    """Whether a word is a type, in another form or in part: ``decisions``, ``bugs`` and ``fixes``, ``learned``."""
-    telling = [stem for stem in term.stems if len(stem) >= _LEAST_OF_A_KIND]
-    return any(stem in stems or kind.startswith(stem) or kind.endswith(stem) for stem in telling)
+def _names(word: str, kind: str) -> bool:
+    """Whether a word is a type, in another form or in part: ``decisions`` and ``decided``, ``bugs`` and ``fixes``."""
+    stem = re.sub(r"(?<=..[^s])(?:e?s|e?d|ing)$", "", word)
+    part = len(stem) >= _LEAST_OF_A_KIND and (kind.startswith(stem) or kind.endswith(stem))
+    return part or word.startswith(kind[: max(_LEAST_OF_A_KIND + 1, len(kind) // 2)])
 
 
 def _without_deeds(terms: Sequence[Term]) -> list[Term]:

@@ -12,7 +12,7 @@ from engram_py.recall.index import mentions
 from engram_py.recall.index import table as index
 from engram_py.recall.index.mentions import EVERYWHERE, Span
 from engram_py.recall.query.parse import Query
-from engram_py.recall.score.relevance import Term, added
+from engram_py.recall.score.bm25 import Term, added
 
 # Rows that a search looks up, about a microsecond each. Recall at 5 on nine sets is the same with no budget at all.
 ROW_BUDGET = 4_000

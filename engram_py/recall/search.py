@@ -25,7 +25,7 @@ from engram_py.recall.plan import MOST_WORDS_ASKED, day_note, days_meant
 from engram_py.recall.query.days import Days, may_name_days
 from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS, Query, parse_query
 from engram_py.recall.scope_filter import ScopeFilter, scope_filter_of, types_of
-from engram_py.recall.score.evidence import bar
+from engram_py.recall.score.probability import bar
 from engram_py.recall.search_log import SearchLog
 from engram_py.recall.unknown_words import unfamiliar_notes
 from engram_py.recall.values import Explain, LadderStep, NoResults, Results

@@ -8,8 +8,7 @@ from itertools import pairwise
 from engram_py.database.store import Store
 from engram_py.recall.index import vocabulary, word_counts
 from engram_py.recall.query.parse import Query, quote
-from engram_py.recall.score.bm25 import idf
-from engram_py.recall.score.relevance import Term
+from engram_py.recall.score.bm25 import Term, idf
 from engram_py.text.prompt_text import plain
 from engram_py.text.segments import is_unspaced
 from engram_py.text.spelling import (

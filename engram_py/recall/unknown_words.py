@@ -12,7 +12,7 @@ from engram_py.recall.index import older_texts
 from engram_py.recall.plan import MOST_WORDS_ASKED
 from engram_py.recall.query.parse import Query
 from engram_py.recall.scope_filter import ScopeFilter
-from engram_py.recall.score.relevance import is_elsewhere
+from engram_py.recall.score.bm25 import is_elsewhere
 from engram_py.recall.values import Earlier
 from engram_py.text.normalize import folded
 from engram_py.text.segments import is_unspaced, segments

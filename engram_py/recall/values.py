@@ -10,7 +10,7 @@ from engram_py.observations.values import MOST_COUNTED, RelationNote, Scope
 if TYPE_CHECKING:
     from engram_py.anchors.values import AnchorState
     from engram_py.observations.values import Observation
-    from engram_py.recall.score.evidence import Evidence
+    from engram_py.recall.score.probability import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class WordNote:
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """What a hit's place is made of: ``relevance`` is the sum of bm25, lent, closeness and session
-    (``recall.score.relevance``), ``score`` that times ``factors``, in the order of the answer. ``passage`` is the share
+    (``recall.score.bm25``), ``score`` that times ``factors``, in the order of the answer. ``passage`` is the share
     of what the question's words tell that its best passage holds, ``probability`` how likely it answers."""
 
     id: int

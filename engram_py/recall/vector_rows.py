@@ -9,8 +9,8 @@ from engram_py.observations import table
 from engram_py.recall.candidates import READ, Found, current
 from engram_py.recall.query.parse import Query
 from engram_py.recall.scope_filter import ScopeFilter
+from engram_py.recall.score.bm25 import Scored
 from engram_py.recall.score.fusion import fuse, strong
-from engram_py.recall.score.relevance import Scored
 from engram_py.recall.values import LadderStep
 from engram_py.recall.visible_rows import VisibleRows
 from engram_py.vectors.vectors import Vectors

@@ -13,7 +13,7 @@ from engram_py.observations.values import Observation
 from engram_py.recall.index import table as index
 from engram_py.recall.postings import ANYWHERE, ProjectRows
 from engram_py.recall.scope_filter import ScopeFilter
-from engram_py.recall.score.relevance import Neighbours
+from engram_py.recall.score.bm25 import Neighbours
 
 # To look at a row takes three microseconds and more; what a small project has is read at once, in less time than to
 # look at a thousand.

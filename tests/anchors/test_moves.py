@@ -123,7 +123,9 @@ def test_of_thousands_of_memories_of_a_file_that_moved_a_few_are_compared(
     here.anchors.of_file("src/identity.py")  # git is asked
     assert sum(scans) < 900 * 20
     hashed = sizes(
-        monkeypatch, digest_of, *(f"engram_py.anchors.{module}.digest_of" for module in ("spans", "worktree", "moves"))
+        monkeypatch,
+        digest_of,
+        *(f"engram_py.anchors.{module}.digest_of" for module in ("spans", "worktree", "moved_files")),
     )
     assert len(here.anchors.of_file("src/identity.py")) == 100
     assert sum(hashed) < 900 + 100 * 20
@@ -136,7 +138,7 @@ def test_a_text_that_only_looks_like_many_others_is_hashed_once(
     login = {"path": "src/login.py", "name": "login.py"}
     repeat(here, first, (login | {"digest": f"{number:032x}"} for number in range(300)))
     repo.rename(AUTH, "src/identity.py")
-    hashed = sizes(monkeypatch, digest_of, "engram_py.anchors.moves.digest_of")
+    hashed = sizes(monkeypatch, digest_of, "engram_py.anchors.moved_files.digest_of")
     assert here.anchors.of_file("src/identity.py") == [first.id]
     assert hashed == [11]
 
@@ -154,8 +156,8 @@ def test_another_project_does_not_stand_between_a_file_and_its_memories(
     repeat(here, saved, ({"path": f"part{number}/auth.py", "digest": "ab" * 16} for number in range(60)))
     with here.store.transaction():
         here.store.execute("update observations set project = 'gadgets' where id > :id", id=other.id)
-    monkeypatch.setattr("engram_py.anchors.moves._ANCHORS_READ", 20)
-    monkeypatch.setattr("engram_py.anchors.moves._ANCHORS_COMPARED", 50)
+    monkeypatch.setattr("engram_py.anchors.moved_files._ANCHORS_READ", 20)
+    monkeypatch.setattr("engram_py.anchors.moved_files._ANCHORS_COMPARED", 50)
     assert here.anchors.of_file(name) == [saved.id]
     assert here.anchors.of_file("lib/access.py") == [other.id]
 

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engram_py.recall.preview import PREVIEW_CHARS, Preview, preview, shares
+from engram_py.recall.score.bm25 import Term
 from engram_py.recall.score.proximity import lens
-from engram_py.recall.score.relevance import Term
 from engram_py.recall.score.similar_titles import title_words
 
 FILLER = "lorem ipsum " * 40

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engram_py.recall.score.bm25 import Term
 from engram_py.recall.score.proximity import PAIR_SHARE, Reading, lens, passage, read
-from engram_py.recall.score.relevance import Term
 
 
 def term(stem: str, *, idf: float = 2.0, stands_for: tuple[str, ...] = ()) -> Term:

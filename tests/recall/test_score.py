@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from engram_py.recall.index.mentions import Length
-from engram_py.recall.score.bm25 import K1, idf
-from engram_py.recall.score.relevance import (
+from engram_py.recall.score.bm25 import (
     AFTER,
     BEFORE,
+    K1,
     SECOND,
     Neighbours,
     Term,
     best_of,
     first_scores,
+    idf,
     score,
 )
 

@@ -37,6 +37,7 @@ def diary(app: Engram, clock: FakeClock) -> Engram:
         ("decisions in March", {"Chose NATS for the queue", "Chose Tailwind"}),
         ("which decisions were made in March 2026?", {"Chose NATS for the queue", "Chose Tailwind"}),
         ("bugs in March", {"Fixed the login loop"}),
+        ("what did we decide in March?", {"Chose NATS for the queue", "Chose Tailwind"}),
         ("fixes since 1 April", {"Fixed dates in the invoice"}),
         ("what was learned in March?", {"Learned how the cache expires"}),
         ("decisions in April", {"Chose NATS for the queue"}),

@@ -18,8 +18,8 @@ from engram_py.recall import visible_rows as in_sight
 from engram_py.recall.index import table as index
 from engram_py.recall.postings import ProjectRows
 from engram_py.recall.scope_filter import ScopeFilter
-from engram_py.recall.score import relevance as score
-from engram_py.recall.score.relevance import Term
+from engram_py.recall.score import bm25 as score
+from engram_py.recall.score.bm25 import Term
 from tests.recall.searching import fill, ids, kept, silence
 
 

@@ -73,7 +73,7 @@ def on_command(model: str | None, wait: bool, as_json: bool) -> None:
 
 def _fetch(name: str, models: Path) -> None:
     """Fetch a lane's model, saying beforehand what that does."""
-    from engram_py.vectors.lanes import LANES, fetch, missing
+    from engram_py.vectors.model_download import LANES, fetch, missing
 
     lane = LANES[name]
     if not lane.folder(models).is_dir():

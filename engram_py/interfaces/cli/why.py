@@ -74,7 +74,7 @@ def _values(
 
 
 def _near(one: Near) -> dict[str, Any]:
-    from engram_py.recall.score.evidence import bar
+    from engram_py.recall.score.probability import bar
 
     values = {"id": one.id, "title": one.title, "words": list(one.words)}
     return values | {"probability": round(one.probability, 3), "needed": bar("unasked")}

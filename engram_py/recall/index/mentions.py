@@ -12,7 +12,7 @@ from engram_py.database.errors import IndexDamagedError
 from engram_py.database.store import Store
 
 # What a mention in each column of the index weighs, in their order; what one in a title does is told by the length of
-# the title (``score.relevance``).
+# the title (``score.bm25``).
 COLUMN_WEIGHTS = {"title": 1.0, "topic_key": 2.0, "aliases": 2.0, "content": 1.0, "terms": 0.5}
 
 # Nearly all mentions are in texts, which count one each: those are counted as rows alone.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from engram_py.dataclass import dataclass
-from engram_py.recall.score.relevance import Term
+from engram_py.recall.score.bm25 import Term
 from engram_py.text.normalize import folded
 from engram_py.text.segments import is_unspaced
 

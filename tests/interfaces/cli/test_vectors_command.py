@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 
 from engram_py.interfaces.cli import vectors
-from engram_py.vectors.lanes import LANES, Lane
+from engram_py.vectors.model_download import LANES, Lane
 from tests.embedders import Endpoint, endpoint
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 from tests.interfaces.cli.test_startup import modules
-from tests.vectors import test_lanes
+from tests.vectors import test_model_download
 
 pytest.importorskip("numpy", reason='vectors need numpy: pip install "engram-py[vectors]"')
 
 
-index, static = test_lanes.index, test_lanes.static
+index, static = test_model_download.index, test_model_download.static
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from engram_py.vectors.errors import EmbedderFailedError, EmbedderMissingError
-from engram_py.vectors.lanes import LANES, Lane, fetch
 from engram_py.vectors.model import load_embedder
+from engram_py.vectors.model_download import LANES, Lane, fetch
 from engram_py.vectors.protocol import parse_embedder
 from tests.embedders import np
 from tests.vectors.test_models import onnx_lookup
@@ -107,7 +107,7 @@ def test_an_old_pip_that_cannot_tell_how_far_it_is_is_not_asked_to(
     static: Lane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[tuple[int, int]] = []
-    monkeypatch.setattr("engram_py.vectors.lanes.version", lambda _: "23.2.1")
+    monkeypatch.setattr("engram_py.vectors.model_download.version", lambda _: "23.2.1")
     assert fetch(static, tmp_path, report=lambda done, total: told.append((done, total))).is_dir()
     assert told == []
 

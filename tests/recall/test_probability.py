@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py.recall.score.bm25 import idf
-from engram_py.recall.score.evidence import NONE, bar, ordinary, rarity, weigh_evidence
-from engram_py.recall.score.relevance import Scored, Term
+from engram_py.recall.score.bm25 import Scored, Term, idf
+from engram_py.recall.score.probability import NONE, bar, ordinary, rarity, weigh_evidence
 
 TOTAL = 1_000
 

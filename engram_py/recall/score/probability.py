@@ -1,6 +1,7 @@
 """How sure it is that a row answers a question: one calibrated probability from what the words of the question tell.
 
-The coefficients are fitted, not chosen: ``python -m bench.evidence --write`` writes ``evidence.json`` and says on what.
+The coefficients are fitted: ``python -m bench.evidence --write`` writes ``probability.json`` and says on what. The bars
+``shown`` and ``sure`` are chosen, ``unasked`` is fitted too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from engram_py.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from engram_py.recall.score.relevance import Scored, Term
+    from engram_py.recall.score.bm25 import Scored, Term
 
 # In a memory of ten rows every word is either everywhere or unknown. As if there were so many texts more of what
 # developers write, each word in as many of them as is ordinary (``python -m bench.ordinary_words``): smoothing by a
@@ -62,7 +63,7 @@ NONE = Evidence()
 @cache
 def fitted() -> Mapping[str, Mapping[str, float]]:
     """The coefficients of each model, and in ``bars`` the probabilities from which something is done."""
-    found: Mapping[str, Mapping[str, float]] = _data("evidence")
+    found: Mapping[str, Mapping[str, float]] = _data("probability")
     return found
 
 
