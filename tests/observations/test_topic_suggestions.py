@@ -132,3 +132,11 @@ def test_of_several_the_same_key_comes_first_then_the_same_words() -> None:
     assert nearest("decision/auth-token", keys, families=FAMILIES) == "auth-token"
     assert nearest("decision/auth-token", keys[1:], families=FAMILIES) == "decision/token-auth"
     assert nearest("decision/auth-token", keys[1:2], families=FAMILIES) == "decision/auth-token-scope"
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["decision/auth", "decision/auth-token-scope-audit", "architecture/auth-token", "session/auth-token", "", "/"],
+)
+def test_a_key_of_another_family_or_with_two_other_words_is_not(other: str) -> None:
+    assert nearest("decision/auth-token", [other], families=FAMILIES) is None

@@ -206,6 +206,19 @@ def test_rows_that_nothing_tells_apart_keep_one_order(app: Engram, open_memory: 
     assert all(ids(again, "queue drains", limit=20) == first for again in (app, open_memory()))
 
 
+@pytest.mark.parametrize("query", ["auth tokens", "auth/tokens", "auth tokens queue kubernetes", "queue 3"])
+def test_scores_never_rise_and_stay_between_none_and_all(app: Engram, query: str) -> None:
+    for number in range(8):
+        app.save(draft(f"auth {'tokens ' * number} text 3", title=f"Row {number}"))
+        app.save(draft("tokens queue", title=f"Queue {'auth ' * number}"))
+    app.save(draft("x", title="Exact", topic_key="auth/tokens"))
+    app.save(draft("y", title="Dashes", topic_key="auth-tokens"))
+    scores = [hit.score for hit in app.search(query, limit=20).results]
+    assert len(scores) >= 5
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+
+
 def test_a_hit_shows_enough_to_choose_by(app: Engram, clock: FakeClock) -> None:
     saved = app.save(draft("word " * 1_000 + "needle " + "word " * 1_000, type="decision", topic_key="auth/tokens"))
     app.observations.pin(saved.id)
