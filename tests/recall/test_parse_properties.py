@@ -9,12 +9,12 @@ from functools import partial
 from unicodedata import normalize, ucd_3_2_0
 
 import pytest
-from engram_py.recall.score.relevance import Term
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engram_py.recall.preview import preview
 from engram_py.recall.query.parse import MAX_WORDS, match_all, match_any, parse_query
+from engram_py.recall.score.bm25 import Term
 from engram_py.recall.score.proximity import lens
 from engram_py.recall.score.similar_titles import may_contradict, overlap, title_words
 from engram_py.text.derived_terms import derived_terms
