@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -44,7 +45,7 @@ class EndBody(Body):
 
 
 class RuntimeBody(Body):
-    NEEDS = ("id", "project", "directory")
+    NEEDS: ClassVar[tuple[str, ...]] = ("id", "project", "directory")
 
     id: str | None = None
     project: str | None = None
