@@ -53,7 +53,7 @@ def cost_command(app: Engram, **options: Any) -> object:
 
     Answers through hooks, MCP and HTTP are counted, on this machine only; those of the command line are not.
     """
-    from engram_py.interfaces.mcp.profile_costs import profile_costs
+    from engram_py.interfaces.mcp.profiles import profile_costs
 
     return replace(app.costs.of(**options), profiles=profile_costs())
 

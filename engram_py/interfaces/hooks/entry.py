@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from engram_py.dataclass import dataclass, field, replace
-from engram_py.interfaces.hooks.answers import agent_in, agent_named, answer, bound_call, listens, session_said
+from engram_py.interfaces.hooks.answers import answer, bound_call, listens, session_said
 from engram_py.interfaces.hooks.events import LEAST_LIMIT_MS, LIMITS_MS, MOST_LIMIT_MS, Event, event_named, resumes
-from engram_py.interfaces.hooks.request import MOST_INPUT_BYTES, BadInput, Request, loaded, parse
+from engram_py.interfaces.hooks.request import Arguments, BadInput, Request, arguments, here, loaded, parse, stdin
 from engram_py.interfaces.hooks.watchdog import Watchdog, end
 
 if TYPE_CHECKING:
@@ -21,51 +20,11 @@ if TYPE_CHECKING:
     from engram_py.config import Settings
     from engram_py.interfaces.hooks.handlers import Call
 
-_CHUNK = 1 << 20
 _COUNTING_SECONDS = 0.05  # for another process's write; the agent has its answer and waits for the end of the hook
 _READING_SHARE = 0.5  # of the time that is left, for the transcripts of other sessions
 _LOOKING_BACK = ("stop", "subagent-stop", "pre-compact", "session-end")
 # Where something was stored that others may want, and where a session wants what others stored.
 _SYNCING = ("session-start", *_LOOKING_BACK)
-_OPTIONS = ("--agent", "--limit-ms", "--pretool", "--data-dir")
-
-
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """The words after ``engram hook``. Whatever they are, a hook goes on: an agent cannot read a usage message.
-
-    ``always_json``: a script of Engram's plugins asks, which reads an object even where there is nothing to say.
-    """
-
-    event: str = ""
-    agent: str = "unknown"
-    limit_ms: int = 0
-    pretool: str = ""
-    data_dir: str = ""
-    always_json: bool = False
-
-
-def arguments(words: Sequence[str]) -> Arguments:
-    """``EVENT [--agent NAME] [--limit-ms N] [--pretool on|off] [--data-dir DIR]``, also as ``--name=value``."""
-    found: dict[str, str] = {}
-    event = ""
-    rest = iter(words)
-    for word in rest:
-        name, equals, value = word.partition("=")
-        if name in _OPTIONS:
-            found[name] = value if equals else next(rest, "")
-        elif not event and not word.startswith("-"):
-            event = word
-    limit = found.get("--limit-ms", "")
-    prefix, event = agent_in(event)
-    return Arguments(
-        event=event,
-        agent=agent_named(found.get("--agent", "") or prefix),
-        limit_ms=int(limit) if limit.isdecimal() and len(limit) < 10 else 0,
-        pretool=found.get("--pretool", "").lower(),
-        data_dir=found.get("--data-dir", ""),
-        always_json=bool(prefix) and event_named(event) in ("user-prompt", "pre-tool"),
-    )
 
 
 def main(words: Sequence[str]) -> NoReturn:
@@ -113,7 +72,7 @@ class Run:
         folder = Path(self.arguments.data_dir)
         self.settings = load_settings(data_dir=folder if folder.is_absolute() else None)
         self.stage = "reading"
-        value = loaded(_stdin(self.arguments.agent))
+        value = loaded(stdin(self.arguments.agent))
         if self.settings.privacy.environment.get("enabled") is False:
             return b""
         named = self.arguments.event or str(value.get("hook_event_name", value.get("hookName", "")))
@@ -122,7 +81,7 @@ class Run:
             raise BadInput("unknown_event")
         if source := resumes(named):
             value = {"source": source} | value
-        self.request = parse(value, agent=self.arguments.agent, environ=os.environ, here=_here())
+        self.request = parse(value, agent=self.arguments.agent, environ=os.environ, here=here())
         nothing = b"{}\n" if self.arguments.always_json else b""
         if self._is_nothing(self.event, self.request, self.settings):
             return nothing
@@ -305,36 +264,6 @@ class Run:
         hook_log.append(
             self.settings.data_dir, now=now, agent=self.arguments.agent, event=event, reason=reason, **details
         )
-
-
-def _stdin(agent: str) -> bytes:
-    """What stands on stdin, all of it: an agent whose pipe is closed early may take that for a failure.
-
-    More than the limit is read and dropped. A terminal has nothing to say.
-    """
-    said = os.environ.get("USER_PROMPT", "") if agent == "kiro" else ""
-    if said:  # Kiro's editor before 1.0 leaves stdin open and empty
-        import json
-
-        return json.dumps({"prompt": said}).encode()
-    if sys.stdin is None or os.isatty(0):
-        return b""
-    parts: list[bytes] = []
-    size = 0
-    while chunk := os.read(0, _CHUNK):
-        size += len(chunk)
-        if size <= MOST_INPUT_BYTES + 1:
-            parts.append(chunk)
-    if size > MOST_INPUT_BYTES:
-        raise BadInput("input_too_large")
-    return b"".join(parts)
-
-
-def _here() -> Path:
-    try:
-        return Path.cwd()
-    except OSError:
-        return Path(os.environ.get("PWD") or "/")
 
 
 def _is_folder(path: Path) -> bool:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from engram_py.app import Engram
@@ -16,13 +14,12 @@ from engram_py.distill.waiting import any_waiting
 from engram_py.errors import EngramError, StoreError
 from engram_py.interfaces.hooks.answers import listens
 from engram_py.interfaces.hooks.events import Event
-from engram_py.interfaces.hooks.prompt_context import deserved
 from engram_py.interfaces.hooks.request import BadInput, Request
 from engram_py.observations.validation import clean_session_id
 from engram_py.observations.values import Observation
 from engram_py.privacy.values import Allowed
 from engram_py.projects.errors import AmbiguousProjectError
-from engram_py.sessions.errors import SessionNotFoundError, TranscriptMissingError, TranscriptRefusedError
+from engram_py.sessions.errors import SessionNotFoundError
 from engram_py.sessions.hosts import ancestors
 from engram_py.sessions.values import SessionLine
 
@@ -34,7 +31,6 @@ SUBAGENT_TOKENS = 400
 PATIENCE_SHARE = 0.25  # of what is left of the limit, for another process's write
 GIT_SHARE = 0.5  # of the same, for git to say which files were renamed
 _AGAIN_SECONDS = 0.05
-_HANDLE = re.compile(r"\[#([0-9]{1,18})\]")
 
 RECOVERY = """\
 The conversation was compacted. Before going on, in this order:
@@ -63,6 +59,11 @@ class Call:
     settled: bool = False
     unread: bool = False
     ready: str = ""
+
+    def until(self, share: float = PATIENCE_SHARE) -> float:
+        """The moment when this share of the time that is left is over."""
+        now = time.monotonic()
+        return now + (self.deadline - now) * share
 
     def attempt(self, action: Callable[[], object]) -> bool:
         """Do one thing of several; when it fails, the log says why and the others are done all the same."""
@@ -99,8 +100,15 @@ def handle(call: Call) -> str:
         case "subagent-start":
             return _subagent_start(call)
         case _:
-            _look_back(call)
-            return _nudge(call) if call.event == "stop" else ""
+            from engram_py.interfaces.hooks.capture import look_back, nudge
+
+            call.attempt(lambda: _ensure_session(call))
+            look_back(call)
+            said: list[str] = []
+            wanted = call.app.settings.hook_nudge == "on" and call.allowed.records
+            if call.event == "stop" and wanted and _is_heard(call):
+                call.attempt(lambda: said.append(nudge(call.app, call.request.session_id)))
+            return "".join(said)
 
 
 # --- what an agent is given -------------------------------------------------------------------------------
@@ -130,7 +138,7 @@ def _session_start(call: Call) -> str:
 def _arrived(call: Call) -> list[str]:
     """Read what others committed to the repository since, and say if it goes by another name now."""
     with suppress(AmbiguousProjectError):  # a folder without a project has nothing to read
-        done = call.app.arrive(until=time.monotonic() + (call.deadline - time.monotonic()) * GIT_SHARE)
+        done = call.app.arrive(until=call.until(GIT_SHARE))
         if done is not None and done.adopted is not None:
             from engram_py.interfaces.wording.sync import adopted
 
@@ -150,11 +158,10 @@ def _begin(call: Call) -> None:
 def _summarize_left(call: Call) -> None:
     """Summarize what an earlier session of the project left, if a process died before it did: this one reads it. What
     a model writes takes too long for that."""
-    app, begun = call.app, time.monotonic()
+    app, until = call.app, call.until()
     if app.settings.distill.mode == "auto":
         project = app.projects.for_read(session_id=call.request.session_id, head=False).project
         if project and any_waiting(app.store, project, without=call.request.session_id):
-            until = begun + (call.deadline - begun) * PATIENCE_SHARE
             app.distilling.run(project=project, until=until, models=False)
 
 
@@ -182,6 +189,8 @@ def _own_memory(call: Call) -> str:
 
 def _user_prompt(call: Call) -> str:
     """The context comes first: looking afterwards would find the prompt itself."""
+    from engram_py.interfaces.hooks.prompt_context import deserved
+
     context, text = None, ""
     if _is_heard(call):
         try:
@@ -194,15 +203,17 @@ def _user_prompt(call: Call) -> str:
 
 
 def _keep_prompt(call: Call, context: Context | None, text: str) -> None:
+    from engram_py.interfaces.hooks.prompt_context import shown_sizes
+
     app, request = call.app, call.request
     with app.store.transaction():
-        place = app.projects.for_write(session_id=request.session_id, directory=_folder(call))
+        place = app.projects.for_write(session_id=request.session_id, directory=_session_folder(call))
         if call.allowed.records:
             app.prompts.save(request.prompt, project=place.project, session_id=request.session_id)
         elif context:
             app.sessions.ensure(request.session_id, place)
         if context:
-            app.citations.inject(request.session_id, _sizes(context, text), "prompt")
+            app.citations.inject(request.session_id, shown_sizes(context, text), "prompt")
 
 
 def _subagent_start(call: Call) -> str:
@@ -247,95 +258,15 @@ def _is_heard(call: Call) -> bool:
     return call.allowed.inject and listens(call.agent, call.event)
 
 
-# --- what an agent leaves ---------------------------------------------------------------------------------
-
-
-def _look_back(call: Call) -> None:
-    """Read what was said since, keep what was learned, and end what is over."""
-    app, request = call.app, call.request
-    call.attempt(lambda: _ensure_session(call))
-    done = True
-    if call.allowed.records:
-        done = call.attempt(lambda: _learn(call, request.last_message))
-        done = call.attempt(lambda: _read_transcript(call)) and done
-    if call.event == "session-end":
-        done = call.attempt(lambda: app.sessions.end(request.session_id)) and done
-    call.settled = done
-
-
-def _nudge(call: Call) -> str:
-    """The reminder to save something, once a session, if the agent reads it."""
-    said: list[str] = []
-    if call.app.settings.hook_nudge == "on" and call.allowed.records and _is_heard(call):
-        from engram_py.interfaces.hooks.nudge import nudge
-
-        call.attempt(lambda: said.append(nudge(call.app, call.request.session_id)))
-    return "".join(said)
-
-
-def _read_transcript(call: Call) -> None:
-    """Buffer what is new in the transcript, and learn from it."""
-    app, request = call.app, call.request
-    project = app.sessions.get(request.session_id).project
-    of_subagent = call.event == "subagent-stop" and bool(request.subagent_transcript)
-    path = request.subagent_transcript if of_subagent else request.transcript
-    try:
-        if not path:
-            raise TranscriptMissingError
-        found = app.transcripts.read(
-            path,
-            session_id=request.session_id,
-            project=project,
-            agent=request.subagent if of_subagent else "",
-            until=time.monotonic() + (call.deadline - time.monotonic()) * PATIENCE_SHARE,
-            learn=partial(_learn, call),
-        )
-        call.unread = found.more and not of_subagent
-    except TranscriptRefusedError as exc:
-        if path:
-            call.note(exc)
-        app.transcripts.add_message(request.last_message, session_id=request.session_id, project=project)
-
-
-def _learn(call: Call, text: str) -> None:
-    """Keep the learnings that a message lists. Raises StoreError: what was not kept is not read either."""
-    from engram_py.capture.trivial_prompts import may_teach
-
-    try:
-        if may_teach(text):
-            call.app.episodes.capture(text, session_id=call.request.session_id, source=call.event)
-    except StoreError:
-        raise
-    except EngramError as exc:
-        call.note(exc)
-
-
-# --- what they share --------------------------------------------------------------------------------------
-
-
-def _ensure_session(call: Call) -> None:
-    """The session's row: the hooks may have been installed in the middle of it."""
-    app = call.app
-    with app.store.transaction():
-        place = app.projects.for_write(session_id=call.request.session_id, directory=_folder(call))
-        app.sessions.ensure(call.request.session_id, place)
-
-
-def _folder(call: Call) -> str | None:
-    """Where the session works, while nothing is known of it."""
-    with suppress(EngramError):
-        call.app.sessions.get(call.request.session_id)
-        return None
-    return str(call.request.directory)
-
-
 def _shown(call: Call, context: Context, surface: Surface) -> str:
     """The context as text; which observations it shows is remembered, if the database can be written."""
+    from engram_py.interfaces.hooks.prompt_context import shown_sizes, shown_whole
+
     text = call.ready = _rendered(call, context)
-    sizes = _sizes(context, text)
+    sizes = shown_sizes(context, text)
     if sizes:
         # What a session begins with is cut to a line each: a prompt that asks about it deserves the rest.
-        seen = _whole(context, text) if surface in ("session", "compact") else None
+        seen = shown_whole(context, text) if surface in ("session", "compact") else None
         call.attempt(lambda: call.app.citations.inject(call.request.session_id, sizes, surface, visible=seen))
     return text
 
@@ -346,20 +277,17 @@ def _rendered(call: Call, context: Context) -> str:
     return context_text(replace(context, warnings=()), call.app.journal.moment())
 
 
-def _sizes(context: Context, text: str) -> dict[int, int]:
-    """The observations that a text shows, with the bytes of their lines; numbers inside of contents are not meant."""
-    held = {item.id for section in context.sections for item in section.items if isinstance(item, Observation)}
-    held |= set(context.remarks.summaries.values())
-    sizes: dict[int, int] = {}
-    for line in text.splitlines():
-        handle = _HANDLE.search(line)
-        if handle and int(handle[1]) in held:
-            sizes[int(handle[1])] = len(line.encode()) + 1
-    return sizes
+def _ensure_session(call: Call) -> None:
+    """The session's row: the hooks may have been installed in the middle of it."""
+    app = call.app
+    with app.store.transaction():
+        place = app.projects.for_write(session_id=call.request.session_id, directory=_session_folder(call))
+        app.sessions.ensure(call.request.session_id, place)
 
 
-def _whole(context: Context, text: str) -> set[int]:
-    """The observations whose content a text holds to the last word."""
-    printed = " ".join(text.split())
-    rows = [item for section in context.sections for item in section.items if isinstance(item, Observation)]
-    return {row.id for row in rows if f"[#{row.id}]" in printed and " ".join(row.content.split()) in printed}
+def _session_folder(call: Call) -> str | None:
+    """Where the session works, while nothing is known of it."""
+    with suppress(EngramError):
+        call.app.sessions.get(call.request.session_id)
+        return None
+    return str(call.request.directory)

@@ -1,7 +1,8 @@
-"""Decide what a prompt is given unasked, and say why where it is nothing: for the hook, and for ``engram why``."""
+"""Decide what a prompt is given unasked (``engram why`` asks for the reason), and which observations a text shows."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 Reason = Literal["", "no_project", "no_word", "unlikely", "shown_before"]
 
 _QUERY_CHARS = 8_000
+_HANDLE = re.compile(r"\[#([0-9]{1,18})\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +64,22 @@ def deserved(app: Engram, prompt: str, session_id: str) -> Deserved:
 
 def _is_known(item: Item, known: Collection[int]) -> bool:
     return isinstance(item, Observation) and item.id in known
+
+
+def shown_sizes(context: Context, text: str) -> dict[int, int]:
+    """The observations that a text shows, with the bytes of their lines; numbers inside of contents are not meant."""
+    held = {item.id for section in context.sections for item in section.items if isinstance(item, Observation)}
+    held |= set(context.remarks.summaries.values())
+    sizes: dict[int, int] = {}
+    for line in text.splitlines():
+        handle = _HANDLE.search(line)
+        if handle and int(handle[1]) in held:
+            sizes[int(handle[1])] = len(line.encode()) + 1
+    return sizes
+
+
+def shown_whole(context: Context, text: str) -> set[int]:
+    """The observations whose content a text holds to the last word."""
+    printed = " ".join(text.split())
+    rows = [item for section in context.sections for item in section.items if isinstance(item, Observation)]
+    return {row.id for row in rows if f"[#{row.id}]" in printed and " ".join(row.content.split()) in printed}

@@ -1,15 +1,18 @@
-"""What an agent says on stdin, whoever it is: the fields a hook needs, each checked, nothing else."""
+"""What an agent says, whoever it is: the words after ``engram hook``, and the fields on stdin that a hook needs."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from engram_py.dataclass import dataclass, field
+from engram_py.interfaces.hooks.answers import agent_in, agent_named
+from engram_py.interfaces.hooks.events import event_named
 
 # The most that is read of a call; what an agent writes to a file in one call fits many times over.
 MOST_INPUT_BYTES = 8 * 1024 * 1024
@@ -49,6 +52,46 @@ MEMORY_TOOLS = {
 }
 _MEMORY_SERVERS = ("mcp__engram__", "mcp__plugin_engram_engram__")
 _PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
+_OPTIONS = ("--agent", "--limit-ms", "--pretool", "--data-dir")
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The words after ``engram hook``. Whatever they are, a hook goes on: an agent cannot read a usage message.
+
+    ``always_json``: a script of Engram's plugins asks, which reads an object even where there is nothing to say.
+    """
+
+    event: str = ""
+    agent: str = "unknown"
+    limit_ms: int = 0
+    pretool: str = ""
+    data_dir: str = ""
+    always_json: bool = False
+
+
+def arguments(words: Sequence[str]) -> Arguments:
+    """``EVENT [--agent NAME] [--limit-ms N] [--pretool on|off] [--data-dir DIR]``, also as ``--name=value``."""
+    found: dict[str, str] = {}
+    event = ""
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name in _OPTIONS:
+            found[name] = value if equals else next(rest, "")
+        elif not event and not word.startswith("-"):
+            event = word
+    limit = found.get("--limit-ms", "")
+    prefix, event = agent_in(event)
+    return Arguments(
+        event=event,
+        agent=agent_named(found.get("--agent", "") or prefix),
+        limit_ms=int(limit) if limit.isdecimal() and len(limit) < 10 else 0,
+        pretool=found.get("--pretool", "").lower(),
+        data_dir=found.get("--data-dir", ""),
+        always_json=bool(prefix) and event_named(event) in ("user-prompt", "pre-tool"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,3 +241,34 @@ def _patched(patch: str) -> tuple[str, ...]:
     lines = patch[:PROMPT_LIMIT_CHARS].splitlines()
     found = [line.removeprefix(mark).strip() for line in lines for mark in _PATCHED if line.startswith(mark)]
     return tuple(clean(name) for name in found[:_MOST_FILES] if name)
+
+
+def stdin(agent: str) -> bytes:
+    """What stands on stdin, all of it: an agent whose pipe is closed early may take that for a failure.
+
+    More than the limit is read and dropped. A terminal has nothing to say.
+    """
+    said = os.environ.get("USER_PROMPT", "") if agent == "kiro" else ""
+    if said:  # Kiro's editor before 1.0 leaves stdin open and empty
+        import json
+
+        return json.dumps({"prompt": said}).encode()
+    if sys.stdin is None or os.isatty(0):
+        return b""
+    parts: list[bytes] = []
+    size = 0
+    while chunk := os.read(0, _CHUNK):
+        size += len(chunk)
+        if size <= MOST_INPUT_BYTES + 1:
+            parts.append(chunk)
+    if size > MOST_INPUT_BYTES:
+        raise BadInput("input_too_large")
+    return b"".join(parts)
+
+
+def here() -> Path:
+    """The directory the hook runs in, as it was called where it is gone."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(os.environ.get("PWD") or "/")

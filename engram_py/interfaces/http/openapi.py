@@ -43,7 +43,7 @@ _ALWAYS = (400, 401, 403, 421, 500, 503)
 @cache
 def document() -> dict[str, Any]:
     """The document of all registered operations."""
-    names = {model.__name__: model for one in OPERATIONS for part in ("body",) if (model := one.model(part))}
+    names = {model.__name__: model for one in OPERATIONS if (model := one.model("body"))}
     _, definitions = models_json_schema([(model, "validation") for model in names.values()], ref_template=_REFERENCE)
     schemas: dict[str, Any] = {"Error": ERROR, **definitions.get("$defs", {})}
     for name, model in names.items():

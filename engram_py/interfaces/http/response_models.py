@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
-from engram_py.interfaces.http.routing import Answer
+from engram_py.interfaces.http.routing import Answer, MaybeTime, Time
 from engram_py.observations.lookup import replacement
 from engram_py.observations.values import Observation
 from engram_py.recall.values import Hit
-from engram_py.sessions.values import Prompt, Session, SessionLine
-from engram_py.times import to_engram
-
-
-def spoken(text: str) -> str:
-    """The same of a time that is always there."""
-    return to_engram(text) or text
+from engram_py.sessions.values import SessionLine
 
 
 class ObservationOut(Answer):
@@ -32,14 +26,18 @@ class ObservationOut(Answer):
     topic_key: str | None = None
     revision_count: int
     duplicate_count: int
-    last_seen_at: str | None = None
+    last_seen_at: MaybeTime = None
     pinned: bool
     state: str | None = None
     superseded_by: int | None = None
-    review_after: str | None = None
-    created_at: str
-    updated_at: str
-    deleted_at: str | None = None
+    review_after: MaybeTime = None
+    created_at: Time
+    updated_at: Time
+    deleted_at: MaybeTime = None
+
+    @classmethod
+    def of(cls, value: object, **more: Any) -> Self:
+        return super().of(value, **{"state": None} | more)  # an observation's own state depends on the day
 
 
 class SearchHit(ObservationOut):
@@ -48,6 +46,11 @@ class SearchHit(ObservationOut):
     rank: float
     score: float
     snippet: str
+
+    @classmethod
+    def found(cls, row: Observation, hit: Hit) -> Self:
+        said = {"state": hit.state, "score": hit.score, "snippet": hit.snippet, "rank": -hit.score}
+        return cls.of(row, superseded_by=replacement(hit.relations), **said)
 
 
 class TimelineEntry(ObservationOut):
@@ -59,19 +62,24 @@ class SessionOut(Answer):
     project: str
     ownership_mode: str
     directory: str
-    started_at: str
-    ended_at: str | None = None
+    started_at: Time
+    ended_at: MaybeTime = None
     summary: str | None = None
 
 
 class SessionSummary(Answer):
     id: str
     project: str
-    started_at: str
-    ended_at: str | None = None
+    started_at: Time
+    ended_at: MaybeTime = None
     summary: str | None = None
     observation_count: int
-    last_activity_at: str
+    last_activity_at: Time
+
+    @classmethod
+    def line(cls, row: SessionLine) -> Self:
+        latest = row.last_activity_at or row.started_at
+        return cls.of(row, observation_count=row.observations, last_activity_at=latest)
 
 
 class PromptOut(Answer):
@@ -80,64 +88,4 @@ class PromptOut(Answer):
     session_id: str
     content: str
     project: str
-    created_at: str
-
-
-def observation(row: Observation, replaced: int | None = None) -> ObservationOut:
-    return ObservationOut(**_values(row), superseded_by=replaced)
-
-
-def entry(row: Observation, replaced: int | None = None) -> TimelineEntry:
-    return TimelineEntry(**_values(row), superseded_by=replaced)
-
-
-def hit(row: Observation, found: Hit) -> SearchHit:
-    values = {**_values(row), "state": found.state, "superseded_by": replacement(found.relations)}
-    return SearchHit(**values, rank=-found.score, score=found.score, snippet=found.snippet)
-
-
-def session(row: Session) -> SessionOut:
-    return SessionOut(
-        id=row.id,
-        project=row.project,
-        ownership_mode=row.ownership_mode,
-        directory=row.directory,
-        started_at=spoken(row.started_at),
-        ended_at=to_engram(row.ended_at),
-        summary=row.summary,
-    )
-
-
-def session_line(row: SessionLine) -> SessionSummary:
-    return SessionSummary(
-        id=row.id,
-        project=row.project,
-        started_at=spoken(row.started_at),
-        ended_at=to_engram(row.ended_at),
-        summary=row.summary,
-        observation_count=row.observations,
-        last_activity_at=spoken(row.last_activity_at or row.started_at),
-    )
-
-
-def prompt(row: Prompt) -> PromptOut:
-    return PromptOut(
-        id=row.id,
-        sync_id=row.sync_id,
-        session_id=row.session_id,
-        content=row.content,
-        project=row.project,
-        created_at=spoken(row.created_at),
-    )
-
-
-_AS_THEY_ARE = (
-    "id", "sync_id", "session_id", "type", "title", "content", "tool_name", "project", "scope", "topic_key",
-    "revision_count", "duplicate_count", "pinned",
-)  # fmt: skip
-_MOMENTS = ("last_seen_at", "review_after", "created_at", "updated_at", "deleted_at")
-
-
-def _values(row: Observation) -> dict[str, Any]:
-    values: dict[str, Any] = {name: getattr(row, name) for name in _AS_THEY_ARE}
-    return values | {name: to_engram(getattr(row, name)) for name in _MOMENTS}
+    created_at: Time

@@ -6,8 +6,6 @@ from io import BytesIO
 from typing import Any, Literal
 
 from engram_py.app import Engram
-from engram_py.dataclass import asdict
-from engram_py.interchange.results import Counts
 from engram_py.interfaces.http.request_project import ProjectQuery, selected
 from engram_py.interfaces.http.routing import Answer, operation
 from engram_py.version import __version__
@@ -100,8 +98,7 @@ def stats(app: Engram, query: ProjectQuery) -> StatsOut:
     """Counts of what is kept."""
     where = selected(app, query)
     found = app.contexts.stats(None if where.all_projects else where.name)
-    names = ("total_sessions", "total_observations", "total_prompts", "total_relations", "types", "database_bytes")
-    return StatsOut(**{name: getattr(found, name) for name in names}, projects=list(found.projects))
+    return StatsOut.of(found)
 
 
 @operation("GET", "/doctor", errors=(404, 409))
@@ -110,13 +107,10 @@ def doctor(app: Engram, query: DoctorQuery) -> DoctorOut:
     where = selected(app, query)
     report = app.doctor.examine(check=(query.check or "").strip() or None, engram=True)
     checks = [
-        CheckOut(
-            check_id=one.check_id,
-            result=one.result,
+        CheckOut.of(
+            one,
             severity=_SEVERITY[one.result],
             reason_code=one.check_id if one.result != "ok" else "",
-            message=one.message,
-            evidence=one.evidence,
             safe_next_step=one.safe_next_step or "",
             requires_confirmation=one.fixable,
         )
@@ -148,13 +142,11 @@ def import_export(app: Engram, body: bytes) -> ImportedOut:
     parts["relations"] = done.relations
     rest = {"versions": done.versions, "tombstones": done.tombstones}
     taken = {f"{name}_imported": one.new + one.newer for name, one in parts.items()}
-    return ImportedOut(
+    return ImportedOut.of(
+        done,
         **taken,
         skipped_stale=done.observations.skipped,
-        version=done.version,
-        redacted=done.redacted,
-        counts={name: _counts(one) for name, one in (parts | rest).items()},
-        warnings=list(done.warnings),
+        counts={name: CountsOut.of(one) for name, one in (parts | rest).items()},
     )
 
 
@@ -164,7 +156,3 @@ def openapi(app: Engram) -> dict[str, Any]:
     from engram_py.interfaces.http.openapi import document
 
     return document()
-
-
-def _counts(one: Counts) -> CountsOut:
-    return CountsOut(**asdict(one))

@@ -9,13 +9,11 @@ from pydantic import Field, StrictFloat, StrictInt
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
-from engram_py.interfaces.http.response_models import spoken
 from engram_py.interfaces.http.response_notes import Notes, held
 from engram_py.interfaces.http.routes_sessions import ListQuery, needed
-from engram_py.interfaces.http.routing import Answer, Body, Id, Most, Path, Query, Start, operation
+from engram_py.interfaces.http.routing import Answer, Body, Id, Most, Path, Query, Start, Text, Time, operation
 from engram_py.interfaces.wording import render
 from engram_py.observations.conflicts import DEFAULT, MOST, STATUSES
-from engram_py.observations.listing import RelationLine
 
 CAPPED = "cap reached: this page has no continuation; rerun from the same cursor with a higher applicable cap"
 
@@ -78,11 +76,11 @@ class RelationOut(Answer):
     relation: str
     judgment_status: str
     source_id: str
-    source_title: str
+    source_title: Text
     target_id: str
-    target_title: str
-    created_at: str
-    updated_at: str
+    target_title: Text
+    created_at: Time
+    updated_at: Time
 
 
 class RelationsOut(Answer):
@@ -98,11 +96,11 @@ class RelationDetail(Answer):
     relation: str
     judgment_status: str
     source_id: str
-    source_snippet: str
+    source_snippet: Text
     target_id: str
-    target_snippet: str
-    created_at: str
-    updated_at: str
+    target_snippet: Text
+    created_at: Time
+    updated_at: Time
 
 
 class RelationStatsOut(Answer):
@@ -164,12 +162,7 @@ def list_conflicts(app: Engram, query: ConflictsQuery, notes: Notes) -> Relation
         limit=held(query.limit, DEFAULT, MOST, notes),
         offset=query.offset or 0,
     )
-    return RelationsOut(
-        total=page.total,
-        limit=page.limit,
-        offset=page.offset,
-        relations=[_relation(one) for one in page.relations],
-    )
+    return RelationsOut.of(page)
 
 
 @operation("GET", "/conflicts/stats", errors=(404, 409))
@@ -177,13 +170,8 @@ def conflict_stats(app: Engram, query: ProjectQuery) -> RelationStatsOut:
     """How many relations there are of each verb and of each state."""
     where = selected(app, query)
     found = app.conflicts.stats(where.named, all_projects=where.all_projects)
-    return RelationStatsOut(
-        project=where.name,
-        by_relation=found.by_relation,
-        by_judgment_status=found.by_judgment_status,
-        deferred=app.autosync.deferred(status="deferred", limit=0)[0],
-        dead=app.autosync.deferred(status="dead", limit=0)[0],
-    )
+    counts = {state: app.autosync.deferred(status=state, limit=0)[0] for state in ("deferred", "dead")}
+    return RelationStatsOut.of(found, project=where.name, **counts)
 
 
 @operation("GET", "/conflicts/deferred")
@@ -205,14 +193,8 @@ def replay_deferred(app: Engram) -> ReplayedOut:
 @operation("POST", "/conflicts/judge", errors=(404,))
 def judge_conflict(app: Engram, body: JudgeBody) -> JudgedOut:
     """Give a verdict on a relation that a save asked about."""
-    judged = app.relations.judge(
-        needed("judgment_id", body.judgment_id),
-        needed("relation", body.relation),
-        reason=body.reason,
-        evidence=body.evidence,
-        confidence=body.confidence,
-        session_id=body.session_id,
-    )
+    named = {name: needed(name, getattr(body, name)) for name in JudgeBody.NEEDS}
+    judged = app.relations.judge(**body.model_dump() | named)
     return JudgedOut(relation=render.to_json(judged))
 
 
@@ -249,44 +231,13 @@ def scan_conflicts(app: Engram, query: CwdQuery, body: ScanBody) -> ScannedOut:
         cursor=body.cursor or 0,
         max_insert=body.max_insert or 0,
     )
-    return ScannedOut(
-        project=where.name,
-        inspected=done.inspected,
-        ranked_queries=done.inspected,
-        candidates_found=done.candidates_found,
-        already_related=done.already_related,
-        inserted=done.inserted,
-        capped=done.capped,
-        dry_run=done.dry_run,
-        next_cursor=done.next_cursor,
-        warning=CAPPED if done.capped else None,
-    )
+    warning = CAPPED if done.capped else None
+    return ScannedOut.of(done, project=where.name, ranked_queries=done.inspected, warning=warning)
 
 
 @operation("GET", "/conflicts/{relation_id}", errors=(404,))
 def get_conflict(app: Engram, path: RelationPath) -> RelationDetail:
     """One relation with the titles of both ends."""
-    found = _relation(app.conflicts.get(path.relation_id))
-    return RelationDetail(
-        relation_id=found.id,
-        sync_id=found.sync_id,
-        relation=found.relation,
-        judgment_status=found.judgment_status,
-        source_id=found.source_id,
-        source_snippet=found.source_title,
-        target_id=found.target_id,
-        target_snippet=found.target_title,
-        created_at=found.created_at,
-        updated_at=found.updated_at,
-    )
-
-
-def _relation(line: RelationLine) -> RelationOut:
-    names = ("id", "sync_id", "relation", "judgment_status", "source_id", "target_id")
-    return RelationOut(
-        **{name: getattr(line, name) for name in names},
-        source_title=line.source_title or "",
-        target_title=line.target_title or "",
-        created_at=spoken(line.created_at),
-        updated_at=spoken(line.updated_at),
-    )
+    found = app.conflicts.get(path.relation_id)
+    titles = {"source_snippet": found.source_title, "target_snippet": found.target_title}
+    return RelationDetail.of(found, relation_id=found.id, **titles)

@@ -6,10 +6,8 @@ from pydantic import Field
 
 from engram_py.app import Engram
 from engram_py.interfaces.http.request_project import CwdQuery
-from engram_py.interfaces.http.response_models import spoken
 from engram_py.interfaces.http.routes_sessions import needed
-from engram_py.interfaces.http.routing import Answer, Body, operation
-from engram_py.interfaces.wording import render
+from engram_py.interfaces.http.routing import Answer, Body, Time, operation
 
 
 class FactBody(Body):
@@ -52,7 +50,7 @@ class FactOut(Answer):
     id: int
     about: str
     text: str
-    said_at: str
+    said_at: Time
     past: bool
 
 
@@ -67,8 +65,7 @@ def save_fact(app: Engram, query: CwdQuery, body: FactBody) -> FactSavedOut:
         project=body.project or None,
         session_id=body.session_id,
     )
-    values = render.to_json(saved)
-    return FactSavedOut(**{name: values[name] for name in FactSavedOut.model_fields if name in values})
+    return FactSavedOut.of(saved)
 
 
 @operation("GET", "/facts", errors=(409,))
@@ -77,4 +74,4 @@ def list_facts(app: Engram, query: FactsQuery) -> list[FactOut]:
     found = app.facts.of(
         needed("entity", query.entity), past=query.past, scope=query.scope, project=query.project or None
     )
-    return [FactOut(**render.to_json(one) | {"said_at": spoken(one.said_at)}) for one in found.items]
+    return [FactOut.of(one) for one in found.items]

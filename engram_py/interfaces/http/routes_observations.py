@@ -8,7 +8,7 @@ from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.errors import ProjectMismatchError
 from engram_py.interfaces.http.request_project import CwdQuery, selected
-from engram_py.interfaces.http.response_models import ObservationOut, observation
+from engram_py.interfaces.http.response_models import ObservationOut
 from engram_py.interfaces.http.response_notes import Notes, held
 from engram_py.interfaces.http.routes_sessions import ListQuery, needed
 from engram_py.interfaces.http.routing import Answer, Body, Id, Path, Query, Switch, operation
@@ -144,22 +144,7 @@ def save_observation(app: Engram, query: CwdQuery, body: ObservationBody) -> Sav
         files=tuple(body.files or ()),
     )
     saved = app.observations.save(draft, project=body.project or None, session_id=body.session_id)
-    return SavedOut(
-        id=saved.id,
-        status="saved",
-        outcome=saved.outcome,
-        sync_id=saved.sync_id,
-        project=saved.project,
-        session_id=saved.session_id,
-        scope=saved.scope,
-        topic_key=saved.topic_key,
-        revision_count=saved.revision_count,
-        duplicate_count=saved.duplicate_count,
-        redacted=saved.redacted,
-        judgment_required=saved.judgment_required,
-        candidates=[CandidateOut.model_validate(one) for one in saved.candidates],
-        warnings=list(saved.warnings),
-    )
+    return SavedOut.of(saved, status="saved")
 
 
 @operation("POST", "/observations/passive", errors=(409,))
@@ -168,7 +153,7 @@ def capture_passive(app: Engram, query: CwdQuery, body: PassiveBody) -> Captured
     done = app.episodes.capture(
         body.content or "", session_id=body.session_id, source=body.source, project=body.project or None
     )
-    return CapturedOut.model_validate(done)
+    return CapturedOut.of(done)
 
 
 @operation("GET", "/observations", errors=(404, 409))
@@ -190,14 +175,14 @@ def _listed(app: Engram, query: RecentQuery, notes: Notes, *, newest: bool) -> l
     named = {"newest": newest, "all_projects": where.all_projects}
     rows = app.browsing.recent(where.named, **named, scope=query.scope, limit=limit)
     replaced = app.browsing.replacements(rows)
-    return [observation(row, replaced.get(row.id)) for row in rows]
+    return [ObservationOut.of(row, superseded_by=replaced.get(row.id)) for row in rows]
 
 
 @operation("GET", "/observations/{id}", errors=(404,))
 def get_observation(app: Engram, path: ObservationPath) -> ObservationOut:
     """One observation whole."""
     found = app.observations.get(path.id)
-    return observation(found.observation, replacement(found.relations)).model_copy(update={"state": found.state})
+    return ObservationOut.of(found.observation, state=found.state, superseded_by=replacement(found.relations))
 
 
 @operation("PATCH", "/observations/{id}", errors=(404, 409))
@@ -205,25 +190,13 @@ def update_observation(app: Engram, path: ObservationPath, query: OwnerQuery, bo
     """Correct an observation; its old text stays in its history. The project never changes."""
     check_owner(app, path.id, query.expected_project)
     check_owner(app, path.id, body.project or None)
-    change = Change(
-        body.title,
-        body.content,
-        body.type,
-        body.scope,
-        body.topic_key,
-        body.find,
-        body.replace,
-        archived=body.archived,
-        salience=body.salience,
-        expires_at=body.expires_at,
-    )
-    app.observations.update(path.id, change)
+    app.observations.update(path.id, Change(**body.model_dump(exclude={"project"})))
     return _whole(app, path.id)
 
 
 def _whole(app: Engram, observation_id: int) -> ObservationOut:
     rows = app.browsing.whole([observation_id])
-    return observation(rows[0], app.browsing.replacements(rows).get(observation_id))
+    return ObservationOut.of(rows[0], superseded_by=app.browsing.replacements(rows).get(observation_id))
 
 
 @operation("DELETE", "/observations/{id}", errors=(404, 409))

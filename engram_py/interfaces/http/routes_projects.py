@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import Field
 
 from engram_py.app import Engram
@@ -103,7 +101,7 @@ def current_project(app: Engram, query: CwdQuery) -> CurrentOut:
 @operation("GET", "/projects")
 def list_projects(app: Engram) -> ProjectsOut:
     """All projects with memory, the most recently active first."""
-    lines = [ProjectOut.model_validate(one) for one in app.projects.list()]
+    lines = [ProjectOut.of(one) for one in app.projects.list()]
     return ProjectsOut(projects=lines, count=len(lines))
 
 
@@ -113,47 +111,43 @@ def sync_status(app: Engram, query: ProjectQuery) -> SyncOut:
     if selected(app, query).all_projects:
         raise UnsupportedScopeError
     status = app.autosync.status()
-    return SyncOut(
-        enabled=status.enabled,
+    return SyncOut.of(
+        status,
         message=f"syncs with {status.server}" if status.server else "background sync is not configured",
         phase=status.phase if status.server else "idle",
         last_error=status.reason_message,
-        consecutive_failures=status.consecutive_failures,
-        reason_code=status.reason_code,
-        reason_message=status.reason_message,
         deferred_count=status.deferred,
         dead_count=status.dead,
         upgrade={"stage": "", "reason_code": "", "reason_message": ""},
-        backoff_until=status.backoff_until,
         last_sync_at=status.last_success_at,
     )
 
 
-def _rescue(app: Engram, body: RescueBody) -> dict[str, Any]:
+def _rescue(app: Engram, body: RescueBody) -> RescueOut:
     observations, sessions, prompts = body.observation_ids or [], body.session_ids or [], body.prompt_ids or []
     target = body.target_project or ""
     blocked = app.browsing.unowned(target, observations=observations, sessions=sessions, prompts=prompts)
     if not body.confirmed:
         raise InvalidArgumentError("confirmed", body.confirmed, expected="true")
     chosen = len({*observations}) + len({*sessions}) + len({*prompts})
-    return {
-        "status": "partially_rescued" if blocked else "rescued",
-        "complete": not blocked,
-        "blocked": [BlockedOut.model_validate(one) for one in blocked],
-        "target_project": normalize_project(target),
-        "conflicting_records": len(blocked),
-        "skipped_records": chosen - len(blocked),
-    }
+    return RescueOut(
+        status="partially_rescued" if blocked else "rescued",
+        complete=not blocked,
+        blocked=[BlockedOut.of(one) for one in blocked],
+        target_project=normalize_project(target),
+        conflicting_records=len(blocked),
+        skipped_records=chosen - len(blocked),
+    )
 
 
 @operation("POST", "/projects/rescue-ownership", most_body=RESCUE_BODY, guarded=True, errors=(503,))
 def rescue_ownership(app: Engram, body: RescueBody) -> RescueOut:
     """Give records without an owner to a project. Here every record has one from its first moment, so nothing moves:
     the answer says of each selected record whether it is the target's."""
-    return RescueOut(**_rescue(app, body))
+    return _rescue(app, body)
 
 
 @operation("POST", "/projects/migrate", most_body=RESCUE_BODY, guarded=True, errors=(503,))
 def migrate_project(app: Engram, body: RescueBody) -> RescueOut:
     """The older name of /projects/rescue-ownership."""
-    return RescueOut(**_rescue(app, body))
+    return _rescue(app, body)

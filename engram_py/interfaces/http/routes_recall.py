@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import Field
 
 from engram_py.app import Engram
@@ -10,22 +12,14 @@ from engram_py.context.values import Context, Section
 from engram_py.dataclass import replace
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
-from engram_py.interfaces.http.response_models import (
-    ObservationOut,
-    SessionOut,
-    TimelineEntry,
-    entry,
-    observation,
-    session,
-)
+from engram_py.interfaces.http.response_models import ObservationOut, SessionOut, TimelineEntry
 from engram_py.interfaces.http.response_notes import Notes
 from engram_py.interfaces.http.routes_sessions import ListQuery, needed
-from engram_py.interfaces.http.routing import Answer, Body, Id, Most, Query, Switch, Whole, operation
+from engram_py.interfaces.http.routing import Answer, Body, Id, MaybeTime, Most, Query, Switch, Whole, operation
 from engram_py.interfaces.wording import render
 from engram_py.observations.errors import ObservationNotFoundError
-from engram_py.observations.values import Observation
+from engram_py.observations.values import Neighbour
 from engram_py.sessions.errors import SessionNotFoundError
-from engram_py.times import to_engram
 
 NOTHING = "nothing here is near enough; GET /search asks directly"
 # What each section of a context is called in an address, and how much of it there is at most.
@@ -92,7 +86,7 @@ class ReviewOut(Answer):
     type: str
     state: str
     project: str
-    review_after: str | None = None
+    review_after: MaybeTime = None
 
 
 class ReviewList(Answer):
@@ -116,10 +110,15 @@ def timeline(app: Engram, query: TimelineQuery, notes: Notes) -> TimelineOut:
     notes += found.warnings
     rows = {row.id: row for row in app.browsing.whole([one.id for one in (*found.before, *found.after)])}
     replaced = app.browsing.replacements([found.focus, *rows.values()])
+
+    def entries(lines: Sequence[Neighbour]) -> list[TimelineEntry]:
+        shown = [rows[one.id] for one in lines if one.id in rows]
+        return [TimelineEntry.of(row, superseded_by=replaced.get(row.id)) for row in shown]
+
     return TimelineOut(
-        focus=observation(found.focus, replaced.get(found.focus.id)),
-        before=[entry(rows[one.id], replaced.get(one.id)) for one in found.before if one.id in rows],
-        after=[entry(rows[one.id], replaced.get(one.id)) for one in found.after if one.id in rows],
+        focus=ObservationOut.of(found.focus, superseded_by=replaced.get(found.focus.id)),
+        before=entries(found.before),
+        after=entries(found.after),
         session_info=_session_of(app, found.session_id),
         total_in_range=found.total_in_session,
     )
@@ -158,7 +157,7 @@ def review(app: Engram, query: ListQuery, notes: Notes) -> ReviewList:
     due = app.observations.due_for_review(where.named, all_projects=where.all_projects, limit=query.limit or 10)
     notes += due.warnings
     rows = app.browsing.whole([one.id for one in due.items])
-    found = [_review(row, "needs_review") for row in rows]
+    found = [ReviewOut.of(row, state="needs_review") for row in rows]
     return ReviewList(observations=found, count=len(found))
 
 
@@ -170,7 +169,7 @@ def mark_reviewed(app: Engram, body: ReviewBody) -> ReviewOut:
         raise InvalidArgumentError("observation_id", number, expected="given")
     app.observations.mark_reviewed(number)
     [row] = app.browsing.whole([number])
-    return _review(row, row.state(app.journal.moment()))
+    return ReviewOut.of(row, state=row.state(app.journal.moment()))
 
 
 @operation("POST", "/topic-keys/suggest", errors=(409,))
@@ -179,24 +178,12 @@ def suggest_topic_key(app: Engram, query: CwdQuery, body: TopicBody) -> TopicOut
     if not (body.title or "").strip() and not (body.content or "").strip():
         raise EmptyFieldError("title")
     made = app.contexts.suggest_topic(type=body.type or "", title=body.title or "", content=body.content or "")
-    return TopicOut(topic_key=made.topic_key, existing_id=made.existing_id, existing_title=made.existing_title)
-
-
-def _review(row: Observation, state: str) -> ReviewOut:
-    return ReviewOut(
-        id=row.id,
-        sync_id=row.sync_id,
-        title=row.title,
-        type=row.type,
-        state=state,
-        project=row.project,
-        review_after=to_engram(row.review_after),
-    )
+    return TopicOut.of(made)
 
 
 def _session_of(app: Engram, session_id: str) -> SessionOut | None:
     try:
-        return session(app.sessions.get(session_id))
+        return SessionOut.of(app.sessions.get(session_id))
     except SessionNotFoundError:
         return None
 

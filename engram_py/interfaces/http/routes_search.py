@@ -9,7 +9,7 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.errors import EmptyQueryError, InvalidArgumentError
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
-from engram_py.interfaces.http.response_models import SearchHit, hit
+from engram_py.interfaces.http.response_models import SearchHit
 from engram_py.interfaces.http.response_notes import Notes, hit_notes
 from engram_py.interfaces.http.routes_sessions import ListQuery
 from engram_py.interfaces.http.routing import Question, StrictSwitch, operation
@@ -114,4 +114,4 @@ def _answer(app: Engram, found: Results, wanted: Format, notes: Notes) -> list[S
     notes += [*found.warnings, *(words.unseen(found) if found.results else words.nothing(found))]
     notes += hit_notes(found.results)
     rows = {row.id: row for row in app.browsing.whole([one.id for one in found.results])}
-    return [hit(rows[one.id], one) for one in found.results if one.id in rows]
+    return [SearchHit.found(rows[one.id], one) for one in found.results if one.id in rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -10,14 +11,7 @@ from engram_py.app import Engram
 from engram_py.errors import EmptyFieldError, EmptyQueryError
 from engram_py.interfaces.http.errors import SessionConflictError, SessionScopeError
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
-from engram_py.interfaces.http.response_models import (
-    PromptOut,
-    SessionOut,
-    SessionSummary,
-    prompt,
-    session,
-    session_line,
-)
+from engram_py.interfaces.http.response_models import PromptOut, SessionOut, SessionSummary
 from engram_py.interfaces.http.response_notes import Notes, held
 from engram_py.interfaces.http.routing import Answer, Body, Id, Most, Path, operation
 from engram_py.projects.names import normalize_project
@@ -46,22 +40,12 @@ class PromptQuery(ListQuery):
     q: str = Field(default="", description="Words that every prompt found must hold.")
 
 
-class SessionBody(Body):
-    NEEDS = ("id",)
-
-    id: str | None = None
-    project: str | None = None
-    directory: str | None = None
-    ownership_mode: str | None = None
-    resume: bool | None = Field(default=None, description="Engram's plugins send it; an ended session opens anyway.")
-
-
 class EndBody(Body):
     summary: str | None = None
 
 
 class RuntimeBody(Body):
-    NEEDS = ("id", "project", "directory")
+    NEEDS: ClassVar[tuple[str, ...]] = ("id", "project", "directory")
 
     id: str | None = None
     project: str | None = None
@@ -71,6 +55,12 @@ class RuntimeBody(Body):
 
 class RuntimeEndBody(RuntimeBody):
     summary: str | None = None
+
+
+class SessionBody(RuntimeBody):
+    NEEDS = ("id",)
+
+    resume: bool | None = Field(default=None, description="Engram's plugins send it; an ended session opens anyway.")
 
 
 class PromptBody(Body):
@@ -145,10 +135,7 @@ def end_session(app: Engram, path: SessionPath, body: EndBody) -> SessionDone:
 @operation("POST", "/flush", errors=(404,))
 def flush_sessions(app: Engram, body: FlushBody) -> FlushDone:
     """Summarize sessions that left no summary, now. `busy`: another process does so just now."""
-    done = app.distilling.flush(body.session_id or None)
-    names = FlushedSession.model_fields
-    sessions = [FlushedSession(**{name: getattr(one, name) for name in names}) for one in done.sessions]
-    return FlushDone(sessions=sessions, busy=done.busy)
+    return FlushDone.of(app.distilling.flush(body.session_id or None))
 
 
 @operation("GET", "/sessions/recent", errors=(404, 409))
@@ -156,13 +143,13 @@ def recent_sessions(app: Engram, query: ListQuery, notes: Notes) -> list[Session
     """The sessions that were active last, 5 unless `limit` says otherwise."""
     where, limit = selected(app, query), held(query.limit, 5, SESSIONS_MOST, notes)
     rows = app.sessions.recent(where.named, all_projects=where.all_projects, limit=limit)
-    return [session_line(row) for row in rows]
+    return [SessionSummary.line(row) for row in rows]
 
 
 @operation("GET", "/sessions/{id}", errors=(404,))
 def get_session(app: Engram, path: SessionPath) -> SessionOut:
     """One session."""
-    return session(app.sessions.get(path.id))
+    return SessionOut.of(app.sessions.get(path.id))
 
 
 @operation("DELETE", "/sessions/{id}", errors=(404, 409))
@@ -189,14 +176,7 @@ def resolve_runtime_session(app: Engram, body: RuntimeBody) -> SessionDone:
 def save_prompt(app: Engram, query: CwdQuery, body: PromptBody) -> PromptSavedOut:
     """Keep what a user asked for; the same words in the same session are kept once."""
     saved = app.prompts.save(needed("content", body.content), project=body.project or None, session_id=body.session_id)
-    return PromptSavedOut(
-        id=saved.id,
-        status="saved",
-        outcome=saved.outcome,
-        sync_id=saved.sync_id,
-        project=saved.project,
-        warnings=list(saved.warnings),
-    )
+    return PromptSavedOut.of(saved, status="saved")
 
 
 @operation("GET", "/prompts/recent", errors=(404, 409))
@@ -204,7 +184,7 @@ def recent_prompts(app: Engram, query: ListQuery, notes: Notes) -> list[PromptOu
     """The latest prompts, 20 unless `limit` says otherwise."""
     where, limit = selected(app, query), held(query.limit, 20, PROMPTS_MOST, notes)
     rows = app.prompts.recent(where.named, all_projects=where.all_projects, limit=limit)
-    return [prompt(row) for row in rows]
+    return [PromptOut.of(row) for row in rows]
 
 
 @operation("GET", "/prompts/search", errors=(404, 409))
@@ -214,7 +194,7 @@ def search_prompts(app: Engram, query: PromptQuery, notes: Notes) -> list[Prompt
         raise EmptyQueryError(query.q)
     where, limit = selected(app, query), held(query.limit, 10, PROMPTS_MOST, notes)
     rows = app.prompts.recent(where.named, query=query.q, all_projects=where.all_projects, limit=limit)
-    return [prompt(row) for row in rows]
+    return [PromptOut.of(row) for row in rows]
 
 
 @operation("DELETE", "/prompts/{id}", errors=(404,))

@@ -6,13 +6,14 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError, InvalidInputError, InvalidTextError
 from engram_py.interfaces.arguments import as_text, is_text
+from engram_py.times import to_engram
 
 MOST_BODY = 8 * 1024 * 1024
 MAX_INTEGER = 2**63 - 1
@@ -50,6 +51,12 @@ class Answer(BaseModel):
     """What goes out: a field that is None is left out, as Engram does."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True, from_attributes=True)
+
+    @classmethod
+    def of(cls, value: object, **more: Any) -> Self:
+        """The answer that has ``more``, and in every other field what ``value`` holds under its name."""
+        names = [name for name in cls.model_fields if name not in more and hasattr(value, name)]
+        return cls.model_validate({name: getattr(value, name) for name in names} | more)
 
 
 def _whole(value: object) -> object:
@@ -97,6 +104,10 @@ Start = Annotated[int | None, BeforeValidator(_start)]
 Switch = Annotated[bool | None, BeforeValidator(_switch)]
 StrictSwitch = Annotated[bool, BeforeValidator(_strict_switch)]
 Id = Annotated[int, Field(ge=1, le=MAX_INTEGER)]
+# Of an answer: a time as Engram writes it, one that may be missing, and a text that is empty where there is none.
+Time = Annotated[str, BeforeValidator(lambda text: to_engram(text) or text)]
+MaybeTime = Annotated[str | None, BeforeValidator(to_engram)]
+Text = Annotated[str, BeforeValidator(lambda text: text or "")]
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)

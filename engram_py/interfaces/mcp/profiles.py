@@ -1,11 +1,17 @@
-"""Which tools a server offers: a profile, or a list of names."""
+"""Which tools a server offers, a profile or a list of names, and what a profile takes of every session."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from engram_py.errors import InvalidInputError
+from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
 from engram_py.interfaces.mcp.schemas import stored
+
+if TYPE_CHECKING:
+    from engram_py.ledger.values import ProfileCost
 
 CORE = (
     "mem_save", "mem_search", "mem_context", "mem_get_observation", "mem_update", "mem_delete", "mem_timeline",
@@ -46,3 +52,15 @@ def select_tools(wanted: str) -> tuple[str, ...]:
             raise UnknownToolError(part, tuple(stored()))
         names |= dict.fromkeys(PROFILES.get(part, (part,)))
     return tuple(names) or CORE
+
+
+def profile_costs() -> tuple[ProfileCost, ...]:
+    """Each profile's cost before anything is asked: the list of its tools, and the instructions."""
+    from engram_py.ledger.values import ProfileCost, tokens_of
+
+    instructions = len(INSTRUCTIONS.encode())
+    sizes = {name: len(json.dumps([stored()[tool] for tool in tools]).encode()) for name, tools in PROFILES.items()}
+    return tuple(
+        ProfileCost(name, len(PROFILES[name]), size, instructions, tokens_of(size + instructions))
+        for name, size in sizes.items()
+    )

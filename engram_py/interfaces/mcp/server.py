@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio.to_thread
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
-    CallToolRequestParams,
     CallToolResult,
-    GetPromptRequestParams,
     GetPromptResult,
     ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
     ListToolsResult,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
     ReadResourceResult,
 )
 from pydantic import BaseModel
@@ -29,7 +25,7 @@ from pydantic import BaseModel
 from engram_py.config import Settings
 from engram_py.errors import EngramError
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
-from engram_py.interfaces.mcp.methods import RequestError, answer, listing
+from engram_py.interfaces.mcp.methods import AT_ONCE, RequestError, answer, listing
 from engram_py.interfaces.mcp.profiles import select_tools
 from engram_py.interfaces.mcp.tool_calls import Memory, opener
 from engram_py.log import logger_of
@@ -37,10 +33,19 @@ from engram_py.version import __version__
 
 logger = logger_of(__name__)
 
-R = TypeVar("R", bound=BaseModel)
 Request = ServerRequestContext[Memory]
 MemoryOf = Callable[[Request], Memory]
-Paged = PaginatedRequestParams | None
+
+# The SDK's name of a handler → the method that it answers, and the shape of its answer.
+_SERVED: dict[str, tuple[str, type[BaseModel]]] = {
+    "list_tools": ("tools/list", ListToolsResult),
+    "call_tool": ("tools/call", CallToolResult),
+    "list_resources": ("resources/list", ListResourcesResult),
+    "list_resource_templates": ("resources/templates/list", ListResourceTemplatesResult),
+    "read_resource": ("resources/read", ReadResourceResult),
+    "list_prompts": ("prompts/list", ListPromptsResult),
+    "get_prompt": ("prompts/get", GetPromptResult),
+}
 
 
 def build_server(
@@ -60,47 +65,26 @@ def build_server(
     names = select_tools(tools if tools is not None else settings.tools)
     memory_for = memory_of or _only_memory
 
-    async def answered(ctx: Request, method: str, params: BaseModel | None, result: type[R]) -> R:
-        given = {} if params is None else params.model_dump(by_alias=True, exclude_none=True)
-        work = partial(answer, method, given, names, memory_for(ctx), _client_name(ctx))
-        try:
-            return result.model_validate(await anyio.to_thread.run_sync(work, abandon_on_cancel=True))
-        except RequestError as exc:
-            raise MCPError(code=exc.code, message=exc.message, data=exc.data) from exc
+    def handler(method: str, result: type[BaseModel]) -> Callable[[Request, BaseModel | None], Awaitable[BaseModel]]:
+        async def handle(ctx: Request, params: BaseModel | None) -> BaseModel:
+            if method in AT_ONCE:
+                return result.model_validate(listing(method, names))
+            given = {} if params is None else params.model_dump(by_alias=True, exclude_none=True)
+            work = partial(answer, method, given, names, memory_for(ctx), _client_name(ctx))
+            try:
+                return result.model_validate(await anyio.to_thread.run_sync(work, abandon_on_cancel=True))
+            except RequestError as exc:
+                raise MCPError(code=exc.code, message=exc.message, data=exc.data) from exc
 
-    async def list_tools(_: Request, __: Paged) -> ListToolsResult:
-        return ListToolsResult.model_validate(listing("tools/list", names))
+        return handle
 
-    async def call_tool(ctx: Request, params: CallToolRequestParams) -> CallToolResult:
-        return await answered(ctx, "tools/call", params, CallToolResult)
-
-    async def list_templates(_: Request, __: Paged) -> ListResourceTemplatesResult:
-        return ListResourceTemplatesResult.model_validate(listing("resources/templates/list", names))
-
-    async def list_resources(ctx: Request, params: Paged) -> ListResourcesResult:
-        return await answered(ctx, "resources/list", params, ListResourcesResult)
-
-    async def read_resource(ctx: Request, params: ReadResourceRequestParams) -> ReadResourceResult:
-        return await answered(ctx, "resources/read", params, ReadResourceResult)
-
-    async def list_prompts(_: Request, __: Paged) -> ListPromptsResult:
-        return ListPromptsResult.model_validate(listing("prompts/list", names))
-
-    async def get_prompt(ctx: Request, params: GetPromptRequestParams) -> GetPromptResult:
-        return await answered(ctx, "prompts/get", params, GetPromptResult)
-
+    handlers: dict[str, Any] = {f"on_{name}": handler(*served) for name, served in _SERVED.items()}
     return Server(
         "engram",
         version=__version__,
         instructions=INSTRUCTIONS,
         lifespan=_lifetime(Memory(opener(settings, project, failure))),
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
-        on_list_prompts=list_prompts,
-        on_get_prompt=get_prompt,
+        **handlers,
     )
 
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from engram_py.interfaces.hooks.answers import agent_named, answer
-from engram_py.interfaces.hooks.entry import arguments
 from engram_py.interfaces.hooks.events import EVENTS, Event, event_named
-from engram_py.interfaces.hooks.request import BadInput, Request, loaded, parse
+from engram_py.interfaces.hooks.request import BadInput, Request, arguments, loaded, parse
 
 HERE = Path("/home/ada/widgets")
 

@@ -9,8 +9,7 @@ from mcp import Client
 
 from engram_py.config import Settings
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
-from engram_py.interfaces.mcp.profile_costs import profile_costs
-from engram_py.interfaces.mcp.profiles import PROFILES
+from engram_py.interfaces.mcp.profiles import PROFILES, profile_costs
 from engram_py.interfaces.mcp.server import build_server
 from engram_py.ledger.values import ProfileCost
 
