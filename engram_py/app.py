@@ -20,6 +20,7 @@ from engram_py.privacy.retention import oldest_kept, prune_after_first_write
 from engram_py.projects.locate import Locator
 from engram_py.projects.projects import Projects
 from engram_py.sessions.spool_files import drain_after_writes
+from engram_py.times import zone_named
 
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from engram_py.observations.browse import Browsing
     from engram_py.observations.conflicts import Conflicts
     from engram_py.observations.facts import Facts
+    from engram_py.observations.notes import Notes
     from engram_py.observations.observations import Observations
     from engram_py.observations.relations import Relations
     from engram_py.observations.usage import Usage
@@ -60,6 +62,8 @@ if TYPE_CHECKING:
     from engram_py.upkeep.backups import Backups
     from engram_py.upkeep.doctor import Doctor
     from engram_py.upkeep.reindex import Reindexing
+    from engram_py.vault.files import VaultFiles
+    from engram_py.vault.vault import Vault
     from engram_py.vectors.vectors import Vectors
 
 logger = logger_of(__name__)
@@ -176,6 +180,36 @@ class Engram:
         from engram_py.observations.facts import Facts
 
         return Facts(self.store, self.journal, self.projects, lambda: self.observations, rules=self.settings.fact_rules)
+
+    @cached_property
+    def notes(self) -> Notes:
+        """A line about the day, and the lines of one."""
+        from engram_py.observations.notes import Notes
+
+        zone = zone_named(self.settings.timezone)
+        return Notes(self.store, self.journal, self.projects, lambda: self.observations, zone=zone)
+
+    @cached_property
+    def vault(self) -> Vault:
+        """The memory as a folder of Markdown."""
+        from engram_py.vault.applying import Applying
+        from engram_py.vault.vault import Vault
+
+        zone = zone_named(self.settings.timezone)
+        return Vault(
+            self.store,
+            self.journal,
+            self.projects,
+            lambda: Applying(self.observations, self.facts, self.notes, zone=zone),
+            zone=zone,
+        )
+
+    @cached_property
+    def vault_files(self) -> VaultFiles:
+        """Read and write files of the vault."""
+        from engram_py.vault.files import VaultFiles
+
+        return VaultFiles(self.vault, self.settings.data_dir / "vaults")
 
     @cached_property
     def anchors(self) -> Anchors:

@@ -48,6 +48,9 @@ _SYNTAX: dict[str, tuple[str, str, str, str]] = {
     "project": ("project=NAME", "`--project NAME`", "project=NAME", "project=NAME"),
     "sessions": ("sessions.recent()", "`engram sessions`", "`engram sessions`", "GET /sessions/recent"),
     "prompts": ("prompts.recent()", "`engram prompts`", "`engram prompts`", "GET /prompts/recent"),
+    "vault init": ("vault.init(PATH)", *("`engram vault init PATH`",) * 3),
+    "vault import": ("vault.take_in()", "`engram vault import`", "`engram vault import`", "POST /vault/import"),
+    "vault export": ("vault.export()", "`engram vault export`", "`engram vault export`", "POST /vault/export"),
     "projects": ("projects.list()", "`engram projects`", "`engram projects`", "GET /projects"),
 }
 

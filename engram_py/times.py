@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 Clock = Callable[[], datetime]
 
@@ -21,6 +21,18 @@ def fixed_clock(text: str) -> Clock:
     if moment is None:
         raise ValueError(f"not a time: {text!r}")
     return lambda: moment
+
+
+def zone_named(name: str | None) -> tzinfo | None:
+    """The zone of an IANA name; None, which is the system's, of None and of a name that nobody knows."""
+    if name is None:
+        return None
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
 
 
 def to_text(moment: datetime) -> str:

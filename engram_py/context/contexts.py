@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from engram_py import doors
@@ -28,6 +27,7 @@ from engram_py.projects.projects import Projects
 from engram_py.projects.values import Place
 from engram_py.recall.visibility import VisibilityFilter
 from engram_py.sessions.values import SessionLine
+from engram_py.times import zone_named
 
 if TYPE_CHECKING:
     from engram_py.recall.search import Search
@@ -159,7 +159,7 @@ class Contexts(MemoryStats):
             place=place,
             max_bytes=limit,
             now=self._journal.moment(),
-            zone=None if chosen == "session" else _zone(self._zone),
+            zone=zone_named(self._zone),
             project=project,
             session_id=session_id,
             scope=wanted,
@@ -244,17 +244,6 @@ def _mode(mode: str | None, query: str) -> Mode:
                 raise InvalidArgumentError("query", query, expected=f"the words that mode {known} is about")
             return known
     raise InvalidArgumentError("mode", mode, expected=f"one of {', '.join(MODES)}")
-
-
-def _zone(name: str | None) -> tzinfo | None:
-    if name is None:
-        return None
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return None
 
 
 def _within_budget(sections: tuple[Section, ...], *, max_bytes: int, compact: bool) -> list[Item]:

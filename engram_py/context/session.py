@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
 from engram_py.context.providers import LOOKED_THROUGH, SUMMARY, Draw, Providers, in_order
@@ -9,10 +11,11 @@ from engram_py.context.values import Section
 from engram_py.database.store import Store
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
+from engram_py.recall.query.days import Days
 from engram_py.sessions import table as session_table
 
 SESSIONS, PROMPTS, PINNED, RECENT = 5, 10, 20, 20
-DECISIONS = 8
+DECISIONS, NOTES = 8, 20
 _DECIDING = '["decision", "architecture", "policy"]'
 _POOL = 2 * RECENT
 # What somebody wants holds for long, and few say it: more is looked through for it.
@@ -29,7 +32,8 @@ def session_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Se
     pinned = table_rows(store, draw, limit=PINNED + len(said), pinned=True)
     pinned = [row for row in providers.vetted(draw, pinned) if row.id not in said][:PINNED]
     wanted = _preferences(store, providers, draw)
-    known = {row.id for row in wanted}
+    notes = _notes(store, providers, draw)
+    known = {row.id for row in (*wanted, *notes)}
     prompts = session_table.recent_prompts(store, projects=ask.reads, limit=PROMPTS)
     if draw.unasked:  # an imported one may have been written for whoever reads it
         prompts = [prompt for prompt in prompts if not reads_like_an_order(prompt.content)]
@@ -39,8 +43,20 @@ def session_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Se
         Section("preferences", tuple(wanted)),
         Section("sessions", tuple(providers.last_sessions(draw, limit=SESSIONS))),
         Section("recent", tuple(_recent(store, providers, draw, without=known))),
+        Section("notes", tuple(notes)),
         Section("prompts", tuple(prompts)),
     )
+
+
+def _notes(store: Store, providers: Providers, draw: Draw) -> list[Observation]:
+    """The notes of today and yesterday in the reader's zone, the newest first, so that the past is cut."""
+    ask = draw.ask
+    if ask.scope not in (None, "project") or not ask.place.project:
+        return []
+    since, until = ask.moments(Days(ask.today - timedelta(days=1), ask.today + timedelta(days=1), ""))
+    project = ask.place.project
+    rows = observation_table.notes_between(store, project=project, since=since, until=until, limit=NOTES)
+    return providers.vetted(draw, rows, unasked=True)
 
 
 def table_rows(store: Store, draw: Draw, *, limit: int, pinned: bool = False) -> list[Observation]:

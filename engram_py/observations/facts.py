@@ -11,11 +11,10 @@ from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.fact_rules import rules_of
 from engram_py.observations.listing import Fact, Listing
 from engram_py.observations.save import Saving
-from engram_py.observations.validation import slug_of
+from engram_py.observations.validation import slug_of, title_of
 from engram_py.observations.values import Draft, Origin, Saved
 from engram_py.projects.projects import ProjectOperations, Projects
 
-_TITLE_CHARS = 100
 MOST = 200
 
 
@@ -50,9 +49,7 @@ class Facts(ProjectOperations):
 
         Raises FactRefusedError: it is too short, or tells what passes; and what a save raises.
         """
-        line = " ".join(text.split())
-        title = line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1].rstrip() + "…"
-        draft = Draft(title, text, "fact", scope=scope, about=entity, origin=origin)
+        draft = Draft(title_of(text), text, "fact", scope=scope, about=entity, origin=origin)
         rules = rules_of(self._rules) if checked else None
         return self._saving().save(draft, project=project, session_id=session_id, rules=rules)
 

@@ -109,6 +109,15 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """A note of a day; ``said_at`` is UTC text."""
+
+    id: int
+    text: str
+    said_at: str
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """``name`` is the key of the items in JSON, as in ``{"projects": [...], "count": 2}``."""
 

@@ -36,6 +36,13 @@ where about = :about and project = :project and scope = :scope and type = 'fact'
 order by updated_at desc, id desc limit :limit
 """
 
+NOTES = f"""
+select {COLUMNS} from observations
+where project = :project and type = 'note' and created_at >= :since and created_at < :until
+  and deleted_at is null and lifecycle = 'active'
+order by created_at desc, id desc limit :limit
+"""
+
 # The newest row without a key whose save suggested this one.
 SUGGESTED = f"""
 select {COLUMNS} from observations indexed by observations_suggested
@@ -165,6 +172,12 @@ def facts_about(
 ) -> list[Observation]:
     """The facts about an entity, latest change first; with ``past`` those that others replaced as well."""
     rows = store.tuples(FACTS_ABOUT, about=about, project=project, scope=scope, past=past, limit=limit)
+    return [Observation.from_row(row) for row in rows]
+
+
+def notes_between(store: Store, *, project: str, since: str, until: str, limit: int) -> list[Observation]:
+    """The notes of a project that were made from ``since`` to before ``until``, the latest first."""
+    rows = store.tuples(NOTES, project=project, since=since, until=until, limit=limit)
     return [Observation.from_row(row) for row in rows]
 
 

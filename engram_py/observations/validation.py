@@ -17,6 +17,7 @@ TYPE_LIMIT_CHARS = 64
 NAME_LIMIT_CHARS = 200
 SESSION_ID_LIMIT = 200
 MAX_ALIASES = 32
+_MADE_TITLE_CHARS = 100
 
 # Redaction reads at most this much of a content, of which 50,000 bytes are kept: a gigabyte pasted by mistake
 # must not hold the server up.
@@ -83,6 +84,12 @@ def prepare(draft: Draft) -> Prepared:
         warnings=(*intake_notes(redacted, truncation), *_path_notes(content)),
         about=slug_of(draft.about) if draft.about is not None else None,
     )
+
+
+def title_of(text: str) -> str:
+    """A title for a text that has none: its first 100 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= _MADE_TITLE_CHARS else line[: _MADE_TITLE_CHARS - 1].rstrip() + "…"
 
 
 def clean_line(field: str, text: str, *, limit: int) -> tuple[str, int]:

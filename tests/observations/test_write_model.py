@@ -158,7 +158,7 @@ def take(app: Engram, clock: FakeClock, model: Model, step: Step) -> tuple[objec
             model.now = clock.now
             return None, None
         case Save():
-            draft = Draft(step.title, step.content, "note", scope=step.scope, topic_key=step.topic_key)
+            draft = Draft(step.title, step.content, "discovery", scope=step.scope, topic_key=step.topic_key)
             saved = app.save(draft, project=step.project)
             return model.save(step), (saved.outcome, saved.id)
         case Update():

@@ -22,6 +22,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "save": ("observations", "Save an observation."),
     "search": ("recall", "Search by words, a question, a topic key or #id."),
     "fact": ("facts", "Keep facts about entities, a sentence each."),
+    "note": ("vault", "Append a note to today's, or print those of a day."),
+    "vault": ("vault", "The memory as a folder of Markdown: write it, take edits back."),
     "list": ("recall", "List observations, latest change first."),
     "recent": ("recall", "The same as list."),
     "get": ("observations", "Print an observation whole."),

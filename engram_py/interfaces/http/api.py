@@ -249,4 +249,5 @@ def load_routes() -> None:
         routes_recall,
         routes_search,
         routes_sessions,
+        routes_vault,
     )

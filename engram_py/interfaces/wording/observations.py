@@ -6,7 +6,7 @@ from datetime import datetime
 
 from engram_py.doors import call
 from engram_py.interfaces.wording.phrases import Words, age, amount, clock, joined, relation
-from engram_py.observations.listing import BulkDone, Fact, ObservationLine, Selection, Stats, Suggestion
+from engram_py.observations.listing import BulkDone, Fact, Note, ObservationLine, Selection, Stats, Suggestion
 from engram_py.observations.values import (
     Deleted,
     Detail,
@@ -192,9 +192,14 @@ def _stats(value: Stats, now: datetime) -> str:
     )
 
 
+def _note(value: Note, now: datetime) -> str:
+    return f"[#{value.id}] {clock(value.said_at, now, '%H:%M')} {value.text}"
+
+
 WORDS: Words = {
     Saved: _saved,
     Fact: _fact,
+    Note: _note,
     Updated: _updated,
     Detail: _detail,
     Deleted: _deleted,

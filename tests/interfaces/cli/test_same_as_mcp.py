@@ -66,6 +66,9 @@ READS = [
     pytest.param(["projects", "list"], "mem_list_projects", {}, id="projects-list"),
     pytest.param(["projects", "current"], "mem_current_project", {}, id="projects-current"),
     pytest.param(["review"], "mem_review", {"action": "list"}, id="review"),
+    pytest.param(["note"], "mem_note", {}, id="notes"),
+    pytest.param(["vault", "list"], "mem_get", {}, id="vault-list"),
+    pytest.param(["vault", "read", "identity.md"], "mem_get", {"path": "identity.md"}, id="vault-read"),
     pytest.param(["stats"], "mem_stats", {}, id="stats"),
     pytest.param(["doctor", "--check", "integrity"], "mem_doctor", {"check": "integrity"}, id="doctor"),
 ]  # fmt: skip
@@ -88,6 +91,8 @@ WRITES = [
     pytest.param(["delete", "2", "--hard"], "mem_delete", {"id": 2, "hard_delete": True}, id="delete-hard"),
     pytest.param(["pin", "2"], "mem_pin", {"id": 2}, id="pin"),
     pytest.param(["unpin", "1"], "mem_unpin", {"id": 1}, id="unpin"),
+    pytest.param(["note", "It rained"], "mem_note", {"text": "It rained"}, id="note"),
+    pytest.param(["vault", "write", "a/b.md", "tabs"], "mem_write", {"path": "a/b.md", "content": "tabs"}, id="file"),
     pytest.param(["review", "1"], "mem_review", {"action": "mark_reviewed", "observation_id": 1}, id="review"),
     pytest.param(["projects", "merge", "gizmos", "--into", "widgets"], "mem_merge_projects",
                  {"from": "gizmos", "to": "widgets"}, id="merge"),

@@ -1,0 +1,63 @@
+"""Files of a vault by their paths, as an agent writes and reads them (Augure's five operations)."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engram_py.vault.errors import VaultFileError
+from engram_py.vault.folder import FILE_LIMIT_BYTES, Folder
+from engram_py.vault.layout import is_generated
+from engram_py.vault.values import Applied, FileList, FileText, FileWritten
+
+if TYPE_CHECKING:
+    from engram_py.vault.vault import Vault
+
+_NEAR = 5
+
+
+class VaultFiles:
+    """Reads and writes the files of the project's vault. Without a vault one is made below ``home``.
+
+    A path leads out of no vault: OutsideVaultError.
+    """
+
+    def __init__(self, vault: Vault, home: Path) -> None:
+        self._vault = vault
+        self._home = home
+
+    def write(self, path: str, text: str, *, append: bool = False, project: str | None = None) -> FileWritten:
+        """Replace a file, or append to it, with the folders it needs. Of a file that the memory owns (``identity.md``,
+        a day) the change is taken in at once, as an import does."""
+        folder = self._folder(project)
+        whole = f"{folder.read(path) or ''}{text}" if append else text
+        if len(whole.encode()) > FILE_LIMIT_BYTES:
+            raise VaultFileError(path, f"would be larger than {FILE_LIMIT_BYTES:,} bytes")
+        if is_generated(path) and not path.endswith(".md"):
+            raise VaultFileError(path, "is written by the memory alone")
+        folder.write(path, whole)
+        applied: tuple[Applied, ...] = ()
+        if is_generated(path):
+            applied = self._vault.take_in(project=project).applied
+        return FileWritten(path, len(whole.encode()), applied)
+
+    def read(self, path: str, *, project: str | None = None) -> FileText:
+        """The text of a file; of one that is missing none, and up to five files with similar names."""
+        folder = self._folder(project)
+        text = folder.read(path)
+        if text is not None:
+            return FileText(path, True, text)
+        near = difflib.get_close_matches(path, [*folder.files()], n=_NEAR, cutoff=0.6)
+        return FileText(path, False, "", tuple(near))
+
+    def exists(self, path: str, *, project: str | None = None) -> bool:
+        """Whether there is such a file."""
+        return self._folder(project).read(path) is not None
+
+    def list(self, under: str = "", *, project: str | None = None) -> FileList:
+        """The files of the vault, or of a folder in it, relative to the vault."""
+        return FileList(tuple(self._folder(project).files(under)))
+
+    def _folder(self, project: str | None) -> Folder:
+        return self._vault.folder(project, home=self._home)

@@ -1,0 +1,148 @@
+"""Read a file of the vault: its items, the lines between them, and what the person wrote below.
+
+Bullets are those of CommonMark (markdown-it). An entry of a day ends where the next begins: a fence that is open in one
+must not take the others, so those headings are found by line, and the same line in a text is escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from engram_py.dataclass import replace
+from engram_py.vault.values import Item, Page
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+TAIL = "<!-- yours: what stands below is kept as it is -->"
+
+_ANCHOR = re.compile(r" ?<!-- ((?:obs|rel)-[\w.-]{1,80}) -->$")
+_BOLD = re.compile(r"\*\*(.+)\*\*((?: `[^`]+`){0,2})")
+_MARKER = re.compile(r"([-*+])( {1,4}|\t|$)")
+_DATED = re.compile(r" \((?:until )?\d{4}-\d\d-\d\d\)$")
+_ENTRY = re.compile(r"## (\d\d:\d\d)(?: (.*?))?$")
+_ESCAPED = re.compile(r"\\*(?:## \d\d:\d\d|" + re.escape(TAIL) + ")")
+_DAY = re.compile(r"memory/(\d{4}-\d\d-\d\d)\.md")
+
+
+def day_of(path: str) -> str | None:
+    """The date of a day's file, None of any other path."""
+    match = _DAY.fullmatch(path)
+    return match[1] if match else None
+
+
+def plain_lines(text: str) -> str:
+    """A text with one kind of line break, as Markdown counts lines."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+
+
+def parse(path: str, text: str) -> Page:
+    """A file as it is now."""
+    whole, _, tail = f"\n{plain_lines(text).removeprefix(chr(0xFEFF))}".partition(f"\n{TAIL}\n")
+    whole = whole[1:]
+    if path.endswith("_index.md"):  # a view: nothing of it is an item
+        found = Page("", (), _not_blank(whole.split("\n")))
+    else:
+        found = _entries(whole) if day_of(path) else _bullets(whole, dated=path.startswith("life/"))
+    return replace(found, path=path, text=text, tail=tail.strip("\n"))
+
+
+def escape(line: str) -> str:
+    """A line of a text that would be read as the heading of an entry, so that it is not."""
+    return f"\\{line}" if _ESCAPED.match(line) else line
+
+
+def _unescape(line: str) -> str:
+    return line[1:] if line.startswith("\\") and _ESCAPED.match(line[1:]) else line
+
+
+def _entries(text: str) -> Page:
+    items: list[Item] = []
+    heads: list[str] = []
+    block: list[str] = []
+
+    def close() -> None:
+        if block:
+            items.append(_entry(block))
+            block.clear()
+
+    for line in text.split("\n"):
+        if _ENTRY.match(line):
+            close()
+            block.append(line)
+        elif block:
+            block.append(line)
+        else:
+            heads.append(line)
+    close()
+    return Page("", tuple(items), _not_blank(heads))
+
+
+def _not_blank(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(line for line in lines if line.strip())
+
+
+def _entry(lines: list[str]) -> Item:
+    head, anchor = _anchored(lines[0])
+    title = (_ENTRY.fullmatch(head) or ["", "", None])[2]
+    body = "\n".join(map(_unescape, lines[1:])).strip("\n")
+    return Item("\n".join(lines).rstrip("\n"), anchor, body or title or "", title or None)
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("commonmark")
+    reader.core.ruler.enableOnly(["normalize", "block"])
+    return reader
+
+
+def _bullets(text: str, *, dated: bool) -> Page:
+    lines = text.split("\n")
+    items: list[Item] = []
+    of_items: set[int] = set()
+    for start, end in _spans(text):
+        last = max(number for number in range(start, end) if number == start or lines[number].strip())
+        of_items.update(range(start, last + 1))
+        items.append(_bullet(lines[start : last + 1], dated=dated))
+    heads = (line for number, line in enumerate(lines) if number not in of_items)
+    return Page("", tuple(items), _not_blank(heads))
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    depth = 0
+    for token in _markdown().parse(text):
+        if token.type == "bullet_list_open":
+            depth += 1
+        elif token.type == "bullet_list_close":
+            depth -= 1
+        elif token.type == "list_item_open" and token.level == 1 and depth == 1 and token.map:
+            yield token.map[0], token.map[1]
+
+
+def _bullet(lines: list[str], *, dated: bool) -> Item:
+    marker = _MARKER.match(lines[0])
+    width = 2 if marker is None else len(marker[0])
+    head, anchor = _anchored(lines[0][width:].rstrip())
+    if dated and anchor:
+        head = _DATED.sub("", head)
+    body = [line[: len(line) - len(line.lstrip(" "))][width:] + line.lstrip(" ") for line in lines[1:]]
+    raw = "\n".join(lines)
+    if bold := _BOLD.fullmatch(head):
+        names = [name.strip("`") for name in bold[2].split()]
+        return Item(raw, anchor, "\n".join(body).strip("\n") or bold[1], bold[1], *names)
+    return Item(raw, anchor, "\n".join((head, *body)).strip("\n"))
+
+
+def _anchored(line: str) -> tuple[str, str]:
+    match = _ANCHOR.search(line)
+    return (line[: match.start()], match[1]) if match else (line, "")
+
+
+def is_bold(line: str) -> bool:
+    """Whether the first line of an item would be read as a title."""
+    return _BOLD.fullmatch(line) is not None

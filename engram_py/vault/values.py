@@ -1,0 +1,157 @@
+"""What a vault is made of: items of files, edits of a person, and what became of them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from engram_py.dataclass import dataclass, field
+from engram_py.observations.values import Observation
+
+Action = Literal["revise", "add", "delete", "keep"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A link from an entity to another, by a predicate such as ``works_at``."""
+
+    predicate: str
+    target: str
+    sync_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntityPage:
+    """What is known of an entity. ``row`` is its own observation, where it has one."""
+
+    slug: str
+    name: str
+    kind: str
+    aliases: tuple[str, ...]
+    archived: bool
+    row: Observation | None
+    facts: tuple[Observation, ...]
+    history: tuple[Observation, ...]
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The rows of a vault, each in the list of the file that is its home."""
+
+    identity: tuple[Observation, ...]
+    memory: tuple[Observation, ...]
+    log: tuple[Observation, ...]
+    days: tuple[Observation, ...]
+    entities: tuple[EntityPage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of a file: ``raw`` is its text as the file has it, ``anchor`` the sync id behind it ("" of a new one).
+
+    ``title`` and ``type`` are None where the item does not say them."""
+
+    raw: str
+    anchor: str
+    content: str
+    title: str | None = None
+    type: str | None = None
+    topic_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A generated file. ``heads`` are its lines that are no items, ``tail`` what the person wrote below them."""
+
+    path: str
+    items: tuple[Item, ...]
+    heads: tuple[str, ...]
+    text: str = ""
+    tail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One thing a person changed in a file. ``conflict``: the memory changed it meanwhile as well."""
+
+    action: Action
+    path: str
+    item: Item
+    row: Observation | None = None
+    conflict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of an edit: ``outcome`` is that of a save, ``updated``, ``deleted``, ``kept`` or ``refused``."""
+
+    path: str
+    action: Action
+    outcome: str
+    title: str
+    id: int | None = None
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export wrote; paths are relative to ``root``."""
+
+    root: str
+    files: int
+    written: tuple[str, ...]
+    removed: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did, or with ``dry_run`` would do."""
+
+    root: str
+    applied: tuple[Applied, ...]
+    dry_run: bool
+    exported: Exported | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VaultStatus:
+    """Where the vault is, what a person edited there since the last export, and what the memory changed."""
+
+    root: str
+    project: str
+    files: int
+    edited: tuple[str, ...]
+    behind: tuple[str, ...]
+    own: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """A file of the vault; not ``found`` it has no text, and ``near`` are files with similar names."""
+
+    path: str
+    found: bool
+    text: str
+    near: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileList:
+    """The files below a folder of the vault, relative to its root."""
+
+    files: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileWritten:
+    """A file that was written, and what an import made of it where the memory owns it."""
+
+    path: str
+    bytes: int
+    applied: tuple[Applied, ...] = ()
+    warnings: tuple[str, ...] = field(default=())

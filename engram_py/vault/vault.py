@@ -1,0 +1,209 @@
+"""The memory as a folder of Markdown: make it, write it, take back what was edited there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import tzinfo
+from pathlib import Path
+
+from engram_py.database.journal import Journal, get_meta, set_meta
+from engram_py.database.lease import NamedLease
+from engram_py.database.store import Store
+from engram_py.files import reason
+from engram_py.observations.validation import slug_of
+from engram_py.projects.projects import ProjectOperations, Projects
+from engram_py.vault import table
+from engram_py.vault.applying import Applying
+from engram_py.vault.comparing import Now, edits
+from engram_py.vault.errors import NoVaultError, VaultBusyError, VaultEditedError, VaultFileError
+from engram_py.vault.folder import Folder, Manifest, digest
+from engram_py.vault.layout import is_generated, shelved
+from engram_py.vault.parsing import parse
+from engram_py.vault.rendering import anchor_of, rendered, with_tail
+from engram_py.vault.values import Applied, Edit, Exported, Imported, Page, VaultStatus
+
+_LEASE_SECONDS = 600.0
+
+
+class Vault(ProjectOperations):
+    """The vault of a project. Where it lies is remembered on this machine; ``zone`` is the reader's.
+
+    Everything raises NoVaultError before ``init``, VaultFileError where the disk does not allow it, and NotAVaultError
+    where the folder became something else.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        projects: Projects,
+        applying: Callable[[], Applying],
+        *,
+        zone: tzinfo | None = None,
+    ) -> None:
+        super().__init__(store, journal, projects)
+        self._applying = applying
+        self._zone = zone
+        self._lease = NamedLease(store, journal, "vault", seconds=_LEASE_SECONDS)
+
+    # --- where ------------------------------------------------------------------------------------------
+
+    def init(self, path: Path | str, *, project: str | None = None) -> Exported:
+        """Make an empty folder, or one that is this project's vault already, the vault, and write it.
+
+        Raises NotAVaultError: it holds something else, or lies inside another vault.
+        """
+        name = self._project(project)
+        try:
+            root = Path(path).expanduser().absolute()
+        except (RuntimeError, ValueError) as exc:
+            raise VaultFileError(str(path)[:200], "is not a path") from exc
+        with self._alone():
+            folder = Folder(root)
+            folder.claim(name)
+            with self._store.transaction():
+                set_meta(self._store, _key(name), str(folder.root))
+            return self._export(folder, name)
+
+    def folder(self, project: str | None = None, *, home: Path | None = None) -> Folder:
+        """The folder of the project's vault; without one the folder of its name in ``home`` becomes it."""
+        name = self._project(project)
+        if known := get_meta(self._store, _key(name)):
+            return Folder(Path(known))
+        if home is None:
+            raise NoVaultError(name)
+        self.init(home / slug_of(name), project=name)
+        return self.folder(name)
+
+    # --- the two directions -----------------------------------------------------------------------------
+
+    def export(self, *, project: str | None = None) -> Exported:
+        """Write the memory as it is now: the same memory gives the same bytes.
+
+        Raises VaultEditedError: a person edited files since; an import takes that in first.
+        """
+        name, folder = self._project(project), self.folder(project)
+        with self._alone():
+            if edited := self._edited(folder, name):
+                raise VaultEditedError([page.path for page in edited])
+            return self._export(folder, name)
+
+    def take_in(self, *, prune: bool = False, dry_run: bool = False, project: str | None = None) -> Imported:
+        """Take what a person edited into the memory, and write the vault anew.
+
+        A changed item is a revision, a new one a row by the write path, a missing one nothing unless ``prune`` deletes
+        it (it can be undeleted). Of an item that the memory changed as well the memory's text becomes a version. What
+        is no item, or is refused, is kept below its file. With ``dry_run`` nothing is changed.
+        """
+        name, folder = self._project(project), self.folder(project)
+        with self._alone():
+            pages = self._edited(folder, name)
+            wanted = [one for one in self._edits(folder, name, pages) if prune or one.action != "delete"]
+            if dry_run:
+                return Imported(str(folder.root), tuple(_planned(one) for one in wanted), True)
+            applied = self._applying().apply(wanted, project=name)
+            kept = {page.path: page.tail for page in pages}
+            for edit, done in zip(wanted, applied, strict=True):
+                if done.outcome in ("kept", "refused"):
+                    kept[edit.path] = "\n".join(filter(None, (kept[edit.path], edit.item.raw)))
+            return Imported(str(folder.root), tuple(applied), False, self._export(folder, name, kept))
+
+    def status(self, *, project: str | None = None) -> VaultStatus:
+        """What was edited since the last export, and what the memory changed."""
+        name, folder = self._project(project), self.folder(project)
+        manifest = folder.manifest() or Manifest(name)
+        edited = [page.path for page in self._edited(folder, name)]
+        texts = self._texts(name)
+        tails = {path: parse(path, folder.read(path) or "").tail for path in texts}
+        behind = [
+            path for path, text in texts.items() if manifest.files.get(path) != digest(with_tail(text, tails[path]))
+        ]
+        behind += [path for path in manifest.files if path not in texts]
+        own = sum(not is_generated(path) for path in folder.files())
+        return VaultStatus(str(folder.root), name, len(texts), tuple(edited), tuple(sorted({*behind} - {*edited})), own)
+
+    # --- how --------------------------------------------------------------------------------------------
+
+    def _project(self, project: str | None) -> str:
+        with self._store.transaction():
+            return self._projects.for_write(project).project
+
+    def _texts(self, project: str) -> dict[str, str]:
+        rows = table.rows(self._store, project)
+        return rendered(shelved(rows, table.edges(self._store), table.kinds(self._store)), self._zone)
+
+    def _edited(self, folder: Folder, project: str) -> list[Page]:
+        """The generated Markdown that differs from the last export. A file that is missing says nothing."""
+        manifest = folder.manifest() or Manifest(project)
+        pages = []
+        for path in [one for one in folder.files() if is_generated(one) and one.endswith(".md")]:
+            text = folder.read(path) or ""
+            if digest(text) != manifest.files.get(path):
+                pages.append(parse(path, text))
+        return pages
+
+    def _edits(self, folder: Folder, project: str, pages: list[Page]) -> list[Edit]:
+        if not pages:
+            return []
+        manifest = folder.manifest() or Manifest(project)
+        by_anchor = {anchor_of(row): row for row in table.rows(self._store, project)}
+        now: dict[str, Now] = {}
+        heads = {path: frozenset(lines) for path, lines in manifest.heads.items()}
+        for path, text in self._texts(project).items():
+            if path.endswith(".md"):
+                page = parse(path, text)
+                heads[path] = heads.get(path, frozenset()) | {digest(line) for line in page.heads}
+                items = ((one, by_anchor.get(one.anchor)) for one in page.items)
+                now |= {one.anchor: Now(path, one, row) for one, row in items if row is not None}
+        return list(edits(pages, manifest.items, now, heads))
+
+    def _export(self, folder: Folder, project: str, tails: dict[str, str] | None = None) -> Exported:
+        """Write every file, then the manifest: what is missing of it after a crash the next run finds equal."""
+        manifest = folder.manifest() or Manifest(project)
+        texts = self._texts(project)
+        old = [path for path in manifest.files if path not in texts]
+        for path in {*texts, *old} - {*(tails or {})}:
+            if path.endswith(".md") and (tail := parse(path, folder.read(path) or "").tail):
+                tails = (tails or {}) | {path: tail}
+        for path in {*(tails or {})} - {*texts}:  # nothing of it is left but what the person wrote
+            texts[path] = ""
+        files: dict[str, str] = {}
+        items: dict[str, str] = {}
+        heads: dict[str, list[str]] = {}
+        written: list[str] = []
+        for path, text in sorted(texts.items()):
+            whole = with_tail(text, (tails or {}).get(path, "")).removeprefix("\n\n")
+            if whole and folder.write(path, whole):
+                written.append(path)
+            files[path] = digest(whole)
+            if path.endswith(".md"):
+                page = parse(path, text)
+                items |= {one.anchor: digest(one.raw) for one in page.items if one.anchor}
+                heads[path] = [digest(line) for line in page.heads]
+        gone = [path for path in old if path not in texts]
+        for path in gone:
+            folder.remove(path)
+        folder.write_manifest(Manifest(project, files, items, heads))
+        return Exported(str(folder.root), len(files), tuple(written), tuple(gone))
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with self._lease.holding() as held:
+            if held is None:
+                raise VaultBusyError
+            try:
+                yield
+            except OSError as exc:
+                raise VaultFileError(exc.filename or "the vault", reason(exc)) from exc
+
+
+def _key(project: str) -> str:
+    return f"vault:{project}"
+
+
+def _planned(edit: Edit) -> Applied:
+    title = edit.item.title or edit.item.content.split("\n")[0][:100]
+    said = "the memory changed it as well; its text becomes a version" if edit.conflict else ""
+    row = edit.row.id if edit.row is not None else None
+    return Applied(edit.path, edit.action, f"would {edit.action}", title, row, said)

@@ -1,0 +1,63 @@
+"""Files of the vault by their paths (spec/seed-capabilities.md section 4, rows 43 to 48)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engram_py import Engram
+from engram_py.vault.errors import OutsideVaultError, VaultFileError
+
+
+def test_row_43_a_write_makes_the_folders_and_a_second_one_replaces(app: Engram, root: Path) -> None:
+    app.vault_files.write("knowledge/personal/housing.md", "a flat")
+    assert (root / "knowledge/personal/housing.md").read_text() == "a flat"
+    app.vault_files.write("knowledge/personal/housing.md", "a house")
+    assert app.vault_files.read("knowledge/personal/housing.md").text == "a house"
+
+
+def test_row_44_appending_concatenates(app: Engram, root: Path) -> None:
+    for text in ("a\n", "b\n"):
+        app.vault_files.write("log.md", text, append=True)
+    assert app.vault_files.read("log.md").text == "a\nb\n"
+
+
+def test_row_45_files_are_listed_relative_to_the_vault_also_below_a_folder(app: Engram, root: Path) -> None:
+    app.vault_files.write("knowledge/a/b.md", "x")
+    app.vault_files.write("knowledge/c.md", "x")
+    assert app.vault_files.list("knowledge").files == ("knowledge/a/b.md", "knowledge/c.md")
+    assert {"identity.md", "knowledge/c.md"} <= set(app.vault_files.list().files)
+
+
+def test_row_46_a_file_that_is_missing_has_no_text_and_near_names(app: Engram, root: Path) -> None:
+    app.vault_files.write("knowledge/databases.md", "x")
+    missing = app.vault_files.read("knowledge/database.md")
+    assert (missing.found, missing.text, missing.near[0]) == (False, "", "knowledge/databases.md")
+    assert app.vault_files.exists("knowledge/databases.md")
+    assert not app.vault_files.exists("knowledge/database.md")
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "link/x", "", ".", "C:\\x", "~/x", "a\0b"])
+def test_row_47_a_path_out_of_the_vault_is_refused(app: Engram, root: Path, tmp_path: Path, path: str) -> None:
+    (tmp_path / "outside").mkdir()
+    (root / "link").symlink_to(tmp_path / "outside")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(OutsideVaultError):
+        app.vault_files.write(path, "x")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_write_to_a_file_of_the_memory_is_taken_in(app: Engram, root: Path) -> None:
+    text = app.vault_files.read("identity.md").text
+    done = app.vault_files.write("identity.md", f"{text}- Answer in English\n")
+    assert [one.outcome for one in done.applied] == ["added"]
+    assert "- Answer in English <!-- obs-" in app.vault_files.read("identity.md").text
+    with pytest.raises(VaultFileError, match="the memory alone"):
+        app.vault_files.write("life/index.json", "[]")
+
+
+def test_without_a_vault_a_write_makes_one_beside_the_database(app: Engram, data_dir: Path) -> None:
+    app.vault_files.write("preferences.md", "tabs")
+    assert (data_dir / "vaults/widgets/preferences.md").read_text() == "tabs"
+    assert app.vault.status().own == 1

@@ -1,0 +1,263 @@
+"""The vault: what an export writes, and what becomes of a person's edits (spec/seed-capabilities.md section 4)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engram_py import Draft, Engram
+from engram_py.config import Settings
+from engram_py.observations.values import Change
+from engram_py.vault.errors import NotAVaultError, VaultEditedError, VaultFileError
+from engram_py.vault.folder import Folder
+from engram_py.vault.parsing import TAIL
+from tests.memory import FakeClock
+
+
+def everything(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def edited(path: Path, old: str, new: str) -> None:
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+def contents(app: Engram) -> set[str]:
+    return {str(row[0]) for row in app.store.tuples("select content from observations where deleted_at is null")}
+
+
+def test_two_exports_give_the_same_bytes(app: Engram, root: Path) -> None:
+    first = everything(root)
+    assert app.vault.export().written == ()
+    assert everything(root) == first
+    assert app.vault.take_in().applied == ()
+
+
+def test_row_117_a_note_is_appended_and_the_first_is_unchanged(app: Engram, root: Path, clock: FakeClock) -> None:
+    clock.advance(minutes=5)
+    app.notes.add("Second")
+    app.vault.export()
+    lines = (root / "memory/2026-01-02.md").read_text().split("\n")
+    assert lines[0] == "# Friday, January 2, 2026"
+    assert [line[:8] for line in lines if line.startswith("## ")] == ["## 05:00", "## 05:05"]
+    assert "Tried the new parser" in lines
+
+
+def test_row_118_a_note_is_filed_under_the_day_of_the_reader(data_dir: Path, folder: Path, clock: FakeClock) -> None:
+    settings = Settings(data_dir, clock=clock, timezone="America/Los_Angeles")
+    with Engram(settings=settings, directory=folder) as app:
+        app.notes.add("late")
+        app.vault.init(data_dir.parent / "vault")
+        assert (data_dir.parent / "vault/memory/2026-01-01.md").exists()
+        assert [note.text for note in app.notes.of_day("2026-01-01").items] == ["late"]
+        assert app.notes.of_day("2026-01-02").items == ()
+
+
+def test_row_127_an_entity_has_a_page_and_its_facts_as_json(root: Path) -> None:
+    page = (root / "life/resources/alice/summary.md").read_text()
+    assert page.startswith('---\ntype: "unknown"\nupdated: "2026-01-02"\n')
+    assert "Alice works at Globex these days (2026-01-02)" in page.partition("## History")[0]
+    assert "Alice works at Acme since spring (until 2026-01-02)" in page.partition("## History")[2]
+    items = json.loads((root / "life/resources/alice/items.json").read_text())
+    assert [item["status"] for item in items] == ["active", "superseded"]
+    assert {"fact", "timestamp", "relatedEntities", "accessCount"} <= set(items[0])
+
+
+def test_row_128_a_changed_bullet_is_a_revision_with_history(app: Engram, root: Path) -> None:
+    edited(root / "observations.md", "Readers do not wait.", "Readers never wait.")
+    edited(root / "identity.md", "Call me Ada", "Call me Ada L.")
+    name, decision = sorted(app.vault.take_in().applied, key=lambda one: one.path)
+    assert (decision.outcome, name.outcome) == ("updated", "updated")
+    detail = app.get(decision.id or 0, history=True)
+    assert detail.observation.content.startswith("Readers never wait.\n\n- neither do writers\n\n```sh\npragma")
+    assert detail.observation.type == "decision"
+    assert detail.versions[0].content.startswith("Readers do not wait.")
+
+
+def test_row_128_a_new_bullet_is_a_new_row_by_the_write_path(app: Engram, root: Path) -> None:
+    with (root / "life/resources/alice/summary.md").open("a") as page:
+        page.write("\n- Alice works at Initech from now on\n")
+    [added] = app.vault.take_in().applied
+    assert added.outcome == "superseded"  # the write rules of facts
+    assert [fact.text for fact in app.facts.of("alice").items] == ["Alice works at Initech from now on"]
+    assert app.vault.take_in().applied == ()
+
+
+def test_row_128_a_missing_bullet_changes_nothing_unless_pruned(app: Engram, root: Path) -> None:
+    before = contents(app)
+    (root / "identity.md").write_text("# Identity\n")
+    assert app.vault.take_in().applied == ()
+    assert contents(app) == before
+    assert "Call me Ada" in (root / "identity.md").read_text()
+
+    (root / "identity.md").write_text("# Identity\n")
+    [deleted] = app.vault.take_in(prune=True).applied
+    assert deleted.outcome == "deleted"
+    assert before - contents(app) == {"Call me Ada"}
+    app.observations.undelete(deleted.id or 0)
+
+
+def test_a_file_that_is_missing_says_nothing_even_when_pruned(app: Engram, root: Path) -> None:
+    before = contents(app)
+    (root / "observations.md").unlink()
+    assert app.vault.take_in(prune=True).applied == ()
+    assert contents(app) == before
+    assert (root / "observations.md").exists()
+
+
+def test_row_53_only_bullets_become_rows_and_prose_is_kept_below(app: Engram, root: Path) -> None:
+    before = contents(app)
+    with (root / "observations.md").open("a") as file:
+        file.write("\n## 2026-01-03\n\nSome prose of mine.\n\n- one thing\n- another thing\n")
+    outcomes = [one.outcome for one in app.vault.take_in().applied]
+    assert outcomes == ["added", "added", "kept"]
+    assert contents(app) - before == {"one thing", "another thing"}
+    text = (root / "observations.md").read_text()
+    assert text.partition(TAIL)[2].split("\n")[-2] == "Some prose of mine."
+    assert app.vault.take_in().applied == ()
+    app.save(Draft("Later", "Something later"))
+    app.vault.export()
+    assert "Some prose of mine." in (root / "observations.md").read_text()
+
+
+def test_row_52_each_day_has_one_block_of_bullets(app: Engram, root: Path, clock: FakeClock) -> None:
+    clock.advance(days=1)
+    app.save(Draft("Next day", "It rained", "discovery"))
+    app.vault.export()
+    text = (root / "observations.md").read_text()
+    assert [line for line in text.split("\n") if line.startswith("## ")] == ["## 2026-01-03", "## 2026-01-02"]
+
+
+def test_two_edits_of_one_item_keep_both_texts(app: Engram, root: Path) -> None:
+    row = app.store.value("select id from observations where type = 'decision'")
+    app.observations.update(row, Change(content="The machine says this"))
+    edited(root / "observations.md", "Readers do not wait.", "The person says that.")
+    with pytest.raises(VaultEditedError):
+        app.vault.export()
+    [done] = app.vault.take_in().applied
+    assert "version" in done.said
+    detail = app.get(row, history=True)
+    assert detail.observation.content.startswith("The person says that.")
+    assert "The machine says this" in [version.content for version in detail.versions]
+
+
+def test_a_refused_item_stays_in_its_file(app: Engram, root: Path) -> None:
+    with (root / "life/resources/alice/summary.md").open("a") as page:
+        page.write("\n- is tired\n")
+    [refused] = app.vault.take_in().applied
+    assert refused.outcome == "refused"
+    assert "- is tired" in (root / "life/resources/alice/summary.md").read_text().partition(TAIL)[2]
+
+
+def test_an_import_shows_what_it_would_do(app: Engram, root: Path) -> None:
+    edited(root / "identity.md", "Call me Ada", "Call me Ada L.")
+    before = everything(root)
+    shown = app.vault.take_in(dry_run=True)
+    assert [one.outcome for one in shown.applied] == ["would revise"]
+    assert everything(root) == before
+    assert app.vault.status().edited == ("identity.md",)
+
+
+def test_a_copied_bullet_is_a_new_row(app: Engram, root: Path) -> None:
+    text = (root / "identity.md").read_text()
+    line = text.strip().split("\n")[-1]
+    (root / "identity.md").write_text(text + line.replace("Call me Ada", "Write in English"))
+    assert [one.outcome for one in app.vault.take_in().applied] == ["added"]
+    assert {"Call me Ada", "Write in English"} <= contents(app)
+
+
+def test_line_ends_of_windows_are_no_edit(app: Engram, root: Path) -> None:
+    for path in root.rglob("*.md"):
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert app.vault.take_in().applied == ()
+
+
+def test_an_interrupted_export_is_finished_by_the_next(
+    app: Engram, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.save(Draft("After the crash", "One more row"))
+    app.notes.add("One more note")
+    real, left = Folder.write, [2]
+
+    def dying(self: Folder, path: str, text: str) -> bool:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return real(self, path, text)
+
+    monkeypatch.setattr(Folder, "write", dying)
+    with pytest.raises(KeyboardInterrupt):
+        app.vault.export()
+    monkeypatch.undo()
+    before = contents(app)
+    assert app.vault.take_in().applied == ()
+    assert contents(app) == before
+    assert app.vault.status().behind == ()
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["a folder with files", "a folder in a vault"])
+def test_a_folder_that_is_not_ours_is_refused(app: Engram, root: Path, tmp_path: Path, inside: bool) -> None:
+    folder = root / "sub" if inside else tmp_path / "photos"
+    folder.mkdir()
+    if not inside:
+        (folder / "a.jpg").write_bytes(b"x")
+    before = everything(folder)
+    with pytest.raises(NotAVaultError):
+        app.vault.init(folder)
+    assert everything(folder) == before
+
+
+def test_the_vault_of_another_project_is_refused(app: Engram, root: Path) -> None:
+    with pytest.raises(NotAVaultError, match="widgets"):
+        app.vault.init(root, project="other")
+
+
+def test_a_link_out_of_the_vault_is_not_written_through(app: Engram, root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    shutil.rmtree(root / "memory")
+    (root / "memory").symlink_to(outside)
+    with pytest.raises(Exception, match="not a path inside the vault"):
+        app.vault.export()
+    assert not any(outside.iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root writes everywhere")
+def test_a_read_only_disk_is_said(app: Engram, root: Path) -> None:
+    root.chmod(0o500)
+    app.save(Draft("More", "More text"))
+    with pytest.raises(VaultFileError):
+        app.vault.export()
+
+
+def test_files_are_readable_by_their_owner_alone(root: Path) -> None:
+    assert {path.stat().st_mode & 0o077 for path in root.rglob("*")} == {0}
+
+
+@pytest.mark.parametrize("name", ["con", "nul", "../x", "a/b", "é☃e"])
+def test_names_that_a_disk_does_not_take_have_a_folder(app: Engram, root: Path, name: str) -> None:
+    app.facts.add(name, "It runs on Debian in the cellar")
+    app.vault.export()
+    page = next(path for path in root.rglob("summary.md") if "Debian" in path.read_text())
+    assert page.is_relative_to(root / "life/resources")
+    assert page.parent.name.lower() not in ("con", "nul")
+    edited(page, "in the cellar", "in the attic")
+    assert [one.outcome for one in app.vault.take_in().applied] == ["updated"]
+
+
+def test_notes_of_today_and_yesterday_are_in_the_session_context(app: Engram, clock: FakeClock) -> None:
+    """Row 119."""
+    app.notes.add("three days ago")
+    clock.advance(days=2)
+    app.notes.add("yesterday it rained")
+    clock.advance(days=1)
+    app.notes.add("today it snows")
+    context = app.contexts.assemble()
+    [notes] = [section for section in context.sections if section.name == "notes"]
+    assert [getattr(item, "content", "") for item in notes.items] == ["today it snows", "yesterday it rained"]
