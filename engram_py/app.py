@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from engram_py.database.journal import Journal
     from engram_py.database.store import Store
     from engram_py.distill.distilling import Distilling
+    from engram_py.distill.ingesting import Ingested, Ingesting
     from engram_py.interchange.importers import Importers
     from engram_py.interchange.transfer import Transfer
     from engram_py.ledger.citations import Citations
@@ -290,6 +291,16 @@ class Engram:
         )
 
     @cached_property
+    def ingesting(self) -> Ingesting:
+        """Take over conversations that other programs tell of."""
+        from engram_py.distill.ingesting import Ingesting
+
+        return Ingesting(
+            self.store, self.journal, self.projects, self.sessions, self.switches, lambda: self.distilling,
+            days=self.privacy.turn_days,
+        )  # fmt: skip
+
+    @cached_property
     def session_memory(self) -> SessionMemory:
         """What one session knows of itself, and what is known of a file."""
         from engram_py.context.session_memory import SessionMemory
@@ -490,6 +501,10 @@ class Engram:
         from engram_py.recall.as_of import search_as_of
 
         return search_as_of(self.store, self.journal, self.projects, self.anchors, as_of, query, **wanted)
+
+    def ingest(self, conversation_id: str, turns: Sequence[object], **more: Any) -> Ingested:
+        """``ingesting.ingest``: keep a conversation that took place elsewhere, and summarize it."""
+        return self.ingesting.ingest(conversation_id, turns, **more)
 
     def close(self) -> None:
         """End the sessions this process opened by itself and close the file. Closing twice is fine."""
