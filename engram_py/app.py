@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from engram_py.projects.merge import Merging
     from engram_py.projects.projects import Projects
     from engram_py.recall.evaluation import Evaluations
+    from engram_py.recall.layers import Found, Layered, Layers
     from engram_py.recall.search import Search
     from engram_py.recall.search_log import SearchLog
     from engram_py.recall.values import Results
@@ -199,6 +200,13 @@ class Engram:
             trail=self.trail,
             vectors=self.vectors,
         )
+
+    @cached_property
+    def layers(self) -> Layers:
+        """Find memories, episodes, and what was said word for word."""
+        from engram_py.recall.layers import Layers
+
+        return Layers(self.store, lambda: self.searches, self.search)
 
     @cached_property
     def usage(self) -> Usage:
@@ -505,6 +513,10 @@ class Engram:
     def ingest(self, conversation_id: str, turns: Sequence[object], **more: Any) -> Ingested:
         """``ingesting.ingest``: keep a conversation that took place elsewhere, and summarize it."""
         return self.ingesting.ingest(conversation_id, turns, **more)
+
+    def search_in(self, layer: str | None, query: str, **wanted: Any) -> Found | Layered:
+        """``layers.search``: the same in episodes, turns, prompts or all layers."""
+        return self.layers.search(query, layer, **wanted)
 
     def close(self) -> None:
         """End the sessions this process opened by itself and close the file. Closing twice is fine."""

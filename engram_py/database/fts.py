@@ -116,8 +116,8 @@ def rows_after(store: Store, index: Index, after: int, *, limit: int) -> list[Ro
 
 def rewrite(store: Store, index: Index, row: Row, columns: Mapping[str, str]) -> int:
     """Set what is derived of a row, unless somebody changed it since it was read; the index in use follows."""
-    unchanged = {name: row[name] for name in ("id", "clock") if name in row.keys()}  # noqa: SIM118 - a turn has no clock
-    return store.update(index.table, unchanged, columns)
+    names = [name for name in ("id", "clock") if name in row.keys()]  # noqa: SIM118 - a turn has no clock
+    return store.update(index.table, {name: row[name] for name in names}, columns)
 
 
 def fill(store: Store, index: Index, version: str, *, after: int, last: int) -> None:

@@ -19,6 +19,7 @@ from engram_py.sessions import turns_table
 from engram_py.sessions.conversations import Conversation, conversation_of
 from engram_py.sessions.transcripts import MOST_TURNS
 from engram_py.text.derived_terms import derived_terms
+from engram_py.text.normalize import check_text
 from engram_py.times import parse_time, to_text
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     from engram_py.distill.distilling import Distilling
     from engram_py.privacy.switches import Switches
     from engram_py.projects.projects import Projects
+    from engram_py.projects.values import Place
     from engram_py.sessions.sessions import Sessions
-    from engram_py.sessions.values import Session
+    from engram_py.sessions.values import Session, Turn
 
 PENDING, OFF, NO_TURNS, NO_RETENTION = "pending", "skipped:memory_disabled", "skipped:no_turns", "skipped:no_retention"
 SKIPPED = "skipped:extraction"
@@ -94,30 +96,24 @@ class Ingesting(ProjectOperations):
 
         Raises InvalidArgumentError, EmptyFieldError, TextTooLongError, AmbiguousProjectError.
         """
-        agent = redact(" ".join((agent_id or self._sessions.agent).split())).text[:AGENT_CHARS]
+        agent = _agent(agent_id or self._sessions.agent)
         day = self._day(session_date)
         session_id = self._session_id(clean_session_id(conversation_id), agent)
-        said = conversation_of(turns, said_at=day and to_text(day))
+        said = conversation_of(turns, said_at=to_text(day) if day else None)
         terms = [derived_terms(turn.content) for turn in said.turns]
-        with self._store.transaction():
-            place = self._projects.for_write(project, session_id=session_id, directory=directory)
-            notes = (*said.notes, *place.warnings)
-            refused = self._refused(place.project, session_id, said)
-            if refused:
-                return Ingested(session_id, place.project, agent, 0, refused, warnings=notes)
-            before = session_table.by_id(self._store, session_id)
-            keys = [turn.key for turn in said.turns]
-            kept = turns_table.keys_of(self._store, session_id) if before is not None else []
-            known = len(kept) if kept == keys[: len(kept)] else 0
-            if before is None or known < len(keys) or self._was_skipped(session_id) != skip_extraction:
-                begun = min((turn.said_at for turn in said.turns if turn.said_at), default=None)
-                before = self._sessions.ensure_conversation(
-                    session_id, place, agent=agent, directory=directory or "", started_at=begun
-                )
-                notes += self._keep(before, said, terms, known, wait=not skip_extraction)
-                self._end_if_past(before, said)
-        found = self._distilled(session_id, flush=flush) if not skip_extraction else (SKIPPED, ())
-        return self._answer(before, said, found[0], (*notes, *found[1]))
+        try:
+            with self._store.transaction():
+                place = self._projects.for_write(project, session_id=session_id, directory=directory)
+                if refused := self._refused(place.project, session_id, said):
+                    raise _NothingKept(place.project, refused)
+                session, notes = self._kept(session_id, place, said, terms, agent, directory or "", not skip_extraction)
+        except _NothingKept as nothing:
+            return Ingested(session_id, nothing.project, agent, 0, nothing.token, warnings=said.notes)
+        token, more = (SKIPPED, ()) if skip_extraction else self._distilled(session_id, flush=flush)
+        warnings = (*said.notes, *place.warnings, *notes, *more)
+        row = table.summary(self._store, session_id)
+        episode = row["id"] if row is not None and not row["deleted_at"] and row["lifecycle"] == "active" else None
+        return Ingested(session_id, session.project, session.agent, said.given, token, episode, warnings)
 
     # --- what is kept -----------------------------------------------------------------------------------
 
@@ -145,30 +141,47 @@ class Ingesting(ProjectOperations):
             return NO_TURNS
         return "" if self._days else NO_RETENTION
 
-    def _was_skipped(self, session_id: str) -> bool:
-        found = table.session(self._store, session_id)
-        return found is not None and found.detail == SKIPPED
-
-    def _keep(
-        self, session: Session, said: Conversation, terms: Sequence[str], known: int, *, wait: bool
-    ) -> tuple[str, ...]:
-        """Keep the turns after the ``known`` ones, or all of them in the place of what was kept; what to know of it."""
-        now = self._journal.now()
-        if self._was_skipped(session.id) == wait:
-            known = 0
+    def _kept(
+        self,
+        session_id: str,
+        place: Place,
+        said: Conversation,
+        terms: Sequence[str],
+        agent: str,
+        directory: str,
+        wait: bool,
+    ) -> tuple[Session, tuple[str, ...]]:
+        """The session with these turns, and what to know of it. What it has of them already stays as it is; where it
+        has others, these take their place. Call inside a transaction."""
+        before = session_table.by_id(self._store, session_id)
+        keys = [turn.key for turn in said.turns]
+        kept = turns_table.told_keys(self._store, session_id)
+        state = table.session(self._store, session_id)
+        same = kept == keys[: len(kept)] and (state is not None and state.detail == SKIPPED) != wait
+        if before is not None and same and len(kept) == len(keys):
+            return before, ()
+        known = len(kept) if same else 0
+        begun = min((turn.said_at for turn in said.turns if turn.said_at), default=None)
+        session = self._sessions.ensure_conversation(
+            session_id, place, agent=agent, directory=directory, started_at=begun
+        )
         if not known:
-            turns_table.forget(self._store, session.id)
-        for turn, words in zip(said.turns[known:], terms[known:], strict=True):
+            turns_table.forget_told(self._store, session.id)
+        notes = self._add(session, said.turns[known:], terms[known:], wait=wait)
+        self._end_if_past(session, said)
+        return session, notes
+
+    def _add(self, session: Session, turns: Sequence[Turn], terms: Sequence[str], *, wait: bool) -> tuple[str, ...]:
+        now = self._journal.now()
+        done = None if wait else now
+        for turn, words in zip(turns, terms, strict=True):
             turns_table.add(
                 self._store, turn, terms=words, session_id=session.id, project=session.project, now=now,
-                distilled_at=None if wait else now,
+                distilled_at=done,
             )  # fmt: skip
         turns_table.wait(self._store, session.id, now=now)
-        if not wait:
-            columns = {"distill_state": "skipped", "distill_detail": SKIPPED}
-            self._store.update("sessions", {"id": session.id}, columns)
-        else:
-            self._store.update("sessions", {"id": session.id, "distill_detail": SKIPPED}, {"distill_detail": ""})
+        columns = {"distill_detail": ""} if wait else {"distill_state": "skipped", "distill_detail": SKIPPED}
+        self._store.update("sessions", {"id": session.id}, columns)
         turns_table.prune(self._store, before=oldest_kept(self._journal.moment, self._days))
         dropped = turns_table.shrink(self._store, most=MOST_TURNS)
         return (f"dropped the {dropped:,} oldest messages; {MOST_TURNS:,} are kept",) if dropped else ()
@@ -195,7 +208,15 @@ class Ingesting(ProjectOperations):
             return PENDING, ("another process distills just now; this follows in the background",)
         return done.sessions[0].result, ()
 
-    def _answer(self, session: Session, said: Conversation, token: str, notes: tuple[str, ...]) -> Ingested:
-        row = table.summary(self._store, session.id)
-        episode = row["id"] if row is not None and not row["deleted_at"] and row["lifecycle"] == "active" else None
-        return Ingested(session.id, session.project, session.agent, said.given, token, episode, notes)
+
+class _NothingKept(Exception):
+    """Takes back what a transaction began to write of a conversation that is not kept."""
+
+    def __init__(self, project: str, token: str) -> None:
+        super().__init__(token)
+        self.project, self.token = project, token
+
+
+def _agent(name: str) -> str:
+    check_text("agent_id", name)
+    return redact(" ".join(name.split())).text[:AGENT_CHARS]

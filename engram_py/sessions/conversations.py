@@ -12,6 +12,7 @@ from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, digest, role_of, text_of
 from engram_py.sessions.transcripts import MOST_TURNS, kept_text
+from engram_py.sessions.turns_table import TOLD
 from engram_py.sessions.values import Role, Turn
 from engram_py.times import parse_time, to_text
 
@@ -51,7 +52,7 @@ def conversation_of(given: Sequence[object], *, said_at: str | None) -> Conversa
             kept, hidden = kept_text(own)
             redacted, cut = redacted + hidden, cut + (len(own) > TURN_LIMIT_CHARS)
             position = len(turns)
-            key = digest("ingest", str(position), role, at or "", kept)
+            key = TOLD + digest(str(position), role, at or "", kept)
             turns.append(Turn(role, kept, key, position, said_at=at))
         whole += len(turns) > before
     if len(turns) > MOST_TURNS:

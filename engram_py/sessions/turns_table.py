@@ -79,18 +79,19 @@ def known(store: Store, session_id: str, keys: Iterable[str]) -> set[str]:
     return {row[0] for row in store.rows(KNOWN, session_id=session_id, keys=json.dumps(list(keys)))}
 
 
-KEYS = "select key from turns where session_id = :session_id order by id"
-ALL_AGAIN = "update turns set distilled_at = null where session_id = :session_id"
+# What a program told of as a whole; no agent names a message so.
+TOLD = "told-"
+_TOLD = f"from turns where session_id = :session_id and key glob '{TOLD}*'"
 
 
-def keys_of(store: Store, session_id: str) -> list[str]:
-    """The keys of a session's turns, in the order they were read."""
-    return [row[0] for row in store.tuples(KEYS, session_id=session_id)]
+def told_keys(store: Store, session_id: str) -> list[str]:
+    """The keys of the turns of a session that a program told of, in their order."""
+    return [row[0] for row in store.tuples(f"select key {_TOLD} order by id", session_id=session_id)]
 
 
-def forget(store: Store, session_id: str) -> None:
-    """Delete the turns of a session. Call inside a transaction."""
-    store.execute("delete from turns where session_id = :session_id", session_id=session_id)
+def forget_told(store: Store, session_id: str) -> None:
+    """Delete the turns of a session that a program told of; what hooks read stays. Call inside a transaction."""
+    store.execute(f"delete {_TOLD}", session_id=session_id)
 
 
 def wait(store: Store, session_id: str, *, now: str) -> None:
