@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
-from engram_py.doors import call
-from engram_py.errors import NotFoundError
+from engram_py.sessions.errors import AgentNotFoundError
 
 _AGENTS = """
 with kept as (
@@ -42,17 +41,9 @@ class AgentLine:
     last_active_at: str
 
 
-class UnknownAgentError(NotFoundError):
-    code = "unknown_agent"
-
-    def __init__(self, agent_id: str) -> None:
-        self.agent_id = agent_id[:80]
-        super().__init__(f"no session of an agent {self.agent_id!r}", hint=f"list them with {call('agents')}")
-
-
 def agents(store: Store, agent_id: str | None = None) -> tuple[AgentLine, ...]:
-    """Every agent, the last active first, or one. Raises UnknownAgentError."""
+    """Every agent, the last active first, or one. Raises AgentNotFoundError."""
     found = tuple(AgentLine(*row) for row in store.tuples(_AGENTS, agent=agent_id))
     if agent_id is not None and not found:
-        raise UnknownAgentError(agent_id)
+        raise AgentNotFoundError(agent_id)
     return found

@@ -17,6 +17,7 @@ from tests.interfaces.http.asking import Asker, serving
 
 # The routes of Engram's server (spec/engram-behaviour.md 8.1); ours are these.
 OURS = {"GET /projects", "GET /openapi.json", "POST /flush", "POST /observations/{id}/undelete", "POST /search"}
+OURS |= {"POST /memory/ingest", "GET /agents", "GET /agents/{id}"}
 ENGRAM = """
 GET /health
 POST /sessions
