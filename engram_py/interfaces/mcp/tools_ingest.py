@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.mcp.argument_types import KINDS, Field
+from engram_py.interfaces.mcp.argument_types import Before, Field
 from engram_py.interfaces.mcp.tool_registry import READS, SETTLES, tool
 from engram_py.interfaces.mcp.tools_memory import Project
 
@@ -19,29 +19,24 @@ if TYPE_CHECKING:
 SCOPES = ("pinned", "episodes", "transcript")
 
 
-class Turns(list[Any]):
-    """A list of turns, or the JSON text of one, as some hosts send it."""
+def _read(value: object) -> object:
+    """Some hosts send a list as the JSON text of one."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        raise ValueError("a list of {user, assistant} or {role, content}") from None
 
 
-def _turns(name: str, value: object) -> list[Any]:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            value = None
-    if not isinstance(value, list):
-        raise InvalidArgumentError(name, value, expected="a list of {user, assistant} or {role, content}")
-    return value
-
-
-KINDS[Turns] = ({"type": "array", "items": {"type": "object"}}, _turns)
+Turns = Annotated[list[dict[str, Any]], Before(_read), Field(description="{user, assistant} or {role, content} each.")]
 
 
 @tool(title="Take over a conversation", hints=SETTLES)
 def mem_ingest(
     app: Engram,
     conversation_id: Annotated[str, Field(description="The same again replaces it.")],
-    turns: Annotated[Turns, Field(description="{user, assistant} or {role, content} each.")],
+    turns: Turns,
     agent_id: Annotated[str | None, Field(description="Whose it is; default: you.")] = None,
     session_date: Annotated[str | None, Field(description="When it took place.")] = None,
     skip_extraction: Annotated[bool, Field(description="Keep the turns alone.")] = False,
@@ -64,8 +59,8 @@ def mem_ingest(
 def search_memory(
     app: Engram,
     scope: Annotated[str, Field(enum=SCOPES)],
-    query: str,
-    limit: int | None = None,
+    query: Annotated[str, Field(description="Words or a question.")],
+    limit: Annotated[int | None, Field(description="Default 10.")] = None,
     project: Project = None,
 ) -> Found | Layered:
     """Find memories (pinned), summaries of sessions (episodes), or what was said word for word (transcript)."""

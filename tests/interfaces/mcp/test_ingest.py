@@ -55,6 +55,8 @@ async def test_turns_may_come_as_the_json_of_a_list(agent: Agent) -> None:
     for turns in ("hello", {"user": "x"}, 5):
         refused = await agent.refusal("mem_ingest", conversation_id="c2", turns=turns)
         assert refused["argument"] == "turns"
+    refused = await agent.refusal("mem_ingest", conversation_id="c2", turns=["hello"])
+    assert refused["argument"] == "turns.0"
 
 
 @pytest.mark.anyio
