@@ -98,17 +98,18 @@ class Ingesting(ProjectOperations):
         """
         agent = _agent(agent_id or self._sessions.agent)
         day = self._day(session_date)
-        session_id = self._session_id(clean_session_id(conversation_id), agent)
+        conversation_id = clean_session_id(conversation_id)
         said = conversation_of(turns, said_at=to_text(day) if day else None)
         terms = [derived_terms(turn.content) for turn in said.turns]
         try:
             with self._store.transaction():
+                session_id = self._session_id(conversation_id, agent)
                 place = self._projects.for_write(project, session_id=session_id, directory=directory)
                 if refused := self._refused(place.project, session_id, said):
-                    raise _NothingKept(place.project, refused)
+                    raise _NothingKept(session_id, place.project, refused)
                 session, notes = self._kept(session_id, place, said, terms, agent, directory or "", not skip_extraction)
         except _NothingKept as nothing:
-            return Ingested(session_id, nothing.project, agent, 0, nothing.token, warnings=said.notes)
+            return Ingested(nothing.session_id, nothing.project, agent, 0, nothing.token, warnings=said.notes)
         token, more = (SKIPPED, ()) if skip_extraction else self._distilled(session_id, flush=flush)
         warnings = (*said.notes, *place.warnings, *notes, *more)
         row = table.summary(self._store, session_id)
@@ -212,9 +213,9 @@ class Ingesting(ProjectOperations):
 class _NothingKept(Exception):
     """Takes back what a transaction began to write of a conversation that is not kept."""
 
-    def __init__(self, project: str, token: str) -> None:
+    def __init__(self, session_id: str, project: str, token: str) -> None:
         super().__init__(token)
-        self.project, self.token = project, token
+        self.session_id, self.project, self.token = session_id, project, token
 
 
 def _agent(name: str) -> str:

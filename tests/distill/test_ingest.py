@@ -15,7 +15,8 @@ from engram_py.dataclass import replace
 from engram_py.distill.ingesting import Ingested
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.wording import render
-from engram_py.sessions import transcripts
+from engram_py.recall.said import SaidResults
+from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS
 from tests.distill.conftest import DID, MORE, WORK, Stub, distilling, episodes, program, waiting
 from tests.memory import FakeClock
 
@@ -187,7 +188,9 @@ def test_row_89_everything_of_a_dated_conversation_carries_its_date(app: Engram)
     session = app.sessions.get("s1")
     assert session.started_at.startswith("2025-05-04")
     assert (session.ended_at or "").startswith("2025-05-04"), "it is over"
-    [first, *_] = app.search_in("turns", "empty password").results  # type: ignore[union-attr]
+    found = app.search_in("turns", "empty password")
+    assert isinstance(found, SaidResults)
+    [first, *_] = found.results
     assert first.said_at.startswith("2025-05-04")
 
 
@@ -295,7 +298,7 @@ def test_ten_thousand_turns_and_one_of_five_megabytes_are_kept_within_their_limi
     assert (done.turns_ingested, app.store.value("select count(*) from turns")) == (10_000, 20_000)
 
     large = tell(app, [{"user": "words " * 850_000, "assistant": "Long."}], "large")
-    assert len(kept(app, "large")[0]) <= transcripts.TURN_LIMIT_CHARS
+    assert len(kept(app, "large")[0]) <= TURN_LIMIT_CHARS
     assert any("cut 1 message(s)" in note for note in large.warnings)
     assert any("dropped the 2 oldest" in note for note in large.warnings)
 

@@ -81,8 +81,8 @@ def test_a_layer_that_is_none_is_refused_with_those_there_are(talked: Engram) ->
 
 def test_the_hit_says_who_said_it_when_and_where(talked: Engram) -> None:
     results = talked.search_in("turns", "what exactly did I say about ports?")
-    [one] = results.results  # type: ignore[union-attr]
-    assert isinstance(one, Said)
+    assert isinstance(results, SaidResults)
+    [one] = results.results
     assert (one.session_id, one.role, one.project, one.content) == ("talk", "user", "widgets", PORTS)
     text = render.text(results, now=talked.journal.moment())
     assert f"talk user, 2026-03-01 (now):\n  {PORTS}" in text
@@ -92,7 +92,9 @@ def test_a_long_turn_is_shown_by_the_passage_that_has_the_words(app: Engram) -> 
     text = f"{'Nothing of interest here. ' * 100}The narwhal is in the basement. {'Nothing more. ' * 100}"
     app.ingest("long", [{"role": "user", "content": text}])
 
-    [one] = app.search_in("turns", "narwhal").results  # type: ignore[union-attr]
+    results = app.search_in("turns", "narwhal")
+    assert isinstance(results, SaidResults)
+    [one] = results.results
     assert "The narwhal is in the basement." in one.content
     assert (len(one.content) < 600, one.truncated) == (True, True)
 
