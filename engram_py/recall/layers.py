@@ -83,7 +83,7 @@ class Layers:
         if idle:
             notes = (*notes, f"{', '.join(idle)}: says nothing of {source.name}; left out")
         found = said.find(self._store, source, parsed, window, limit=limit)
-        kept = said.count(self._store, source, Window(sight.projects))
+        kept = None if found else said.count(self._store, source, Window(sight.projects))
         warnings = (*notes, *sight.notes, *place_notes)
         return SaidResults(parsed.text[:200], source.name, tuple(found), sight.projects, kept, warnings)
 

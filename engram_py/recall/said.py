@@ -73,14 +73,14 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class SaidResults:
-    """What was said that has the words, best first. ``layer`` is ``turns`` or ``prompts``; ``kept`` how many of them
-    can be seen from there."""
+    """What was said that has the words, best first. ``layer`` is ``turns`` or ``prompts``; ``kept``, counted where
+    nothing was found, how many of them can be seen from there."""
 
     query: str
     layer: str
     results: tuple[Said, ...]
     projects: tuple[str, ...] | None
-    kept: int
+    kept: int | None = None
     warnings: tuple[str, ...] = ()
 
 
