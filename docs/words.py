@@ -24,6 +24,7 @@ TABLES = {
     "observations_fts": "Full-text index (FTS5) of the observations that are not deleted. Derived: "
     "`engram doctor --fix` rebuilds it.",
     "prompts_fts": "Full-text index (FTS5) of the prompts. Derived.",
+    "turns_fts": "Full-text index (FTS5) of the turns. Derived.",
     "observations_vocab": "How many rows hold each word, read from `observations_fts`.",
     "observations_mentions": "Where each word stands, read from `observations_fts`.",
     "sync_mutations": "The queue of changes for sync: one row per changed thing, without its text.",
@@ -94,6 +95,7 @@ ERRORS = {
     "vault_busy": "Another process works on the vault.",
     "vault_file": "A file of the vault cannot be read or written.",
     "outside_vault": "A path leads out of the vault.",
+    "no_conversation": "What `engram ingest` read is no JSON of a conversation.",
     "bulk_filter": "`--where` has words, an unknown filter, or no filter.",
     "not_confirmed": "A change of many was not confirmed, or there was no terminal to ask.",
     "nothing_replaced": "`find` does not occur in the content.",
@@ -105,6 +107,7 @@ ERRORS = {
     "no_earlier_version": "A revert finds no earlier text, or none of that number.",
     "session_not_found": "A session to end or read was never started.",
     "prompt_not_found": "There is no prompt with this id.",
+    "agent_not_found": "No session is of this agent.",
     "question_not_found": "There is no question with this number in `engram eval list`.",
     "judgment_not_found": "There is no relation with this `judgment_id`.",
     "transcript_missing": "A hook names a transcript that does not exist, or not yet.",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from engram_py.database.journal import Journal
     from engram_py.database.store import Store
     from engram_py.distill.distilling import Distilling
+    from engram_py.distill.ingesting import Ingested, Ingesting
     from engram_py.interchange.importers import Importers
     from engram_py.interchange.transfer import Transfer
     from engram_py.ledger.citations import Citations
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from engram_py.projects.merge import Merging
     from engram_py.projects.projects import Projects
     from engram_py.recall.evaluation import Evaluations
+    from engram_py.recall.layers import Found, Layered, Layers
     from engram_py.recall.search import Search
     from engram_py.recall.search_log import SearchLog
     from engram_py.recall.values import Results
@@ -234,6 +236,13 @@ class Engram:
         )
 
     @cached_property
+    def layers(self) -> Layers:
+        """Find memories, episodes, and what was said word for word."""
+        from engram_py.recall.layers import Layers
+
+        return Layers(self.store, lambda: self.searches, self.search)
+
+    @cached_property
     def usage(self) -> Usage:
         """How often observations were shown."""
         from engram_py.observations.usage import Usage
@@ -322,6 +331,16 @@ class Engram:
         return Distilling(
             self.store, self.journal, lambda: self.episodes, lambda: self.spool, self.switches, self.settings.distill
         )
+
+    @cached_property
+    def ingesting(self) -> Ingesting:
+        """Take over conversations that other programs tell of."""
+        from engram_py.distill.ingesting import Ingesting
+
+        return Ingesting(
+            self.store, self.journal, self.projects, self.sessions, self.switches, lambda: self.distilling,
+            days=self.privacy.turn_days,
+        )  # fmt: skip
 
     @cached_property
     def session_memory(self) -> SessionMemory:
@@ -524,6 +543,14 @@ class Engram:
         from engram_py.recall.as_of import search_as_of
 
         return search_as_of(self.store, self.journal, self.projects, self.anchors, as_of, query, **wanted)
+
+    def ingest(self, conversation_id: str, turns: Sequence[object], **more: Any) -> Ingested:
+        """``ingesting.ingest``: keep a conversation that took place elsewhere, and summarize it."""
+        return self.ingesting.ingest(conversation_id, turns, **more)
+
+    def search_in(self, layer: str | None, query: str, **wanted: Any) -> Found | Layered:
+        """``layers.search``: the same in episodes, turns, prompts or all layers."""
+        return self.layers.search(query, layer, **wanted)
 
     def close(self) -> None:
         """End the sessions this process opened by itself and close the file. Closing twice is fine."""

@@ -47,6 +47,7 @@ _SYNTAX: dict[str, tuple[str, str, str, str]] = {
     "topic": ('topic_key="{key}"', "`--topic {key}`", "topic_key={key}", "topic_key={key}"),
     "project": ("project=NAME", "`--project NAME`", "project=NAME", "project=NAME"),
     "sessions": ("sessions.recent()", "`engram sessions`", "`engram sessions`", "GET /sessions/recent"),
+    "agents": ("agents(app.store)", "`engram agents`", "`engram agents`", "GET /agents"),
     "prompts": ("prompts.recent()", "`engram prompts`", "`engram prompts`", "GET /prompts/recent"),
     "vault init": ("vault.init(PATH)", *("`engram vault init PATH`",) * 3),
     "vault import": ("vault.take_in()", "`engram vault import`", "`engram vault import`", "POST /vault/import"),

@@ -18,16 +18,17 @@ from engram_py.doors import call
 from engram_py.errors import EmptyQueryError
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
+from engram_py.recall import said
 from engram_py.recall.preview import PREVIEW_CHARS, preview
 from engram_py.recall.query.days import Days
-from engram_py.recall.query.parse import match_any, parse_query
+from engram_py.recall.query.parse import parse_query
 from engram_py.recall.score.diversity import NEAR, jaccard, mmr, shingles
 from engram_py.recall.score.probability import Evidence, bar
 from engram_py.recall.score.proximity import lens
 from engram_py.recall.visibility import Findings, VisibilityFilter, handle
 from engram_py.sessions import table as session_table
 from engram_py.sessions.summary_steps import gist, open_steps
-from engram_py.sessions.values import Prompt, SessionLine
+from engram_py.sessions.values import Said, SessionLine
 from engram_py.times import to_text
 
 if TYPE_CHECKING:
@@ -151,20 +152,24 @@ class Providers:
         remarks.next_steps.update({session: found for session, found in steps.items() if found})
         return kept
 
-    def transcript(self, draw: Draw, words: str, *, days: Days | None, limit: int) -> list[Prompt]:
+    def transcript(self, draw: Draw, words: str, *, days: Days | None, limit: int) -> list[Said]:
         """What the person said in the last year: about ``words``, or last."""
         start, end = draw.ask.moments(days)
         start = max(start, to_text(draw.ask.now - timedelta(days=TRANSCRIPT_DAYS)))
-        content = parse_query(words).content_words if asks_something(words) else ()
-        if content:
-            match = match_any(content)
-            found = session_table.search_prompts(self._store, match=match, projects=draw.ask.reads, limit=_SEARCHED)
-            texts = [word.text for word in content]
-            found = [one for one in found if covers(one.content, texts, _SAID)]
-        else:
-            found = session_table.recent_prompts(self._store, projects=draw.ask.reads, limit=_SEARCHED)
-        fitting = [one for one in found if start <= one.created_at < end and not reads_like_an_order(one.content)]
-        return fitting[:limit]
+        window = said.Window(draw.ask.reads, start, end, only_user=True)
+        query = parse_query(plain_words(words)) if asks_something(words) else None
+        found: list[tuple[int, Said]] = []
+        for source in (said.PROMPTS, said.TURNS):
+            if query is None:
+                found += enumerate(said.latest(self._store, source, window, limit=_SEARCHED))
+            else:
+                found += enumerate(said.find(self._store, source, query, window, limit=_SEARCHED, whole=True))
+        texts = [word.text for word in query.content_words] if query else []
+        once: dict[tuple[str, str], Said] = {}  # a prompt is in the transcript as well
+        for _, one in sorted(found, key=lambda pair: pair[0]):
+            once.setdefault((one.session_id, " ".join(one.content[:_COMPARED_CHARS].split())), one)
+        fitting = [one for one in once.values() if covers(one.content, texts, _SAID)]
+        return [one for one in fitting if not reads_like_an_order(one.content)][:limit]
 
     # --- observations ----------------------------------------------------------------------------------
 

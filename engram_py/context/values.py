@@ -8,12 +8,12 @@ from typing import Literal, get_args
 from engram_py.dataclass import dataclass, field
 from engram_py.observations.values import Observation
 from engram_py.recall.values import Remarks
-from engram_py.sessions.values import Prompt, SessionLine
+from engram_py.sessions.values import Prompt, Said, SessionLine
 
 Mode = Literal["session", "query", "cascade", "full"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
-Item = Observation | SessionLine | Prompt
+Item = Observation | SessionLine | Prompt | Said
 
 
 @dataclass(frozen=True, slots=True)

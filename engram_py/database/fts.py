@@ -43,7 +43,8 @@ class Index:
 
 OBSERVATIONS = Index("observations_fts", "observations", deletes_softly=True)
 PROMPTS = Index("prompts_fts", "user_prompts", deletes_softly=False)
-INDEXES = (OBSERVATIONS, PROMPTS)
+TURNS = Index("turns_fts", "turns", deletes_softly=False)
+INDEXES = (OBSERVATIONS, PROMPTS, TURNS)
 
 # A row that others change leaves the new index, and is brought in again with what is missing from it.
 _TRIGGERS = """
@@ -115,7 +116,8 @@ def rows_after(store: Store, index: Index, after: int, *, limit: int) -> list[Ro
 
 def rewrite(store: Store, index: Index, row: Row, columns: Mapping[str, str]) -> int:
     """Set what is derived of a row, unless somebody changed it since it was read; the index in use follows."""
-    return store.update(index.table, {"id": row["id"], "clock": row["clock"]}, columns)
+    names = [name for name in ("id", "clock") if name in row.keys()]  # noqa: SIM118 - a turn has no clock
+    return store.update(index.table, {name: row[name] for name in names}, columns)
 
 
 def fill(store: Store, index: Index, version: str, *, after: int, last: int) -> None:

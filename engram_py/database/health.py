@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from engram_py.database import migrations, soundness
 from engram_py.database.errors import IndexDamagedError
@@ -20,8 +21,10 @@ _FILL = (
     select id, title, topic_key, aliases, content, terms from observations where deleted_at is null order by id
     """,
     "insert into prompts_fts (rowid, content, terms) select id, content, terms from user_prompts order by id",
+    "insert into turns_fts (rowid, content, terms) select id, content, terms from turns order by id",
 )
 
+_IS_OF_INDEX = re.compile(r"^create (virtual table|trigger) ", re.MULTILINE)
 _FORGET = "delete from sqlite_master where tbl_name in (select value from json_each(:names))"
 
 ORPHANED_OBSERVATIONS = """
@@ -157,7 +160,8 @@ def _remake(store: Store) -> None:
     for file in migrations.migration_files():
         if file.stem.endswith(("_search", "_mentions")):
             for statement in migrations.statements(file.read_text(encoding="utf-8")):
-                store.execute(statement)
+                if _IS_OF_INDEX.search(statement):
+                    store.execute(statement)
     for statement in _FILL:
         store.execute(statement)
 

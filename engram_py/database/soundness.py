@@ -6,7 +6,7 @@ import sqlite3
 
 from engram_py.database.connection import BUSY, primary_code
 
-INDEXES = {"observations_fts": "observations", "prompts_fts": "user_prompts"}
+INDEXES = {"observations_fts": "observations", "prompts_fts": "user_prompts", "turns_fts": "turns"}
 WORD_TABLES = ("observations_mentions", "observations_vocab")
 _SHADOWS = ("data", "idx", "docsize", "config")
 

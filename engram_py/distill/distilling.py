@@ -93,6 +93,11 @@ class Distilling:
         limit = self._settings.daily_tokens
         return Summarizing(self._store, self._journal, self._episodes, self._switches, self._model, limit)
 
+    @property
+    def is_instant(self) -> bool:
+        """Whether a summary takes no program, no endpoint and no word of the user: milliseconds."""
+        return self._model is None and self._settings.mode == "auto"
+
     # --- in the background ------------------------------------------------------------------------------
 
     def start(self) -> None:

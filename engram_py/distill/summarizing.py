@@ -194,7 +194,9 @@ class Summarizing:
         said = [one for text in table.asked_in(self._store, session.id, turn_ids) for one in statements(text)]
         for statement in list(dict.fromkeys(said))[:MOST_STATEMENTS]:
             if not table.knows_of_person(self._store, content_hash(statement)):
-                self._episodes().derive_identity(statement, session_id=session.id, tool_name=TOOL + "heuristic")
+                saved = self._episodes().derive_identity(statement, session_id=session.id, tool_name=TOOL + "heuristic")
+                row, (_, last) = live_observation(self._store, saved.id), table.span(self._store, session.id)
+                table.date(self._store, row, min(last or row.created_at, row.created_at), row.salience)
 
     def _tried(self, session: Waiting, result: str) -> Distilled:
         """Leave the turns for another try; one that failed counts."""

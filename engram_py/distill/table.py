@@ -53,8 +53,7 @@ order by id
 """
 SPAN = """
 select min(at) as first, max(at) as last from (
-    select said_at as at from turns where session_id = :session_id and said_at is not null
-    union all select read_at from turns where session_id = :session_id
+    select coalesce(said_at, read_at) as at from turns where session_id = :session_id
     union all select created_at from user_prompts where session_id = :session_id
 )
 """

@@ -99,6 +99,8 @@ class Bulk(Deleting):
             removed = sum(self._sessions.close_or_remove(session_id) for session_id in selection.sessions)
         if selection.prompts:
             erase(self._store, "prompts_fts")
+        if selection.sessions:
+            erase(self._store, "turns_fts")
         gone = len(selection.ids) - len(live)
         return BulkDone("deleted", selection.what, live, gone, len(selection.prompts), removed)
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 
 from engram_py.database.erasing import erase
+from engram_py.database.soundness import INDEXES
 from engram_py.privacy import clear_table as table
 from engram_py.privacy.values import Cleared
 from engram_py.projects.projects import ProjectOperations
@@ -58,7 +59,7 @@ class Clearing(ProjectOperations):
                 self._clear_project(name, everywhere=everywhere)
             with self._store.transaction():
                 table.delete_all_rest(self._store)
-        for index in ("observations_fts", "prompts_fts"):
+        for index in INDEXES:
             erase(self._store, index)
         return found
 

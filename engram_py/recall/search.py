@@ -104,7 +104,7 @@ class Search:
             raise EmptyQueryError(query)
         parsed = parse_query(query, filters=True)
         floor = bar("shown") if floor is None else max(0.0, min(1.0, floor))
-        sight, place_notes = self._sight(parsed, project, all_projects, type, scope, session_id)
+        sight, place_notes = self.sight(parsed, project, all_projects, type=type, scope=scope, session_id=session_id)
         found, placed = self._placed(parsed, sight, limit, floor, any_word=match_mode == "any")
         # Whether a file changed is known only of what was looked at.
         placed = placed if sight.stale else placed[:limit]
@@ -146,15 +146,17 @@ class Search:
         naming = [term for term in found.terms if nameless([term.text], days) == ()]
         return days if naming and not any(term.rows for term in naming) else None
 
-    def _sight(
+    def sight(
         self,
         parsed: Query,
         project: str | None,
         all_projects: bool,
-        type: str | None,
-        scope: str | None,
-        session_id: str | None,
+        *,
+        type: str | None = None,
+        scope: str | None = None,
+        session_id: str | None = None,
     ) -> tuple[ScopeFilter, tuple[str, ...]]:
+        """What a search may see by its filters and arguments, and what to say of that."""
         check_text("type", type or "")
         scope = clean_scope(scope)
         named = project or next(iter(parsed.filters.projects), None)

@@ -22,6 +22,14 @@ class PromptNotFoundError(NotFoundError):
         super().__init__(f"no prompt {prompt_id}", hint=f"list them with {call('prompts')}")
 
 
+class AgentNotFoundError(NotFoundError):
+    code = "agent_not_found"
+
+    def __init__(self, agent_id: str) -> None:
+        self.agent_id = agent_id[:80]
+        super().__init__(f"no session of an agent {self.agent_id!r}", hint=f"list them with {call('agents')}")
+
+
 class SessionInUseError(ConflictError):
     code = "session_in_use"
 

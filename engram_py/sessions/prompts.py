@@ -89,7 +89,8 @@ class Prompts(ProjectOperations):
             if prompt is None:
                 raise PromptNotFoundError(prompt_id)
             self._sessions.remove_prompt(prompt_id)
-        erase(self._store, "prompts_fts")
+        for index in ("prompts_fts", "turns_fts"):  # a turn may hold its words
+            erase(self._store, index)
         return prompt
 
 

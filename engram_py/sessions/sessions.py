@@ -112,6 +112,19 @@ class Sessions(ProjectOperations):
         given = clean_session_id(session_id) if session_id and session_id.strip() else None
         return self._ensure_row(given or self.current_id(place.project), place, place.path).session
 
+    def ensure_conversation(
+        self, session_id: str, place: Place, *, agent: str, directory: str, started_at: str | None = None
+    ) -> Session:
+        """The session of a conversation that another program tells of, which begins no later than ``started_at``.
+
+        Call inside a transaction.
+        """
+        session = self._ensure_row(session_id, place, directory, agent=agent).session
+        if started_at is not None and started_at < session.started_at:
+            session = replace(session, started_at=started_at)
+            self._write(session)
+        return session
+
     def current_id(self, project: str) -> str:
         """The id of this process's session for a project; writes nothing."""
         known = self._started.get(project)
@@ -215,12 +228,13 @@ class Sessions(ProjectOperations):
         return True
 
     def _ensure_row(
-        self, session_id: str, place: Place, directory: str, ownership_mode: str = "shared"
+        self, session_id: str, place: Place, directory: str, ownership_mode: str = "shared", agent: str | None = None
     ) -> SessionState:
         session = table.by_id(self._store, session_id)
         if session is None:
             folder, now = redact(readable_path(directory)).text, self._journal.now()
-            created = Session(session_id, place.project, folder, self.agent, ownership_mode, now, None, None)
+            agent = self.agent if agent is None else agent
+            created = Session(session_id, place.project, folder, agent, ownership_mode, now, None, None)
             self._write(created, new=True)
             return SessionState(created, "created")
         if session.project != place.project and table.made_elsewhere(self._store, session_id):

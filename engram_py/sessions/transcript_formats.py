@@ -60,12 +60,28 @@ def turns_of_document(text: bytes | str) -> list[Turn]:
 def spoken(role: Role, text: str) -> Turn | None:
     """The turn of a text that comes without a transcript; its words are its name."""
     text = printable(text).strip()
-    return Turn(role, text, _digest(role, "", text)) if text else None
+    return Turn(role, text, digest(role, "", text)) if text else None
 
 
 def cited_ids(text: str) -> list[int]:
     """The ids a text cites as ``[#12]``, once each, in their order."""
     return list(dict.fromkeys(int(number) for number in _CITED.findall(text)))
+
+
+def role_of(name: object) -> Role | None:
+    """Who speaks, by the name a program gives them; None for a tool, a system, and names nobody knows."""
+    return _ROLES.get(name.lower()) if isinstance(name, str) else None
+
+
+def text_of(content: object) -> str:
+    """The words of a message as they can be stored; "" of one that has none."""
+    return printable("\n".join(_texts(content))).strip()
+
+
+def digest(*parts: str) -> str:
+    """A short name for these texts together."""
+    joined = "\0".join(parts).encode("utf-8", "replace")
+    return hashlib.sha256(joined).hexdigest()[:32]
 
 
 def printable(text: str) -> str:
@@ -77,11 +93,11 @@ def _turn(value: dict[str, Any], position: int) -> Turn | None:
     record, role = _spoken(value)
     if role is None or value.get("isMeta") is True or value.get("isCompactSummary") is True:
         return None
-    text = printable("\n".join(_texts(record))).strip()
+    text = text_of(record)
     if not text or (role == "user" and is_synthetic(text)):
         return None
     said_at = _text_at(value, "timestamp")
-    key = _text_at(value, "uuid") or _text_at(value, "id") or _digest(role, said_at, text)
+    key = _text_at(value, "uuid") or _text_at(value, "id") or digest(role, said_at, text)
     return Turn(
         role=role,
         content=text,
@@ -107,13 +123,9 @@ def _spoken(value: dict[str, Any]) -> tuple[Any, Role | None]:
     if isinstance(data, dict) and isinstance(kind, str) and kind in _ROLES:
         return data.get("content"), _ROLES[kind]
     if isinstance(message, dict):
-        role = _role(message.get("role")) or _role(value.get("role")) or _role(kind)
+        role = role_of(message.get("role")) or role_of(value.get("role")) or role_of(kind)
         return message.get("content", message.get("parts")), role
-    return value.get("content", value.get("parts")), _role(value.get("role")) or _role(kind)
-
-
-def _role(name: object) -> Role | None:
-    return _ROLES.get(name) if isinstance(name, str) else None
+    return value.get("content", value.get("parts")), role_of(value.get("role")) or role_of(kind)
 
 
 def _texts(content: object) -> Iterator[str]:
@@ -135,8 +147,3 @@ def _texts(content: object) -> Iterator[str]:
 def _text_at(value: dict[str, Any], name: str) -> str:
     found = value.get(name)
     return found if isinstance(found, str) else ""
-
-
-def _digest(*parts: str) -> str:
-    joined = "\0".join(parts).encode("utf-8", "replace")
-    return hashlib.sha256(joined).hexdigest()[:32]

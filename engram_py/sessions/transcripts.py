@@ -26,6 +26,7 @@ from engram_py.sessions.errors import TranscriptMissingError, TranscriptRefusedE
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, cited_ids, spoken, turn_of, turns_of_document
 from engram_py.sessions.turns_table import Cursor
 from engram_py.sessions.values import KeptTurn, TranscriptRead, Turn
+from engram_py.text.derived_terms import derived_terms
 from engram_py.times import parse_time, to_text
 
 # A file seen for the first time is read from this far before its end: a hook has no time for last month.
@@ -126,16 +127,16 @@ class Transcripts:
         # Redaction takes its time, and other processes should not wait for it.
         known = table.known(self._store, session_id, (turn.key for turn in turns)) if turns else set()
         said = [(turn, without_memory_blocks(turn.content).strip()) for turn in turns if turn.key not in known]
-        # Redacted before it is cut, so that no half of a secret stands at the cut.
-        clean = [(turn, own, redact_head(own, _READ_CHARS).text[:TURN_LIMIT_CHARS]) for turn, own in said if own]
+        clean = [(replace(turn, content=kept_text(own)[0]), own) for turn, own in said if own]
+        indexed = [(turn, own, derived_terms(turn.content)) for turn, own in clean]
         added, cited = 0, list[int]()
         with self._store.transaction():
             now, before = self._journal.now(), oldest_kept(self._journal.moment, self._days)
-            for turn, own, content in clean:
+            for turn, own, terms in indexed:
                 said_at = parse_time(turn.said_at)
                 kept = before < (to_text(said_at) if said_at else now)
                 if not kept or table.add(
-                    self._store, turn, content=content, session_id=session_id, project=project, now=now
+                    self._store, turn, terms=terms, session_id=session_id, project=project, now=now
                 ):
                     added += kept
                     cited += cited_ids(own) if turn.role == "assistant" else ()
@@ -184,6 +185,15 @@ class Transcripts:
         if not any(place.is_relative_to(root) for root in roots):
             raise TranscriptRefusedError("it lies outside of the home directory and of the agents' own")
         return place
+
+
+def kept_text(said: str) -> tuple[str, int]:
+    """What is kept of a text, and how many secrets or private parts are not.
+
+    Redacted before it is cut, so that no half of a secret stands at the cut.
+    """
+    hidden = redact_head(said, _READ_CHARS)
+    return hidden.text[:TURN_LIMIT_CHARS], hidden.count
 
 
 def _agents_roots() -> list[Path]:

@@ -13,8 +13,8 @@ from engram_py.sessions.values import KeptTurn, Turn
 CURSOR = "select identity, head, head_bytes, position from transcripts where path = :path"
 
 ADD = """
-insert into turns (session_id, project, agent, key, position, role, content, said_at, read_at)
-values (:session_id, :project, :agent, :key, :position, :role, :content, :said_at, :read_at)
+insert into turns (session_id, project, agent, key, position, role, content, terms, said_at, read_at, distilled_at)
+values (:session_id, :project, :agent, :key, :position, :role, :content, :terms, :said_at, :read_at, :distilled_at)
 on conflict (session_id, key) do nothing
 """
 
@@ -23,7 +23,11 @@ KNOWN = "select key from turns where session_id = :session_id and key in (select
 WAIT = "update sessions set distill_state = 'pending', last_turn_at = :now where id = :session_id"
 
 # The oldest go first, whether they were distilled or not: this is a buffer.
-SHRINK = "delete from turns where id <= (select max(id) from turns) - :most"
+SHRINK = """
+delete from turns
+where (select max(id) - min(id) from turns) >= :most
+  and id in (select id from turns order by id desc limit -1 offset :most)
+"""
 FORGET_CURSORS = """
 delete from transcripts
 where path in (select path from transcripts order by read_at desc, path limit -1 offset :most)
@@ -61,9 +65,12 @@ def keep_cursor(store: Store, path: str, cursor: Cursor, *, session_id: str, now
     store.execute(FORGET_CURSORS, most=most)
 
 
-def add(store: Store, turn: Turn, *, content: str, session_id: str, project: str, now: str) -> bool:
-    """Keep a turn; False when its session has it already. Call inside a transaction."""
-    values = asdict(turn) | {"content": content, "session_id": session_id, "project": project, "read_at": now}
+def add(
+    store: Store, turn: Turn, *, terms: str, session_id: str, project: str, now: str, distilled_at: str | None = None
+) -> bool:
+    """Keep a turn with what it is indexed by; False when its session has it already. Call inside a transaction."""
+    values = asdict(turn) | {"terms": terms, "session_id": session_id, "project": project, "read_at": now}
+    values["distilled_at"] = distilled_at
     return store.execute(ADD, **values).rowcount > 0
 
 
@@ -72,14 +79,29 @@ def known(store: Store, session_id: str, keys: Iterable[str]) -> set[str]:
     return {row[0] for row in store.rows(KNOWN, session_id=session_id, keys=json.dumps(list(keys)))}
 
 
+# What a program told of as a whole; no agent names a message so.
+TOLD = "told-"
+_TOLD = f"from turns where session_id = :session_id and key glob '{TOLD}*'"
+
+
+def told_keys(store: Store, session_id: str) -> list[str]:
+    """The keys of the turns of a session that a program told of, in their order."""
+    return [row[0] for row in store.tuples(f"select key {_TOLD} order by id", session_id=session_id)]
+
+
+def forget_told(store: Store, session_id: str) -> None:
+    """Delete the turns of a session that a program told of; what hooks read stays. Call inside a transaction."""
+    store.execute(f"delete {_TOLD}", session_id=session_id)
+
+
 def wait(store: Store, session_id: str, *, now: str) -> None:
     """Note that a session has turns to distill. Call inside a transaction."""
     store.execute(WAIT, session_id=session_id, now=now)
 
 
-def shrink(store: Store, *, most: int) -> None:
-    """Drop the oldest turns beyond the latest ``most``. Call inside a transaction."""
-    store.execute(SHRINK, most=most)
+def shrink(store: Store, *, most: int) -> int:
+    """Drop the oldest turns beyond the latest ``most``; how many. Call inside a transaction."""
+    return store.execute(SHRINK, most=most).rowcount
 
 
 def any_before(store: Store, before: str) -> bool:

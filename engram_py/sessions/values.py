@@ -122,6 +122,22 @@ class KeptTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """Something said, as a search finds it: ``layer`` is ``turns`` or ``prompts``, where it has its ``id``;
+    ``truncated``: ``content`` is a passage of it."""
+
+    layer: str
+    id: int
+    session_id: str
+    project: str
+    role: str
+    agent: str
+    said_at: str
+    content: str
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TranscriptRead:
     """What one look into a transcript found: the turns that are new, and whether more of it waits for the next look.
 

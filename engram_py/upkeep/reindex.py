@@ -140,6 +140,6 @@ def _next_size(size: int, seconds: float) -> int:
 
 
 def _derived(index: fts.Index, row: Row) -> str:
-    if index is fts.PROMPTS:
-        return derived_terms(row["content"])
-    return derived_terms(row["title"], row["topic_key"] or "", row["aliases"], row["content"])
+    if index is fts.OBSERVATIONS:
+        return derived_terms(row["title"], row["topic_key"] or "", row["aliases"], row["content"])
+    return derived_terms(row["content"])

@@ -253,3 +253,23 @@ def test_the_turns_of_a_file_of_the_schema_before_wait_to_be_distilled_after_the
         ]
         assert upgraded.value("select count(*) from turns where distilled_at is null") == 1
         assert upgraded.value("select count(*) from runs") == 0
+
+
+def test_the_turns_of_a_file_of_the_schema_before_are_found_after_the_upgrade(data_dir: Path) -> None:
+    make_of_schema(data_dir / "engram.db", NAMES.index("0024_turns_search"))
+    with closing(sqlite3.connect(data_dir / "engram.db")) as connection:
+        connection.execute(
+            "insert into sessions (id, project, started_at, updated_at, clock) values ('s', 'widgets', '', '', '')"
+        )
+        connection.execute(
+            "insert into turns (session_id, project, key, position, role, content, read_at)"
+            " values ('s', 'widgets', 'k', 0, 'user', 'where is the narwhal?', '2026-01-01T00:00:00.000Z')"
+        )
+        connection.commit()
+
+    with closing(Store.open(data_dir)) as upgraded:
+        assert upgraded.value("select rowid from turns_fts where turns_fts match 'narwhal'") == 1
+        with upgraded.transaction():
+            upgraded.execute("insert into turns_fts (turns_fts) values ('integrity-check')")
+            upgraded.execute("delete from sessions")
+        assert upgraded.value("select count(*) from turns_fts where turns_fts match 'narwhal'") == 0

@@ -44,6 +44,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sessions": ("sessions", "List sessions."),
     "prompts": ("sessions", "List or search what users asked for."),
     "turns": ("sessions", "List what was kept of conversations."),
+    "ingest": ("ingest", "Keep a whole conversation of another program."),
+    "agents": ("ingest", "List the agents whose sessions are kept."),
     "flush": ("sessions", "Summarize sessions that left no summary, now."),
     "review": ("observations", "List what is due for review, or confirm one."),
     "check": ("observations", "List observations whose files changed under them."),

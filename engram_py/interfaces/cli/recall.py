@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 @project_option
 @all_option
 @click.option("--limit", type=int, help="Most results, 1 to 20; default: what .engram.json says, else 10.")
+@click.option("--in", "layer", help="memories (the default), episodes, turns, prompts or all.")
 @click.option("--as-of", metavar="DATE", help="Search what was known on that day.")
 @click.option("--explain", is_flag=True, help="Print each hit's numbers, the steps of the search, and its words.")
 @prints_result
@@ -52,7 +53,7 @@ def search_command(app: Engram, query: tuple[str, ...], **options: Any) -> objec
     """
     if not (query or options["type"] or options["scope"]):
         raise click.UsageError("give words, or list by --type or --scope")
-    return app.search(text_argument(" ".join(query)), **options)
+    return app.search_in(options.pop("layer"), text_argument(" ".join(query)), **options)
 
 
 @click.command("list")

@@ -36,14 +36,19 @@ Notes = list[str]
 def unread(found: Operation, query: Mapping[str, str], body: Mapping[str, Any]) -> Notes:
     """A sentence for each parameter and field that nobody knows, and for each value that meant the default instead."""
     model = found.model("query")
-    known = {*(model.model_fields if model is not None else ()), *_EVERYWHERE}
+    known = {*(_names(model) if model is not None else ()), *_EVERYWHERE}
     notes = _named(query, known, found, kind="parameter")
     notes += _unread_values(model, query) if model is not None else []
     fields = found.model("body")
     if fields is None:
         return notes
-    notes += _named(body, set(fields.model_fields), found, kind="field")
+    notes += _named(body, _names(fields), found, kind="field")
     return notes + (mended_names(body) if issubclass(fields, Question) else [])
+
+
+def _names(model: type[BaseModel]) -> set[str]:
+    """What the fields of a model are called by whoever sends them."""
+    return {field.alias or name for name, field in model.model_fields.items()}
 
 
 def _named(given: Mapping[str, Any], known: Collection[str], found: Operation, *, kind: str) -> Notes:

@@ -15,11 +15,13 @@ from engram_py.interfaces.http.routes_sessions import ListQuery
 from engram_py.interfaces.http.routing import Question, StrictSwitch, operation
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording import search as words
+from engram_py.recall.layers import Found, Layered
 from engram_py.recall.scope_filter import says_where
 from engram_py.recall.values import Results
 
 Format = Literal["list", "json"]
 FORMAT = "list: Engram's list of hits, the default; json: what mem_search answers, with notes and why there is nothing."
+LAYER = "memories (the default), episodes, turns, prompts or all; of the last three the answer is json."
 QUERY = "Words, a question, a topic key or #id; phrases, -word, type: and file:."
 
 
@@ -33,6 +35,7 @@ class SearchQuery(ListQuery):
     response_format: Format | None = Field(default=None, description=FORMAT)
     explain: StrictSwitch = Field(default=False, description="Each hit's numbers and the steps; the answer is json.")
     as_of: str | None = Field(default=None, description="A day: what was known then, as it was written then.")
+    in_: str | None = Field(default=None, alias="in", description=LAYER)
 
 
 class SearchBody(Question):
@@ -49,6 +52,7 @@ class SearchBody(Question):
     response_format: Format | None = Field(default=None, description="json (the default) or list.")
     explain: bool | None = Field(default=None, description="Each hit's numbers and the steps; the answer is json.")
     as_of: str | None = Field(default=None, description="A day: what was known then, as it was written then.")
+    in_: str | None = Field(default=None, alias="in", description=LAYER)
 
 
 @operation("GET", "/search", errors=(404, 409))
@@ -70,12 +74,13 @@ def search_long(app: Engram, query: CwdQuery, body: SearchBody, notes: Notes) ->
 
 def _found(
     app: Engram, words: str, place: ProjectQuery, asked: SearchQuery | SearchBody, wanted: Format, limit: int | None
-) -> Results:
+) -> Found | Layered:
     if not words.strip():
         raise EmptyQueryError(words)
     if wanted == "list":
         place = _engrams_place(app, words, place, asked.scope)
-    return app.search(
+    return app.search_in(
+        asked.in_,
         words,
         project=place.project,
         all_projects=place.all_projects,
@@ -107,8 +112,8 @@ def _format(given: Format | None, *, explain: bool, default: Format) -> Format:
     return "json" if explain else given or default
 
 
-def _answer(app: Engram, found: Results, wanted: Format, notes: Notes) -> list[SearchHit] | dict[str, Any]:
-    if wanted == "json":
+def _answer(app: Engram, found: Found | Layered, wanted: Format, notes: Notes) -> list[SearchHit] | dict[str, Any]:
+    if wanted == "json" or not isinstance(found, Results):
         values: dict[str, Any] = render.to_json(found)
         return values | {"warnings": [*found.warnings, *notes]}
     notes += [*found.warnings, *(words.unseen(found) if found.results else words.nothing(found))]

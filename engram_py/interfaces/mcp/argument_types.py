@@ -128,10 +128,20 @@ def _texts(name: str, value: object) -> list[str]:
     return [_text(f"{name}.{number}", one) for number, one in enumerate(value)]
 
 
+def _objects(name: str, value: object) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        raise InvalidArgumentError(name, value, expected="a list of objects")
+    for number, one in enumerate(value):
+        if not isinstance(one, dict):
+            raise InvalidArgumentError(f"{name}.{number}", one, expected="an object")
+    return value
+
+
 KINDS: dict[Any, tuple[dict[str, Any], Callable[[str, object], Any]]] = {
     str: ({"type": "string"}, _text),
     int: ({"type": "integer"}, _whole),
     float: ({"type": "number"}, _number),
     bool: ({"type": "boolean"}, _truth),
     list[str]: ({"type": "array", "items": {"type": "string"}}, _texts),
+    list[dict[str, Any]]: ({"type": "array", "items": {"type": "object", "additionalProperties": True}}, _objects),
 }

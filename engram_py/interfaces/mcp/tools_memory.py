@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from engram_py.context.values import Context
     from engram_py.observations.listing import Suggestion
     from engram_py.observations.values import Deleted, Detail, Pinned, Saved, Timeline, Updated
-    from engram_py.recall.values import Results
+    from engram_py.recall.layers import Found, Layered
 
 Project = Annotated[str | None, Field(description="Default: the current one.")]
 SessionId = Annotated[str | None, Field(description="Default: this run of the server.")]
@@ -73,10 +73,12 @@ def mem_search(
     limit: Annotated[int | None, Field(description="Default 10, most 20.")] = None,
     as_of: Annotated[str | None, Field(description="As known on that day.")] = None,
     explain: Annotated[bool, Field(description="How it went, in numbers.")] = False,
-) -> Results:
+    in_: Annotated[str | None, QUIET] = None,
+) -> Found | Layered:
     """Find what earlier sessions learned, best match first. Call it before deciding, debugging or asking the user
     something they may have said."""
-    return app.search(
+    return app.search_in(
+        in_,
         query,
         project=project,
         all_projects=all_projects,

@@ -12,7 +12,7 @@ from engram_py.interfaces.wording.anchors import anchor
 from engram_py.interfaces.wording.phrases import Words, age, amount, last_active, one_line
 from engram_py.observations.values import Observation
 from engram_py.recall.values import counted
-from engram_py.sessions.values import Prompt, SessionLine
+from engram_py.sessions.values import Prompt, Said, SessionLine
 from engram_py.times import parse_time
 
 PREVIEW_CHARS = 300
@@ -209,10 +209,10 @@ def _item(item: Item, section: Section, context: Context, now: datetime) -> str:
             return _observation(item, context, now)
         case SessionLine():
             return _session(item, context, now)
-        case Prompt() if context.mode == "session":
-            return f"- {age(item.created_at, now)}: {one_line(item.content)}"
         case Prompt():
-            return f"- {_day(item.created_at, context)}, user: {one_line(item.content, SAID_CHARS)}"
+            return f"- {age(item.created_at, now)}: {one_line(item.content)}"
+        case Said():
+            return f"- {_day(item.said_at, context)}, {item.role}: {one_line(item.content, SAID_CHARS)}"
 
 
 def _override(row: Observation, context: Context, now: datetime) -> str:

@@ -10,7 +10,7 @@ from engram_py.interfaces.wording.anchors import anchor
 from engram_py.interfaces.wording.context import PREVIEW_CHARS
 from engram_py.interfaces.wording.phrases import one_line
 from engram_py.observations.values import Observation
-from engram_py.sessions.values import SessionLine
+from engram_py.sessions.values import Said, SessionLine
 
 
 def context_values(context: Context) -> dict[str, Any]:
@@ -58,8 +58,10 @@ def _item(item: Item, context: Context) -> dict[str, Any]:
         saved = context.remarks.saved.get(item.id)
         told |= {"last_saved": [{"id": row.id, "title": row.title} for row in saved]} if saved else {}
         return told | ({"summary_id": handle} if handle else {}) | ({"next_steps": list(steps)} if steps else {})
-    told = {"id": item.id, "project": item.project}
-    return told | {"content": one_line(item.content), "created_at": item.created_at}
+    told = {"id": item.id, "project": item.project, "content": one_line(item.content)}
+    if isinstance(item, Said):
+        return told | {"layer": item.layer, "session_id": item.session_id, "created_at": item.said_at}
+    return told | {"created_at": item.created_at}
 
 
 def _observation(row: Observation, context: Context) -> dict[str, Any]:

@@ -20,7 +20,13 @@ from engram_py.recall.values import Results
 # Kinds that most answers are not, so that a search does not import them.
 _RARE = ("engram_py.context.values", "engram_py.upkeep.values", "engram_py.observations.relation_values")
 # The files that word a room's results; of any other room the file of its name.
-_FILES = {"observations": ("observations", "relations"), "recall": ("evaluation",), "sync": ("cloud",)}
+_FILES = {
+    "observations": ("observations", "relations"),
+    "recall": ("evaluation", "layers"),
+    "sync": ("cloud",),
+    "distill": ("distill", "layers"),
+    "sessions": ("sessions", "layers"),
+}
 _EMPTY = {
     "due": "Nothing is due for review",
     "pending": "No relation waits for a verdict",

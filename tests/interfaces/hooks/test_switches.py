@@ -221,3 +221,26 @@ def test_a_project_that_is_merged_stays_as_private_as_it_was(engram: Command, me
     engram("projects", "merge", "gadgets", "--into", "widgets")
 
     assert not memory.switches.allowed("widgets").record
+
+
+def test_row_105_each_switch_stops_its_own_path_and_both_stop_with_all(
+    engram: Command, hook: Hook, memory: App, folder: Path
+) -> None:
+    memory.save(Draft("Tokens live 5 minutes", "Access tokens live 5 minutes.", "decision"))
+    talk = folder / "talk.json"
+    talk.write_text(json.dumps([{"user": "Make the tokens live longer, please.", "assistant": "Done."}]))
+
+    def ways(number: int) -> tuple[str, bool]:
+        kept = json.loads(engram("ingest", str(talk), "--conversation", f"c{number}", "--json"))
+        given = hook("session-start", source="startup", session_id=f"s{number}")
+        return kept["distillation"].partition(":")[2], bool(given.stdout)
+
+    off = "memory_disabled"
+    kept = ways(0)[0]
+    assert kept != off
+    for number, (words, expected) in enumerate(
+        [(["--record"], (off, True)), (["--inject"], (kept, False)), ([], (off, False))], start=1
+    ):
+        engram("off", *words)
+        assert ways(number) == expected, words
+        engram("on", *words)

@@ -28,7 +28,14 @@ ADMIN = {"mem_delete", "mem_stats", "mem_timeline", "mem_merge_projects"}
 
 # Engram's table (spec/engram-behaviour.md 5.2): what is required, and what else is taken, aliases included.
 # Against it, the JSON of an answer and the keys programs read.
-OURS = {"mem_fact": {"entity"}, "mem_note": set(), "mem_write": {"path", "content"}, "mem_get": set()}
+OURS: dict[str, set[str]] = {
+    "mem_fact": {"entity"},
+    "mem_note": set(),
+    "mem_write": {"path", "content"},
+    "mem_get": set(),
+    "mem_ingest": {"conversation_id", "turns"},
+    "search_memory": {"scope", "query"},
+}
 CONTRACT: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
     "mem_save": (
         {"title": "Chose uv", "content": "It resolves fast."},
@@ -262,7 +269,12 @@ async def test_every_tool_says_what_it_may_do(settings: Settings) -> None:
     assert destroys == {"mem_delete", "mem_merge_projects"}
     assert reads == {
         "mem_search", "mem_context", "mem_get_observation", "mem_timeline", "mem_suggest_topic_key",
-        "mem_current_project", "mem_list_projects", "mem_stats", "mem_doctor", "mem_get",
+        "mem_current_project",
+        "mem_list_projects",
+        "mem_stats",
+        "mem_doctor",
+        "mem_get",
+        "search_memory",
     }  # fmt: skip
 
 

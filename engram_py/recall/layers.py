@@ -1,0 +1,108 @@
+"""Search one layer of the memory, or all of them: ``in`` is memories, episodes, turns or prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from engram_py.dataclass import dataclass
+from engram_py.errors import EmptyQueryError, InvalidArgumentError
+from engram_py.observations.arguments import clamp
+from engram_py.recall import said
+from engram_py.recall.query.parse import parse_query
+from engram_py.recall.said import SaidResults, Source, Window
+from engram_py.recall.values import Results
+
+if TYPE_CHECKING:
+    from engram_py.database.store import Store
+    from engram_py.recall.search import Search
+
+MOST = 20
+ALL = "all"
+EPISODE = "session_summary"
+_LIMIT = 10
+_DATES = ("since:", "until:")
+
+
+@dataclass(frozen=True, slots=True)
+class Layered:
+    """What each layer found, under its name."""
+
+    query: str
+    layers: dict[str, Results | SaidResults]
+    warnings: tuple[str, ...] = ()
+
+
+Found = Results | SaidResults
+
+
+class Layers:
+    """Searches the layers. ``memories`` is what ``app.search`` answers."""
+
+    def __init__(self, store: Store, searches: Callable[[], Search], memories: Callable[..., Results]) -> None:
+        self._store = store
+        self._searches = searches
+        self._memories = memories
+
+    def search(self, query: str, layer: str | None = None, **wanted: Any) -> Found | Layered:
+        """What a layer has about ``query``, best first. ``wanted`` are the arguments of ``app.search``; what says
+        nothing of a layer is left out, with a note.
+
+        Raises InvalidArgumentError: there is no such layer; and what ``app.search`` raises.
+        """
+        name = layer_named(layer)
+        if name != ALL:
+            return LAYERS[name](self, query, wanted)
+        found = {one: search(self, query, wanted) for one, search in LAYERS.items()}
+        return Layered(query[:200], found)
+
+    def memories(self, query: str, wanted: dict[str, Any]) -> Results:
+        return self._memories(query, **wanted)
+
+    def episodes(self, query: str, wanted: dict[str, Any]) -> Results:
+        return self._memories(query, **wanted | {"type": EPISODE})
+
+    def turns(self, query: str, wanted: dict[str, Any]) -> SaidResults:
+        return self._said(said.TURNS, query, wanted)
+
+    def prompts(self, query: str, wanted: dict[str, Any]) -> SaidResults:
+        return self._said(said.PROMPTS, query, wanted)
+
+    def _said(self, source: Source, query: str, wanted: dict[str, Any]) -> SaidResults:
+        parsed = parse_query(query, filters=True)
+        if not (parsed.words or parsed.phrases):
+            raise EmptyQueryError(query)
+        limit, notes = clamp("limit", wanted.get("limit") or _LIMIT, 1, MOST)
+        sight, place_notes = self._searches().sight(
+            parsed, wanted.get("project"), bool(wanted.get("all_projects")), session_id=wanted.get("session_id")
+        )
+        since, until = (None if sight.values[name] is None else str(sight.values[name]) for name in ("since", "until"))
+        window = Window(sight.projects, since, until)
+        names = ("type", "scope", "explain", "as_of")
+        idle = [name for name in names if wanted.get(name)] + [one for one in sight.said if not one.startswith(_DATES)]
+        if idle:
+            notes = (*notes, f"{', '.join(idle)}: says nothing of {source.name}; left out")
+        found = said.find(self._store, source, parsed, window, limit=limit)
+        kept = None if found else said.count(self._store, source, Window(sight.projects))
+        warnings = (*notes, *sight.notes, *place_notes)
+        return SaidResults(parsed.text[:200], source.name, tuple(found), sight.projects, kept, warnings)
+
+
+# What a further layer needs is a row here: a function from the query and the arguments of a search to what it found.
+LAYERS: dict[str, Callable[[Layers, str, dict[str, Any]], Found]] = {
+    "memories": Layers.memories,
+    "episodes": Layers.episodes,
+    "turns": Layers.turns,
+    "prompts": Layers.prompts,
+}
+# The names Osaurus has for them.
+ALIASES = {"pinned": "memories", "transcript": "turns"}
+
+
+def layer_named(layer: str | None) -> str:
+    """The layer a name means; memories where none is given. Raises InvalidArgumentError."""
+    given = (layer or "").strip().lower()
+    name = ALIASES.get(given, given) or "memories"
+    if name != ALL and name not in LAYERS:
+        raise InvalidArgumentError("in", layer, expected=f"one of {', '.join([*LAYERS, ALL])}")
+    return name

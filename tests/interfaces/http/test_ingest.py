@@ -1,0 +1,148 @@
+"""Conversations over HTTP, at a server of its own (shared/spec/seed-capabilities.md section 4, rows 55, 61, 86, 88,
+89, 103 and 110)."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.interfaces.http.asking import Running, serving, serving_many
+
+PORTS = "Keep the ports 4173 and 8443 open for the gateway, and write that into the readme."
+SEEDS = {
+    "agent_id": "osaurus",
+    "conversation_id": "c1",
+    "turns": [
+        {"user": PORTS, "assistant": "Both stay open.\n\n## Decisions\n- The gateway keeps 4173 and 8443"},
+        {"user": "Thanks.", "assistant": "You are welcome."},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with serving_many(tmp_path_factory.mktemp("ingest")) as found:
+        yield found
+
+
+def ingest(server: Running, **changes: Any) -> Any:
+    reply = server.ask("POST", "/memory/ingest", SEEDS | changes)
+    assert reply.status == 200, reply.body
+    return reply.value
+
+
+def found(server: Running, layer: str, query: str) -> list[str]:
+    value = server.ask("GET", f"/search?q={quote(query)}&in={layer}").value
+    return [one["content"] for one in (value if isinstance(value, list) else value["results"])]
+
+
+def test_rows_86_and_88_the_seeds_body_is_answered_with_its_episode(server: Running) -> None:
+    first, again = ingest(server), ingest(server)
+
+    assert first == again == {
+        "session_id": "c1", "project": "widgets", "agent_id": "osaurus", "turns_ingested": 2,
+        "distillation": "distilled", "episode_id": first["episode_id"], "warnings": [],
+    }  # fmt: skip
+    episode = server.ask("GET", f"/observations/{first['episode_id']}").value
+    assert (episode["type"], episode["session_id"], episode["revision_count"]) == ("session_summary", "c1", 1)
+    [agent] = [one for one in server.ask("GET", "/agents").value if one["id"] == "osaurus"]
+    assert (agent["turns"], agent["episodes"]) == (4, 1)
+
+
+def test_row_103_what_was_only_said_is_found_in_the_transcript_alone(server: Running) -> None:
+    ingest(server, conversation_id="whales", turns=[{"user": "Paint the narwhal.", "assistant": "Painted."}])
+
+    assert found(server, "transcript", "narwhal") == found(server, "turns", "narwhal") == ["Paint the narwhal."]
+    for layer in ("memories", "episodes", "pinned", "prompts"):
+        assert found(server, layer, "narwhal") == []
+    everything = server.ask("POST", "/search", {"query": "narwhal", "in": "all"}).value
+    assert {name: len(one["results"]) for name, one in everything["layers"].items()} == {
+        "memories": 0, "episodes": 0, "turns": 1, "prompts": 0,
+    }  # fmt: skip
+    assert everything["warnings"] == []
+    refused = server.ask("GET", "/search?q=narwhal&in=dreams")
+    assert (refused.status, refused.code) == (400, "invalid_argument")
+    assert "memories, episodes, turns, prompts" in refused.value["hint"]
+
+
+def test_row_61_the_persons_own_words_are_given_to_who_asks_for_them(server: Running) -> None:
+    ingest(server)
+    value = server.ask("GET", f"/context?query={quote('what exactly did I say about ports')}").value
+    assert PORTS in value["context"]
+    assert "## What the user said" in value["context"]
+
+
+def test_row_89_a_dated_conversation_is_of_its_day(server: Running) -> None:
+    done = ingest(server, conversation_id="may", session_date="2025-05-04")
+
+    assert server.ask("GET", f"/observations/{done['episode_id']}").value["created_at"].startswith("2025-05-04")
+    assert server.ask("GET", "/sessions/may").value["started_at"].startswith("2025-05-04")
+
+
+def test_row_110_agents_are_listed_with_their_facts_and_episodes(server: Running) -> None:
+    for agent in ("alice", "bob"):
+        ingest(server, agent_id=agent, conversation_id=f"of-{agent}")
+    fact = {"entity": "gateway", "text": "The gateway is owned by the platform team.", "session_id": "of-bob"}
+    assert server.ask("POST", "/facts", fact).status == 201
+
+    listed = {one["id"]: one for one in server.ask("GET", "/agents").value}
+    assert (listed["alice"]["facts"], listed["alice"]["episodes"], listed["alice"]["sessions"]) == (0, 1, 1)
+    assert (listed["bob"]["facts"], listed["bob"]["episodes"], listed["bob"]["memories"]) == (1, 1, 1)
+    assert server.ask("GET", "/agents/bob").value == listed["bob"]
+    unknown = server.ask("GET", "/agents/nobody")
+    assert (unknown.status, unknown.code) == (404, "agent_not_found")
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({"turns": None}, "turns"),
+        ({"turns": []}, "turns"),
+        ({"turns": "hello"}, "turns"),
+        ({"turns": [{"user": "x", "assistant": 5}]}, "turns.0.assistant"),
+        ({"conversation_id": " "}, "conversation_id"),
+        ({"session_date": "soon"}, "session_date"),
+        ({"flush": "yes"}, "flush"),
+    ],
+)
+def test_a_body_that_is_no_conversation_is_refused_by_its_field(
+    server: Running, changes: dict[str, Any], where: str
+) -> None:
+    refused = server.ask("POST", "/memory/ingest", SEEDS | changes)
+    assert refused.status == 400
+    assert where in (refused.value.get("argument"), refused.value.get("field"))
+
+
+def test_one_turn_of_five_megabytes_is_cut_and_ten_thousand_are_kept(server: Running) -> None:
+    large = ingest(server, conversation_id="large", turns=[{"user": "words " * 850_000, "assistant": "Long."}])
+    assert (large["turns_ingested"], len(large["warnings"])) == (1, 1)
+    many = [{"user": f"Question {number}.", "assistant": "Answer."} for number in range(10_000)]
+    assert ingest(server, conversation_id="many", turns=many)["turns_ingested"] == 10_000
+
+
+def test_row_55_nobody_waits_for_a_distiller_that_sleeps(folder: Path, tmp_path: Path) -> None:
+    slow = tmp_path / "slow.py"
+    slow.write_text('import time; time.sleep(5); print(\'{"summary": "It slept over the ports."}\')')
+    with serving(folder, ENGRAM_DISTILL_COMMAND=f"{sys.executable} {slow}") as server:
+        server.ask("GET", "/health")
+        begun = time.perf_counter()
+        done = ingest(server)
+        assert time.perf_counter() - begun < 0.5
+        assert (done["distillation"], "episode_id" in done) == ("pending", False)
+
+        with ThreadPoolExecutor() as pool:  # beside one that waits, another one does not
+            waits = pool.submit(ingest, server, flush=True)
+            time.sleep(1)
+            begun = time.perf_counter()
+            beside = ingest(server, conversation_id="c2")
+            assert time.perf_counter() - begun < 0.5
+            assert not waits.done()
+            assert (beside["distillation"], waits.result()["distillation"]) == ("pending", "distilled")
+        assert "It slept over the ports" in found(server, "episodes", "ports")[0]

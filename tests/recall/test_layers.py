@@ -1,0 +1,151 @@
+"""Searching episodes, turns and prompts (shared/spec/seed-capabilities.md section 4, rows 61 and 103)."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram_py import Draft, Engram
+from engram_py.errors import EmptyQueryError, InvalidArgumentError
+from engram_py.interfaces.wording import render
+from engram_py.recall.layers import ALIASES, ALL, LAYERS, Layered
+from engram_py.recall.said import SaidResults
+from engram_py.recall.values import Results
+from engram_py.sessions.values import Said
+from tests.memory import FakeClock
+
+PORTS = "I said that the ports 4173 and 8443 stay open for the gateway."
+
+
+@pytest.fixture
+def talked(app: Engram, clock: FakeClock) -> Engram:
+    """A memory of two conversations, a prompt, and a decision."""
+    app.save(Draft("Chose nginx", "The gateway is nginx.", "decision"))
+    app.ingest("old", [{"user": "Paint the whale blue.", "assistant": "Painted."}], agent_id="a", flush=False,
+               session_date="2026-01-05")  # fmt: skip
+    app.ingest("talk", [{"user": PORTS, "assistant": "The gateway keeps both of them. getUserById stays."},
+                        {"user": "And which tests do we have?", "assistant": "Forty."}], agent_id="a")  # fmt: skip
+    app.prompts.save("How do I restart the whale worker?", session_id="prompted")
+    return app
+
+
+def found(app: Engram, layer: str, query: str, **wanted: object) -> list[str]:
+    results = app.search_in(layer, query, **wanted)
+    assert isinstance(results, SaidResults)
+    return [one.content for one in results.results]
+
+
+def test_row_103_what_was_only_said_is_found_in_turns_and_not_in_memories(talked: Engram) -> None:
+    assert found(talked, "turns", "painted") == ["Painted.", "Paint the whale blue."]
+    for layer in ("memories", "episodes", None):
+        results = talked.search_in(layer, "painted")
+        assert isinstance(results, Results)
+        assert not results.results
+    assert not talked.search("painted").results
+
+
+def test_episodes_are_the_summaries_of_sessions(talked: Engram) -> None:
+    results = talked.search_in("episodes", "gateway")
+    assert isinstance(results, Results)
+    assert [(hit.type, hit.topic_key) for hit in results.results] == [("session_summary", "session/talk")]
+
+
+def test_prompts_are_what_hooks_kept_of_the_person(talked: Engram) -> None:
+    assert found(talked, "prompts", "whale") == ["How do I restart the whale worker?"]
+    assert found(talked, "turns", "whale") == ["Paint the whale blue."]
+
+
+def test_all_has_every_layer_under_its_name(talked: Engram) -> None:
+    results = talked.search_in(ALL, "gateway")
+    assert isinstance(results, Layered)
+    assert {name: len(one.results) for name, one in results.layers.items()} == {
+        "memories": 2, "episodes": 1, "turns": 2, "prompts": 0,
+    }  # fmt: skip
+    text = render.text(results, now=talked.journal.moment())
+    assert [line for line in text.splitlines() if line.startswith("## ")] == [
+        f"## {name.capitalize()}" for name in LAYERS
+    ]
+
+
+@pytest.mark.parametrize(("name", "layer"), ALIASES.items())
+def test_the_names_of_osaurus_mean_ours(talked: Engram, name: str, layer: str) -> None:
+    assert render.to_json(talked.search_in(name, "gateway")) == render.to_json(talked.search_in(layer, "gateway"))
+
+
+def test_a_layer_that_is_none_is_refused_with_those_there_are(talked: Engram) -> None:
+    with pytest.raises(InvalidArgumentError) as refused:
+        talked.search_in("documents2", "gateway")
+    assert all(name in refused.value.hint for name in (*LAYERS, ALL))
+    with pytest.raises(EmptyQueryError):
+        talked.search_in("turns", "  ")
+
+
+def test_the_hit_says_who_said_it_when_and_where(talked: Engram) -> None:
+    results = talked.search_in("turns", "what exactly did I say about ports?")
+    assert isinstance(results, SaidResults)
+    [one] = results.results
+    assert (one.session_id, one.role, one.project, one.content) == ("talk", "user", "widgets", PORTS)
+    text = render.text(results, now=talked.journal.moment())
+    assert f"talk user, 2026-03-01 (now):\n  {PORTS}" in text
+
+
+def test_a_long_turn_is_shown_by_the_passage_that_has_the_words(app: Engram) -> None:
+    text = f"{'Nothing of interest here. ' * 100}The narwhal is in the basement. {'Nothing more. ' * 100}"
+    app.ingest("long", [{"role": "user", "content": text}])
+
+    results = app.search_in("turns", "narwhal")
+    assert isinstance(results, SaidResults)
+    [one] = results.results
+    assert "The narwhal is in the basement." in one.content
+    assert (len(one.content) < 600, one.truncated) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("query", "hits"),
+    [
+        ("whale since:2026-02-01", 0),
+        ("whale until:2026-02-01", 1),
+        ("whale project:other", 0),
+        ('"whale blue"', 1),
+        ('"blue whale"', 0),
+        ("whale -blue", 0),
+        ("user by id", 1),
+        ("ports nowhere unheard", 1),
+    ],
+)
+def test_filters_phrases_and_parts_of_names_hold_for_turns_too(talked: Engram, query: str, hits: int) -> None:
+    assert len(found(talked, "turns", query)) == hits
+
+
+def test_what_says_nothing_of_turns_is_left_out_and_said(talked: Engram) -> None:
+    results = talked.search_in("turns", "whale type:bugfix", scope="personal")
+    assert isinstance(results, SaidResults)
+    assert len(results.results) == 1
+    assert "scope, type:bugfix: says nothing of turns; left out" in results.warnings
+
+
+def test_row_61_a_question_for_ones_own_words_is_answered_from_turns_and_prompts(talked: Engram) -> None:
+    context = talked.contexts.assemble(query="what exactly did I say about ports")
+    assert context.section == "transcript"
+    [said] = context.items("transcript")
+    assert isinstance(said, Said)
+    assert said.content == PORTS
+
+    context = talked.contexts.assemble(query="what did I say about the whale?")
+    assert {one.layer for one in context.items("transcript") if isinstance(one, Said)} == {"turns", "prompts"}
+
+
+def test_what_a_hook_kept_twice_is_given_once(app: Engram) -> None:
+    app.prompts.save(PORTS, session_id="talk")
+    app.ingest("talk", [{"user": PORTS, "assistant": "Ok."}])
+
+    assert len(app.contexts.assemble(query="what exactly did I say about ports").items("transcript")) == 1
+
+
+def test_turns_that_are_destroyed_are_found_no_more_nor_left_in_the_file(app: Engram) -> None:
+    app.ingest("c", [{"user": "The narwhal is in the basement.", "assistant": "Ok."}])
+    app.clearing.clear("turns")
+
+    assert found(app, "turns", "narwhal") == []
+    files = [path.read_bytes() for path in app.store.path.parent.glob("engram.db*")]
+    assert not any(b"narwhal" in one for one in files)
+    assert all(check.result == "ok" for check in app.doctor.examine(check="search_index").checks)
