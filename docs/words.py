@@ -87,6 +87,8 @@ ERRORS = {
     "invalid_text": "A text to keep holds a NUL byte or half of a surrogate pair.",
     "invalid_argument": "An argument is missing, of the wrong type, or outside of its range.",
     "empty_query": "A search is blank.",
+    "statement_not_found": "Nothing like it is kept of the user.",
+    "several_statements": "A text to remove is in several statements; nothing was removed.",
     "fact_refused": "A fact is too short, or tells what passes or is unsure; nothing was stored.",
     "bulk_filter": "`--where` has words, an unknown filter, or no filter.",
     "not_confirmed": "A change of many was not confirmed, or there was no terminal to ask.",

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from engram_py.database.journal import Journal
     from engram_py.database.store import Store
     from engram_py.distill.distilling import Distilling
+    from engram_py.distill.learning import Learning
+    from engram_py.identity.identity import Identity
     from engram_py.interchange.importers import Importers
     from engram_py.interchange.transfer import Transfer
     from engram_py.ledger.citations import Citations
@@ -286,8 +288,28 @@ class Engram:
         from engram_py.distill.distilling import Distilling
 
         return Distilling(
-            self.store, self.journal, lambda: self.episodes, lambda: self.spool, self.switches, self.settings.distill
+            self.store,
+            self.journal,
+            lambda: self.episodes,
+            lambda: self.spool,
+            lambda: self.learning,
+            self.switches,
+            self.settings.distill,
         )
+
+    @cached_property
+    def learning(self) -> Learning:
+        """What sessions taught about entities and the person."""
+        from engram_py.distill.learning import Learning
+
+        return Learning(self.store, self.sessions, lambda: self.facts, lambda: self.identity)
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Who the person is, and how they want to be worked with."""
+        from engram_py.identity.identity import Identity
+
+        return Identity(self.store, self.journal, self.projects, self.sessions, lambda: self.observations)
 
     @cached_property
     def session_memory(self) -> SessionMemory:

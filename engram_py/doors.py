@@ -46,6 +46,12 @@ _SYNTAX: dict[str, tuple[str, str, str, str]] = {
     "destroy": ("hard=True", "`--hard`", "hard_delete=true", "hard=true"),
     "topic": ('topic_key="{key}"', "`--topic {key}`", "topic_key={key}", "topic_key={key}"),
     "project": ("project=NAME", "`--project NAME`", "project=NAME", "project=NAME"),
+    "identity": ("identity.listed()", "`engram identity list`", "`engram identity list`", "GET /identity"),
+    "profile": (
+        "identity.write_profile()",
+        *("`engram identity profile TEXT`",) * 2,
+        "PUT /identity/profile",
+    ),
     "sessions": ("sessions.recent()", "`engram sessions`", "`engram sessions`", "GET /sessions/recent"),
     "prompts": ("prompts.recent()", "`engram prompts`", "`engram prompts`", "GET /prompts/recent"),
     "projects": ("projects.list()", "`engram projects`", "`engram projects`", "GET /projects"),

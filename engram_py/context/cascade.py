@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from engram_py.context import table
 from engram_py.context.phrases import plain_words
-from engram_py.context.providers import ENTITY, MOST_ENTITIES, PROFILE, Draw, Providers
+from engram_py.context.providers import ENTITY, MOST_ENTITIES, Draw, Providers
 from engram_py.context.session import table_rows
 from engram_py.context.values import Section
 from engram_py.database.store import Store
@@ -41,7 +41,7 @@ def cascade_sections(providers: Providers, draw: Draw) -> tuple[Section, ...]:
 
 def full_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Section, ...]:
     """The profile, then everything by day with the latest day first, then the summaries of entities."""
-    profile = table.with_topic(store, PROFILE, projects=None, limit=1)
+    profile = providers.profiles(draw)
     overrides = providers.overrides(draw)
     most = draw.ask.max_bytes // _LOG_LINE_BYTES
     rows = providers.vetted(draw, table_rows(store, draw, limit=most))
@@ -51,7 +51,7 @@ def full_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Secti
     log = sorted({row.id: row for row in (*rows, *pinned) if row.id not in apart}.values(), key=_age, reverse=True)
     by_path = sorted(providers.vetted(draw, digests), key=_path)
     return (
-        Section("identity", (*overrides, *providers.vetted(draw, profile)), lines=1_000),
+        Section("identity", (*overrides, *profile), lines=1_000),
         Section("observations", tuple(log)),
         Section("entities", tuple(by_path), lines=1_000),
     )

@@ -88,7 +88,7 @@ class QueryOrder:
         """What is known of the person by this name, or of the type it names."""
         kind = thing.removesuffix("s")
         if kind in TYPES:
-            return self._providers.of_kind(draw, kind, limit=_MOST_OWNED)
+            return self._providers.of_kind(draw, kind, limit=_MOST_OWNED, anywhere=kind == "preference")
         found = self._providers.lasting(draw, thing)
         return [one.row for one in found if one.row.scope == "personal" or one.row.type == "preference"][:_MOST_OWNED]
 

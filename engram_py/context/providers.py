@@ -16,6 +16,7 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.doors import call
 from engram_py.errors import EmptyQueryError
+from engram_py.identity import table as identity_table
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
 from engram_py.recall.preview import PREVIEW_CHARS, preview
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 MOST_OVERRIDES = 50
 SUMMARY = "session_summary"
-PROFILE = "identity/profile"
 ENTITY = "entity"
 MOST_ENTITIES = 500
 TRANSCRIPT_DAYS = 365
@@ -92,14 +92,23 @@ class Providers:
     # --- the user --------------------------------------------------------------------------------------
 
     def overrides(self, draw: Draw) -> list[Observation]:
-        """What the user wants to hold always."""
-        rows = table.overrides(self._store, limit=MOST_OVERRIDES)
+        """What the user wants to hold always: everywhere, then in the project."""
+        rows = identity_table.overrides(self._store, draw.ask.reads, limit=MOST_OVERRIDES)
         return self.vetted(draw, rows, unasked=True)
 
     def identity(self, draw: Draw, *, limit: int) -> list[Observation]:
-        """The profile, and what else is known of the user."""
-        profile = table.with_topic(self._store, PROFILE, projects=None, limit=1)
-        return self.vetted(draw, [*profile, *table.personal(self._store, limit=limit)])[:limit]
+        """The profiles, and what else is known of the user, of whatever project."""
+        rows = [*self.profiles(draw), *identity_table.personal(self._store, limit=limit)]
+        rows += self.of_kind(draw, "preference", limit=limit, anywhere=True)
+        return self.vetted(draw, list({row.id: row for row in rows}.values()))[:limit]
+
+    def profiles(self, draw: Draw) -> list[Observation]:
+        """Who the user is, then how to work with them in the project."""
+        place = draw.ask.place
+        found = [identity_table.profile(self._store, scope="personal", project=None)]
+        if place.project:
+            found.append(identity_table.profile(self._store, scope="project", project=place.project))
+        return self.vetted(draw, [row for row in found if row is not None])
 
     # --- sessions --------------------------------------------------------------------------------------
 
@@ -213,9 +222,9 @@ class Providers:
         count = f"{more} or more" if len(rows) == LOOKED_THROUGH else f"{more}"
         return f"{count} more saved then: {call('search for', query=span)}"
 
-    def of_kind(self, draw: Draw, kind: str, *, limit: int) -> list[Observation]:
-        """The latest of one type among those that changed last."""
-        reads, scope = draw.ask.reads, draw.ask.scope
+    def of_kind(self, draw: Draw, kind: str, *, limit: int, anywhere: bool = False) -> list[Observation]:
+        """The latest of one type among those that changed last, in the project or ``anywhere``."""
+        reads, scope = None if anywhere else draw.ask.reads, draw.ask.scope
         rows = table.of_types(
             self._store, json.dumps([kind]), projects=reads, scope=scope, pool=LOOKED_THROUGH, limit=limit
         )

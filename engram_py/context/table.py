@@ -13,23 +13,6 @@ from engram_py.sessions.values import SessionLine
 
 _LIVE = "deleted_at is null and lifecycle = 'active'"
 
-# What the user said of themselves: theirs wherever it was saved. In the order it was said.
-OVERRIDES = f"""
-select {COLUMNS}
-from observations
-where pinned = 1 and scope = 'personal' and type = 'identity' and {_LIVE}
-order by created_at, id
-limit :limit
-"""
-
-PERSONAL = f"""
-select {COLUMNS}
-from observations
-where scope <> 'project' and scope = 'personal' and type in ('identity', 'preference') and pinned = 0 and {_LIVE}
-order by updated_at desc, id desc
-limit :limit
-"""
-
 # `+` keeps the look-up on the index of topic keys: there are few of these, and many rows in a project.
 _TOPICS = f"""
 select {COLUMNS}
@@ -38,7 +21,6 @@ where {{topic}} and {_LIVE} and +type is not null and {VISIBLE}
 order by +updated_at desc, +id desc
 limit :limit
 """
-TOPIC = _TOPICS.format(topic="topic_key = :topic")
 FAMILY = _TOPICS.format(topic="topic_key > :topic and topic_key < :end")
 
 # Only the newest are looked through: a kind that is rare must not cost a walk through the memory.
@@ -92,20 +74,6 @@ where session_id = :session_id and +project = :project and {_LIVE} and +type not
 order by id desc
 limit :limit
 """
-
-
-def overrides(store: Store, *, limit: int) -> list[Observation]:
-    return [Observation.from_row(row) for row in store.rows(OVERRIDES, limit=limit)]
-
-
-def personal(store: Store, *, limit: int) -> list[Observation]:
-    """What is known of the user besides the overrides, latest change first."""
-    return [Observation.from_row(row) for row in store.rows(PERSONAL, limit=limit)]
-
-
-def with_topic(store: Store, topic_key: str, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
-    rows = store.rows(TOPIC, topic=topic_key, projects=projects_json(projects), limit=limit)
-    return [Observation.from_row(row) for row in rows]
 
 
 def of_family(store: Store, family: str, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:

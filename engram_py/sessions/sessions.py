@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 from engram_py.capture.redact import redact
@@ -111,6 +112,18 @@ class Sessions(ProjectOperations):
         # Hosts send blanks for what they leave out.
         given = clean_session_id(session_id) if session_id and session_id.strip() else None
         return self._ensure_row(given or self.current_id(place.project), place, place.path).session
+
+    @contextmanager
+    def reopened_for_a_save(self, session_id: str) -> Iterator[Session]:
+        """The session, for saves of what was derived from it; one that ended stays so. Call inside a transaction.
+
+        Raises SessionNotFoundError.
+        """
+        before = self.get(session_id)
+        yield before
+        now = table.by_id(self._store, before.id)
+        if before.ended_at is not None and now is not None and now.ended_at is None:
+            self.end(before.id, at=before.ended_at)
 
     def current_id(self, project: str) -> str:
         """The id of this process's session for a project; writes nothing."""

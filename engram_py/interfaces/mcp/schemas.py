@@ -25,7 +25,12 @@ def stored() -> dict[str, dict[str, Any]]:
 @cache
 def declared() -> dict[str, Tool]:
     """The tools themselves, which a call needs."""
-    from engram_py.interfaces.mcp import tools_layers, tools_memory, tools_work  # noqa: F401 - registers the tools
+    from engram_py.interfaces.mcp import (  # noqa: F401 - registers the tools
+        tools_identity,
+        tools_layers,
+        tools_memory,
+        tools_work,
+    )
     from engram_py.interfaces.mcp.tool_registry import TOOLS
 
     return TOOLS

@@ -24,6 +24,7 @@ _FILES = {"observations": ("observations", "relations"), "recall": ("evaluation"
 _EMPTY = {
     "due": "Nothing is due for review",
     "pending": "No relation waits for a verdict",
+    "statements": "Nothing is kept of the user yet",
     "alike": "No two projects have similar names",
     "merged": "Nothing was merged",
 }

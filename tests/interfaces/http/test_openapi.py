@@ -47,6 +47,11 @@ DELETE /prompts/{id}
 GET /context
 POST /facts
 GET /facts
+GET /identity
+POST /identity
+DELETE /identity/{what}
+GET /identity/profile
+PUT /identity/profile
 GET /context/compaction
 GET /export
 POST /import
