@@ -199,6 +199,7 @@ class Engram:
             usage=self.usage,
             trail=self.trail,
             vectors=self.vectors,
+            half_life_days=self.settings.recency_half_life_days,
         )
 
     @cached_property
@@ -503,14 +504,16 @@ class Engram:
         session_id: str | None = None,
         explain: bool = False,
         as_of: str | None = None,
+        sort: str | None = None,
     ) -> Results:
         """``searches.search``: the best matches for words or a question; ``as_of`` a day, those known then."""
         wanted: dict[str, Any] = {"project": project, "all_projects": all_projects, "type": type, "scope": scope}
-        wanted |= {"match_mode": match_mode, "limit": limit, "session_id": session_id, "explain": explain}
+        wanted |= {"match_mode": match_mode, "limit": limit, "session_id": session_id, "explain": explain, "sort": sort}
         if as_of is None:
             return self.searches.search(query, **wanted)
         from engram_py.recall.as_of import search_as_of
 
+        wanted["half_life_days"] = self.settings.recency_half_life_days
         return search_as_of(self.store, self.journal, self.projects, self.anchors, as_of, query, **wanted)
 
     def close(self) -> None:

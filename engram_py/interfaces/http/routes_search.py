@@ -20,6 +20,7 @@ from engram_py.recall.values import Results
 
 Format = Literal["list", "json"]
 FORMAT = "list: Engram's list of hits, the default; json: what mem_search answers, with notes and why there is nothing."
+SORT = "The order of the answer: relevance (the default), recency or salience."
 QUERY = "Words, a question, a topic key or #id; phrases, -word, type: and file:."
 
 
@@ -33,6 +34,7 @@ class SearchQuery(ListQuery):
     response_format: Format | None = Field(default=None, description=FORMAT)
     explain: StrictSwitch = Field(default=False, description="Each hit's numbers and the steps; the answer is json.")
     as_of: str | None = Field(default=None, description="A day: what was known then, as it was written then.")
+    sort: str | None = Field(default=None, description=SORT)
 
 
 class SearchBody(Question):
@@ -49,6 +51,7 @@ class SearchBody(Question):
     response_format: Format | None = Field(default=None, description="json (the default) or list.")
     explain: bool | None = Field(default=None, description="Each hit's numbers and the steps; the answer is json.")
     as_of: str | None = Field(default=None, description="A day: what was known then, as it was written then.")
+    sort: str | None = Field(default=None, description=SORT)
 
 
 @operation("GET", "/search", errors=(404, 409))
@@ -85,6 +88,7 @@ def _found(
         limit=limit,
         explain=bool(asked.explain),
         as_of=asked.as_of or None,
+        sort=asked.sort,
     )
 
 

@@ -73,6 +73,7 @@ def mem_search(
     limit: Annotated[int | None, Field(description="Default 10, most 20.")] = None,
     as_of: Annotated[str | None, Field(description="As known on that day.")] = None,
     explain: Annotated[bool, Field(description="How it went, in numbers.")] = False,
+    sort: Annotated[str | None, QUIET] = None,  # recall/search.py; core has no room for its names
 ) -> Results:
     """Find what earlier sessions learned, best match first. Call it before deciding, debugging or asking the user
     something they may have said."""
@@ -86,6 +87,7 @@ def mem_search(
         limit=limit,
         explain=explain,
         as_of=as_of,
+        sort=sort,
     )
 
 
