@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
+from engram_py.context.entities import named_in
 from engram_py.context.likely import look_up
 from engram_py.context.phrases import asks_something, plain_words
 from engram_py.context.request import Ask
@@ -230,12 +231,15 @@ class Providers:
         )
         return self.vetted(draw, rows)
 
-    def entities(self, draw: Draw, words: str, *, limit: int) -> list[Observation]:
-        """The summaries of entities named in ``words`` (or whose name holds one of them), latest change first."""
-        rows = table.of_family(self._store, ENTITY, projects=draw.ask.reads, limit=MOST_ENTITIES)
-        terms = [word.text for word in parse_query(words).content_words if len(word.text) >= 3]
-        named = [row for row in rows if any(term in _entity_name(row) for term in terms)]
-        return self.vetted(draw, named)[:limit]
+    def entities(self, draw: Draw, words: str, *, limit: int) -> tuple[list[Observation], list[Observation]]:
+        """The summaries of the entities that ``words`` name, then of those whose name has one of them; and the facts
+        about those that are named. Of each the latest change first."""
+        reads, scope = draw.ask.reads, draw.ask.scope
+        rows = table.of_family(self._store, ENTITY, projects=reads, limit=MOST_ENTITIES)
+        found = named_in(words, [row for row in rows if scope in (None, row.scope)])
+        slugs = json.dumps(sorted(found.slugs))
+        facts = table.facts_of(self._store, slugs, projects=reads, scope=scope, limit=2 * limit)
+        return self.vetted(draw, [*found.named, *found.near])[:limit], self.vetted(draw, facts)
 
     def search(self, draw: Draw, words: str, *, type: str | None = None) -> list[Found]:
         """What a search for ``words`` finds and may be shown. ``words`` are never read as a query language."""
@@ -278,11 +282,14 @@ class Providers:
 
 
 def different(found: Sequence[Found]) -> list[Found]:
-    """What is different first. What repeats another text is left out, unless it holds other numbers."""
+    """What is different first. What repeats another text is left out, unless it holds other numbers or is a fact,
+    which was compared with the others when it was saved."""
     items = [((one, _shown_words(one.row)), one.score) for one in found]
     kept: list[tuple[Found, frozenset[str]]] = []
     for one, words in mmr(items, lambda one, other: jaccard(one[1], other[1])):
-        if not any(jaccard(words, other) >= NEAR and _numbers(words) == _numbers(other) for _, other in kept):
+        if one.row.about is not None or not any(
+            jaccard(words, other) >= NEAR and _numbers(words) == _numbers(other) for _, other in kept
+        ):
             kept.append((one, words))
     return [one for one, _ in kept]
 
@@ -299,10 +306,6 @@ def _numbers(words: frozenset[str]) -> frozenset[str]:
 
 def _shown_words(row: Observation) -> frozenset[str]:
     return shingles(f"{row.title} {row.content[:_COMPARED_CHARS]}")
-
-
-def _entity_name(row: Observation) -> str:
-    return f"{(row.topic_key or '').rpartition('/')[2]} {row.title}".lower()
 
 
 def covers(text: str, words: Sequence[str], share: float) -> bool:

@@ -23,6 +23,15 @@ limit :limit
 """
 FAMILY = _TOPICS.format(topic="topic_key > :topic and topic_key < :end")
 
+FACTS_OF = f"""
+select {COLUMNS}
+from observations indexed by observations_about
+where about in (select value from json_each(:slugs)) and type = 'fact' and {_LIVE} and {VISIBLE}
+  and (:scope is null or scope = :scope)
+order by updated_at desc, id desc
+limit :limit
+"""
+
 # Only the newest are looked through: a kind that is rare must not cost a walk through the memory.
 _OF_TYPES = f"""
 select {COLUMNS}
@@ -81,6 +90,14 @@ def of_family(store: Store, family: str, *, projects: Sequence[str] | None, limi
     values = {"topic": f"{family}/", "end": f"{family}0"}  # "0" follows "/"
     rows = store.rows(FAMILY, **values, projects=projects_json(projects), limit=limit)
     return [Observation.from_row(row) for row in rows]
+
+
+def facts_of(
+    store: Store, slugs_json: str, *, projects: Sequence[str] | None, scope: str | None, limit: int
+) -> list[Observation]:
+    """The facts about one of these entities, latest change first."""
+    values = {"slugs": slugs_json, "scope": scope, "limit": limit}
+    return [Observation.from_row(row) for row in store.rows(FACTS_OF, projects=projects_json(projects), **values)]
 
 
 def between(store: Store, *, projects: Sequence[str] | None, start: str, end: str, limit: int) -> list[Observation]:

@@ -228,7 +228,9 @@ def _override(row: Observation, context: Context, now: datetime) -> str:
 def _observation(row: Observation, context: Context, now: datetime) -> str:
     head = f"- [#{row.id}] {one_line(row.title)}{_marks(row, context, now)}"
     text = context.remarks.excerpts.get(row.id, row.content)
-    return head if context.compact else f"{head}: {one_line(text, PREVIEW_CHARS)}"
+    return (
+        head if context.compact or one_line(text) == one_line(row.title) else f"{head}: {one_line(text, PREVIEW_CHARS)}"
+    )
 
 
 def _marks(row: Observation, context: Context, now: datetime, *, brief: bool = False) -> str:
