@@ -23,6 +23,7 @@ from engram_py.sessions.spool_files import drain_after_writes
 
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
+    from engram_py.checkpoints.checkpoints import Checkpoints
     from engram_py.context.contexts import Contexts
     from engram_py.context.session_memory import SessionMemory
     from engram_py.database.compaction import Compaction
@@ -178,6 +179,13 @@ class Engram:
         from engram_py.observations.facts import Facts
 
         return Facts(self.store, self.journal, self.projects, lambda: self.observations, rules=self.settings.fact_rules)
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        """The state of agents, byte for byte."""
+        from engram_py.checkpoints.checkpoints import Checkpoints
+
+        return Checkpoints(self.store, self.journal, self.projects, self.sessions)
 
     @cached_property
     def anchors(self) -> Anchors:

@@ -47,6 +47,7 @@ _SYNTAX: dict[str, tuple[str, str, str, str]] = {
     "topic": ('topic_key="{key}"', "`--topic {key}`", "topic_key={key}", "topic_key={key}"),
     "project": ("project=NAME", "`--project NAME`", "project=NAME", "project=NAME"),
     "identity": ("identity.listed()", "`engram identity list`", "`engram identity list`", "GET /identity"),
+    "checkpoints": ("checkpoints.listed()", *("`engram checkpoint list`",) * 2, "GET /checkpoints"),
     "profile": (
         "identity.write_profile()",
         *("`engram identity profile TEXT`",) * 2,

@@ -214,12 +214,13 @@ class Sessions(ProjectOperations):
             )
 
     def close_or_remove(self, session_id: str) -> bool:
-        """End a session and forget its summary and turns; where no row names it, remove it, leaving a tombstone.
+        """End a session and forget its summary, turns and checkpoints; where no row names it, remove it.
 
         Whether it was removed. Call inside a transaction.
         """
         session = self.get(session_id)
-        self._store.execute("delete from turns where session_id = :id", id=session_id)
+        for kept in ("turns", "checkpoints"):
+            self._store.execute(f"delete from {kept} where session_id = :id", id=session_id)
         if table.observations_in(self._store, session_id) or table.prompts_of(self._store, session_id):
             self._write(replace(session, ended_at=session.ended_at or self._journal.now(), summary=None))
             return False

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("recall", "Search by words, a question, a topic key or #id."),
     "fact": ("facts", "Keep facts about entities, a sentence each."),
     "identity": ("identity", "Keep what holds of you always, and your profile."),
+    "checkpoint": ("checkpoints", "Keep the state of an agent, out of every search."),
     "list": ("recall", "List observations, latest change first."),
     "recent": ("recall", "The same as list."),
     "get": ("observations", "Print an observation whole."),

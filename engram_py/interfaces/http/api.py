@@ -242,6 +242,7 @@ def load_routes() -> None:
     """Register every route by importing its family; a second time changes nothing."""
     from engram_py.interfaces.http import (  # noqa: F401
         routes_care,
+        routes_checkpoints,
         routes_conflicts,
         routes_identity,
         routes_layers,

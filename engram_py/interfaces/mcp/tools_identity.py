@@ -12,6 +12,7 @@ from engram_py.interfaces.mcp.tools_memory import Project, SessionId
 # As in tools_memory: what only a call needs is imported by the call.
 if TYPE_CHECKING:
     from engram_py.app import Engram
+    from engram_py.checkpoints.values import Checkpoint, CheckpointLine
     from engram_py.identity.values import Profile
     from engram_py.observations.listing import Listing
     from engram_py.observations.values import Deleted, Saved
@@ -43,3 +44,23 @@ def mem_identity(
     if text is None:
         raise EmptyFieldError("text")
     return app.identity.remove(text, **where) if chosen == "remove" else app.identity.add(text, scope=scope, **where)
+
+
+@tool(title="Checkpoint", hints=WRITES, aliases={"state": "content"})
+def mem_checkpoint(
+    app: Engram,
+    action: Annotated[str, Field(description="save, load or list.")],
+    content: Annotated[str | None, Field(description="save: your state, as text or JSON.")] = None,
+    session: Annotated[str | None, Field(description="Default: save in this run, load the latest here.")] = None,
+    project: Project = None,
+) -> CheckpointLine | Checkpoint | Listing:
+    """Keep your working state before a long step or a compaction, and get it back byte for byte. No search finds it."""
+    # Not `session_id`, which hooks fill in with the session that calls: what is loaded is mostly of an earlier one.
+    chosen = action.strip().lower()
+    if chosen == "save":
+        return app.checkpoints.save((content or "").encode(), session_id=session, project=project)
+    if chosen == "load":
+        return app.checkpoints.load(session_id=session, project=project)
+    if chosen == "list":
+        return app.checkpoints.listed(session_id=session, project=project)
+    raise InvalidArgumentError("action", action, expected="save, load or list")

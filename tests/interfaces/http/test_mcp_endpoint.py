@@ -18,6 +18,7 @@ from starlette.requests import Request
 
 from engram_py import Engram
 from engram_py.interfaces.http import mcp_endpoint
+from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.tool_calls import Memory
 from tests.interfaces.http.asking import Running, serving, serving_many
 from tests.interfaces.mcp.agent import INITIALIZE, Agent
@@ -51,7 +52,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_both_eras_of_clients_save_and_find(shared: Running, mode: str) -> None:
     async with agent(shared, mode=mode, query=f"?project={mode}") as one:
-        assert len((await one.client.list_tools()).tools) == 24
+        assert len((await one.client.list_tools()).tools) == len(PROFILES["all"])
         saved = await one.value("mem_save", title="Chose uv", content="Installs are fast.")
         assert "Chose uv" in await one.told("mem_search", query="how fast are installs")
         assert (await one.refusal("mem_save", title=" ", content="x"))["error_code"] == "empty_field"

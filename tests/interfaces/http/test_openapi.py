@@ -47,6 +47,9 @@ DELETE /prompts/{id}
 GET /context
 POST /facts
 GET /facts
+POST /checkpoints
+GET /checkpoints
+GET /checkpoints/{session_id}
 GET /identity
 POST /identity
 DELETE /identity/{what}

@@ -27,6 +27,7 @@ from mcp.types import (
 )
 
 from engram_py.config import Settings
+from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.server import build_server
 from tests.interfaces.http.asking import serving
 from tests.interfaces.mcp.agent import Agent
@@ -78,7 +79,7 @@ async def test_both_offer_and_answer_the_same(settings: Settings, here: Path, mo
                 await Agent(client).refusal("mem_search", query="uv", limit="many"),
             ])  # fmt: skip
     assert seen[0] == seen[1]
-    assert len(seen[0][4].tools) == 24
+    assert len(seen[0][4].tools) == len(PROFILES["all"])
 
 
 @MODES
@@ -162,7 +163,7 @@ async def test_who_gives_up_a_call_that_waits_is_answered_the_next(
                     await client.call_tool("mem_save", {"title": f"{title}, given up", "content": "Perhaps saved."})
                 assert waiting.cancelled_caught
                 with anyio.fail_after(20):
-                    assert len((await client.list_tools()).tools) == 24
+                    assert len((await client.list_tools()).tools) == len(PROFILES["all"])
                 other.execute("rollback")
 
             assert "Saved" in await Agent(client).told("mem_save", title=f"{title} again", content=f"{title}, then.")
