@@ -51,6 +51,7 @@ TABLES = {
     "search_trail": "The last 20 searches of commands, to learn which hit was opened.",
     "transcripts": "How far hooks have read a transcript. Never synced, like the next four.",
     "turns": "The messages of a session, redacted and cut: the latest 20,000, none older than `turn_retention_days`.",
+    "checkpoints": "The state of agents, the last ten of each session. Never synced, never exported.",
     "runs": "What each run of upkeep did, how long it took, and the tokens a model said it took. Kept for 30 days.",
     "switches": "What the user switched on or off by `engram on` and `engram off`.",
     "injections": "Which observations a session was shown unasked, where, and in how many bytes.",

@@ -37,7 +37,8 @@ class QueryOrder:
             section = self._asked(draw, phrase)
             if section.items:
                 return (overrides, section), section.name, phrase.said
-        found = self._providers.evident(draw)[:_MOST_GIVEN]
+        said = {row.id for row in overrides.items if isinstance(row, Observation)}
+        found = [one for one in self._providers.evident(draw) if one.row.id not in said][:_MOST_GIVEN]
         if found:
             return (overrides, self._memories(draw, found)), "memories", ", ".join(found[0].words)
         return (overrides,), None, phrase.said if phrase else None

@@ -14,9 +14,10 @@ _SHOWN_CHARS = 80
 class StatementNotFoundError(NotFoundError):
     code = "statement_not_found"
 
-    def __init__(self, said: str) -> None:
+    def __init__(self, said: str, *, kind: str = "") -> None:
         self.said = said[:_SHOWN_CHARS]
-        super().__init__(f"nothing like {self.said!r} is kept about the user", hint=f"{call('identity')} lists them")
+        what = f"{self.said} is a {kind}" if kind else f"nothing like {self.said!r} is kept about the user"
+        super().__init__(f"{what}; nothing was removed", hint=f"{call('identity')} lists what can be")
 
 
 class SeveralStatementsError(ConflictError):

@@ -11,7 +11,7 @@ from engram_py.capture.passive import learning_title
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
-from engram_py.errors import InvalidArgumentError, TextTooLongError
+from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.identity import table
 from engram_py.identity.errors import SeveralStatementsError, StatementNotFoundError
 from engram_py.identity.profile import Sources, profile_text, sources_of
@@ -74,6 +74,8 @@ class Identity(ProjectOperations):
         Raises TextTooLongError (over 500 characters), InvalidArgumentError for scope global, and what a save raises.
         """
         line = " ".join(text.split())
+        if not line:
+            raise EmptyFieldError("text")
         if len(line) > LONGEST_CHARS:
             raise TextTooLongError("text", len(line), LONGEST_CHARS)
         draft = Draft(learning_title(line), line, "identity", _scope(scope), origin=origin, tool_name=tool_name)
@@ -108,7 +110,7 @@ class Identity(ProjectOperations):
             if match := _ID.fullmatch(said):
                 row = live_observation(self._store, int(match[1]))
                 if row.type != "identity":
-                    raise StatementNotFoundError(said)
+                    raise StatementNotFoundError(said, kind=row.type)
                 return self._observations().delete(row.id)
             place = self._projects.for_read(project, session_id=session_id)
             rows = table.overrides(self._store, place.reads, limit=MOST) if said else []

@@ -120,6 +120,12 @@ def test_no_statement_is_refused_with_what_to_do(app: Engram) -> None:
         app.identity.add(ENGLISH, scope="global")
 
 
+def test_what_every_context_begins_with_is_not_given_twice(app: Engram) -> None:
+    app.identity.add("Prefer small commits")
+    assert context(app, "what do I prefer?").count("Prefer small commits") == 1
+    assert context(app, "why small commits?").count("Prefer small commits") == 1
+
+
 # --- the profile -------------------------------------------------------------------------------------------
 
 

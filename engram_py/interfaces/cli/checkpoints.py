@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -47,9 +48,8 @@ def load_command(as_json: bool, **options: Any) -> None:
         if as_json:
             show(found, app.settings, as_json=True)
         else:
-            stream = click.get_binary_stream("stdout")
-            stream.write(found.data)
-            stream.flush()
+            sys.stdout.buffer.write(found.data)
+            sys.stdout.buffer.flush()
 
 
 @checkpoint_command.command("list")
