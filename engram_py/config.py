@@ -335,8 +335,8 @@ def _checked(values: dict[str, str], settings: Settings) -> dict[str, Any]:
         if said not in SWITCH:
             warnings.append(f"{name} {said!r} was ignored: it is on or off")
         values[name] = said if said in SWITCH else default
-    days, said = half_life(values.pop("recency_half_life_days", ""))
-    warnings += said
+    days, ignored = half_life(values.pop("recency_half_life_days", ""))
+    warnings += ignored
     gate = values.get("gate", "heuristic").lower()
     if gate not in GATES:
         warnings.append(f"gate {gate!r} was ignored: it is one of {', '.join(GATES)}")

@@ -17,7 +17,7 @@ limit :limit
 """
 LATEST = f"select checkpoints.*, sessions.project {_FROM}"
 LINES = f"""
-select checkpoints.id, checkpoints.session_id, sessions.project, length(checkpoints.content) as bytes,
+select checkpoints.id, checkpoints.session_id, sessions.project, length(checkpoints.content) as size,
     checkpoints.saved_at
 {_FROM}
 """

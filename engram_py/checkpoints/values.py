@@ -18,7 +18,7 @@ class Checkpoint:
     id: int
     session_id: str
     project: str
-    bytes: int
+    size: int
     saved_at: str
     encoding: Literal["utf-8", "base64"]
     content: str
@@ -37,7 +37,7 @@ class CheckpointLine:
     id: int
     session_id: str
     project: str
-    bytes: int
+    size: int
     saved_at: str
     redacted: int = 0
     warnings: tuple[str, ...] = ()

@@ -318,7 +318,7 @@ def _sort(given: str | None) -> str | None:
 def _in_order(hits: tuple[Hit, ...], placed: Sequence[Placed], sort: str | None) -> tuple[Hit, ...]:
     """The same hits in another order; those that are equal in it stay best first."""
     if sort == "recency":
-        return tuple(sorted(hits, key=lambda hit: hit.updated_at, reverse=True))
+        return tuple(sorted(hits, key=lambda hit: (hit.updated_at, hit.id), reverse=True))
     if sort == "salience":
         weights = {one.row.id: one.row.salience for one in placed}
         return tuple(sorted(hits, key=lambda hit: weights[hit.id], reverse=True))

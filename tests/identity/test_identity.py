@@ -10,17 +10,18 @@ from engram_py.identity.errors import SeveralStatementsError, StatementNotFoundE
 from engram_py.identity.sameness import says_the_same
 from engram_py.interfaces.wording import render
 from engram_py.observations.errors import ObservationNotFoundError
+from engram_py.observations.values import Change
 from tests.memory import FakeClock, Opener
 
 ENGLISH = "Always reply in English"
 
 
-def kept(app: Engram, **where: str) -> list[str]:
-    return [one.text for one in app.identity.listed(**where).items]
+def kept(app: Engram) -> list[str]:
+    return [one.text for one in app.identity.listed().items]
 
 
-def context(app: Engram, query: str | None = None, **more: str) -> str:
-    return render.text(app.contexts.assemble(query=query, **more), now=app.journal.moment())
+def context(app: Engram, query: str | None = None) -> str:
+    return render.text(app.contexts.assemble(query=query), now=app.journal.moment())
 
 
 def test_row_56_what_holds_always_is_in_every_context(app: Engram) -> None:
@@ -180,18 +181,12 @@ def test_what_somebody_did_to_the_profile_stays(app: Engram, how: str) -> None:
     if how == "written":
         app.identity.write_profile("Ada. Terse.")
     elif how == "corrected":
-        app.observations.update(derived.id or 0, _with("Ada. Terse."))
+        app.observations.update(derived.id or 0, Change(content="Ada. Terse."))
     else:
         app.observations.delete(derived.id or 0)
 
     assert app.identity.rewrite_profile() == {"sources": 0, "kept": 1}
     assert app.identity.profile().text == ("" if how == "deleted" else "Ada. Terse.")
-
-
-def _with(content: str) -> object:
-    from engram_py.observations.values import Change
-
-    return Change(content=content)
 
 
 def test_an_order_in_what_was_imported_reaches_no_profile(app: Engram) -> None:

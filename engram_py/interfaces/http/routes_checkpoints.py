@@ -35,7 +35,7 @@ class CheckpointLineOut(Answer):
     id: int
     session_id: str
     project: str
-    bytes: int
+    size: int
     saved_at: Time
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.interfaces.mcp.argument_types import Field
@@ -32,7 +32,7 @@ def mem_identity(
     """What holds of the user always ("answer in German"), which every context begins with, and their profile; with
     scope project how to work with them here. Add what they say once and for all."""
     chosen = action.strip().lower()
-    where = {"project": project, "session_id": session_id}
+    where: dict[str, Any] = {"project": project, "session_id": session_id}
     if chosen == "list":
         return app.identity.listed(scope=scope, **where)
     if chosen == "profile":
