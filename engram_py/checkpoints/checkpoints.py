@@ -47,7 +47,7 @@ class Checkpoints(ProjectOperations):
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id)
             session, now = self._sessions.ensure(session_id, place), self._journal.now()
-            known = table.latest(self._store, session_id=session.id)
+            known = table.of_session(self._store, session.id)
             if known is not None and known.data == data:
                 self._store.update("checkpoints", {"id": known.id}, {"saved_at": now})
                 row_id = known.id
@@ -63,10 +63,10 @@ class Checkpoints(ProjectOperations):
         """
         if session_id and session_id.strip():
             wanted = clean_session_id(session_id)
-            found, where = table.latest(self._store, session_id=wanted), f"session {wanted}"
+            found, where = table.of_session(self._store, wanted), f"session {wanted}"
         else:
             place = self._projects.for_read(project)
-            found, where = table.latest(self._store, projects=place.reads), place.project or "any project"
+            found, where = table.in_projects(self._store, place.reads), place.project or "any project"
         if found is None:
             raise CheckpointNotFoundError(where)
         return found
@@ -76,9 +76,9 @@ class Checkpoints(ProjectOperations):
         limit, said = clamp("limit", limit, 1, MOST)
         if session_id and session_id.strip():
             wanted = clean_session_id(session_id)
-            return Listing("checkpoints", table.lines(self._store, session_id=wanted, projects=None, limit=limit), said)
+            return Listing("checkpoints", table.lines_of_session(self._store, wanted, limit=limit), said)
         place = self._projects.for_read(project)
-        found = table.lines(self._store, session_id=None, projects=place.reads, limit=limit)
+        found = table.lines_in_projects(self._store, place.reads, limit=limit)
         return Listing("checkpoints", found, (*said, *place.warnings))
 
 

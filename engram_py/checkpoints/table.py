@@ -8,19 +8,18 @@ from engram_py.checkpoints.values import Checkpoint, CheckpointLine, as_content
 from engram_py.database.store import Row, Store
 from engram_py.observations.table import projects_json
 
-_FROM = """
+_CHECKPOINTS = """
+select {columns}
 from checkpoints cross join sessions on sessions.id = checkpoints.session_id
-where (:session_id is null or checkpoints.session_id = :session_id)
-  and (:projects is null or sessions.project in (select value from json_each(:projects)))
+where {where}
 order by checkpoints.id desc
 limit :limit
 """
-LATEST = f"select checkpoints.*, sessions.project {_FROM}"
-LINES = f"""
-select checkpoints.id, checkpoints.session_id, sessions.project, length(checkpoints.content) as size,
-    checkpoints.saved_at
-{_FROM}
-"""
+_WHOLE = "checkpoints.*, sessions.project"
+_LINE = """checkpoints.id, checkpoints.session_id, sessions.project, length(checkpoints.content) as size,
+    checkpoints.saved_at"""
+_OF_SESSION = "checkpoints.session_id = :session_id"
+_IN_PROJECTS = "(:projects is null or sessions.project in (select value from json_each(:projects)))"
 TRIM = """
 delete from checkpoints
 where session_id = :session_id
@@ -28,17 +27,26 @@ where session_id = :session_id
 """
 
 
-def latest(store: Store, *, session_id: str | None = None, projects: Sequence[str] | None = None) -> Checkpoint | None:
-    row = store.row(LATEST, session_id=session_id, projects=projects_json(projects), limit=1)
-    return None if row is None else _checkpoint(row)
+def of_session(store: Store, session_id: str) -> Checkpoint | None:
+    """The latest checkpoint of a session."""
+    sql = _CHECKPOINTS.format(columns=_WHOLE, where=_OF_SESSION)
+    return _checkpoint(store.row(sql, session_id=session_id, limit=1))
 
 
-def lines(
-    store: Store, *, session_id: str | None, projects: Sequence[str] | None, limit: int
-) -> tuple[CheckpointLine, ...]:
-    """The checkpoints of a session, or of projects, the latest first."""
-    rows = store.rows(LINES, session_id=session_id, projects=projects_json(projects), limit=limit)
-    return tuple(CheckpointLine(*row) for row in rows)
+def in_projects(store: Store, projects: Sequence[str] | None) -> Checkpoint | None:
+    """The latest checkpoint of these projects, None being all."""
+    sql = _CHECKPOINTS.format(columns=_WHOLE, where=_IN_PROJECTS)
+    return _checkpoint(store.row(sql, projects=projects_json(projects), limit=1))
+
+
+def lines_of_session(store: Store, session_id: str, *, limit: int) -> tuple[CheckpointLine, ...]:
+    sql = _CHECKPOINTS.format(columns=_LINE, where=_OF_SESSION)
+    return tuple(CheckpointLine(*row) for row in store.rows(sql, session_id=session_id, limit=limit))
+
+
+def lines_in_projects(store: Store, projects: Sequence[str] | None, *, limit: int) -> tuple[CheckpointLine, ...]:
+    sql = _CHECKPOINTS.format(columns=_LINE, where=_IN_PROJECTS)
+    return tuple(CheckpointLine(*row) for row in store.rows(sql, projects=projects_json(projects), limit=limit))
 
 
 def add(store: Store, session_id: str, content: bytes, now: str, *, kept: int) -> int:
@@ -48,6 +56,8 @@ def add(store: Store, session_id: str, content: bytes, now: str, *, kept: int) -
     return row_id
 
 
-def _checkpoint(row: Row) -> Checkpoint:
+def _checkpoint(row: Row | None) -> Checkpoint | None:
+    if row is None:
+        return None
     data = row["content"]
     return Checkpoint(row["id"], row["session_id"], row["project"], len(data), row["saved_at"], *as_content(data))

@@ -182,8 +182,6 @@ class Identity(ProjectOperations):
             old = table.profile(self._store, scope="personal", project=None)
             if old is not None and old.origin != "derived":
                 return {"sources": 0, "kept": 1}
-            if old is None and table.profile_was_deleted(self._store, scope="personal"):
-                return {"sources": 0, "kept": 1}
             sources = sources_of(self._store, moment)
             return {"sources": len(sources.rows), self._rewritten(old, sources): 1}
 
@@ -193,6 +191,8 @@ class Identity(ProjectOperations):
                 return "empty"
             self._observations().update(old.id, Change(archived=True))
             return "archived"
+        if old is None and table.profile_was_deleted(self._store, scope="personal"):
+            return "kept"
         text = profile_text(sources)
         if old is not None and old.content == text:
             return "unchanged"

@@ -33,7 +33,7 @@ limit :limit
 
 KNOWN_STATEMENTS = f"""
 select {COLUMNS}
-from observations
+from observations indexed by observations_shared
 where {_PERSONAL} and type = 'identity' and topic_key is not '{PROFILE}'
 order by created_at, id
 limit :limit
