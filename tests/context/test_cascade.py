@@ -139,7 +139,9 @@ def test_an_entity_without_a_summary_is_known_by_its_facts(app: Engram) -> None:
     app.facts.add("Adam Watson", "He maintains the parser and the lexer")
     for thing in ("tulips", "violins", "glaciers"):
         app.save(Draft(thing, f"Adam wrote all there is about {thing}.", "decision"))
-    assert titles(cascade(app, "who is adam watson"), "facts")[0] == "He maintains the parser and the lexer"
+    context = cascade(app, "who is adam watson")
+    assert titles(context, "facts")[0] == "He maintains the parser and the lexer"
+    assert "He maintains the parser and the lexer (fact about adam-watson, now)" in text(app, context)
 
 
 def test_what_is_found_follows_while_there_is_too_little(app: Engram) -> None:

@@ -236,7 +236,8 @@ def _observation(row: Observation, context: Context, now: datetime) -> str:
 def _marks(row: Observation, context: Context, now: datetime, *, brief: bool = False) -> str:
     """What must be known of a row to weigh it, in brackets; ``brief`` leaves type and age out."""
     remarks = context.remarks
-    marks = [] if brief else [row.type, age(row.updated_at, now), *([row.scope] if row.scope != "project" else [])]
+    kind = f"{row.type} about {row.about}" if row.about else row.type
+    marks = [] if brief else [kind, age(row.updated_at, now), *([row.scope] if row.scope != "project" else [])]
     marks += _source(row, context)
     marks += ["needs review"] if row.state(now) == "needs_review" else []
     marks += (
