@@ -226,9 +226,8 @@ class Providers:
     def of_kind(self, draw: Draw, kind: str, *, limit: int, anywhere: bool = False) -> list[Observation]:
         """The latest of one type among those that changed last, in the project or ``anywhere``."""
         reads, scope = None if anywhere else draw.ask.reads, draw.ask.scope
-        rows = table.of_types(
-            self._store, json.dumps([kind]), projects=reads, scope=scope, pool=LOOKED_THROUGH, limit=limit
-        )
+        pool = LOOKED_THROUGH * (5 if anywhere else 1)
+        rows = table.of_types(self._store, json.dumps([kind]), projects=reads, scope=scope, pool=pool, limit=limit)
         return self.vetted(draw, rows)
 
     def entities(self, draw: Draw, words: str, *, limit: int) -> tuple[list[Observation], list[Observation]]:

@@ -18,14 +18,14 @@ _PERSONAL = f"scope <> 'project' and scope = 'personal' and {_LIVE}"
 OVERRIDES = f"""
 select {COLUMNS}
 from observations
-where pinned = 1 and scope = 'personal' and type = 'identity' and {_LIVE}
+where pinned = 1 and scope = 'personal' and type = 'identity' and {_LIVE} and topic_key is not '{PROFILE}'
 order by created_at, id
 limit :limit
 """
 OVERRIDES_HERE = f"""
 select {COLUMNS}
 from observations
-where pinned = 1 and scope = 'project' and type = 'identity' and {_LIVE}
+where pinned = 1 and scope = 'project' and type = 'identity' and {_LIVE} and topic_key is not '{PROFILE}'
   and project in (select value from json_each(:projects))
 order by created_at, id
 limit :limit

@@ -235,6 +235,13 @@ def test_a_session_reads_the_profile_after_what_holds_always_and_nothing_twice(a
     assert said.count("with the default keys") == 1
 
 
+def test_a_profile_that_is_pinned_is_read_once(app: Engram) -> None:
+    saved = app.identity.write_profile("Ada. Terse.")
+    app.observations.pin(saved.id)
+    assert kept(app) == []
+    assert context(app).count("Ada. Terse.") == 1
+
+
 def test_the_profile_of_a_project_is_another(app: Engram, open_memory: Opener) -> None:
     app.identity.write_profile("Ada.")
     app.identity.write_profile("Small commits.", scope="project")

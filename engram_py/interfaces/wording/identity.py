@@ -18,7 +18,7 @@ def _statement(value: Statement, now: datetime) -> str:
 def _profile(value: Profile, now: datetime) -> str:
     if value.id is None:
         if value.scope == "project":
-            return f"No profile of the user in {value.project}; {call('profile')} writes one."
+            return f"No profile of the user in {value.project or 'no project'}; {call('profile')} writes one."
         return f"No profile of the user yet; {call('profile')} writes one, and upkeep does from what is known."
     where = f"in {value.project}, " if value.scope == "project" else ""
     return f"[#{value.id}] ({where}{value.origin}, {age(value.written_at, now)})\n{value.text}"
