@@ -173,6 +173,7 @@ class Summarizing:
                 table.date(self._store, row, at, written.digest.salience)
                 taught = {"session_id": session.id, "tool_name": TOOL + written.source}
                 self._learning().keep_facts(written.digest.facts, session_id=session.id, at=at)
+                self._keep_identity(current, turn_ids)  # their own words before those of a model
                 self._learning().keep_statements(written.digest.identity, **taught)
             state = "dead" if written.dead else "done"
             attempts = MOST_ATTEMPTS if written.dead else 0

@@ -15,7 +15,7 @@ from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongE
 from engram_py.identity import table
 from engram_py.identity.errors import SeveralStatementsError, StatementNotFoundError
 from engram_py.identity.profile import Sources, profile_text, sources_of
-from engram_py.identity.sameness import says_the_same
+from engram_py.identity.sameness import holds, says_the_same
 from engram_py.identity.values import LONGEST_CHARS, PROFILE, Profile, Statement
 from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.listing import Listing
@@ -130,7 +130,7 @@ class Identity(ProjectOperations):
         Raises SessionNotFoundError. Call inside a transaction.
         """
         known = table.statements(self._store, scope="personal", project="")
-        if any(says_the_same(row.content, statement) for row in known):
+        if any(says_the_same(row.content, statement) or holds(row.content, statement) for row in known):
             return None
         if table.was_removed(self._store, content_hash(statement)):
             return None

@@ -26,6 +26,11 @@ def says_the_same(one: str, other: str) -> bool:
     return len(differing) == 1 and _is_slip(*differing[0])
 
 
+def holds(one: str, other: str) -> bool:
+    """Whether one statement says the other among more."""
+    return f" {folded(' '.join(_words(other)))} " in f" {folded(' '.join(_words(one)))} "
+
+
 def _words(text: str) -> list[str]:
     bare = (_INSIDE.sub("", word.strip(_AROUND)) for word in unicodedata.normalize("NFKC", text).split())
     return [word for word in bare if word]

@@ -68,6 +68,14 @@ def test_row_85_a_statement_of_a_digest_is_kept_once(app: Engram) -> None:
     assert (one.text, one.origin) == ("My name is Alice", "derived")
 
 
+def test_row_85_the_persons_own_words_stay_before_a_part_of_them_in_a_digest(app: Engram) -> None:
+    said = "My name is Alice and I always want short answers"
+    say(app, f"{said}. {WORK}", DID)
+    part = ("I always want short answers", "Alice uses Helix")
+    distilling(app, Stub([Digest("Did it.", identity=part)])).flush("s1")
+    assert [one.text for one in app.identity.listed().items] == [said, "Alice uses Helix"]
+
+
 def test_a_session_that_ended_stays_ended(app: Engram) -> None:
     say(app, WORK, DID)
     app.sessions.end("s1")
