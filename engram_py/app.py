@@ -24,6 +24,7 @@ from engram_py.times import zone_named
 
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
+    from engram_py.checkpoints.checkpoints import Checkpoints
     from engram_py.context.contexts import Contexts
     from engram_py.context.session_memory import SessionMemory
     from engram_py.database.compaction import Compaction
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from engram_py.database.store import Store
     from engram_py.distill.distilling import Distilling
     from engram_py.distill.ingesting import Ingested, Ingesting
+    from engram_py.distill.learning import Learning
+    from engram_py.identity.identity import Identity
     from engram_py.interchange.importers import Importers
     from engram_py.interchange.transfer import Transfer
     from engram_py.ledger.citations import Citations
@@ -214,6 +217,13 @@ class Engram:
         return VaultFiles(self.vault, self.settings.data_dir / "vaults")
 
     @cached_property
+    def checkpoints(self) -> Checkpoints:
+        """The state of agents, byte for byte."""
+        from engram_py.checkpoints.checkpoints import Checkpoints
+
+        return Checkpoints(self.store, self.journal, self.projects, self.sessions)
+
+    @cached_property
     def anchors(self) -> Anchors:
         """The files observations are about, and whether they changed."""
         from engram_py.anchors.anchors import Anchors
@@ -233,6 +243,7 @@ class Engram:
             usage=self.usage,
             trail=self.trail,
             vectors=self.vectors,
+            half_life_days=self.settings.recency_half_life_days,
         )
 
     @cached_property
@@ -329,7 +340,13 @@ class Engram:
         from engram_py.distill.distilling import Distilling
 
         return Distilling(
-            self.store, self.journal, lambda: self.episodes, lambda: self.spool, self.switches, self.settings.distill
+            self.store,
+            self.journal,
+            lambda: self.episodes,
+            lambda: self.spool,
+            lambda: self.learning,
+            self.switches,
+            self.settings.distill,
         )
 
     @cached_property
@@ -341,6 +358,20 @@ class Engram:
             self.store, self.journal, self.projects, self.sessions, self.switches, lambda: self.distilling,
             days=self.privacy.turn_days,
         )  # fmt: skip
+
+    @cached_property
+    def learning(self) -> Learning:
+        """What sessions taught about entities and the person."""
+        from engram_py.distill.learning import Learning
+
+        return Learning(self.store, self.sessions, lambda: self.facts, lambda: self.identity)
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Who the person is, and how they want to be worked with."""
+        from engram_py.identity.identity import Identity
+
+        return Identity(self.store, self.journal, self.projects, self.sessions, lambda: self.observations)
 
     @cached_property
     def session_memory(self) -> SessionMemory:
@@ -534,14 +565,16 @@ class Engram:
         session_id: str | None = None,
         explain: bool = False,
         as_of: str | None = None,
+        sort: str | None = None,
     ) -> Results:
         """``searches.search``: the best matches for words or a question; ``as_of`` a day, those known then."""
         wanted: dict[str, Any] = {"project": project, "all_projects": all_projects, "type": type, "scope": scope}
-        wanted |= {"match_mode": match_mode, "limit": limit, "session_id": session_id, "explain": explain}
+        wanted |= {"match_mode": match_mode, "limit": limit, "session_id": session_id, "explain": explain, "sort": sort}
         if as_of is None:
             return self.searches.search(query, **wanted)
         from engram_py.recall.as_of import search_as_of
 
+        wanted["half_life_days"] = self.settings.recency_half_life_days
         return search_as_of(self.store, self.journal, self.projects, self.anchors, as_of, query, **wanted)
 
     def ingest(self, conversation_id: str, turns: Sequence[object], **more: Any) -> Ingested:

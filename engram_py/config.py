@@ -18,6 +18,7 @@ from engram_py.dataclass import dataclass, field, replace
 from engram_py.distill.settings import DistillSettings, distill_settings
 from engram_py.errors import InvalidArgumentError
 from engram_py.privacy.values import MOST_TURN_DAYS, SWITCHES, TURN_DAYS, PrivacySettings
+from engram_py.recall.settings import HALF_LIFE_DAYS, half_life
 from engram_py.sync.autosync.settings import CloudSettings
 from engram_py.times import Clock, fixed_clock, parse_time, utc_now
 
@@ -47,6 +48,12 @@ SETTINGS = (
     Setting("log_level", "ENGRAM_LOG_LEVEL", "error", "What is logged to stderr: debug, info, warning or error."),
     Setting("learn", "ENGRAM_LEARN", "on", "Learn questions for `engram eval` from hits that are opened: on or off."),
     Setting("fact_rules", "ENGRAM_FACT_RULES", "", "A JSON file with more anchors and patterns for facts."),
+    Setting(
+        "recency_half_life_days",
+        "ENGRAM_RECENCY_HALF_LIFE_DAYS",
+        "30",
+        "Days after which a memory's recency is half of what it was, 1 to 365.",
+    ),
     Setting("gate", "ENGRAM_GATE", "heuristic", "Which prompts get memory unasked: heuristic, or off (all of them)."),
     Setting(
         "hook_pretool",
@@ -135,6 +142,7 @@ class Settings:
     learn: str = "on"
     gate: str = "heuristic"
     fact_rules: str = ""
+    recency_half_life_days: int = HALF_LIFE_DAYS
     hook_pretool: str = "off"
     hook_nudge: str = "on"
     timezone: str | None = None
@@ -327,6 +335,8 @@ def _checked(values: dict[str, str], settings: Settings) -> dict[str, Any]:
         if said not in SWITCH:
             warnings.append(f"{name} {said!r} was ignored: it is on or off")
         values[name] = said if said in SWITCH else default
+    days, ignored = half_life(values.pop("recency_half_life_days", ""))
+    warnings += ignored
     gate = values.get("gate", "heuristic").lower()
     if gate not in GATES:
         warnings.append(f"gate {gate!r} was ignored: it is one of {', '.join(GATES)}")
@@ -335,7 +345,7 @@ def _checked(values: dict[str, str], settings: Settings) -> dict[str, Any]:
     if zone and not _is_zone(zone):
         warnings.append(f"timezone {zone!r} was ignored: it is an IANA name such as Europe/Berlin")
         del values["timezone"]
-    return {**values, "warnings": tuple(warnings)}
+    return {**values, "recency_half_life_days": days, "warnings": tuple(warnings)}
 
 
 def _is_zone(name: str) -> bool:

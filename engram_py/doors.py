@@ -46,6 +46,13 @@ _SYNTAX: dict[str, tuple[str, str, str, str]] = {
     "destroy": ("hard=True", "`--hard`", "hard_delete=true", "hard=true"),
     "topic": ('topic_key="{key}"', "`--topic {key}`", "topic_key={key}", "topic_key={key}"),
     "project": ("project=NAME", "`--project NAME`", "project=NAME", "project=NAME"),
+    "identity": ("identity.listed()", "`engram identity list`", "`engram identity list`", "GET /identity"),
+    "checkpoints": ("checkpoints.listed()", *("`engram checkpoint list`",) * 2, "GET /checkpoints"),
+    "profile": (
+        "identity.write_profile()",
+        *("`engram identity profile TEXT`",) * 2,
+        "PUT /identity/profile",
+    ),
     "sessions": ("sessions.recent()", "`engram sessions`", "`engram sessions`", "GET /sessions/recent"),
     "agents": ("agents(app.store)", "`engram agents`", "`engram agents`", "GET /agents"),
     "prompts": ("prompts.recent()", "`engram prompts`", "`engram prompts`", "GET /prompts/recent"),

@@ -128,6 +128,15 @@ def tell_everything(server: Server, secrets: Secrets) -> None:
     learnings = f"## Key Learnings\n\n1. {secrets.text('learning', 'github', 'aws', 'password', 'url', 'private')}\n"
     assert server.value("mem_capture_passive", content=learnings, source=secrets.text("source", "aws"))["saved"] == 1
     judge(server, secrets, saved["id"], other["id"])
+    server.value("mem_identity", action="add", text=secrets.text("statement", "github", "password", "url", "private"))
+    server.call("mem_identity", action="add", text=secrets.text("a refused statement") + "!" * 500)
+    server.call("mem_identity", action="remove", text=secrets.text("a statement to remove"))
+    server.value("mem_identity", action="profile", text=secrets.text("profile"))
+    for name, text in (
+        ("json", json.dumps({"state": secrets.text("state", "github")})),
+        ("text", secrets.text("state")),
+    ):
+        server.value("mem_checkpoint", action="save", content=text, session=name + secrets.text("session", "github"))
     for query in (secrets.text("query"), secrets.text("short query", "github")):
         server.call("mem_search", query=query)
     server.call("mem_suggest_topic_key", title=secrets.text("suggestion"))

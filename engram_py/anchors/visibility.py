@@ -29,7 +29,11 @@ def visibility_of(
 ) -> dict[int, Visibility]:
     """Whether each row's commit is in the history of HEAD, by the row's id."""
     found = {row.id: _UNJUDGED for row in rows}
-    judged = [row for row in rows if row.git_commit and row.scope == "project" and here.repository_of(row.project)]
+    judged = [
+        row
+        for row in rows
+        if row.git_commit and row.scope == "project" and row.type != "identity" and here.repository_of(row.project)
+    ]
     repository, tree = here.repository, here.tree
     if repository is None or tree is None or not judged:
         return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from engram_py.context import table
-from engram_py.context.phrases import plain_words
-from engram_py.context.providers import ENTITY, MOST_ENTITIES, PROFILE, Draw, Providers
+from engram_py.context.phrases import phrase_in, plain_words
+from engram_py.context.providers import ENTITY, MOST_ENTITIES, Draw, Providers
 from engram_py.context.session import table_rows
 from engram_py.context.values import Section
 from engram_py.database.store import Store
@@ -23,16 +23,24 @@ _LOG_LINE_BYTES = 100
 
 
 def cascade_sections(providers: Providers, draw: Draw) -> tuple[Section, ...]:
-    """Summaries of the entities named; while there are fewer than three, facts; then notes of the last week."""
+    """Of a personal question what is known of the person; summaries of the entities that are named or near, and the
+    facts about those that are named; while that is fewer than three, facts that are found; then notes of the last
+    week."""
     words = draw.ask.query
-    entities = providers.entities(draw, words, limit=ENTITIES)
-    facts: list[Observation] = []
+    phrase = phrase_in(words, draw.ask.today)
+    person = providers.identity(draw, limit=FACTS) if phrase is not None and phrase.kind == "identity" else []
+    entities, facts = providers.entities(draw, words, limit=ENTITIES)
+    facts = facts[:FACTS]
     notes: list[Observation] = []
-    if len(entities) < ENOUGH:
-        facts = _facts(providers, draw, words, {row.id for row in entities})
-    if len(entities) + len(facts) < ENOUGH:
+    if len(person) + len(entities) + len(facts) < ENOUGH:
+        known = {row.id for row in (*person, *entities, *facts)}
+        facts = [*facts, *_facts(providers, draw, words, known)][:FACTS]
+    if len(person) + len(entities) + len(facts) < ENOUGH:
         notes = _notes(providers, draw, words)
+    told = draw.findings.remarks.instead_of  # what was replaced is named by its handle alone
+    told.update({row: old.partition(" ")[0] for row, old in told.items()})
     return (
+        Section("identity", tuple(person)),
         Section("entities", tuple(entities), lines=ENTITY_LINES),
         Section("facts", tuple(facts)),
         Section("notes", tuple(notes)),
@@ -41,7 +49,7 @@ def cascade_sections(providers: Providers, draw: Draw) -> tuple[Section, ...]:
 
 def full_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Section, ...]:
     """The profile, then everything by day with the latest day first, then the summaries of entities."""
-    profile = table.with_topic(store, PROFILE, projects=None, limit=1)
+    profile = providers.profiles(draw)
     overrides = providers.overrides(draw)
     most = draw.ask.max_bytes // _LOG_LINE_BYTES
     rows = providers.vetted(draw, table_rows(store, draw, limit=most))
@@ -51,7 +59,7 @@ def full_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Secti
     log = sorted({row.id: row for row in (*rows, *pinned) if row.id not in apart}.values(), key=_age, reverse=True)
     by_path = sorted(providers.vetted(draw, digests), key=_path)
     return (
-        Section("identity", (*overrides, *providers.vetted(draw, profile)), lines=1_000),
+        Section("identity", (*overrides, *profile), lines=1_000),
         Section("observations", tuple(log)),
         Section("entities", tuple(by_path), lines=1_000),
     )

@@ -23,7 +23,9 @@ what s my name|what is my name|who am i|tell me about myself|what do you know ab
 what do i do $|what do i do for a living|where do i work|where am i from|what s my job|what is my job|how old am i
 what s my role|what is my role|quien soy|como me llamo|que sabes de mi|wer bin ich|wie heisse ich
 was weisst du uber mich|qui suis je|comment je m appelle|que sais tu de moi|quem sou eu|qual e o meu nome|chi sono io
-come mi chiamo|кто я $|как меня зовут|что ты знаешь обо мне|我是谁|我叫什么|私は誰|私の名前は|나는 누구
+come mi chiamo|what do i prefer|what do i like|what are my preferences|que prefiero|was bevorzuge ich|was mag ich
+qu est ce que je prefere|o que eu prefiro|cosa preferisco|что я предпочитаю
+кто я $|как меня зовут|что ты знаешь обо мне|我是谁|我叫什么|私は誰|私の名前は|나는 누구
 """
 # "Reply with exactly X" is no question about earlier words (row 62).
 LITERAL = """

@@ -37,7 +37,8 @@ class QueryOrder:
             section = self._asked(draw, phrase)
             if section.items:
                 return (overrides, section), section.name, phrase.said
-        found = self._providers.evident(draw)[:_MOST_GIVEN]
+        said = {row.id for row in overrides.items if isinstance(row, Observation)}
+        found = [one for one in self._providers.evident(draw) if one.row.id not in said][:_MOST_GIVEN]
         if found:
             return (overrides, self._memories(draw, found)), "memories", ", ".join(found[0].words)
         return (overrides,), None, phrase.said if phrase else None
@@ -88,7 +89,7 @@ class QueryOrder:
         """What is known of the person by this name, or of the type it names."""
         kind = thing.removesuffix("s")
         if kind in TYPES:
-            return self._providers.of_kind(draw, kind, limit=_MOST_OWNED)
+            return self._providers.of_kind(draw, kind, limit=_MOST_OWNED, anywhere=kind == "preference")
         found = self._providers.lasting(draw, thing)
         return [one.row for one in found if one.row.scope == "personal" or one.row.type == "preference"][:_MOST_OWNED]
 

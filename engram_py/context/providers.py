@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
+from engram_py.context.entities import named_in
 from engram_py.context.likely import look_up
 from engram_py.context.phrases import asks_something, plain_words
 from engram_py.context.request import Ask
@@ -16,6 +17,7 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.doors import call
 from engram_py.errors import EmptyQueryError
+from engram_py.identity import table as identity_table
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
 from engram_py.recall import said
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 
 MOST_OVERRIDES = 50
 SUMMARY = "session_summary"
-PROFILE = "identity/profile"
 ENTITY = "entity"
 MOST_ENTITIES = 500
 TRANSCRIPT_DAYS = 365
@@ -93,14 +94,23 @@ class Providers:
     # --- the user --------------------------------------------------------------------------------------
 
     def overrides(self, draw: Draw) -> list[Observation]:
-        """What the user wants to hold always."""
-        rows = table.overrides(self._store, limit=MOST_OVERRIDES)
+        """What the user wants to hold always: everywhere, then in the project."""
+        rows = identity_table.overrides(self._store, draw.ask.reads, limit=MOST_OVERRIDES)
         return self.vetted(draw, rows, unasked=True)
 
     def identity(self, draw: Draw, *, limit: int) -> list[Observation]:
-        """The profile, and what else is known of the user."""
-        profile = table.with_topic(self._store, PROFILE, projects=None, limit=1)
-        return self.vetted(draw, [*profile, *table.personal(self._store, limit=limit)])[:limit]
+        """The profiles, and what else is known of the user, of whatever project."""
+        rows = [*self.profiles(draw), *identity_table.personal(self._store, limit=limit)]
+        rows += self.of_kind(draw, "preference", limit=limit, anywhere=True)
+        return self.vetted(draw, list({row.id: row for row in rows}.values()))[:limit]
+
+    def profiles(self, draw: Draw) -> list[Observation]:
+        """Who the user is, then how to work with them in the project."""
+        place = draw.ask.place
+        found = [identity_table.profile(self._store, scope="personal", project=None)]
+        if place.project:
+            found.append(identity_table.profile(self._store, scope="project", project=place.project))
+        return self.vetted(draw, [row for row in found if row is not None])
 
     # --- sessions --------------------------------------------------------------------------------------
 
@@ -218,20 +228,22 @@ class Providers:
         count = f"{more} or more" if len(rows) == LOOKED_THROUGH else f"{more}"
         return f"{count} more saved then: {call('search for', query=span)}"
 
-    def of_kind(self, draw: Draw, kind: str, *, limit: int) -> list[Observation]:
-        """The latest of one type among those that changed last."""
-        reads, scope = draw.ask.reads, draw.ask.scope
-        rows = table.of_types(
-            self._store, json.dumps([kind]), projects=reads, scope=scope, pool=LOOKED_THROUGH, limit=limit
-        )
+    def of_kind(self, draw: Draw, kind: str, *, limit: int, anywhere: bool = False) -> list[Observation]:
+        """The latest of one type among those that changed last, in the project or ``anywhere``."""
+        reads, scope = None if anywhere else draw.ask.reads, draw.ask.scope
+        pool = LOOKED_THROUGH * (5 if anywhere else 1)
+        rows = table.of_types(self._store, json.dumps([kind]), projects=reads, scope=scope, pool=pool, limit=limit)
         return self.vetted(draw, rows)
 
-    def entities(self, draw: Draw, words: str, *, limit: int) -> list[Observation]:
-        """The summaries of entities named in ``words`` (or whose name holds one of them), latest change first."""
-        rows = table.of_family(self._store, ENTITY, projects=draw.ask.reads, limit=MOST_ENTITIES)
-        terms = [word.text for word in parse_query(words).content_words if len(word.text) >= 3]
-        named = [row for row in rows if any(term in _entity_name(row) for term in terms)]
-        return self.vetted(draw, named)[:limit]
+    def entities(self, draw: Draw, words: str, *, limit: int) -> tuple[list[Observation], list[Observation]]:
+        """The summaries of the entities that ``words`` name, then of those whose name has one of them; and the facts
+        about those that are named. Of each the latest change first."""
+        reads, scope = draw.ask.reads, draw.ask.scope
+        rows = table.of_family(self._store, ENTITY, projects=reads, limit=MOST_ENTITIES)
+        found = named_in(words, [row for row in rows if scope in (None, row.scope)])
+        slugs = json.dumps(sorted(found.slugs))
+        facts = table.facts_of(self._store, slugs, projects=reads, scope=scope, limit=2 * limit)
+        return self.vetted(draw, [*found.named, *found.near])[:limit], self.vetted(draw, facts)
 
     def search(self, draw: Draw, words: str, *, type: str | None = None) -> list[Found]:
         """What a search for ``words`` finds and may be shown. ``words`` are never read as a query language."""
@@ -274,11 +286,14 @@ class Providers:
 
 
 def different(found: Sequence[Found]) -> list[Found]:
-    """What is different first. What repeats another text is left out, unless it holds other numbers."""
+    """What is different first. What repeats another text is left out, unless it holds other numbers or is a fact,
+    which was compared with the others when it was saved."""
     items = [((one, _shown_words(one.row)), one.score) for one in found]
     kept: list[tuple[Found, frozenset[str]]] = []
     for one, words in mmr(items, lambda one, other: jaccard(one[1], other[1])):
-        if not any(jaccard(words, other) >= NEAR and _numbers(words) == _numbers(other) for _, other in kept):
+        if one.row.about is not None or not any(
+            jaccard(words, other) >= NEAR and _numbers(words) == _numbers(other) for _, other in kept
+        ):
             kept.append((one, words))
     return [one for one, _ in kept]
 
@@ -295,10 +310,6 @@ def _numbers(words: frozenset[str]) -> frozenset[str]:
 
 def _shown_words(row: Observation) -> frozenset[str]:
     return shingles(f"{row.title} {row.content[:_COMPARED_CHARS]}")
-
-
-def _entity_name(row: Observation) -> str:
-    return f"{(row.topic_key or '').rpartition('/')[2]} {row.title}".lower()
 
 
 def covers(text: str, words: Sequence[str], share: float) -> bool:

@@ -9,6 +9,7 @@ from engram_py.context import table
 from engram_py.context.providers import LOOKED_THROUGH, SUMMARY, Draw, Providers, in_order
 from engram_py.context.values import Section
 from engram_py.database.store import Store
+from engram_py.identity import table as identity_table
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
 from engram_py.recall.query.days import Days
@@ -16,6 +17,7 @@ from engram_py.sessions import table as session_table
 
 SESSIONS, PROMPTS, PINNED, RECENT = 5, 10, 20, 20
 DECISIONS, NOTES = 8, 20
+PROFILE_LINES = 12
 _DECIDING = '["decision", "architecture", "policy"]'
 _POOL = 2 * RECENT
 # What somebody wants holds for long, and few say it: more is looked through for it.
@@ -27,22 +29,25 @@ _WANTED_AMONG = 5 * LOOKED_THROUGH
 def session_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Section, ...]:
     """Each section newest first, of recent observations the decisions before the rest."""
     ask = draw.ask
-    overrides = [] if ask.scope not in (None, "personal") else providers.overrides(draw)
-    said = {row.id for row in overrides}
+    overrides = [row for row in providers.overrides(draw) if ask.scope in (None, row.scope)]
+    profiles = [row for row in providers.profiles(draw) if ask.scope in (None, row.scope)]
+    said = {row.id for row in (*overrides, *profiles)}
     pinned = table_rows(store, draw, limit=PINNED + len(said), pinned=True)
     pinned = [row for row in providers.vetted(draw, pinned) if row.id not in said][:PINNED]
-    wanted = _preferences(store, providers, draw)
+    since = max((row.updated_at for row in profiles if row.origin == "derived"), default="")
+    wanted = _preferences(store, providers, draw, since=since)
     notes = _notes(store, providers, draw)
-    known = {row.id for row in (*wanted, *notes)}
+    known = {row.id for row in (*wanted, *notes)} | said
     prompts = session_table.recent_prompts(store, projects=ask.reads, limit=PROMPTS)
     if draw.unasked:  # an imported one may have been written for whoever reads it
         prompts = [prompt for prompt in prompts if not reads_like_an_order(prompt.content)]
     return (
         Section("overrides", tuple(overrides)),
+        Section("profile", tuple(profiles), lines=PROFILE_LINES),
         Section("pinned", tuple(pinned)),
         Section("preferences", tuple(wanted)),
         Section("sessions", tuple(providers.last_sessions(draw, limit=SESSIONS))),
-        Section("recent", tuple(_recent(store, providers, draw, without=known))),
+        Section("recent", tuple(_recent(store, providers, draw, without=known, since=since))),
         Section("notes", tuple(notes)),
         Section("prompts", tuple(prompts)),
     )
@@ -67,21 +72,29 @@ def table_rows(store: Store, draw: Draw, *, limit: int, pinned: bool = False) ->
     )
 
 
-def _preferences(store: Store, providers: Providers, draw: Draw) -> list[Observation]:
-    """What the person prefers wherever they work, then what holds in the project: preferences, then policies."""
+def _preferences(store: Store, providers: Providers, draw: Draw, *, since: str) -> list[Observation]:
+    """What the person prefers wherever they work, then what holds in the project: preferences, then policies.
+
+    A derived profile tells what is personal up to ``since``.
+    """
     ask = draw.ask
-    person = [] if ask.scope not in (None, "personal") else table.personal(store, limit=2 * _OF_THE_PERSON)
+    person = [] if ask.scope not in (None, "personal") else identity_table.personal(store, limit=2 * _OF_THE_PERSON)
+    person = [row for row in person if not _told(row, since)]
     rules = table.of_types(
         store, _WANTED, projects=ask.reads, scope=ask.scope, pool=_WANTED_AMONG, limit=4 * PREFERENCES
     )
     rules.sort(key=lambda row: row.type != "preference")
     first = providers.vetted(draw, person)[:_OF_THE_PERSON]
     known = {row.id for row in first}
-    rest = providers.vetted(draw, [row for row in rules if row.id not in known])
+    rest = providers.vetted(draw, [row for row in rules if row.id not in known and not _told(row, since)])
     return in_order([*first, *rest], limit=PREFERENCES)
 
 
-def _recent(store: Store, providers: Providers, draw: Draw, *, without: set[int]) -> list[Observation]:
+def _told(row: Observation, since: str) -> bool:
+    return row.scope == "personal" and row.type in ("identity", "preference", "fact") and row.updated_at <= since
+
+
+def _recent(store: Store, providers: Providers, draw: Draw, *, without: set[int], since: str) -> list[Observation]:
     ask = draw.ask
     decisions = table.of_types(
         store, _DECIDING, projects=ask.reads, scope=ask.scope, pool=LOOKED_THROUGH, limit=DECISIONS + len(without)
@@ -89,5 +102,6 @@ def _recent(store: Store, providers: Providers, draw: Draw, *, without: set[int]
     decisions = [row for row in decisions if row.id not in without]
     first = in_order(providers.vetted(draw, decisions), limit=DECISIONS)
     known = {row.id for row in first} | without
-    rest = [row for row in table_rows(store, draw, limit=_POOL + len(without)) if row.id not in known]
+    rest = table_rows(store, draw, limit=_POOL + len(without))
+    rest = [row for row in rest if row.id not in known and not _told(row, since)]
     return [*first, *in_order(providers.vetted(draw, rest), limit=RECENT - len(first))]

@@ -13,23 +13,6 @@ from engram_py.sessions.values import SessionLine
 
 _LIVE = "deleted_at is null and lifecycle = 'active'"
 
-# What the user said of themselves: theirs wherever it was saved. In the order it was said.
-OVERRIDES = f"""
-select {COLUMNS}
-from observations
-where pinned = 1 and scope = 'personal' and type = 'identity' and {_LIVE}
-order by created_at, id
-limit :limit
-"""
-
-PERSONAL = f"""
-select {COLUMNS}
-from observations
-where scope <> 'project' and scope = 'personal' and type in ('identity', 'preference') and pinned = 0 and {_LIVE}
-order by updated_at desc, id desc
-limit :limit
-"""
-
 # `+` keeps the look-up on the index of topic keys: there are few of these, and many rows in a project.
 _TOPICS = f"""
 select {COLUMNS}
@@ -38,8 +21,16 @@ where {{topic}} and {_LIVE} and +type is not null and {VISIBLE}
 order by +updated_at desc, +id desc
 limit :limit
 """
-TOPIC = _TOPICS.format(topic="topic_key = :topic")
 FAMILY = _TOPICS.format(topic="topic_key > :topic and topic_key < :end")
+
+FACTS_OF = f"""
+select {COLUMNS}
+from observations indexed by observations_about
+where about in (select value from json_each(:slugs)) and type = 'fact' and {_LIVE} and {VISIBLE}
+  and (:scope is null or scope = :scope)
+order by updated_at desc, id desc
+limit :limit
+"""
 
 # Only the newest are looked through: a kind that is rare must not cost a walk through the memory.
 _OF_TYPES = f"""
@@ -94,25 +85,19 @@ limit :limit
 """
 
 
-def overrides(store: Store, *, limit: int) -> list[Observation]:
-    return [Observation.from_row(row) for row in store.rows(OVERRIDES, limit=limit)]
-
-
-def personal(store: Store, *, limit: int) -> list[Observation]:
-    """What is known of the user besides the overrides, latest change first."""
-    return [Observation.from_row(row) for row in store.rows(PERSONAL, limit=limit)]
-
-
-def with_topic(store: Store, topic_key: str, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
-    rows = store.rows(TOPIC, topic=topic_key, projects=projects_json(projects), limit=limit)
-    return [Observation.from_row(row) for row in rows]
-
-
 def of_family(store: Store, family: str, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
     """The live observations whose topic key is ``family/…``, latest change first."""
     values = {"topic": f"{family}/", "end": f"{family}0"}  # "0" follows "/"
     rows = store.rows(FAMILY, **values, projects=projects_json(projects), limit=limit)
     return [Observation.from_row(row) for row in rows]
+
+
+def facts_of(
+    store: Store, slugs_json: str, *, projects: Sequence[str] | None, scope: str | None, limit: int
+) -> list[Observation]:
+    """The facts about one of these entities, latest change first."""
+    values = {"slugs": slugs_json, "scope": scope, "limit": limit}
+    return [Observation.from_row(row) for row in store.rows(FACTS_OF, projects=projects_json(projects), **values)]
 
 
 def between(store: Store, *, projects: Sequence[str] | None, start: str, end: str, limit: int) -> list[Observation]:

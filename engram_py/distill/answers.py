@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engram_py.distill.values import Digest, DistillerFailed
+from engram_py.distill.values import Candidate, Digest, DistillerFailed
 
 MOST_BYTES = 1 << 20
 MOST_ITEMS = 20
@@ -24,7 +24,10 @@ _NAMES = {
     "next_steps": ("next_steps", "action_items", "open"),
     "topics": ("topics",),
     "entities": ("entities",),
+    "facts": ("facts", "pinned", "pinned_candidates", "candidates"),
+    "identity": ("identity", "identity_facts"),
 }
+_FACT_NAMES = {"entity": ("entity", "subject", "about"), "text": ("fact", "text", "content")}
 # Programs such as `claude -p --output-format json` wrap the text of the answer and say what it took.
 _WRAPPED = ("result", "response", "content", "text", "message")
 
@@ -49,11 +52,13 @@ def digest_in(answer: str) -> Digest | None:
         return None
     if not _has_summary(value):
         raise DistillerFailed("no_summary")
-    lists = {name: _items(_first(value, name)) for name in ("done", "decisions", "next_steps", "topics", "entities")}
+    names = ("done", "decisions", "next_steps", "topics", "entities", "identity")
+    lists = {name: _items(_first(value, name)) for name in names}
     return Digest(
         summary=_text(_first(value, "summary"), SUMMARY_CHARS),
         goal=_text(_first(value, "goal"), ITEM_CHARS),
-        salience=min(1.0, max(0.0, _number(value.get("salience"), 0.5))),
+        facts=_facts(_first(value, "facts")),
+        salience=_share(value.get("salience"), 0.5),
         tokens=usage[0],
         cost=usage[1],
         **lists,
@@ -113,6 +118,20 @@ def _items(given: Any) -> tuple[str, ...]:
     return tuple(text for text in texts if text)
 
 
+def _facts(given: Any) -> tuple[Candidate, ...]:
+    """The facts that name what they are about; others are no use."""
+    found = []
+    for item in given[:MOST_ITEMS] if isinstance(given, list) else ():
+        if isinstance(item, dict):
+            entity, text = (
+                _text(next((item[one] for one in names if item.get(one)), ""), ITEM_CHARS)
+                for names in _FACT_NAMES.values()
+            )
+            if entity and text:
+                found.append(Candidate(entity, text, _share(item.get("salience"), 0.6)))
+    return tuple(found)
+
+
 def _inner(item: Any) -> Any:
     if isinstance(item, dict):
         return next((one for one in item.values() if isinstance(one, str)), "")
@@ -137,6 +156,10 @@ def _usage(value: Mapping[str, Any]) -> tuple[int, float]:
         total = sum(_number(counts.get(name), 0) for name in names)
     cost = _number(value.get("cost", value.get("cost_usd", value.get("total_cost_usd"))), 0)
     return int(min(max(total, 0), 10**9)), min(max(cost, 0.0), 10**6)
+
+
+def _share(given: Any, otherwise: float) -> float:
+    return min(1.0, max(0.0, _number(given, otherwise)))
 
 
 def _number(given: Any, otherwise: float) -> float:

@@ -25,6 +25,7 @@ from engram_py.log import logger_of
 from engram_py.times import parse_time
 
 if TYPE_CHECKING:
+    from engram_py.distill.learning import Learning
     from engram_py.distill.summarizing import Summarizing
     from engram_py.distill.values import Distiller
     from engram_py.distill.worker import Worker
@@ -70,6 +71,7 @@ class Distilling:
         journal: Journal,
         episodes: Callable[[], Episodes],
         spool: Callable[[], Spool],
+        learning: Callable[[], Learning],
         switches: Switches,
         settings: DistillSettings | None = None,
         *,
@@ -79,6 +81,7 @@ class Distilling:
         self._journal = journal
         self._episodes = episodes
         self._spool = spool
+        self._learning = learning
         self._switches = switches
         self._settings = settings or DistillSettings()
         self._model = model or model_of(self._settings)
@@ -91,7 +94,8 @@ class Distilling:
         from engram_py.distill.summarizing import Summarizing  # most processes have nothing to distill
 
         limit = self._settings.daily_tokens
-        return Summarizing(self._store, self._journal, self._episodes, self._switches, self._model, limit)
+        kept = (self._episodes, self._learning, self._switches)
+        return Summarizing(self._store, self._journal, *kept, self._model, limit)
 
     @property
     def is_instant(self) -> bool:

@@ -11,18 +11,18 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.distill import table
-from engram_py.distill.about_me import MOST_STATEMENTS, statements
 from engram_py.distill.facts import facts_of
 from engram_py.distill.heuristic import Heuristic
 from engram_py.distill.table import Waiting
 from engram_py.distill.text import text_of
 from engram_py.distill.values import STRENGTHS, Digest, Distilled, Distiller, DistillerFailed, Facts, Source
 from engram_py.errors import EngramError, StoreError
+from engram_py.identity.about_me import statements
 from engram_py.log import logger_of
 from engram_py.observations.lookup import live_observation
-from engram_py.text.normalize import content_hash
 
 if TYPE_CHECKING:
+    from engram_py.distill.learning import Learning
     from engram_py.privacy.switches import Switches
     from engram_py.sessions.prompts import Episodes
 
@@ -54,6 +54,7 @@ class Summarizing:
         store: Store,
         journal: Journal,
         episodes: Callable[[], Episodes],
+        learning: Callable[[], Learning],
         switches: Switches,
         model: Distiller | None,
         daily_tokens: int,
@@ -61,6 +62,7 @@ class Summarizing:
         self._store = store
         self._journal = journal
         self._episodes = episodes
+        self._learning = learning
         self._switches = switches
         self._model = model
         self._daily_tokens = daily_tokens
@@ -169,6 +171,10 @@ class Summarizing:
                 row = live_observation(self._store, row_id)
                 at = min(facts.ended_at, row.created_at)  # it is about then, whenever it is written
                 table.date(self._store, row, at, written.digest.salience)
+                taught = {"session_id": session.id, "tool_name": TOOL + written.source}
+                self._learning().keep_facts(written.digest.facts, session_id=session.id, at=at)
+                self._keep_identity(current, turn_ids)  # their own words before those of a model
+                self._learning().keep_statements(written.digest.identity, **taught)
             state = "dead" if written.dead else "done"
             attempts = MOST_ATTEMPTS if written.dead else 0
             result = f"dead_letter:{attempts}" if written.dead else "distilled"
@@ -192,11 +198,7 @@ class Summarizing:
     def _keep_identity(self, session: Waiting, turn_ids: Sequence[int]) -> None:
         """Keep what the person said about themselves in these turns, once. Call inside a transaction."""
         said = [one for text in table.asked_in(self._store, session.id, turn_ids) for one in statements(text)]
-        for statement in list(dict.fromkeys(said))[:MOST_STATEMENTS]:
-            if not table.knows_of_person(self._store, content_hash(statement)):
-                saved = self._episodes().derive_identity(statement, session_id=session.id, tool_name=TOOL + "heuristic")
-                row, (_, last) = live_observation(self._store, saved.id), table.span(self._store, session.id)
-                table.date(self._store, row, min(last or row.created_at, row.created_at), row.salience)
+        self._learning().keep_statements(said, session_id=session.id, tool_name=TOOL + "heuristic")
 
     def _tried(self, session: Waiting, result: str) -> Distilled:
         """Leave the turns for another try; one that failed counts."""

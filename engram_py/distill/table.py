@@ -110,14 +110,6 @@ def asked_in(store: Store, session_id: str, turn_ids: Sequence[int]) -> list[str
     return [row[0] for row in store.tuples(PENDING_PROMPTS, session_id=session_id, ids=ids, chars=TURN_CHARS)]
 
 
-def knows_of_person(store: Store, content_hash: str) -> bool:
-    """Whether a memory says this of the person, or did until it was deleted."""
-    sql = """
-    select 1 from observations where type = 'identity' and scope = 'personal' and content_hash = :hash limit 1
-    """
-    return store.row(sql, hash=content_hash) is not None
-
-
 def turns(store: Store, session_id: str) -> list[Row]:
     """The first and the last turns of a session, in order."""
     sizes = {"first": FIRST_TURNS, "last": LAST_TURNS, "chars": TURN_CHARS}

@@ -43,8 +43,18 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A fact that a digest offers: a sentence about an entity."""
+
+    entity: str
+    text: str
+    salience: float = 0.6
+
+
+@dataclass(frozen=True, slots=True)
 class Digest:
-    """A session in few words. ``tokens`` and ``cost`` are what a model says it took."""
+    """A session in few words; ``facts`` and ``identity`` (what the person said of themselves) are kept as such where
+    they are new. ``tokens`` and ``cost`` are what a model says it took."""
 
     summary: str
     goal: str = ""
@@ -53,6 +63,8 @@ class Digest:
     next_steps: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
+    facts: tuple[Candidate, ...] = ()
+    identity: tuple[str, ...] = ()
     salience: float = 0.5
     tokens: int = 0
     cost: float = 0.0

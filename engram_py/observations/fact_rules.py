@@ -26,12 +26,14 @@ _VALUE_WORD = re.compile(r"[^\s,;!?()]+")
 @dataclass(frozen=True, slots=True)
 class Rules:
     """``transient`` are phrases of what passes or is unsure; ``anchors`` are by group the phrases before a value that a
-    later fact replaces. ``same`` is the share of common words (Jaccard) from which two facts say the same."""
+    later fact replaces. ``same`` is the share of common words (Jaccard) from which two facts say the same,
+    ``same_derived`` that from which a derived one is not kept beside another."""
 
     transient: tuple[str, ...]
     anchors: Mapping[str, tuple[str, ...]]
     least_chars: int
     same: float
+    same_derived: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ def rules_of(extra: str = "") -> Rules:
         anchors,
         int(ours["least_chars"]),
         float(ours["same"]),
+        float(ours["same_derived"]),
     )
 
 

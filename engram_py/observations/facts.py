@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.observations import table
 from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.fact_rules import rules_of
@@ -44,13 +45,15 @@ class Facts(ProjectOperations):
     ) -> Saved:
         """Keep ``text`` as a fact about ``entity``.
 
-        ``deduped``: an active fact of the entity has 70 % of its words. ``superseded``: one has another value of the
-        same kind ("works at"), and becomes historical. Not ``checked``, it is kept as it is.
+        ``deduped``: an active fact of the entity has 70 % of its words, a derived one 60 %. ``superseded``: one has
+        another value of the same kind ("works at"), and becomes historical. Not ``checked``, it is kept as it is.
 
         Raises FactRefusedError: it is too short, or tells what passes; and what a save raises.
         """
         draft = Draft(title_of(text), text, "fact", scope=scope, about=entity, origin=origin)
         rules = rules_of(self._rules) if checked else None
+        if rules is not None and origin == "derived":
+            rules = replace(rules, same=min(rules.same, rules.same_derived))
         return self._saving().save(draft, project=project, session_id=session_id, rules=rules)
 
     def of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -80,14 +80,15 @@ class Saving(ProjectOperations):
         project: str | None = None,
         session_id: str | None = None,
         rules: Rules | None = None,
+        same: Callable[[Prepared, Place], Observation | None] | None = None,
     ) -> Saved:
         """Store ``draft``, or fold it into the observation that already says it.
 
         ``updated``: its topic key is live in this project and scope; the old text becomes a version.
         ``duplicate``: the same text, title and type was saved within 15 minutes, or is what the topic says
         already. ``added``: everything else. By the ``rules`` of facts also ``deduped``: a fact of its entity says it
-        already; and ``superseded``: it has another value than one, which becomes historical. All of it in one
-        transaction, with its queued mutation.
+        already; and ``superseded``: it has another value than one, which becomes historical. ``same`` finds the row
+        that says it in other words, which it is a ``duplicate`` of. All in one transaction, with its queued mutation.
 
         Raises:
             InvalidInputError: see ``prepare``; or the project is ambiguous.
@@ -104,6 +105,8 @@ class Saving(ProjectOperations):
                 return answer
             place = self._projects.for_write(project, session_id=session_id, scope=prepared.scope)
             session = self._sessions.ensure(session_id, place)
+            if same is not None and (old := same(prepared, place)) is not None:
+                return self._repeat(old, prepared, place)
             saved = self._decide(draft, prepared, place, session.id, rules)
             notes = self._anchors.record(saved.id, saved.project, observed, saved.outcome)
             notes = (*notes, *self._switches.note(place.project, session.id))

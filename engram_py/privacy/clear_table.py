@@ -44,7 +44,7 @@ _OF_PROJECT = (
 )  # fmt: skip
 _OF_NO_PROJECT = (
     "turns", "transcripts", "runs", "ledger", "recalls", "eval_runs", "eval_questions", "search_trail",
-    "save_operations", "git_answers", "sync_apply_deferred", "sync_set_aside", "sync_carried",
+    "save_operations", "checkpoints", "git_answers", "sync_apply_deferred", "sync_set_aside", "sync_carried",
 )  # fmt: skip
 
 
@@ -71,6 +71,10 @@ def delete_rest(store: Store, project: str) -> None:
     """What is of the project, once its rows are gone, and its name. Call inside a transaction."""
     for table in _OF_PROJECT:
         store.execute(f"delete from {table} where project = :project", project=project)
+    store.execute(
+        "delete from checkpoints where session_id in (select id from sessions where project = :project)",
+        project=project,
+    )
     store.execute("delete from save_operations where answer ->> 'project' = :project", project=project)
     store.execute("delete from search_trail")
     # One that has other names is still where they lead.

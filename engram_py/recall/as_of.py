@@ -54,7 +54,15 @@ class _Memory(Store):
 
 
 def search_as_of(
-    now: Store, journal: Journal, projects: Projects, anchors: Anchors, as_of: str, query: str, **wanted: Any
+    now: Store,
+    journal: Journal,
+    projects: Projects,
+    anchors: Anchors,
+    as_of: str,
+    query: str,
+    *,
+    half_life_days: int,
+    **wanted: Any,
 ) -> Results:
     """What a search would have found at the end of that day: rows that were there, in the text they had, and with the
     verdicts that were given. What was deleted since stays hidden.
@@ -75,6 +83,7 @@ def search_as_of(
             usage=Usage(store, clock),
             trail=SearchLog(store, clock, learn=False),
             vectors=Vectors(store, clock.moment),
+            half_life_days=half_life_days,
         )
         return then.search(query, **wanted)
 

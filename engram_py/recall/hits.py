@@ -17,7 +17,8 @@ from engram_py.recall.preview import Preview, preview, shares
 from engram_py.recall.score.bm25 import Scored, Term
 from engram_py.recall.score.diversity import alike, shingles
 from engram_py.recall.score.proximity import lens
-from engram_py.recall.score.rank import Standing, factors
+from engram_py.recall.score.rank import Standing, factors, recency
+from engram_py.recall.settings import HALF_LIFE_DAYS
 from engram_py.recall.values import Hit, Numbers
 from engram_py.sessions.summary_steps import goal_of
 
@@ -37,6 +38,7 @@ class Placed:
     row: Observation
     scored: Scored
     score: float
+    recency: float = 1.0
     factors: Mapping[str, float] = field(default_factory=dict)
     relations: tuple[RelationNote, ...] = ()
     branch: str = ""
@@ -58,13 +60,15 @@ class Placed:
             factors=dict(self.factors),
             score=round(self.score, 3),
             words=one.words,
+            recency=round(self.recency, 3),
         )
 
 
 class Hits:
     """Orders what a search found and words what is known of each row."""
 
-    def __init__(self, store: Store, journal: Journal, anchors: Anchors) -> None:
+    def __init__(self, store: Store, journal: Journal, anchors: Anchors, half_life_days: int = HALF_LIFE_DAYS) -> None:
+        self._half_life = half_life_days
         self._store = store
         self._journal = journal
         self._anchors = anchors
@@ -75,11 +79,14 @@ class Hits:
             return []
         rows = table.by_ids(self._store, ids)
         notes = relation_notes(self._store, [row.sync_id for row in rows.values()])
+        found = [rows[row_id] for row_id in ids if row_id in rows]
         return [
-            Placed(rows[row_id], Scored(row_id, covered=1.0), 1.0, relations=notes.get(rows[row_id].sync_id, ()))
-            for row_id in ids
-            if row_id in rows
+            Placed(row, Scored(row.id, covered=1.0), 1.0, self._recency(row), relations=notes.get(row.sync_id, ()))
+            for row in found
         ]
+
+    def _recency(self, row: Observation) -> float:
+        return recency(row, self._journal.moment(), self._half_life)
 
     def placed(
         self, scored: Sequence[Scored], rows: Mapping[int, Observation], *, whole_first: bool, limit: int
@@ -101,8 +108,8 @@ class Hits:
             elsewhere = seen is not None and seen.elsewhere
             tally = tallies.get(row.id)
             told = (tally.injected, tally.cited) if tally else (0, 0)
-            by = factors(row, now, Standing(elsewhere, *told))
-            place = Placed(row, one, one.relevance, by, notes.get(row.sync_id, ()))
+            by = factors(row, now, Standing(elsewhere, *told), self._half_life)
+            place = Placed(row, one, one.relevance, self._recency(row), by, notes.get(row.sync_id, ()))
             for factor in by.values():
                 place.score *= factor
             if seen is not None and seen.elsewhere:

@@ -27,13 +27,15 @@ from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS, Query, pars
 from engram_py.recall.scope_filter import ScopeFilter, scope_filter_of, types_of
 from engram_py.recall.score.probability import bar
 from engram_py.recall.search_log import SearchLog
+from engram_py.recall.settings import HALF_LIFE_DAYS
 from engram_py.recall.unknown_words import unfamiliar_notes
-from engram_py.recall.values import Explain, LadderStep, NoResults, Results
+from engram_py.recall.values import Explain, Hit, LadderStep, NoResults, Results
 from engram_py.text.normalize import check_text, normalize_topic_key
 from engram_py.vectors.vectors import Vectors
 
 MOST = 20
 MATCH_MODES = ("all", "any")
+SORTS = ("relevance", "recency", "salience")
 # Of rows that are about files, as many as this are compared with them to list those that changed.
 STALE_READ = 200
 _MOST_MISSED = 3
@@ -55,6 +57,7 @@ class Search:
         usage: Usage,
         trail: SearchLog,
         vectors: Vectors,
+        half_life_days: int = HALF_LIFE_DAYS,
     ) -> None:
         self._store = store
         self._journal = journal
@@ -63,7 +66,7 @@ class Search:
         self._usage = usage
         self._trail = trail
         self._vectors = vectors
-        self._hits = Hits(store, journal, anchors)
+        self._hits = Hits(store, journal, anchors, half_life_days)
 
     def search(
         self,
@@ -80,6 +83,7 @@ class Search:
         explain: bool = False,
         snippet_chars: int | None = None,
         recorded: bool = True,
+        sort: str | None = None,
     ) -> Results:
         """The best matches, at most ``limit`` (1..20, by default what ``.engram.json`` says, else 10), best first.
 
@@ -88,7 +92,8 @@ class Search:
         (0..1) to answer, ``silence`` says why there is nothing. Behind the fifth, what scores less than half of the
         best is left out. The answer holds about 600 tokens of passages, most of them from the best hits;
         ``snippet_chars`` asks for as many of each instead. A search that is not ``recorded`` is nobody's: it counts
-        no use and teaches nothing. The query may hold ``"phrases"``, ``-word`` and filters
+        no use and teaches nothing. ``sort`` orders the same rows otherwise: ``recency`` the latest change first,
+        ``salience`` what weighs most. The query may hold ``"phrases"``, ``-word`` and filters
         (``query/filters.py``). A personal search that names no project reads every project.
 
         Raises EmptyQueryError when the query is blank and neither type nor scope is given, InvalidArgumentError for an
@@ -100,6 +105,7 @@ class Search:
         limit, said = clamp("limit", limit, 1, MOST)
         if match_mode not in MATCH_MODES:
             raise InvalidArgumentError("match_mode", match_mode, expected=f"one of {', '.join(MATCH_MODES)}")
+        sort = _sort(sort)
         if not (query.strip() or (type or "").strip() or (scope or "").strip()):
             raise EmptyQueryError(query)
         parsed = parse_query(query, filters=True)
@@ -109,7 +115,7 @@ class Search:
         # Whether a file changed is known only of what was looked at.
         placed = placed if sight.stale else placed[:limit]
         shown = partial(self._hits.shown, limit=limit, stale_only=sight.stale, snippet_chars=snippet_chars)
-        hits = shown(found.terms, placed, instead=found.instead)
+        hits = _in_order(shown(found.terms, placed, instead=found.instead), placed, sort)
         ids = [hit.id for hit in hits]
         days = self._days(parsed, found)
         silence = None if hits else explain_no_results(self._store, parsed, found, sight, floor, days=days)
@@ -126,12 +132,11 @@ class Search:
             projects=sight.projects,
             memories=usage.count_visible(self._store, sight.projects),
             warnings=tuple(notes),
-            explain=self._explain(found, [one for one in placed if one.row.id in ids], floor, sight, started)
-            if explain
-            else None,
+            explain=self._explain(found, _of(ids, placed), floor, sight, started) if explain else None,
             silence=silence,
             unsure=bool(found.terms) and not found.strong and found.probability < bar("sure") and bool(hits),
             unknown=nameless(found.unknown, days) if hits and len(found.terms) <= MOST_WORDS_ASKED else (),
+            sort=sort,
         )
 
     def _days(self, parsed: Query, found: Found) -> Days | None:
@@ -302,6 +307,29 @@ class Search:
             filters=sight.said,
             seconds=round(time.perf_counter() - started, 6),
         )
+
+
+def _sort(given: str | None) -> str | None:
+    """The order that was asked for, None for the best first."""
+    wanted = (given or "").strip().lower() or SORTS[0]
+    if wanted not in SORTS:
+        raise InvalidArgumentError("sort", given, expected=f"one of {', '.join(SORTS)}")
+    return None if wanted == SORTS[0] else wanted
+
+
+def _in_order(hits: tuple[Hit, ...], placed: Sequence[Placed], sort: str | None) -> tuple[Hit, ...]:
+    """The same hits in another order; those that are equal in it stay best first."""
+    if sort == "recency":
+        return tuple(sorted(hits, key=lambda hit: (hit.updated_at, hit.id), reverse=True))
+    if sort == "salience":
+        weights = {one.row.id: one.row.salience for one in placed}
+        return tuple(sorted(hits, key=lambda hit: weights[hit.id], reverse=True))
+    return hits
+
+
+def _of(ids: Sequence[int], placed: Sequence[Placed]) -> list[Placed]:
+    by_id = {one.row.id: one for one in placed}
+    return [by_id[row_id] for row_id in ids]
 
 
 def _unheld(sight: ScopeFilter) -> tuple[str, ...]:

@@ -36,7 +36,8 @@ class WordNote:
 class Numbers:
     """What a hit's place is made of: ``relevance`` is the sum of bm25, lent, closeness and session
     (``recall.score.bm25``), ``score`` that times ``factors``, in the order of the answer. ``passage`` is the share
-    of what the question's words tell that its best passage holds, ``probability`` how likely it answers."""
+    of what the question's words tell that its best passage holds, ``probability`` how likely it answers. ``recency``
+    is 1 now, and half of that after each half-life."""
 
     id: int
     bm25: float
@@ -51,6 +52,7 @@ class Numbers:
     factors: dict[str, float]
     score: float
     words: tuple[str, ...]
+    recency: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ class Results:
     """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them; ``silence``
     says why there is nothing; no memory has the ``unknown`` words. ``unsure``: more likely than not the hits are about
     other things. ``memories``: how many observations can be seen from there, counted little further than
-    MOST_COUNTED."""
+    MOST_COUNTED. ``sort`` is the order that was asked for, None for the best first."""
 
     query: str
     results: tuple[Hit, ...]
@@ -170,6 +172,7 @@ class Results:
     silence: NoResults | None = None
     unknown: tuple[str, ...] = ()
     unsure: bool = False
+    sort: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,25 +132,10 @@ class Episodes:
 
         Raises SessionNotFoundError.
         """
-        with self._store.transaction():
-            before = self._sessions.get(session_id)
-            title, topic_key = f"{SUMMARY_TITLE}{before.project}", summary_topic(before.id)
+        with self._store.transaction(), self._sessions.reopened_for_a_save(session_id) as session:
+            title, topic_key = f"{SUMMARY_TITLE}{session.project}", summary_topic(session.id)
             draft = Draft(title, content, "session_summary", topic_key=topic_key, tool_name=tool_name, origin="derived")
-            saved = self._observations.save(draft, session_id=before.id)
-            if before.ended_at is not None:  # the save opened it again
-                self._sessions.end(before.id, at=before.ended_at)
-        return saved
-
-    def derive_identity(self, statement: str, *, session_id: str, tool_name: str) -> Saved:
-        """Keep what a person said about themselves: pinned and personal, so that every session reads it."""
-        with self._store.transaction():
-            before = self._sessions.get(session_id)
-            draft = Draft(learning_title(statement), statement, "identity", "personal", origin="derived")
-            saved = self._observations.save(replace(draft, tool_name=tool_name), session_id=before.id)
-            self._observations.pin(saved.id)
-            if before.ended_at is not None:
-                self._sessions.end(before.id, at=before.ended_at)
-        return saved
+            return self._observations.save(draft, session_id=session.id)
 
     def capture(
         self, content: str, *, session_id: str | None = None, source: str | None = None, project: str | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 from engram_py.capture.redact import redact
@@ -125,6 +126,18 @@ class Sessions(ProjectOperations):
             self._write(session)
         return session
 
+    @contextmanager
+    def reopened_for_a_save(self, session_id: str) -> Iterator[Session]:
+        """The session, for saves of what was derived from it; one that ended stays so. Call inside a transaction.
+
+        Raises SessionNotFoundError.
+        """
+        before = self.get(session_id)
+        yield before
+        now = table.by_id(self._store, before.id)
+        if before.ended_at is not None and now is not None and now.ended_at is None:
+            self.end(before.id, at=before.ended_at)
+
     def current_id(self, project: str) -> str:
         """The id of this process's session for a project; writes nothing."""
         known = self._started.get(project)
@@ -214,12 +227,13 @@ class Sessions(ProjectOperations):
             )
 
     def close_or_remove(self, session_id: str) -> bool:
-        """End a session and forget its summary and turns; where no row names it, remove it, leaving a tombstone.
+        """End a session and forget its summary, turns and checkpoints; where no row names it, remove it.
 
         Whether it was removed. Call inside a transaction.
         """
         session = self.get(session_id)
-        self._store.execute("delete from turns where session_id = :id", id=session_id)
+        for kept in ("turns", "checkpoints"):
+            self._store.execute(f"delete from {kept} where session_id = :id", id=session_id)
         if table.observations_in(self._store, session_id) or table.prompts_of(self._store, session_id):
             self._write(replace(session, ended_at=session.ended_at or self._journal.now(), summary=None))
             return False

@@ -136,26 +136,6 @@ def test_a_budget_of_tokens_is_the_same_as_one_of_bytes(app: Engram) -> None:
 # --- cascade -----------------------------------------------------------------------------------------------
 
 
-def test_five_summaries_are_enough_and_the_latest_come_first(app: Engram, clock: FakeClock) -> None:
-    for number in range(1, 8):
-        clock.advance(minutes=1)
-        app.save(Draft(f"Service {number}", "Runs.", "summary", topic_key=f"entity/svc-{number}"))
-    app.save(Draft("The svc gateway", "About svc.", "fact"))
-
-    context = cascade(app, "svc")
-
-    assert titles(context, "entities") == [f"Service {number}" for number in (7, 6, 5, 4, 3)]
-    assert context.items("facts") == context.items("notes") == ()
-
-
-def test_while_there_is_too_little_facts_follow_ten_and_newest_first(app: Engram, clock: FakeClock) -> None:
-    for number in range(14):
-        clock.advance(minutes=1)
-        app.save(Draft(f"Gateway fact {number}", f"The gateway does thing {number}{number}.", "fact"))
-
-    assert titles(cascade(app, "gateway"), "facts") == [f"Gateway fact {number}" for number in range(13, 3, -1)]
-
-
 def test_notes_of_the_last_week_come_last_line_by_line(app: Engram, clock: FakeClock) -> None:
     app.save(Draft("Old note", "The gateway fell over.", "note"))
     clock.advance(days=8)
@@ -168,14 +148,6 @@ def test_notes_of_the_last_week_come_last_line_by_line(app: Engram, clock: FakeC
     said = text(app, context)
     assert "The gateway was slow. / Gateway restarted." in said
     assert "Lunch" not in said
-
-
-def test_with_enough_facts_no_note_is_read(app: Engram) -> None:
-    for number in range(3):
-        app.save(Draft(f"Gateway fact {number}", f"The gateway does thing {number}{number}.", "fact"))
-    app.save(Draft("Today", "The gateway was slow.", "note"))
-
-    assert cascade(app, "gateway").items("notes") == ()
 
 
 def test_a_summary_is_shown_by_its_lines(app: Engram) -> None:
@@ -193,14 +165,6 @@ def test_a_summary_is_shown_by_its_lines(app: Engram) -> None:
 def test_nothing_about_it_is_said_in_a_sentence(app: Engram, query: str) -> None:
     app.save(Draft("Billing", "Dan.", "fact"))
     assert text(app, cascade(app, query)).startswith("Nothing in the memory of widgets is about this")
-
-
-def test_what_was_replaced_is_not_among_the_facts(app: Engram) -> None:
-    old = app.save(Draft("Bob works at Initech", "Since spring.", "fact"))
-    new = app.save(Draft("Bob works at Globex", "These days.", "fact"))
-    app.relations.compare(new.id, old.id, "supersedes", confidence=0.9, reasoning="moved")
-
-    assert titles(cascade(app, "Bob"), "facts") == ["Bob works at Globex"]
 
 
 # --- full --------------------------------------------------------------------------------------------------

@@ -64,6 +64,7 @@ def distilling(app: Engram, model: Distiller | None = None, **settings: object) 
         app.journal,
         lambda: app.episodes,
         lambda: app.spool,
+        lambda: app.learning,
         app.switches,
         DistillSettings(**settings),  # type: ignore[arg-type]
         model=model,

@@ -34,7 +34,7 @@ def test_a_row_of_which_nothing_is_known_keeps_its_relevance() -> None:
         pytest.param({"updated_at": to_text(NOW - timedelta(days=60))}, 0.25, id="sixty-days"),
         pytest.param({"updated_at": to_text(NOW + timedelta(days=9))}, 1.0, id="a-clock-that-went-back"),
         pytest.param({"pinned": True}, 1.0, id="pinned-is-always-new"),
-        pytest.param({"updated_at": "garbage"}, 0.0, id="no-time"),
+        pytest.param({"updated_at": "garbage"}, 1.0, id="no-time"),
     ],
 )
 def test_what_is_new_wears_off_by_half_in_thirty_days(fields: dict[str, Any], left: float) -> None:

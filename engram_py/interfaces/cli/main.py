@@ -24,6 +24,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "fact": ("facts", "Keep facts about entities, a sentence each."),
     "note": ("vault", "Append a note to today's, or print those of a day."),
     "vault": ("vault", "The memory as a folder of Markdown: write it, take edits back."),
+    "identity": ("identity", "Keep what holds of you always, and your profile."),
+    "checkpoint": ("checkpoints", "Keep the state of an agent, out of every search."),
     "list": ("recall", "List observations, latest change first."),
     "recent": ("recall", "The same as list."),
     "get": ("observations", "Print an observation whole."),

@@ -242,7 +242,9 @@ def load_routes() -> None:
     """Register every route by importing its family; a second time changes nothing."""
     from engram_py.interfaces.http import (  # noqa: F401
         routes_care,
+        routes_checkpoints,
         routes_conflicts,
+        routes_identity,
         routes_ingest,
         routes_layers,
         routes_observations,

@@ -22,6 +22,7 @@ from engram_py.recall.values import Results
 Format = Literal["list", "json"]
 FORMAT = "list: Engram's list of hits, the default; json: what mem_search answers, with notes and why there is nothing."
 LAYER = "memories (the default), episodes, turns, prompts or all; of the last three the answer is json."
+SORT = "The order of the answer: relevance (the default), recency or salience."
 QUERY = "Words, a question, a topic key or #id; phrases, -word, type: and file:."
 
 
@@ -36,6 +37,7 @@ class SearchQuery(ListQuery):
     explain: StrictSwitch = Field(default=False, description="Each hit's numbers and the steps; the answer is json.")
     as_of: str | None = Field(default=None, description="A day: what was known then, as it was written then.")
     in_: str | None = Field(default=None, alias="in", description=LAYER)
+    sort: str | None = Field(default=None, description=SORT)
 
 
 class SearchBody(Question):
@@ -53,6 +55,7 @@ class SearchBody(Question):
     explain: bool | None = Field(default=None, description="Each hit's numbers and the steps; the answer is json.")
     as_of: str | None = Field(default=None, description="A day: what was known then, as it was written then.")
     in_: str | None = Field(default=None, alias="in", description=LAYER)
+    sort: str | None = Field(default=None, description=SORT)
 
 
 @operation("GET", "/search", errors=(404, 409))
@@ -90,6 +93,7 @@ def _found(
         limit=limit,
         explain=bool(asked.explain),
         as_of=asked.as_of or None,
+        sort=asked.sort,
     )
 
 

@@ -24,6 +24,8 @@ LAYERS = (
     "mem_get",
     "mem_ingest",
     "search_memory",
+    "mem_identity",
+    "mem_checkpoint",
 )
 ADMIN = ("mem_delete", "mem_stats", "mem_timeline", "mem_merge_projects")
 

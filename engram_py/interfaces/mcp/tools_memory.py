@@ -74,6 +74,7 @@ def mem_search(
     as_of: Annotated[str | None, Field(description="As known on that day.")] = None,
     explain: Annotated[bool, Field(description="How it went, in numbers.")] = False,
     in_: Annotated[str | None, QUIET] = None,
+    sort: Annotated[str | None, QUIET] = None,  # recall/search.py; core has no room for its names
 ) -> Found | Layered:
     """Find what earlier sessions learned, best match first. Call it before deciding, debugging or asking the user
     something they may have said."""
@@ -88,6 +89,7 @@ def mem_search(
         limit=limit,
         explain=explain,
         as_of=as_of,
+        sort=sort,
     )
 
 

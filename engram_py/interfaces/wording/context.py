@@ -8,6 +8,7 @@ from datetime import datetime
 
 from engram_py.context.values import Context, Item, Section
 from engram_py.doors import call
+from engram_py.identity.values import LONGEST_CHARS
 from engram_py.interfaces.wording.anchors import anchor
 from engram_py.interfaces.wording.phrases import Words, age, amount, last_active, one_line
 from engram_py.observations.values import Observation
@@ -32,6 +33,7 @@ _FENCE = re.compile(r"<(\s*/?\s*engram-memory)", re.IGNORECASE)
 _HEADINGS = {
     "overrides": "About the user",
     "identity": "What is known of the user",
+    "profile": "Profile of the user",
     "pinned": "Pinned",
     "preferences": "What is wanted here",
     "sessions": "Recent sessions, last active first",
@@ -196,7 +198,8 @@ def _section(section: Section, context: Context, now: datetime) -> Iterator[str]
     for item in items:
         if isinstance(item, Observation) and section.lines:
             yield f"### {one_line(item.title)} [#{item.id}]{_marks(item, context, now, brief=True)}"
-            yield from item.content.splitlines()[: section.lines]
+            lines = item.content.splitlines()[: section.lines]
+            yield from (one_line(line) for line in lines) if context.mode == "session" else lines
         else:
             yield _item(item, section, context, now)
 
@@ -219,19 +222,22 @@ def _override(row: Observation, context: Context, now: datetime) -> str:
     """What the user said of themselves, without a word that it has already."""
     title, content = one_line(row.title), one_line(row.content)
     text = content if title.rstrip(".…").lower() in content.lower() else f"{title}: {content}"
-    return f"- [#{row.id}] {one_line(text)}{_marks(row, context, now, brief=True)}"
+    return f"- [#{row.id}] {one_line(text, LONGEST_CHARS)}{_marks(row, context, now, brief=True)}"
 
 
 def _observation(row: Observation, context: Context, now: datetime) -> str:
     head = f"- [#{row.id}] {one_line(row.title)}{_marks(row, context, now)}"
     text = context.remarks.excerpts.get(row.id, row.content)
-    return head if context.compact else f"{head}: {one_line(text, PREVIEW_CHARS)}"
+    return (
+        head if context.compact or one_line(text) == one_line(row.title) else f"{head}: {one_line(text, PREVIEW_CHARS)}"
+    )
 
 
 def _marks(row: Observation, context: Context, now: datetime, *, brief: bool = False) -> str:
     """What must be known of a row to weigh it, in brackets; ``brief`` leaves type and age out."""
     remarks = context.remarks
-    marks = [] if brief else [row.type, age(row.updated_at, now), *([row.scope] if row.scope != "project" else [])]
+    kind = f"{row.type} about {row.about}" if row.about else row.type
+    marks = [] if brief else [kind, age(row.updated_at, now), *([row.scope] if row.scope != "project" else [])]
     marks += _source(row, context)
     marks += ["needs review"] if row.state(now) == "needs_review" else []
     marks += (

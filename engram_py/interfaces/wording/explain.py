@@ -10,7 +10,7 @@ from engram_py.interfaces.wording.search import counted_in_order, nothing, still
 from engram_py.recall.values import Explain, Numbers, Results
 
 _TITLE_CHARS, _WHY_CHARS, _WORD_CHARS = 60, 160, 40
-_FIGURES = ("score", "own words", "lent", "close", "session", "tells", "answers", "found", "rows", "idf")
+_FIGURES = ("score", "own words", "lent", "close", "session", "tells", "answers", "recency", "found", "rows", "idf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ def _hits(value: Results, numbers: Sequence[Numbers]) -> Section:
             f"{one.session:.2f}",
             f"{one.passage:.0%}",
             f"{one.probability:.0%}",
+            f"{one.recency:.3f}",
             _factors(one),
             still(titles.get(one.id, "(left out by a filter)"), _TITLE_CHARS),
         )
@@ -81,7 +82,20 @@ def _hits(value: Results, numbers: Sequence[Numbers]) -> Section:
     )
     legend = "score = (own words + neighbours' words + closeness of the words + share of the session's best) x factors."
     legend += " tells = how much of the question its best passage holds; answers = how likely it answers."
-    columns = ("hit", "score", "own words", "lent", "close", "session", "tells", "answers", "factors", "title")
+    legend += " recency = 1 now, half of it after each half-life."
+    columns = (
+        "hit",
+        "score",
+        "own words",
+        "lent",
+        "close",
+        "session",
+        "tells",
+        "answers",
+        "recency",
+        "factors",
+        "title",
+    )
     return Section("Hits", legend, columns, rows)
 
 

@@ -30,6 +30,7 @@ _FILES = {
 _EMPTY = {
     "due": "Nothing is due for review",
     "pending": "No relation waits for a verdict",
+    "statements": "Nothing is kept of the user yet",
     "alike": "No two projects have similar names",
     "merged": "Nothing was merged",
 }
@@ -90,7 +91,11 @@ def to_json(value: Any) -> Any:
         case Results():
             whole = _plain(value) | {"query": value.query[:200], "count": len(value.results)}
             # Said when it was asked for, or when there is nothing else to say.
-            return {name: one for name, one in whole.items() if one is not None or name not in ("explain", "silence")}
+            return {
+                name: one
+                for name, one in whole.items()
+                if one is not None or name not in ("explain", "silence", "sort")
+            }
     if type(value).__module__ in _RARE:
         return _rare_to_json(value)
     if is_dataclass(value) and not isinstance(value, type):

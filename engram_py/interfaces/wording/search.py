@@ -13,6 +13,8 @@ from engram_py.recall.values import NO_WORD, Hit, NoResults, Results, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40
 _MOST_NAMED = 8
+_LATEST = "latest change first"
+_SORTED = {"recency": _LATEST, "salience": "the most salient first"}
 _NEAR_CHARS = 80
 _TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 _WORD = re.compile(r"\w+")
@@ -34,8 +36,9 @@ def counted_in_order(value: Results) -> str:
     """How many hits there are, and in which order they stand: ``3 matches, best first``."""
     if len(value.results) == 1:
         return "1 match"
-    orders = {"named": "as named", "filters": "latest change first", "exact": "the exact one first"}
-    return f"{len(value.results)} matches, {orders.get(value.rung, 'best first')}"
+    orders = {"named": "as named", "filters": _LATEST, "exact": "the exact one first"}
+    order = _SORTED[value.sort] if value.sort else orders.get(value.rung, "best first")
+    return f"{len(value.results)} matches, {order}"
 
 
 def unseen(value: Results) -> list[str]:

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from engram_py.dataclass import dataclass
 from engram_py.ledger.citations import citation_factor
 from engram_py.observations.values import Observation
+from engram_py.recall.settings import HALF_LIFE_DAYS
 from engram_py.times import parse_time
 
-HALF_LIFE_DAYS = 30.0  # DESIGN.md, Rank; Osaurus and Martian use the same (spec/seed-capabilities.md 2.11)
 # Each factor is small beside a word more or less, so that they settle near ties. Engram's own are of this size
 # (.10 pinned, .06 recency, .04 repetition: spec/engram-behaviour.md 1.12).
 RECENCY = 0.06
@@ -34,25 +34,26 @@ class Standing:
     cited: int = 0
 
 
-def recency(row: Observation, now: datetime) -> float:
-    """``0.5 ** (age / 30 days)`` since the last change, 0..1; a pinned row is always new, a time to come is now."""
-    if row.pinned:
-        return 1.0
+def recency(row: Observation, now: datetime, half_life_days: int = HALF_LIFE_DAYS) -> float:
+    """``0.5 ** (age / half-life)`` since the last change, 0..1. A pinned row is always new, and so is one whose time is
+    to come or cannot be read."""
     changed = parse_time(row.updated_at)
-    if changed is None:
-        return 0.0
+    if row.pinned or changed is None:
+        return 1.0
     days = max(0.0, (now - changed) / timedelta(days=1))
-    return float(0.5 ** (days / HALF_LIFE_DAYS))
+    return float(0.5 ** (days / half_life_days))
 
 
-def factors(row: Observation, now: datetime, standing: Standing) -> Mapping[str, float]:
+def factors(
+    row: Observation, now: datetime, standing: Standing, half_life_days: int = HALF_LIFE_DAYS
+) -> Mapping[str, float]:
     """What the relevance of a row is multiplied by, each by name; what changes nothing is left out.
 
     ``recency``: 1 + .06 r; ``pinned``: 1.10; ``salience``: 1 + .06 (2 s - 1), s in 0..1 with .5 in the middle;
     ``use``: 1 + .04 n / (n + 4) after n times shown; ``cited``: see ledger/citations.py.
     ``expired`` .7, ``overdue`` .9, ``branch`` .8.
     """
-    found = {"recency": 1 + RECENCY * recency(row, now)}
+    found = {"recency": 1 + RECENCY * recency(row, now, half_life_days)}
     if row.pinned:
         found["pinned"] = 1 + PINNED
     if row.salience != _MIDDLE:

@@ -49,7 +49,7 @@ def test_the_help_names_every_filter_and_both_ways_to_exclude_a_word(run: Run) -
 
 def test_explain_prints_numbers_steps_and_words(run: Run, kept: None) -> None:
     shown = run("search", "login", "timeout", "--explain").stdout
-    columns = r"^  hit +score +own words +lent +close +session +tells +answers +factors +title$"
+    columns = r"^  hit +score +own words +lent +close +session +tells +answers +recency +factors +title$"
     assert re.search(columns, shown, re.MULTILINE)
     assert re.search(r"^  #1 +\d+\.\d\d .* 100%  .*recency 1\.06.* Raised the login timeout$", shown, re.MULTILINE)
     assert re.search(r"^  all words +1  ", shown, re.MULTILINE)

@@ -46,6 +46,14 @@ DELETE /prompts/{id}
 GET /context
 POST /facts
 GET /facts
+POST /checkpoints
+GET /checkpoints
+GET /checkpoints/{session_id}
+GET /identity
+POST /identity
+DELETE /identity/{what}
+GET /identity/profile
+PUT /identity/profile
 GET /context/compaction
 GET /export
 POST /import

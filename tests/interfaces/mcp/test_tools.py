@@ -35,6 +35,8 @@ OURS: dict[str, set[str]] = {
     "mem_get": set(),
     "mem_ingest": {"conversation_id", "turns"},
     "search_memory": {"scope", "query"},
+    "mem_identity": set(),
+    "mem_checkpoint": {"action"},
 }
 CONTRACT: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
     "mem_save": (

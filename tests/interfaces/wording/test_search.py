@@ -342,9 +342,11 @@ def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_t
         "1 match.",
         "",
         "Hits: score = (own words + neighbours' words + closeness of the words + share of the session's best) x"
-        " factors. tells = how much of the question its best passage holds; answers = how likely it answers.",
-        "  hit  score  own words  lent  close  session  tells  answers  factors                    title",
-        "  #12   4.11       2.12  0.50   0.30     0.60   100%      97%  recency 1.06, pinned 1.10  Raised the timeout",
+        " factors. tells = how much of the question its best passage holds; answers = how likely it answers."
+        " recency = 1 now, half of it after each half-life.",
+        "  hit  score  own words  lent  close  session  tells  answers  recency  factors                    title",
+        "  #12   4.11       2.12  0.50   0.30     0.60   100%      97%    1.000  recency 1.06, pinned 1.10"
+        "  Raised the timeout",
         "",
         "Steps: in the order they ran; found = rows the step added.",
         "  step       found  why",

@@ -25,6 +25,7 @@ _ALWAYS = r"""(?:i (?:always|never) (?:want|like|prefer|use|need|write)\b|always
 |(?:quiero|prefiero|uso) siempre)\b|resp[oó]nde(?:me)? siempre\b|preferisco sempre\b|rispondi(?:mi)? sempre\b
 |(?:eu )?sempre (?:quero|prefiro|uso)\b)""".replace("\n", "")
 _STATEMENT = rf"(?i:{_LEAD}{_NAME})\s*[A-ZÀ-ÞΑ-ΩА-Я\u3040-\u30ff\u3400-\u9fff]|(?i:{_LEAD}{_ALWAYS})"
+_NAMED = rf"(?i:{_LEAD}{_NAME})\s*([^\W\d_]+(?:[ -][A-ZÀ-ÞΑ-ΩА-Я][^\W\d_]+)*)"
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n")
 
 
@@ -36,6 +37,12 @@ def statements(text: str) -> Iterator[str]:
             continue
         if not reads_like_an_order(said):
             yield said.rstrip(" .!。！")  # the same said again is the same
+
+
+def names_in(statement: str) -> list[str]:
+    """What somebody is called by their own statement, whole and by the first name; nothing where it names nobody."""
+    found = compiled(_NAMED).match(statement)
+    return list(dict.fromkeys([found[1], found[1].split()[0]])) if found else []
 
 
 def _own_words(text: str) -> str:

@@ -1,0 +1,1 @@
+"""Checkpoints: the state of an agent, kept whole and given back byte for byte, out of every search."""

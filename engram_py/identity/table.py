@@ -1,0 +1,113 @@
+"""SQL over what is known of the person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from engram_py.database.store import Store
+from engram_py.identity.values import PROFILE
+from engram_py.observations.table import COLUMNS
+from engram_py.observations.values import Observation
+
+_LIVE = "deleted_at is null and lifecycle = 'active'"
+
+# Theirs wherever it was saved. `scope <> 'project'` names the index of what projects share.
+_PERSONAL = f"scope <> 'project' and scope = 'personal' and {_LIVE}"
+
+OVERRIDES = f"""
+select {COLUMNS}
+from observations
+where pinned = 1 and scope = 'personal' and type = 'identity' and {_LIVE} and topic_key is not '{PROFILE}'
+order by created_at, id
+limit :limit
+"""
+OVERRIDES_HERE = f"""
+select {COLUMNS}
+from observations
+where pinned = 1 and scope = 'project' and type = 'identity' and {_LIVE} and topic_key is not '{PROFILE}'
+  and project in (select value from json_each(:projects))
+order by created_at, id
+limit :limit
+"""
+
+KNOWN_STATEMENTS = f"""
+select {COLUMNS}
+from observations indexed by observations_shared
+where {_PERSONAL} and type = 'identity' and topic_key is not '{PROFILE}'
+order by created_at, id
+limit :limit
+"""
+
+PERSONAL = f"""
+select {COLUMNS}
+from observations
+where {_PERSONAL} and type in (select value from json_each(:types)) and pinned = 0 and topic_key is not '{PROFILE}'
+order by updated_at desc, id desc
+limit :limit
+"""
+
+ABOUT_THEM = f"""
+select {COLUMNS}
+from observations indexed by observations_about
+where about in (select value from json_each(:slugs)) and type = 'fact' and {_LIVE}
+order by updated_at desc, id desc
+limit :limit
+"""
+
+# `+` keeps the look-up on the index of topic keys.
+_PROFILES = f"""
+select {COLUMNS}
+from observations
+where topic_key = '{PROFILE}' and scope = :scope
+  and (:project is null or project = :project)
+"""
+PROFILE_NOW = f"{_PROFILES} and {_LIVE} order by +updated_at desc, +id desc limit 1"
+PROFILE_DELETED = f"{_PROFILES} and deleted_at is not null order by deleted_at desc limit 1"
+
+
+def overrides(store: Store, projects: Sequence[str] | None, *, limit: int) -> list[Observation]:
+    """What holds always, in the order it was said: everywhere first, then in the projects."""
+    rows = store.rows(OVERRIDES, limit=limit)
+    if projects:
+        rows += store.rows(OVERRIDES_HERE, projects=json.dumps(list(projects)), limit=limit)
+    return [Observation.from_row(row) for row in rows[:limit]]
+
+
+def statements(store: Store, *, scope: str, project: str, limit: int = 1_000) -> list[Observation]:
+    """The live statements of a scope, pinned or not; of scope project those that are pinned."""
+    if scope == "personal":
+        return [Observation.from_row(row) for row in store.rows(KNOWN_STATEMENTS, limit=limit)]
+    rows = store.rows(OVERRIDES_HERE, projects=json.dumps([project]), limit=limit)
+    return [Observation.from_row(row) for row in rows]
+
+
+def was_removed(store: Store, content_hash: str) -> bool:
+    """Whether a statement about the person had this text until it was deleted."""
+    sql = """
+    select 1 from observations
+    where type = 'identity' and content_hash = :hash and deleted_at is not null limit 1
+    """
+    return store.row(sql, hash=content_hash) is not None
+
+
+def personal(store: Store, *, types: Sequence[str] = ("identity", "preference"), limit: int) -> list[Observation]:
+    """What is known of the person besides the overrides, latest change first."""
+    rows = store.rows(PERSONAL, types=json.dumps(list(types)), limit=limit)
+    return [Observation.from_row(row) for row in rows]
+
+
+def facts_about(store: Store, slugs: Sequence[str], *, limit: int) -> list[Observation]:
+    """The facts about one of these entities in any project, latest change first."""
+    rows = store.rows(ABOUT_THEM, slugs=json.dumps(list(slugs)), limit=limit)
+    return [Observation.from_row(row) for row in rows]
+
+
+def profile(store: Store, *, scope: str, project: str | None) -> Observation | None:
+    """The latest live profile of a scope; of scope project that of ``project``."""
+    row = store.row(PROFILE_NOW, scope=scope, project=project if scope == "project" else None)
+    return None if row is None else Observation.from_row(row)
+
+
+def profile_was_deleted(store: Store, *, scope: str) -> bool:
+    return store.row(PROFILE_DELETED, scope=scope, project=None) is not None
