@@ -27,7 +27,6 @@ from engram_py.times import parse_time
 if TYPE_CHECKING:
     from engram_py.distill.summarizing import Summarizing
     from engram_py.distill.values import Distiller
-    from engram_py.distill.worker import Worker
     from engram_py.privacy.switches import Switches
     from engram_py.sessions.prompts import Episodes
     from engram_py.sessions.spool import Spool
@@ -37,7 +36,6 @@ logger = logger_of(__name__)
 _PASS = "distill"  # noqa: S105 (no password)
 RETRY_SECONDS = 300.0
 _LEASE_SECONDS = 900.0  # longer than any distiller may take
-_STOPPING_SECONDS = 1.0
 
 
 def model_of(settings: DistillSettings) -> Distiller | None:
@@ -84,7 +82,6 @@ class Distilling:
         self._model = model or model_of(self._settings)
         self._at_work = threading.Lock()  # the lease tells processes apart, not threads
         self._lease = NamedLease(store, journal, _PASS, seconds=_LEASE_SECONDS)
-        self._worker: Worker | None = None
 
     @cached_property
     def _summarizing(self) -> Summarizing:
@@ -92,21 +89,6 @@ class Distilling:
 
         limit = self._settings.daily_tokens
         return Summarizing(self._store, self._journal, self._episodes, self._switches, self._model, limit)
-
-    # --- in the background ------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Distill what is due from now on: for a process that stays."""
-        if self._worker is None and self._settings.mode == "auto":
-            from engram_py.distill.worker import Worker
-
-            self._worker = Worker(self.run)
-            self._worker.start()
-
-    def stop(self) -> None:
-        """End the thread. What it has not done the next process does."""
-        if self._worker is not None:
-            self._worker.stop(seconds=_STOPPING_SECONDS)
 
     # --- now --------------------------------------------------------------------------------------------
 
