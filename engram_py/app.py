@@ -374,9 +374,7 @@ class Engram:
         from engram_py.upkeep.consolidating import Consolidating
 
         days = self.settings.episode_retention_days
-        consolidating = Consolidating(
-            self.store, self.journal, self.projects, lambda: self.observations, episode_days=days
-        )
+        consolidating = Consolidating(self.store, self.journal, self.projects, episode_days=days)
         return {"consolidate": consolidating.steps()}
 
     def tend(self, *, until: float | None = None) -> None:

@@ -13,10 +13,10 @@ from datetime import timedelta
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.observations.observations import Observations
+from engram_py.observations import relations_table
 from engram_py.observations.relations import Relations
 from engram_py.observations.table import COLUMNS
-from engram_py.observations.values import Change, Observation
+from engram_py.observations.values import Observation
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.recall.score.diversity import jaccard, shingles
 from engram_py.times import parse_time, to_text
@@ -27,7 +27,7 @@ FLOOR, IDLE_DAYS = 0.2, 30
 MOST_COMPARED = 1_000
 OVERLAP, EPISODES, BOOST = 0.4, 3, 0.05
 EPISODE_DAYS, MOST_EPISODES = 60, 200
-_BATCH = 500
+_BATCH = 200
 _SAID_FIRST = "both say the same, and this one said it first"
 
 _DERIVED = """
@@ -40,7 +40,7 @@ where {_DERIVED} and id > :after order by id limit :limit
 """
 FADED = "update observations set faded = :faded, faded_at = :now where id = :id"
 IDLE = f"""
-select id from observations indexed by observations_derived
+select id, sync_id, project from observations indexed by observations_derived
 where {_DERIVED} and salience * faded < :floor
   and max(updated_at, created_at, coalesce(last_accessed_at, '')) <= :before
 order by id limit :limit
@@ -57,7 +57,7 @@ select {COLUMNS}, salience as weight, faded, faded_at from observations indexed 
 where {_DERIVED} and project = :project order by id
 """
 OLD_EPISODES = """
-select id from observations indexed by observations_derived
+select id, sync_id, project from observations indexed by observations_derived
 where origin = 'derived' and deleted_at is null and lifecycle = 'active' and pinned = 0 and type = 'session_summary'
   and created_at < :before order by id limit :limit
 """
@@ -75,12 +75,10 @@ class Consolidating(ProjectOperations):
         store: Store,
         journal: Journal,
         projects: Projects,
-        observations: Callable[[], Observations],
         *,
         episode_days: int = 365,
     ) -> None:
         super().__init__(store, journal, projects)
-        self._observations = observations
         self._episode_days = episode_days
 
     def steps(self) -> list[tuple[str, Callable[[float | None], dict[str, float]]]]:
@@ -165,11 +163,14 @@ class Consolidating(ProjectOperations):
         done = 0
         while until is None or time.monotonic() < until:
             with self._store.transaction():
-                ids = [row[0] for row in self._store.tuples(sql, limit=_BATCH, **values)]
-                for row_id in ids:
-                    self._observations().update(row_id, Change(archived=True))
-            done += len(ids)
-            if len(ids) < _BATCH:
+                rows = self._store.tuples(sql, limit=_BATCH, **values)
+                for row_id, sync_id, project in rows:
+                    clock = self._journal.stamp()
+                    self._store.update("observations", {"id": row_id}, {"lifecycle": "archived", "clock": clock})
+                    self._journal.changed("observation", sync_id, project=project, clock=clock)
+                relations_table.settle(self._store, (row[1] for row in rows))
+            done += len(rows)
+            if len(rows) < _BATCH:
                 break
         return done
 
