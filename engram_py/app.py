@@ -66,7 +66,9 @@ if TYPE_CHECKING:
     from engram_py.sync.replica.replica import Replica
     from engram_py.upkeep.backups import Backups
     from engram_py.upkeep.doctor import Doctor
+    from engram_py.upkeep.maintenance import Maintenance, Steps
     from engram_py.upkeep.reindex import Reindexing
+    from engram_py.upkeep.reports import Reports
     from engram_py.vault.files import VaultFiles
     from engram_py.vault.vault import Vault
     from engram_py.vectors.vectors import Vectors
@@ -411,6 +413,39 @@ class Engram:
         return Doctor(self.store, self.journal, self.backups, self.vectors, self.cloud)
 
     @cached_property
+    def maintenance(self) -> Maintenance:
+        """The passes of upkeep."""
+        from engram_py.upkeep.maintenance import Maintenance
+
+        hours = self.settings.consolidate_hours
+        return Maintenance(self.store, self.journal, self._upkeep_steps, hours=hours)
+
+    def _upkeep_steps(self) -> Steps:
+        from engram_py.upkeep.consolidating import Consolidating
+
+        days = self.settings.episode_retention_days
+        consolidating = Consolidating(self.store, self.journal, self.projects, episode_days=days)
+        return {
+            "consolidate": consolidating.steps(),
+            "synthesize": [("profile", lambda until: self.identity.rewrite_profile())],
+        }
+
+    def tend(self, *, until: float | None = None) -> None:
+        """Do what is due, in the background of a process: summaries of sessions, then the passes of upkeep.
+
+        Raises StoreError.
+        """
+        self.distilling.run(until=until)
+        self.maintenance.run_due(until=until)
+
+    @cached_property
+    def upkeep_reports(self) -> Reports:
+        """The runs of upkeep, and what is used most."""
+        from engram_py.upkeep.reports import Reports
+
+        return Reports(self.store, self.journal, self.projects)
+
+    @cached_property
     def adopting(self) -> Importers:
         """Take over what other programs kept."""
         from engram_py.interchange.importers import Importers
@@ -599,8 +634,8 @@ class Engram:
             self.compaction.stop()
         if "vectors" in self.__dict__:
             self.vectors.close()
-        if "distilling" in self.__dict__:
-            self.distilling.stop()
+        if "maintenance" in self.__dict__:
+            self.maintenance.stop()
         if "autosync" in self.__dict__:
             self.autosync.stop()
         try:

@@ -91,6 +91,13 @@ SETTINGS = (
     Setting("distill_key_variable", "ENGRAM_DISTILL_KEY_VARIABLE", "", "Name of the variable that holds its API key."),
     Setting("distill_timeout", "ENGRAM_DISTILL_TIMEOUT", "120", "Seconds that the program or the endpoint may take."),
     Setting("distill_daily_tokens", "ENGRAM_DISTILL_DAILY_TOKENS", "0", "Tokens a day after which no model is asked."),
+    Setting("consolidate_hours", "ENGRAM_CONSOLIDATE_HOURS", "24", "How often what was derived and is not used fades."),
+    Setting(
+        "episode_retention_days",
+        "ENGRAM_EPISODE_RETENTION_DAYS",
+        "365",
+        "When derived summaries of sessions are archived; 0: never.",
+    ),
     Setting("timezone", "ENGRAM_TIMEZONE", "the system's", "IANA name of the zone the command line shows times in."),
     Setting("embedder", "ENGRAM_EMBEDDER", "", "What makes vectors; `engram vectors on` sets it."),
     Setting(
@@ -154,6 +161,8 @@ class Settings:
     sync_passphrase: str = field(default="", repr=False)
     cloud: CloudSettings = field(default_factory=CloudSettings)
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
+    consolidate_hours: int = 24
+    episode_retention_days: int = 365
     distill: DistillSettings = field(default_factory=DistillSettings)
     clock: Clock = utc_now
     warnings: tuple[str, ...] = ()
@@ -322,7 +331,14 @@ def _config_file(path: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     return values, tuple(f"{path}: {key} was ignored (unknown, or not text)" for key in ignored)
 
 
-def _checked(values: dict[str, str], settings: Settings) -> dict[str, Any]:
+# A setting that is a number: its key, the default, the least and the most.
+_NUMBERS = (
+    ("consolidate_hours", 24, 1, 168),
+    ("episode_retention_days", 365, 0, 3_650),
+)
+
+
+def _checked(values: dict[str, Any], settings: Settings) -> dict[str, Any]:
     warnings = list(settings.warnings)
     level = values.get("log_level", "error").lower()
     if level not in LOG_LEVELS:
@@ -341,6 +357,12 @@ def _checked(values: dict[str, str], settings: Settings) -> dict[str, Any]:
     if gate not in GATES:
         warnings.append(f"gate {gate!r} was ignored: it is one of {', '.join(GATES)}")
     values["gate"] = gate if gate in GATES else "heuristic"
+    for key, usual, least, most in _NUMBERS:
+        given = values.pop(key, "").strip()
+        number = int(given) if given.isascii() and given.isdecimal() and len(given) <= 6 else -1
+        if given and not least <= number <= most:
+            warnings.append(f"{key} {given[:20]!r} was ignored: it is a number from {least} to {most:,}")
+        values[key] = number if least <= number <= most else usual
     zone = values.get("timezone")
     if zone and not _is_zone(zone):
         warnings.append(f"timezone {zone!r} was ignored: it is an IANA name such as Europe/Berlin")

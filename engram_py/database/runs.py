@@ -31,6 +31,16 @@ class Run:
     at: str
 
 
+@dataclass(frozen=True, slots=True)
+class PassStats:
+    """How a pass fared: how many runs are known, which share did not fail, and how long one took on average."""
+
+    name: str
+    runs: int
+    success: float
+    mean_ms: int
+
+
 def record(
     store: Store,
     journal: Journal,
@@ -74,3 +84,9 @@ def spent_since(store: Store, moment: str) -> tuple[int, int, float]:
 def tokens_since(store: Store, moment: str) -> int:
     """How many tokens models said they took since then."""
     return int(store.value("select coalesce(sum(tokens), 0) from runs where at >= :moment", moment=moment))
+
+
+def fared(store: Store) -> tuple[PassStats, ...]:
+    """Each pass of the last 30 days, by name."""
+    sql = "select pass, count(*), avg(status <> 'failed'), avg(ms) from runs group by pass order by pass"
+    return tuple(PassStats(name, count, success, round(ms)) for name, count, success, ms in store.tuples(sql))

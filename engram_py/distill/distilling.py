@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from engram_py.distill.learning import Learning
     from engram_py.distill.summarizing import Summarizing
     from engram_py.distill.values import Distiller
-    from engram_py.distill.worker import Worker
     from engram_py.privacy.switches import Switches
     from engram_py.sessions.prompts import Episodes
     from engram_py.sessions.spool import Spool
@@ -38,7 +37,6 @@ logger = logger_of(__name__)
 _PASS = "distill"  # noqa: S105 (no password)
 RETRY_SECONDS = 300.0
 _LEASE_SECONDS = 900.0  # longer than any distiller may take
-_STOPPING_SECONDS = 1.0
 
 
 def model_of(settings: DistillSettings) -> Distiller | None:
@@ -87,7 +85,6 @@ class Distilling:
         self._model = model or model_of(self._settings)
         self._at_work = threading.Lock()  # the lease tells processes apart, not threads
         self._lease = NamedLease(store, journal, _PASS, seconds=_LEASE_SECONDS)
-        self._worker: Worker | None = None
 
     @cached_property
     def _summarizing(self) -> Summarizing:
@@ -101,21 +98,6 @@ class Distilling:
     def is_instant(self) -> bool:
         """Whether a summary takes no program, no endpoint and no word of the user: milliseconds."""
         return self._model is None and self._settings.mode == "auto"
-
-    # --- in the background ------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Distill what is due from now on: for a process that stays."""
-        if self._worker is None and self._settings.mode == "auto":
-            from engram_py.distill.worker import Worker
-
-            self._worker = Worker(self.run)
-            self._worker.start()
-
-    def stop(self) -> None:
-        """End the thread. What it has not done the next process does."""
-        if self._worker is not None:
-            self._worker.stop(seconds=_STOPPING_SECONDS)
 
     # --- now --------------------------------------------------------------------------------------------
 

@@ -198,6 +198,8 @@ class Editing(Saving):
             self._sessions.resummarize(old.session_id, old=old.content, new=new)
 
     def _write(self, old: Observation, values: dict[str, Any], clock: str) -> None:
+        if values.keys() & {"salience", "lifecycle"}:  # it begins to fade anew
+            values = values | {"faded": 1.0, "faded_at": self._journal.now()}
         self._store.update("observations", {"id": old.id}, values)
         if values.keys() & {"deleted_at", "scope", "lifecycle"}:
             relations.settle(self._store, [old.sync_id])

@@ -9,7 +9,8 @@ from typing import Any
 from engram_py.database.store import Row, Store
 from engram_py.observations.values import OBSERVATION_COLUMNS, Neighbour, Observation
 
-COLUMNS = ", ".join(OBSERVATION_COLUMNS)
+# What nobody uses weighs less, by what upkeep reckoned on this machine.
+COLUMNS = ", ".join(OBSERVATION_COLUMNS).replace(" salience,", " salience * faded as salience,")
 
 # What a project sees: its own rows, and what is personal or global wherever it was saved.
 VISIBLE = """(

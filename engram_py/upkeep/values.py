@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from engram_py.database.runs import PassStats, Run
 from engram_py.dataclass import dataclass, field
 
 CheckResult = Literal["ok", "warning", "error"]
@@ -69,3 +70,61 @@ class Reindexed:
     rewritten: int
     resumed: bool = False
     mended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StepDone:
+    """What a step of a pass did; ``error`` is why it failed, empty where it did not."""
+
+    name: str
+    counts: dict[str, float]
+    ms: int
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PassDone:
+    name: str
+    status: Literal["done", "failed"]
+    steps: tuple[StepDone, ...]
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Maintained:
+    """What upkeep did; ``busy``: nothing, because another process is at it."""
+
+    passes: tuple[PassDone, ...]
+    busy: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The latest runs of passes, newest first, and for each pass how it fared in the last 30 days."""
+
+    runs: tuple[Run, ...]
+    passes: tuple[PassStats, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hot:
+    """A memory that is used much: how often, when last, and its tier (hot, warm or cold)."""
+
+    id: int
+    title: str
+    kind: str
+    access_count: int
+    last_accessed_at: str | None
+    tier: str
+
+
+@dataclass(frozen=True, slots=True)
+class HotReport:
+    """The memories and the entities that were shown most, and how often all were."""
+
+    observations: tuple[Hot, ...]
+    entities: tuple[Hot, ...]
+    total: int
+    warnings: tuple[str, ...] = ()

@@ -14,11 +14,11 @@ from click.testing import CliRunner
 
 from engram_py import Engram
 from engram_py.config import Settings
-from engram_py.distill import worker
 from engram_py.interfaces.cli.main import cli
+from engram_py.upkeep import worker
 from tests.distill.conftest import DID, WORK, Stub, distilling, episodes, say
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, as_line, start_server, tool_call
-from tests.memory import FakeClock, Opener
+from tests.memory import Opener
 
 
 @pytest.fixture
@@ -110,11 +110,3 @@ def test_the_thread_goes_on_after_a_failure_and_ends_when_it_is_told(monkeypatch
     ended = len(looks)
     threading.Event().wait(0.1)
     assert len(looks) == ended
-
-
-def test_in_manual_mode_there_is_no_thread(app: Engram, clock: FakeClock) -> None:
-    service = distilling(app, mode="manual")
-    before = threading.active_count()
-    service.start()
-    assert threading.active_count() == before
-    service.stop()

@@ -39,7 +39,7 @@ def main() -> None:
     alarm.start()
     with Engram(settings=settings, directory=folder) as app:
         with contextlib.suppress(EngramError):  # what is not done waits for the next
-            app.distilling.run(until=time.monotonic() + SECONDS)
+            app.tend(until=time.monotonic() + SECONDS)
         if settings.cloud.autosync:
             app.autosync.catch_up(seconds=SECONDS)
 

@@ -252,5 +252,6 @@ def load_routes() -> None:
         routes_recall,
         routes_search,
         routes_sessions,
+        routes_upkeep,
         routes_vault,
     )

@@ -49,7 +49,7 @@ def serve(
     # As a server it also computes vectors and takes over what hooks could not store.
     app = Engram(settings=settings, directory=directory, project=project, session_mode="process")
     app.autosync.start()
-    app.distilling.start()
+    app.maintenance.start(app.tend)
     try:
         with listen(address.host, address.port, address.socket) as listening:
             # Imported here: an address that is refused does not pay for what would be served there.

@@ -26,6 +26,7 @@ LAYERS = (
     "search_memory",
     "mem_identity",
     "mem_checkpoint",
+    "mem_maintain",
 )
 ADMIN = ("mem_delete", "mem_stats", "mem_timeline", "mem_merge_projects")
 

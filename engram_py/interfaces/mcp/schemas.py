@@ -30,6 +30,7 @@ def declared() -> dict[str, Tool]:
         tools_ingest,
         tools_layers,
         tools_memory,
+        tools_upkeep,
         tools_vault,
         tools_work,
     )

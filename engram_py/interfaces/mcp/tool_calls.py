@@ -91,7 +91,7 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
             hosts=ancestors(),
         )
         app.autosync.start()
-        app.distilling.start()
+        app.maintenance.start(app.tend)
         return app
 
     return opened

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from engram_py.interfaces.wording.phrases import Words, amount
-from engram_py.upkeep.values import Backup, Check, Reindexed, Report, Restored
+from engram_py.interfaces.wording.phrases import Words, amount, clock
+from engram_py.upkeep.values import (
+    Backup,
+    Check,
+    Hot,
+    HotReport,
+    Maintained,
+    PassDone,
+    Reindexed,
+    Report,
+    Restored,
+    Runs,
+)
 
 
 def _report(value: Report, now: datetime) -> str:
@@ -39,4 +50,52 @@ def _reindexed(value: Reindexed, now: datetime) -> str:
     return "\n".join(lines)
 
 
-WORDS: Words = {Report: _report, Backup: _backup, Restored: _restored, Reindexed: _reindexed}
+def _maintained(value: Maintained, now: datetime) -> str:
+    if value.busy:
+        return "Another process tends the memory just now; ask again in a minute"
+    return "\n".join(map(_pass, value.passes)) or "Nothing is due"
+
+
+def _pass(one: PassDone) -> str:
+    lines = [f"{one.name}: {one.status} in {one.ms:,} ms"]
+    lines += [f"  {step.name}: {step.error or _counted(step.counts)}" for step in one.steps]
+    return "\n".join(lines)
+
+
+def _counted(counts: Mapping[str, float]) -> str:
+    return ", ".join(f"{value:,g} {name}" for name, value in counts.items() if value) or "nothing to do"
+
+
+def _runs(value: Runs, now: datetime) -> str:
+    lines = [
+        f"{one.name}: {amount(one.runs, 'run')} in 30 days, {one.success:.0%} succeeded, {one.mean_ms:,} ms each"
+        for one in value.passes
+    ]
+    lines += [
+        f"{clock(one.at, now, '%Y-%m-%d %H:%M')} {one.name} {one.status}: {one.detail or _counted(one.counts)}"
+        for one in value.runs
+    ]
+    return "\n".join(lines) or "Upkeep did not run yet"
+
+
+def _hot(value: HotReport, now: datetime) -> str:
+    if not value.observations and not value.entities:
+        return "Nothing was used yet: searches and contexts count what they show"
+    lines = [f"{amount(value.total, 'use')} in all", *map(_hot_line, value.observations)]
+    return "\n".join([*lines, *(["Entities"] if value.entities else []), *map(_hot_line, value.entities)])
+
+
+def _hot_line(one: Hot) -> str:
+    last = f", last {one.last_accessed_at[:10]}" if one.last_accessed_at else ""
+    return f"[#{one.id}] {one.title} ({one.kind}): {one.access_count:,} times{last}, {one.tier}"
+
+
+WORDS: Words = {
+    Report: _report,
+    Backup: _backup,
+    Restored: _restored,
+    Reindexed: _reindexed,
+    Maintained: _maintained,
+    Runs: _runs,
+    HotReport: _hot,
+}

@@ -37,6 +37,7 @@ OURS: dict[str, set[str]] = {
     "search_memory": {"scope", "query"},
     "mem_identity": set(),
     "mem_checkpoint": {"action"},
+    "mem_maintain": set(),
 }
 CONTRACT: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
     "mem_save": (

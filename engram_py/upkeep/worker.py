@@ -1,4 +1,4 @@
-"""The background thread of a server process that distills what is due: soon after the start, then now and again."""
+"""The background thread of a server process that does what is due: soon after the start, then now and again."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LOOK_SECONDS = 30.0
 
 
 class Worker:
-    """Calls ``look`` now and again until it is stopped. A look finds by one index whether anything waits."""
+    """Calls ``look`` now and again until it is stopped. A look finds by an index whether anything waits."""
 
     def __init__(self, look: Callable[[], object]) -> None:
         self._look = look
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="engram-distill", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="engram-upkeep", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -39,7 +39,7 @@ class Worker:
             try:
                 self._look()
             except StoreError as exc:
-                logger.info("distilling waits: %s", exc.message)
+                logger.info("upkeep waits: %s", exc.message)
             except Exception:
                 if not self._stopped.is_set():
-                    logger.exception("distilling failed")
+                    logger.exception("upkeep failed")
