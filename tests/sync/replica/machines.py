@@ -124,7 +124,7 @@ def contents(machine: Machine) -> dict[str, Any]:
     store = machine.app.store
     shared = """
     select sync_id, session_id, project, scope, type, title, content, topic_key, aliases, terms, origin, lifecycle,
-        pinned, salience, review_after, expires_at, git_branch, git_commit, revision_count, duplicate_count,
+        pinned, salience, review_after, expires_at, git_branch, git_commit, about, revision_count, duplicate_count,
         last_seen_at, content_hash, created_at, updated_at, deleted_at, clock
     from observations where scope <> 'personal' order by sync_id
     """

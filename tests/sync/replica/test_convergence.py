@@ -31,6 +31,10 @@ _PROJECTS = st.sampled_from(["p", "q", "r"])
 _SCOPES = st.sampled_from(["project", "project", "project", "global", "personal"])
 _SKEWS = st.sampled_from([0, -90_000, 45, 7_200, 40 * 86_400, 366 * 86_400 * 50])
 _PICK = st.integers(0, 30)
+_ENTITIES = st.sampled_from(["billing", "alice"])
+_FACTS = st.sampled_from(
+    ["It runs on Debian in the cellar", "It runs on Fedora in the attic", "Somebody has to look at its logs each day"]
+)
 
 
 class Replicas(RuleBasedStateMachine):
@@ -61,6 +65,23 @@ class Replicas(RuleBasedStateMachine):
         text = self._unique(text)
         change = Change(content=text, scope=scope)
         self._note(self._on(at, which, lambda app, row: app.observations.update(row, change)), text)
+
+    @rule(at=_PICK, entity=_ENTITIES, text=_FACTS, derived=st.booleans())
+    def fact(self, at: int, entity: str, text: str, derived: bool) -> None:
+        app = self._machine(at).app
+        self._machine(at).attempt(lambda: app.facts.add(entity, text, origin="derived" if derived else "user"))
+
+    @rule(at=_PICK, text=_TEXTS)
+    def note(self, at: int, text: str) -> None:
+        text = self._unique(text)
+        self._note(self._machine(at).attempt(lambda: self._machine(at).app.notes.add(text, project="p")), text)
+
+    @rule(at=_PICK, days=st.sampled_from([0, 1, 40]))
+    def tend(self, at: int, days: int) -> None:
+        self._machine(at).clock.now += timedelta(days=days)
+        for name in ("heartbeat", "consolidate", "synthesize"):
+            [done] = self._machine(at).app.maintenance.run(name).passes
+            assert done.status == "done", done
 
     @rule(at=_PICK, which=_PICK, pinned=st.booleans())
     def pin(self, at: int, which: int, pinned: bool) -> None:
