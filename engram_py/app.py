@@ -207,7 +207,7 @@ class Engram:
             self.store,
             self.journal,
             self.projects,
-            lambda: Applying(self.observations, self.facts, self.notes, zone=zone),
+            lambda: Applying(self.observations, self.facts, self.notes, self.identity, zone=zone),
             zone=zone,
         )
 
@@ -313,6 +313,7 @@ class Engram:
             zone=self.settings.timezone,
             gate=self.settings.gate,
             arrive=self.arrived,
+            files=lambda project: self.vault_files.own(project) if project else (),
         )
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from engram_py import doors
@@ -12,7 +12,7 @@ from engram_py.context.likely import LookedUp
 from engram_py.context.prompt import GATES, QueryOrder
 from engram_py.context.providers import Draw, Providers
 from engram_py.context.request import Ask
-from engram_py.context.values import MODES, Context, Item, Mode, Section
+from engram_py.context.values import MODES, Context, Item, Mode, OwnFile, Section
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
@@ -57,7 +57,8 @@ class Contexts(MemoryStats):
 
     ``zone`` is the reader's, None the system's. ``searches`` gives the search where an ordering needs it. ``gate`` is
     how a prompt is judged: off, heuristic, or llm, which works as heuristic and says so. ``arrive`` reads what others
-    committed, for a project without memory, and tells whether anything came.
+    committed, for a project without memory, and tells whether anything came. ``files`` gives the person's own files in
+    the vault of a project, each with its path.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Contexts(MemoryStats):
         zone: str | None = None,
         gate: str = "heuristic",
         arrive: Callable[[], bool] | None = None,
+        files: Callable[[str], Iterable[tuple[str, str]]] = lambda project: (),
     ) -> None:
         self._store = store
         self._journal = journal
@@ -80,6 +82,7 @@ class Contexts(MemoryStats):
         self._zone = zone
         self._gate = gate if gate in GATES else "heuristic"
         self._arrive = arrive
+        self._files = files
         self._vetting = VisibilityFilter(store, journal, anchors)
         self._providers = Providers(store, searches, self._vetting)
         self._query = QueryOrder(self._providers)
@@ -202,7 +205,8 @@ class Contexts(MemoryStats):
             case "full":
                 from engram_py.context.cascade import full_sections
 
-                sections = full_sections(self._store, self._providers, draw)
+                files = (OwnFile(path, text) for path, text in self._files(ask.place.project))
+                sections = (*full_sections(self._store, self._providers, draw), Section("files", tuple(files)))
         near = _within_budget(sections, max_bytes=ask.max_bytes, compact=ask.compact)
         self._vetting.look_at_files([item for item in near if isinstance(item, Observation)], draw.findings)
         return Context(

@@ -13,7 +13,16 @@ from engram_py.sessions.values import Prompt, Said, SessionLine
 Mode = Literal["session", "query", "cascade", "full"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
-Item = Observation | SessionLine | Prompt | Said
+
+@dataclass(frozen=True, slots=True)
+class OwnFile:
+    """A file of the person's vault, by its path there."""
+
+    path: str
+    content: str
+
+
+Item = Observation | SessionLine | Prompt | Said | OwnFile
 
 
 @dataclass(frozen=True, slots=True)

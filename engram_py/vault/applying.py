@@ -15,6 +15,7 @@ from engram_py.vault.parsing import day_of
 from engram_py.vault.values import Applied, Edit
 
 if TYPE_CHECKING:
+    from engram_py.identity.identity import Identity
     from engram_py.observations.facts import Facts
     from engram_py.observations.notes import Notes
     from engram_py.observations.observations import Observations
@@ -25,8 +26,17 @@ _BOTH = "the memory had changed it as well; its text is a version now"
 class Applying:
     """Applies edits one by one: one that is refused says why, and the others go on."""
 
-    def __init__(self, observations: Observations, facts: Facts, notes: Notes, *, zone: tzinfo | None = None) -> None:
+    def __init__(
+        self,
+        observations: Observations,
+        facts: Facts,
+        notes: Notes,
+        identity: Identity,
+        *,
+        zone: tzinfo | None = None,
+    ) -> None:
         self._observations = observations
+        self._identity = identity
         self._facts = facts
         self._notes = notes
         self._zone = zone
@@ -75,20 +85,13 @@ class Applying:
         elif (day := day_of(path)) is not None:
             at = self._moment(day, item.raw)
             saved = self._notes.add(item.content, title=item.title, at=at, project=project, operation_id=once)
+        elif path == "identity.md":
+            saved = self._identity.add(item.content, project=project, origin="user")
         else:
-            own = path == "identity.md"
-            kind = "identity" if own else item.type or DEFAULT_TYPE
-            draft = Draft(
-                title,
-                item.content,
-                kind,
-                scope="personal" if own else None,
-                topic_key=item.topic_key,
-                origin="user",
-                operation_id=once,
-            )
+            kind, topic = item.type or DEFAULT_TYPE, item.topic_key
+            draft = Draft(title, item.content, kind, topic_key=topic, origin="user", operation_id=once)
             saved = self._observations.save(draft, project=project)
-            if own or path == "MEMORY.md":
+            if path == "MEMORY.md":
                 self._observations.pin(saved.id)
         return Applied(path, "add", saved.outcome, saved.title, saved.id)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engram_py.errors import EngramError
+from engram_py.log import logger_of
 from engram_py.vault.errors import VaultFileError
 from engram_py.vault.folder import FILE_LIMIT_BYTES, Folder
 from engram_py.vault.layout import is_generated
@@ -13,6 +16,8 @@ from engram_py.vault.values import Applied, FileList, FileText, FileWritten
 
 if TYPE_CHECKING:
     from engram_py.vault.vault import Vault
+
+logger = logger_of(__name__)
 
 _NEAR = 5
 
@@ -58,6 +63,16 @@ class VaultFiles:
     def list(self, under: str = "", *, project: str | None = None) -> FileList:
         """The files of the vault, or of a folder in it, relative to the vault."""
         return FileList(tuple(self._folder(project).files(under)))
+
+    def own(self, project: str) -> Iterator[tuple[str, str]]:
+        """The person's own files in the vault of a project, by path, each with its text; none without a vault."""
+        try:
+            folder = self._vault.folder(project)
+            for path in folder.files():
+                if not is_generated(path) and (text := folder.read(path)):
+                    yield path, text
+        except EngramError as exc:
+            logger.info("the vault was not read: %s", exc.message)
 
     def _folder(self, project: str | None) -> Folder:
         return self._vault.folder(project, home=self._home)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.context.values import Context
+from engram_py.context.values import Context, OwnFile
 from engram_py.interfaces.wording import render
 from engram_py.sessions.values import Said
 from tests.memory import FakeClock
@@ -24,7 +24,7 @@ def shown(context: Context) -> list[object]:
     assert len(context.sections) <= 2
     if section.name == "overrides":
         return []
-    return [item.content if isinstance(item, Said) else item.id for item in section.items]
+    return [item.content if isinstance(item, Said | OwnFile) else item.id for item in section.items]
 
 
 def text(app: Engram, context: Context) -> str:

@@ -83,7 +83,7 @@ def test_a_prompt_is_given_what_replaced_the_old_answer(app: Engram, line: tuple
     old, new = line
     for prompt in ("Why do we use Elasticsearch for full-text queries?", "We search with Elasticsearch, don't we?"):
         context = app.contexts.assemble(query=prompt)
-        shown = [item.id for section in context.sections for item in section.items]
+        shown = [getattr(item, "id", None) for section in context.sections for item in section.items]
         assert old not in shown
         assert new in shown, prompt
 

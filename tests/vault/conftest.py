@@ -29,7 +29,7 @@ def app(data_dir: Path, folder: Path, clock: FakeClock) -> Iterator[Engram]:
 def root(app: Engram, tmp_path: Path) -> Path:
     """The vault of a memory with one row of each kind."""
     app.save(Draft("Use WAL mode", "Readers do not wait.\n\n- neither do writers\n\n```sh\npragma", "decision"))
-    app.save(Draft("Call me Ada", "Call me Ada", "identity", scope="personal"))
+    app.identity.add("Call me Ada")
     app.facts.add("alice", "Alice works at Acme since spring")
     app.facts.add("alice", "Alice works at Globex these days")
     app.notes.add("Tried the new parser\n## 10:00 it was slow")

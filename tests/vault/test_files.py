@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
+from engram_py.interfaces.wording import render
 from engram_py.vault.errors import OutsideVaultError, VaultFileError
 
 
@@ -61,3 +62,28 @@ def test_without_a_vault_a_write_makes_one_beside_the_database(app: Engram, data
     app.vault_files.write("preferences.md", "tabs")
     assert (data_dir / "vaults/widgets/preferences.md").read_text() == "tabs"
     assert app.vault.status().own == 1
+
+
+def full(app: Engram, tokens: int | None = None) -> str:
+    context = app.contexts.assemble(mode="full", budget_tokens=tokens)
+    return render.text(context, now=app.journal.moment())
+
+
+def test_row_48_the_whole_memory_reads_as_its_files(app: Engram, root: Path) -> None:
+    for path in ("b.md", "a/z.md"):
+        app.vault_files.write(path, f"text of {path}")
+    headers = [line for line in full(app).splitlines() if line.startswith("### ") and line.endswith(".md")]
+    assert headers == ["### identity.md", "### observations.md", "### a/z.md", "### b.md"]
+    assert "text of a/z.md" in full(app)
+
+
+def test_rows_49_and_50_the_whole_memory_keeps_to_its_budget_and_says_what_is_cut(app: Engram, root: Path) -> None:
+    app.vault_files.write("long.md", "word " * 20_000)
+    for tokens, chars in ((100, 400), (None, 40_000)):
+        text = full(app, tokens)
+        assert len(text) <= chars
+        assert "[...truncated]" in text
+
+
+def test_row_51_an_empty_memory_is_empty(app: Engram) -> None:
+    assert full(app) == ""

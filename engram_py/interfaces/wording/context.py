@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from engram_py.context.values import Context, Item, Section
+from engram_py.context.values import Context, Item, OwnFile, Section
 from engram_py.doors import call
 from engram_py.identity.values import LONGEST_CHARS
 from engram_py.interfaces.wording.anchors import anchor
@@ -214,6 +214,8 @@ def _item(item: Item, section: Section, context: Context, now: datetime) -> str:
             return _session(item, context, now)
         case Prompt():
             return f"- {age(item.created_at, now)}: {one_line(item.content)}"
+        case OwnFile():
+            return f"- {one_line(item.path)}"
         case Said():
             return f"- {_day(item.said_at, context)}, {item.role}: {one_line(item.content, SAID_CHARS)}"
 
@@ -265,6 +267,12 @@ def _session(line: SessionLine, context: Context, now: datetime) -> str:
 
 def _files(section: Section, items: list[Item], context: Context) -> Iterator[str]:
     """A section as files: the log by day, everything else whole under its own name."""
+    if section.name == "files":
+        for item in items:
+            if isinstance(item, OwnFile):
+                yield f"### {one_line(item.path)}"
+                yield from item.content.splitlines()
+        return
     if not section.lines:
         yield f"### {_FILES.get(section.name, section.name)}"
         day = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from engram_py.context.values import Context, Item
+from engram_py.context.values import Context, Item, OwnFile
 from engram_py.interfaces.wording.anchors import anchor
 from engram_py.interfaces.wording.context import PREVIEW_CHARS
 from engram_py.interfaces.wording.phrases import one_line
@@ -48,6 +48,8 @@ def context_values(context: Context) -> dict[str, Any]:
 def _item(item: Item, context: Context) -> dict[str, Any]:
     if isinstance(item, Observation):
         return _observation(item, context)
+    if isinstance(item, OwnFile):
+        return {"path": item.path, "content": item.content}
     if isinstance(item, SessionLine):
         told = {name: getattr(item, name) for name in ("id", "project", "agent", "started_at", "ended_at")}
         told |= {"last_activity_at": item.last_activity_at} if item.last_activity_at else {}
