@@ -51,6 +51,16 @@ def test_row_28_ten_facts_and_the_newest_first(app: Engram, clock: FakeClock) ->
     assert facts == [f"The gateway keeps its {thing} in a table" for thing in things[:3:-1]]
 
 
+def test_row_29_the_notes_of_a_week_fill_what_facts_do_not(app: Engram, clock: FakeClock) -> None:
+    app.notes.add("The gateway was slow eight days ago")
+    clock.advance(days=8)
+    app.facts.add("gateway", "The gateway runs on port 8080 here")
+    app.notes.add("The gateway was slow again today")
+
+    context = cascade(app, "gateway")
+    assert titles(context, "notes") == ["The gateway was slow again today"]
+
+
 def test_row_30_no_note_is_read_with_three_facts(app: Engram) -> None:
     for thing in ("ports", "hosts", "logs"):
         app.facts.add(f"part-{thing}", f"The gateway keeps its {thing} in a table of {thing}")
