@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from engram_py.database.journal import Journal
     from engram_py.database.store import Store
     from engram_py.distill.distilling import Distilling
+    from engram_py.entities.entities import Entities
     from engram_py.interchange.importers import Importers
     from engram_py.interchange.transfer import Transfer
     from engram_py.ledger.citations import Citations
@@ -176,6 +177,13 @@ class Engram:
         from engram_py.observations.facts import Facts
 
         return Facts(self.store, self.journal, self.projects, lambda: self.observations, rules=self.settings.fact_rules)
+
+    @cached_property
+    def entities(self) -> Entities:
+        """What has a name: its aliases, edges, summary, and what mentions it."""
+        from engram_py.entities.entities import Entities
+
+        return Entities(self.store, self.journal, self.projects, self.observations, self.facts, self.relations)
 
     @cached_property
     def anchors(self) -> Anchors:
