@@ -5,50 +5,42 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from difflib import get_close_matches
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.entities import table
-from engram_py.entities.edges import edge_values, predicate_of, walk
-from engram_py.entities.errors import EntityNotFoundError, EntityRefusedError
-from engram_py.entities.lines import entity_lines
+from engram_py.entities.edges import edge_values, predicate_of
+from engram_py.entities.errors import EntityRefusedError
 from engram_py.entities.mentions import count_mentions
+from engram_py.entities.reading import EntityReading, edge_of
 from engram_py.entities.resolving import Known, aliases_of, slugs_of
 from engram_py.entities.summaries import Summaries
 from engram_py.entities.values import (
-    MOST_DEPTH,
     SLUG_CHARS,
     Counted,
     Edge,
     EntityChanged,
-    EntityDetail,
-    EntityLine,
-    EntityList,
-    Graph,
     Linked,
-    Mention,
     Rewritten,
 )
 from engram_py.errors import TextTooLongError
 from engram_py.git.program import Deadline, ask_git
 from engram_py.observations import relations_table
-from engram_py.observations.arguments import clamp, clean_scope
+from engram_py.observations.arguments import clean_scope
 from engram_py.observations.facts import Facts
 from engram_py.observations.observations import Observations
 from engram_py.observations.relations import Relations
 from engram_py.observations.validation import MAX_ALIASES, NAME_LIMIT_CHARS, TYPE_LIMIT_CHARS, clean_line, slug_of
 from engram_py.observations.values import Change, Draft, Observation, Origin
-from engram_py.projects.projects import ProjectOperations, Projects
-from engram_py.projects.values import Place
+from engram_py.projects.projects import Projects
 
 _SHOWN_FACTS, _SHOWN_MENTIONS = 50, 10
 _GIT_SECONDS = 1.0
 _MOST_COMMITS = 500
 
 
-class Entities(ProjectOperations):
+class Entities(EntityReading):
     """What has a name in a project: people, services, libraries, the repository itself."""
 
     def __init__(
@@ -60,80 +52,9 @@ class Entities(ProjectOperations):
         facts: Facts,
         relations: Relations,
     ) -> None:
-        super().__init__(store, journal, projects)
+        super().__init__(store, journal, projects, facts)
         self._observations = saving
-        self._facts = facts
         self._relations = relations
-
-    # --- reading -------------------------------------------------------------------------------------------
-
-    def list(
-        self,
-        *,
-        candidates: bool = False,
-        archived: bool = False,
-        scope: str | None = None,
-        project: str | None = None,
-        session_id: str | None = None,
-    ) -> EntityList:
-        """The entities of a project, by slug; with ``archived`` those put away, with ``candidates`` names as well that
-        are mentioned too seldom."""
-        place = self._projects.for_read(project, session_id=session_id)
-        wanted = {"active", *(("archived",) if archived else ()), *(("candidate",) if candidates else ())}
-        lines = tuple(line for line in self._lines(place, scope).values() if line.state in wanted)
-        bare = sum(not line.has_summary for line in lines)
-        return EntityList(lines, bare, place.project, place.warnings)
-
-    def show(
-        self, name: str, *, scope: str | None = None, project: str | None = None, session_id: str | None = None
-    ) -> EntityDetail:
-        """One entity: its summary, facts, edges, and what mentions it. Raises EntityNotFoundError."""
-        place = self._projects.for_read(project, session_id=session_id)
-        known, line, key = self._found(name, place, scope)
-        ends = table.edges(self._store, known.group(line.slug), **key)
-        facts = self._facts.of(line.slug, project=place.project or None, scope=scope, limit=_SHOWN_FACTS)
-        said = table.mentioned(self._store, known.group(line.slug), project=place.project, limit=_SHOWN_MENTIONS)
-        return EntityDetail(
-            line,
-            known.rows[line.slug].content if line.slug in known.rows else "",
-            facts.items,
-            tuple(_edge(known, row) for row in ends),
-            tuple(Mention(*row) for row in said),
-            place.warnings,
-        )
-
-    def graph(
-        self,
-        name: str,
-        *,
-        depth: int = 2,
-        scope: str | None = None,
-        project: str | None = None,
-        session_id: str | None = None,
-    ) -> Graph:
-        """What is at most ``depth`` (1..4) edges away from an entity. Raises EntityNotFoundError."""
-        depth, said = clamp("depth", depth, 1, MOST_DEPTH)
-        place = self._projects.for_read(project, session_id=session_id)
-        known, line, key = self._found(name, place, scope)
-        edges = [_edge(known, row) for row in table.edges(self._store, None, **key)]
-        names = {slug: row.title for slug, row in known.rows.items()}
-        return Graph(line.slug, depth, walk(line.slug, edges, names, depth=depth), (*said, *place.warnings))
-
-    def _lines(self, place: Place, scope: str | None) -> Mapping[str, EntityLine]:
-        repository = place.project and place.source != "explicit" and self._projects.settings_here().repository
-        key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
-        return entity_lines(self._store, Known.of(self._store, **key), repository=bool(repository), **key)
-
-    def _found(self, name: str, place: Place, scope: str | None) -> tuple[Known, EntityLine, dict[str, str]]:
-        key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
-        known = Known.of(self._store, **key)
-        slug = known.canonical(slug_of(name))
-        lines = self._lines(place, scope)
-        if slug not in lines:
-            raise EntityNotFoundError(name, get_close_matches(slug, lines, n=3))
-        return known, lines[slug], key
-
-    # --- writing -------------------------------------------------------------------------------------------
 
     def link(
         self,
@@ -168,11 +89,18 @@ class Entities(ProjectOperations):
             before = table.edges(self._store, [source], **key)
             same = [row for row in before if (row[0], row[1], row[2]) == (f"entity:{source}", verb, f"entity:{target}")]
             if same and fact is None:
-                edge = _edge(known, same[0])
+                edge = edge_of(known, same[0])
                 return Linked(edge, "duplicate", edge_values(place.project, source, verb, target)["sync_id"])
             said = fact if fact is not None else f"{subject.strip()} {verb.replace('_', ' ')} {object.strip()}"
-            keep = {"checked": checked and fact is not None, "project": place.project, "session_id": session_id}
-            saved = self._facts.add(source, said, scope=key["scope"], origin=origin, **keep)
+            saved = self._facts.add(
+                source,
+                said,
+                checked=checked and fact is not None,
+                scope=key["scope"],
+                project=place.project,
+                session_id=session_id,
+                origin=origin,
+            )
             row = edge_values(place.project, source, verb, target) | {"evidence": saved.sync_id}
             self._keep_edge(row)
             for slug, name, what in ((source, subject, kind), (target, object, object_kind)):
@@ -325,9 +253,3 @@ class Entities(ProjectOperations):
         answer = ask_git(repository.root, "log", f"-{_MOST_COMMITS}", "--format=%aN", patience=patience)
         lines = answer[0].decode("utf-8", "replace").splitlines() if answer else []
         return {place.project: list(dict.fromkeys(line.strip() for line in lines if " " in line.strip()))}
-
-
-def _edge(known: Known, row: Sequence[object]) -> Edge:
-    source, verb, target, fact, said = row
-    ends = (known.canonical(str(end).removeprefix("entity:")) for end in (source, target))
-    return Edge(next(ends), str(verb), next(ends), int(str(fact)), str(said))

@@ -74,6 +74,10 @@ def has_entities(store: Store) -> bool:
     return bool(store.value(HAS_ENTITIES))
 
 
+def has_facts(store: Store) -> bool:
+    return bool(store.value(HAS_FACTS))
+
+
 def own_rows(store: Store, *, project: str, scope: str) -> list[Observation]:
     """The own rows of entities, the later of two with one topic last."""
     return [Observation.from_row(row) for row in store.tuples(OWN_ROWS, project=project, scope=scope)]

@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "save": ("observations", "Save an observation."),
     "search": ("recall", "Search by words, a question, a topic key or #id."),
     "fact": ("facts", "Keep facts about entities, a sentence each."),
+    "entity": ("entities", "Show what has a name here; connect and join."),
     "list": ("recall", "List observations, latest change first."),
     "recent": ("recall", "The same as list."),
     "get": ("observations", "Print an observation whole."),

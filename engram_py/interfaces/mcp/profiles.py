@@ -17,7 +17,7 @@ CORE = (
     "mem_save", "mem_search", "mem_context", "mem_get_observation", "mem_update", "mem_delete", "mem_timeline",
     "mem_session_summary", "mem_judge", "mem_current_project",
 )  # fmt: skip
-LAYERS = ("mem_fact",)
+LAYERS = ("mem_fact", "mem_entity")
 ADMIN = ("mem_delete", "mem_stats", "mem_timeline", "mem_merge_projects")
 
 PROFILES: dict[str, tuple[str, ...]] = {

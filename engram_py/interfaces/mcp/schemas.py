@@ -25,7 +25,7 @@ def stored() -> dict[str, dict[str, Any]]:
 @cache
 def declared() -> dict[str, Tool]:
     """The tools themselves, which a call needs."""
-    from engram_py.interfaces.mcp import tools_layers, tools_memory, tools_work  # noqa: F401 - registers the tools
+    from engram_py.interfaces.mcp import tools_entities, tools_layers, tools_memory, tools_work  # noqa: F401 - registers the tools
     from engram_py.interfaces.mcp.tool_registry import TOOLS
 
     return TOOLS

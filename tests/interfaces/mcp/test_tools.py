@@ -28,7 +28,7 @@ ADMIN = {"mem_delete", "mem_stats", "mem_timeline", "mem_merge_projects"}
 
 # Engram's table (spec/engram-behaviour.md 5.2): what is required, and what else is taken, aliases included.
 # Against it, the JSON of an answer and the keys programs read.
-OURS = {"mem_fact": {"entity"}}
+OURS = {"mem_fact": {"entity"}, "mem_entity": set()}
 CONTRACT: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
     "mem_save": (
         {"title": "Chose uv", "content": "It resolves fast."},
