@@ -19,9 +19,9 @@ _MOST_REACHED = 200
 def predicate_of(text: str) -> str:
     """A predicate as it is. Raises InvalidArgumentError where it is not snake_case."""
     if not PREDICATE.fullmatch(text):
-        snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+", "_", text.strip()).lower()[:64]
+        snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+", "_", text.strip()).lower()
         example = snake if PREDICATE.fullmatch(snake) else "works_at"
-        raise InvalidArgumentError("predicate", text, expected=f"snake_case, as in {example}")
+        raise InvalidArgumentError("predicate", text, expected=f"snake_case of at most 64 characters, as in {example}")
     return text
 
 

@@ -91,7 +91,7 @@ class Summaries:
     def _sweep(self, slugs: tuple[str, ...], project: str, scope: str) -> int:
         """Supersede the older of two active facts that have another value of the same kind."""
         active = observations.facts_about(self._store, *slugs, project=project, scope=scope, limit=_SWEPT)
-        active.sort(key=lambda fact: (fact.updated_at, fact.id))
+        active.sort(key=lambda fact: (fact.updated_at, fact.sync_id))  # ids differ between machines
         gone: set[int] = set()
         for place, fact in enumerate(active):
             older = [one for one in active[:place] if one.id not in gone]
@@ -153,10 +153,11 @@ class Summaries:
 
 def summary_text(kind: str | None, facts: list[Observation], edges: list[Edge]) -> str:
     """What holds, what did, and what it is connected with, in at most 500 words."""
+    facts = sorted(facts, key=lambda one: (one.updated_at, one.sync_id), reverse=True)
     active = [one for one in facts if one.lifecycle == "active"]
     past = [one for one in facts if one.lifecycle == "historical"]
     said = [f"**Kind:** {kind}"] if kind else []
-    ends = list(dict.fromkeys(f"- {one.subject} {one.predicate} {one.object}" for one in edges))
+    ends = sorted({f"- {one.subject} {one.predicate} {one.object}" for one in edges})
     was = _lines(past, _HISTORY_WORDS)
     left = MOST_WORDS - _words("\n".join(was)) - 10
     now = _lines(active, left)
