@@ -3,6 +3,10 @@ alter table observations add column entity_kind text;
 
 create index observations_entity on observations (project, topic_key)
     where topic_key >= 'entity/' and topic_key < 'entity0' and deleted_at is null;
+-- Those that other names lead to, or that were merged into another: few, and asked for by every fact.
+create index observations_entity_named on observations (project)
+    where topic_key >= 'entity/' and topic_key < 'entity0' and deleted_at is null
+    and (aliases <> '' or lifecycle = 'historical');
 
 -- The names that rows, prompts and turns mention, counted on this machine: derived, never synced, never exported.
 -- `claimed`: somebody called it theirs ("my colleague …"). `plain` counts the rows that have it as a common word.

@@ -11,6 +11,7 @@ from engram_py.entities import table
 from engram_py.entities.values import TOPIC
 from engram_py.errors import EngramError
 from engram_py.observations import relations_table as relations
+from engram_py.observations import table as observations
 from engram_py.observations.validation import slug_of
 from engram_py.observations.values import Observation
 
@@ -23,13 +24,17 @@ class Known:
     merged: dict[str, str]
 
     @classmethod
-    def of(cls, store: Store, *, project: str, scope: str) -> Known:
-        rows = {slug_in(row): row for row in table.own_rows(store, project=project, scope=scope)}
+    def of(cls, store: Store, *slugs: str, project: str, scope: str) -> Known:
+        """All of them; given ``slugs``, only what tells which entities these are."""
+        key = {"project": project, "scope": scope}
+        found = table.rows_about(store, slugs, **key) if slugs else table.own_rows(store, **key)
+        rows = {slug_in(row): row for row in found}
         past = [row.sync_id for row in rows.values() if row.lifecycle == "historical"]
         by = relations.replacements(store, past) if past else {}
-        slugs = {row.id: slug for slug, row in rows.items()}
-        merged = {slug: slugs.get(by.get(row.sync_id, 0), "") for slug, row in rows.items() if row.sync_id in by}
-        return cls(rows, {slug: to for slug, to in merged.items() if to and to != slug})
+        kept = observations.by_ids(store, list(by.values())) if by else {}
+        merged = {slug: slug_in(kept[by[row.sync_id]]) for slug, row in rows.items() if row.sync_id in by}
+        rows |= {slug_in(row): row for row in kept.values() if is_own(row)}
+        return cls(rows, {slug: to for slug, to in merged.items() if to in rows and to != slug})
 
     @cached_property
     def called(self) -> dict[str, str]:
@@ -51,6 +56,10 @@ class Known:
         slug = self.canonical(slug)
         others = [one for one, to in (*self.merged.items(), *self.called.items()) if to == slug]
         return tuple(dict.fromkeys((slug, *others)))
+
+
+def is_own(row: Observation) -> bool:
+    return (row.topic_key or "").startswith(TOPIC)
 
 
 def slug_in(row: Observation) -> str:
@@ -76,11 +85,11 @@ def canonical(store: Store, slug: str, *, project: str, scope: str) -> str:
     """The slug of the entity that ``slug`` means in a project."""
     if not table.has_entities(store):
         return slug
-    return Known.of(store, project=project, scope=scope).canonical(slug)
+    return Known.of(store, slug, project=project, scope=scope).canonical(slug)
 
 
 def names_of(store: Store, slug: str, *, project: str, scope: str) -> tuple[str, ...]:
     """Every slug by which facts about the same entity were kept."""
     if not table.has_entities(store):
         return (slug,)
-    return Known.of(store, project=project, scope=scope).group(slug)
+    return Known.of(store, slug, project=project, scope=scope).group(slug)

@@ -16,7 +16,7 @@ from engram_py.entities.resolving import Known
 from engram_py.entities.values import SLUG_CHARS, TOPIC, TYPE, Edge, Rewritten
 from engram_py.observations import relations_table
 from engram_py.observations import table as observations
-from engram_py.observations.fact_rules import Rules, judged
+from engram_py.observations.fact_rules import Rules, has_anchor, judged
 from engram_py.observations.observations import Observations
 from engram_py.observations.relations import Relations
 from engram_py.observations.values import Change, Draft, Observation
@@ -78,7 +78,7 @@ class Summaries:
 
     def _entity(self, project: str, scope: str, slug: str, done: _Done, before: str) -> None:
         with self._store.transaction():
-            known = Known.of(self._store, project=project, scope=scope)
+            known = Known.of(self._store, slug, project=project, scope=scope)
             slug = known.canonical(slug)
             if (project, scope, slug) in done.seen:
                 return
@@ -91,6 +91,7 @@ class Summaries:
     def _sweep(self, slugs: tuple[str, ...], project: str, scope: str) -> int:
         """Supersede the older of two active facts that have another value of the same kind."""
         active = observations.facts_about(self._store, *slugs, project=project, scope=scope, limit=_SWEPT)
+        active = [one for one in active if has_anchor(one.content, self._rules)]
         active.sort(key=lambda fact: (fact.updated_at, fact.sync_id))  # ids differ between machines
         gone: set[int] = set()
         for place, fact in enumerate(active):
@@ -125,8 +126,10 @@ class Summaries:
         row = known.rows.get(slug)
         if len(slug) > SLUG_CHARS or (row is not None and row.lifecycle != "active"):
             return False
-        named = name or (row.title if row else self._spelt(slug, project))
-        kind = kind or (row.entity_kind if row else self._kind(slug, project))
+        said = None if row else table.name_of(self._store, project, slug)
+        spelt = str(said["name"]) if said else slug.replace("-", " ").title()
+        named = name or (row.title if row else spelt)
+        kind = kind or (row.entity_kind if row else None) or (said["kind"] if said else None)
         content = row.content if row and row.origin != "derived" else self._text(known, slug, kind, project, scope)
         if row and (row.title, row.content, row.entity_kind) == (named, content, kind):
             return False
@@ -134,14 +137,6 @@ class Summaries:
         origin = row.origin if row else "derived"
         self._observations.save(keep(origin=origin, entity_kind=kind), project=project)
         return True
-
-    def _spelt(self, slug: str, project: str) -> str:
-        said = table.names(self._store, project).get(slug)
-        return str(said["name"]) if said else slug.replace("-", " ").title()
-
-    def _kind(self, slug: str, project: str) -> str | None:
-        said = table.names(self._store, project).get(slug)
-        return said["kind"] if said else None
 
     def _text(self, known: Known, slug: str, kind: str | None, project: str, scope: str) -> str:
         facts = observations.facts_about(

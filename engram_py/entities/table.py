@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engram_py.database.store import Store
+from engram_py.database.store import Row, Store
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
 
@@ -17,14 +17,28 @@ MOST_EDGES = 1_000
 _OWN = "topic_key >= 'entity/' and topic_key < 'entity0' and deleted_at is null"
 
 HAS_ENTITIES = f"select exists (select 1 from observations indexed by observations_entity where {_OWN})"
-HAS_FACTS = """
-select exists (select 1 from observations indexed by observations_about where about is not null and deleted_at is null)
+# One step into each of two small indexes: what a search of a memory without entities pays.
+HAS_ANY = f"""
+{HAS_ENTITIES} or exists (
+    select 1 from observations indexed by observations_about where about is not null and deleted_at is null
+)
 """
 
 OWN_ROWS = f"""
 select {COLUMNS} from observations indexed by observations_entity
 where project = :project and {_OWN} and scope = :scope
 order by topic_key, updated_at, id limit {MOST_ENTITIES}
+"""
+
+NAMED_ROWS = f"""
+select {COLUMNS} from observations indexed by observations_entity_named
+where project = :project and {_OWN} and (aliases <> '' or lifecycle = 'historical') and scope = :scope
+order by topic_key, updated_at, id limit {MOST_ENTITIES}
+"""
+ROWS_OF = f"""
+select {COLUMNS} from observations indexed by observations_entity
+where project = :project and {_OWN} and scope = :scope and topic_key in (select value from json_each(:topics))
+order by topic_key, updated_at, id
 """
 
 # The facts of a project as a number for each slug.
@@ -74,13 +88,22 @@ def has_entities(store: Store) -> bool:
     return bool(store.value(HAS_ENTITIES))
 
 
-def has_facts(store: Store) -> bool:
-    return bool(store.value(HAS_FACTS))
+def has_any(store: Store) -> bool:
+    """Whether anything is known of any entity."""
+    return bool(store.value(HAS_ANY))
 
 
 def own_rows(store: Store, *, project: str, scope: str) -> list[Observation]:
     """The own rows of entities, the later of two with one topic last."""
     return [Observation.from_row(row) for row in store.tuples(OWN_ROWS, project=project, scope=scope)]
+
+
+def rows_about(store: Store, slugs: Sequence[str], *, project: str, scope: str) -> list[Observation]:
+    """The same of these slugs, and of those that have aliases or were merged."""
+    key = {"project": project, "scope": scope}
+    rows = store.tuples(NAMED_ROWS, **key)
+    rows += store.tuples(ROWS_OF, topics=json.dumps([f"entity/{slug}" for slug in slugs]), **key)
+    return [Observation.from_row(row) for row in rows]
 
 
 def facts(store: Store, *, project: str, scope: str) -> dict[str, tuple[int, int, str]]:
@@ -106,12 +129,18 @@ def names(store: Store, project: str) -> dict[str, Mapping[str, Any]]:
     return {row["slug"]: dict(row) for row in store.rows(NAMES, project=project)}
 
 
+def name_of(store: Store, project: str, slug: str) -> Row | None:
+    """A mentioned name as it is written, and what it was said to be."""
+    sql = "select name, kind from entity_names where project = :project and slug = :slug"
+    return store.row(sql, project=project, slug=slug)
+
+
 # --- searching ---------------------------------------------------------------------------------------------
 
 _PROJECTS = "(:projects is null or project in (select value from json_each(:projects)))"
 OWN_NAMES = f"""
-select project, scope, topic_key, title, aliases, lifecycle from observations indexed by observations_entity
-where {_OWN} and aliases <> '' and {_PROJECTS} limit {MOST_ENTITIES}
+select project, scope, topic_key, title, aliases, lifecycle from observations indexed by observations_entity_named
+where {_OWN} and (aliases <> '' or lifecycle = 'historical') and {_PROJECTS} limit {MOST_ENTITIES}
 """
 ABOUT = f"""
 select distinct project, scope, about from observations indexed by observations_about

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
 from engram_py.dataclass import asdict, replace
-from engram_py.entities.resolving import names_of
 from engram_py.errors import OperationConflictError, TextTooLongError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
@@ -135,6 +134,8 @@ class Saving(ProjectOperations):
         return self._add(draft, new, place, session_id, scope)
 
     def _fact(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str, rules: Rules) -> Saved:
+        from engram_py.entities.resolving import names_of
+
         slugs = names_of(self._store, new.about or "", project=place.project, scope=scope)
         known = table.facts_about(self._store, *slugs, project=place.project, scope=scope)
         judgment = judged(new.content, known, rules)

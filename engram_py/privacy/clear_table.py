@@ -22,6 +22,9 @@ TURNS = (
     "from turns where (:project is null or project = :project) and (:session_id is null or session_id = :session_id)"
 )
 
+# What was counted in conversations names what they spoke of; prompts are counted again by a rebuild.
+NAMES_SAID = f"delete {TURNS.replace('turns', 'entity_mentions', 1)} and entity_mentions.session_id is not null"
+
 OBSERVATIONS = "select id, sync_id, scope, session_id from observations where project = :project limit :limit"
 PROMPTS = "select id, sync_id, session_id from user_prompts where project = :project limit :limit"
 RELATIONS = """

@@ -1,4 +1,4 @@
-"""An entity that a question names: what is known of it is found by any of its names, what it is connected with after."""
+"""An entity that a question names: what is known of it is found by any of its names, what it touches after."""
 
 from __future__ import annotations
 
@@ -36,11 +36,8 @@ def weigh_entities(
 ) -> list[Term]:
     """The terms, with one for each entity that ``text`` names, in the place of the words that name it.
 
-    Its facts have the term, whatever they call it, and what has one of its names. A memory without entities is asked
-    one question more.
+    Its facts have the term, whatever they call it, and what has one of its names.
     """
-    if not (entities.has_entities(store) or entities.has_facts(store)):
-        return terms
     for named in _named(store, text, projects):
         naming = [term for term in terms if term.text in named.words]
         if naming and (term := _term(store, named, naming, size=size)) is not None:
@@ -73,7 +70,7 @@ def _named(store: Store, text: str, projects: Sequence[str] | None) -> list[_Nam
 
 def _term(store: Store, named: _Named, naming: Sequence[Term], *, size: int) -> Term | None:
     key = {"project": named.project, "scope": named.scope}
-    known = Known.of(store, **key)
+    known = Known.of(store, named.slug, **key)
     slugs = known.group(named.slug)
     row = known.rows.get(slugs[0])
     if row is not None and row.lifecycle == "archived":
@@ -91,7 +88,7 @@ def _term(store: Store, named: _Named, naming: Sequence[Term], *, size: int) -> 
     held: dict[int, float] = {}
     for other in sorted(others)[:_MOST_NEIGHBOURS]:
         beside = entities.fact_ids(store, known.group(other), **key, limit=_MOST_BESIDE)
-        held |= dict.fromkeys([*beside, *([known.rows[other].id] if other in known.rows else [])], _BESIDE)
+        held |= dict.fromkeys(beside, _BESIDE)
     held |= dict.fromkeys(texts, 1.0) | dict.fromkeys(facts, _ABOUT)
     if not held:
         return None

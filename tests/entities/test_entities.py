@@ -156,7 +156,7 @@ def test_row_120_a_pass_reads_only_what_is_new(app: Engram) -> None:
     assert app.entities.count_mentions().rows == 2
     assert app.entities.count_mentions().rows == 0
     again = app.entities.count_mentions(rebuild=True)
-    assert (again.rows, [one.mentions for one in app.entities.listed(candidates=True).entities][0]) == (2, 2)
+    assert (again.rows, app.entities.listed(candidates=True).entities[0].mentions) == (2, 2)
 
 
 def test_a_pass_that_is_out_of_time_reads_nothing_and_says_so(app: Engram) -> None:
@@ -176,9 +176,7 @@ def test_prompts_and_turns_of_one_session_count_once(app: Engram) -> None:
     assert "falcon" in listed(app)
 
 
-@pytest.mark.parametrize(
-    "text", ["Fixed the retry loop", "What we did: Added tests", "- Updated README\n- Added a test"]
-)
+@pytest.mark.parametrize("text", ["Fixed the retry loop", "What we did: Added tests", "- Updated README\n- Added one"])
 def test_what_only_begins_sentences_is_no_name(app: Engram, text: str) -> None:
     for number in range(4):
         note(app, text, title=f"{number}")
@@ -248,7 +246,8 @@ def test_authors_of_the_repository_are_people_once_they_are_mentioned(
     for number in range(3):
         note(app, f"ask dana reyes about step {number}; the Dana Reyes way", title=str(number))
     app.entities.count_mentions()
-    assert [(one.slug, one.kind) for one in app.entities.listed().entities][0] == ("dana-reyes", "person")
+    first = app.entities.listed().entities[0]
+    assert (first.slug, first.kind) == ("dana-reyes", "person")
 
 
 def test_row_122_a_first_name_means_the_one_entity_that_has_it(app: Engram) -> None:
