@@ -47,6 +47,13 @@ DELETE /prompts/{id}
 GET /context
 POST /facts
 GET /facts
+GET /entities
+GET /entities/{entity}
+GET /entities/{entity}/graph
+POST /entities/{entity}/links
+POST /entities/{entity}/aliases
+POST /entities/{entity}/merge
+POST /entities/{entity}/archive
 GET /context/compaction
 GET /export
 POST /import
