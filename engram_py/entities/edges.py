@@ -30,10 +30,10 @@ def is_edge(source: str, predicate: str, target: str) -> bool:
     return source.startswith(END) and target.startswith(END) and PREDICATE.fullmatch(predicate) is not None
 
 
-def edge_values(project: str, subject: str, predicate: str, object: str) -> dict[str, Any]:
+def edge_values(project: str, scope: str, subject: str, predicate: str, object: str) -> dict[str, Any]:
     """The columns of an edge. Its id is made of what it says: two machines that say the same make the same row."""
     ends = (f"{END}{subject}", f"{END}{object}")
-    digest = hashlib.sha256("\n".join((project, ends[0], predicate, ends[1])).encode()).hexdigest()[:16]
+    digest = hashlib.sha256("\n".join((project, scope, ends[0], predicate, ends[1])).encode()).hexdigest()[:16]
     said = {"sync_id": f"rel-{digest}", "source_id": ends[0], "target_id": ends[1], "relation": predicate}
     return said | {"judgment_status": "judged", "project": project}
 

@@ -67,7 +67,7 @@ class EntityReading(ProjectOperations):
             line,
             known.rows[line.slug].content if line.slug in known.rows else "",
             facts.items,
-            tuple(edge_of(known, row) for row in ends),
+            tuple(dict.fromkeys(edge_of(known, row) for row in ends)),
             tuple(Mention(*row) for row in said),
             place.warnings,
         )

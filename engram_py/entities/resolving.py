@@ -9,11 +9,10 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.entities import table
 from engram_py.entities.values import TOPIC
-from engram_py.errors import EngramError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table as observations
-from engram_py.observations.validation import slug_of
 from engram_py.observations.values import Observation
+from engram_py.text.normalize import dashed
 
 
 @dataclass(frozen=True)
@@ -72,13 +71,7 @@ def aliases_of(row: Observation) -> tuple[str, ...]:
 
 def slugs_of(names: Iterable[str]) -> list[str]:
     """The slugs of names, without those that have neither letter nor digit."""
-    found = []
-    for name in names:
-        try:
-            found.append(slug_of(name))
-        except EngramError:
-            continue
-    return found
+    return list(filter(None, map(dashed, names)))
 
 
 def canonical(store: Store, slug: str, *, project: str, scope: str) -> str:

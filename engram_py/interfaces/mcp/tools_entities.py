@@ -21,22 +21,22 @@ ACTIONS = ("list", "show", "graph", "link", "alias", "merge", "archive", "restor
 def mem_entity(
     app: Engram,
     action: Annotated[str, Field(enum=ACTIONS)] = "list",
-    entity: Annotated[str | None, Field(description="Its name, an alias or slug; all but list need it.")] = None,
+    entity: Annotated[str | None, Field(description="Its name or an alias; list needs none.")] = None,
     other: Annotated[
         str | None, Field(description="link: the object. alias: the other name. merge: the one that stays.")
     ] = None,
     predicate: Annotated[str | None, Field(description="link: snake_case, as in works_at, depends_on.")] = None,
     fact: Annotated[str | None, Field(description="link: the sentence that says so.")] = None,
-    kind: Annotated[str | None, Field(description="link: what the entity is: person, service, library.")] = None,
+    kind: Annotated[str | None, Field(description="link: person, service, library.")] = None,
     depth: Annotated[int, Field(description="graph: edges away, 1 to 4.")] = 2,
-    candidates: Annotated[bool, Field(description="list: names mentioned too seldom as well.")] = False,
-    archived: Annotated[bool, Field(description="list: those put away as well.")] = False,
+    candidates: Annotated[bool, Field(description="list: also names mentioned too seldom.")] = False,
+    archived: Annotated[bool, Field(description="list: also those put away.")] = False,
     scope: Scope = None,
     project: Project = None,
     session_id: SessionId = None,
 ) -> EntityList | EntityDetail | Graph | Linked | EntityChanged:
-    """People, services, libraries, modules that the project knows by name: list them, show one, walk its edges, connect
-    two, give other names, join two that are one, put one away."""
+    """People, services, libraries, modules that have a name here: list them, show one, walk its edges, connect two, give
+    other names, join two that are one, put one away."""
     service = app.entities
     if action == "list":
         return service.listed(

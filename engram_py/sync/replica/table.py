@@ -42,7 +42,10 @@ PAGES = {
                 select 1 from observations where sync_id = memory_relations.{end} and scope <> 'personal'))"""
             for end in ("source_id", "target_id")
         )
-        + " and not exists (select 1 from observations where sync_id = evidence and scope = 'personal')",
+        + """
+            -- An edge between entities is as personal as the fact that says so.
+            and (source_id not like 'entity:%' or target_id not like 'entity:%' or exists (
+                select 1 from observations where sync_id = evidence and scope <> 'personal'))""",
     ),
 }
 

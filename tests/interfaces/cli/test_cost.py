@@ -211,7 +211,7 @@ def test_a_table_says_what_was_shown_cited_and_never_used(run: Run, app: Engram)
     assert ["never", "used", "1", "1,750"] in rows
     assert [row[:3] for row in rows if row[:1] == ["profile"]] == [
         ["profile", "core", "10"], ["profile", "agent", "19"], ["profile", "admin", "4"],
-        ["profile", "layers", "1"], ["profile", "all", "24"],
+        ["profile", "layers", "2"], ["profile", "all", "25"],
     ]  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_both_eras_of_clients_save_and_find(shared: Running, mode: str) -> None:
     async with agent(shared, mode=mode, query=f"?project={mode}") as one:
-        assert len((await one.client.list_tools()).tools) == 24
+        assert len((await one.client.list_tools()).tools) == 25
         saved = await one.value("mem_save", title="Chose uv", content="Installs are fast.")
         assert "Chose uv" in await one.told("mem_search", query="how fast are installs")
         assert (await one.refusal("mem_save", title=" ", content="x"))["error_code"] == "empty_field"

@@ -78,7 +78,7 @@ async def test_both_offer_and_answer_the_same(settings: Settings, here: Path, mo
                 await Agent(client).refusal("mem_search", query="uv", limit="many"),
             ])  # fmt: skip
     assert seen[0] == seen[1]
-    assert len(seen[0][4].tools) == 24
+    assert len(seen[0][4].tools) == 25
 
 
 @MODES
@@ -162,7 +162,7 @@ async def test_who_gives_up_a_call_that_waits_is_answered_the_next(
                     await client.call_tool("mem_save", {"title": f"{title}, given up", "content": "Perhaps saved."})
                 assert waiting.cancelled_caught
                 with anyio.fail_after(20):
-                    assert len((await client.list_tools()).tools) == 24
+                    assert len((await client.list_tools()).tools) == 25
                 other.execute("rollback")
 
             assert "Saved" in await Agent(client).told("mem_save", title=f"{title} again", content=f"{title}, then.")

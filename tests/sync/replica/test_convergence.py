@@ -28,6 +28,8 @@ _TEXTS = st.sampled_from([f"{one} because of {other}" for one in _WORDS for othe
 _TITLES = st.sampled_from(["Use WAL", "Retry the lock", "Cache is stale"])
 _TOPICS = st.sampled_from([None, "db/wal", "db/lock"])
 _PROJECTS = st.sampled_from(["p", "q", "r"])
+_ENTITIES = st.sampled_from(["api", "ledger", "Dana Reyes"])
+_WITH_ENTITIES = st.sampled_from(["alias", "merge", "archive", "restore", "rewrite", "rewrite"])
 _SCOPES = st.sampled_from(["project", "project", "project", "global", "personal"])
 _SKEWS = st.sampled_from([0, -90_000, 45, 7_200, 40 * 86_400, 366 * 86_400 * 50])
 _PICK = st.integers(0, 30)
@@ -82,6 +84,30 @@ class Replicas(RuleBasedStateMachine):
             pair = ids[one % len(ids)], ids[other % len(ids)]
             relations = machine.app.relations
             machine.attempt(lambda: relations.compare(*pair, verdict, confidence=0.9, reasoning="read both"))
+
+    @rule(at=_PICK, entity=_ENTITIES, text=_TEXTS, project=_PROJECTS, scope=_SCOPES)
+    def fact(self, at: int, entity: str, text: str, project: str, scope: str) -> None:
+        machine, text = self._machine(at), self._unique(f"it runs on {text}")
+        rest = {"project": project, "scope": scope, "session_id": f"s-{project}"}
+        self._note(machine.attempt(lambda: machine.app.facts.add(entity, text, **rest)), text)
+
+    @rule(at=_PICK, one=_ENTITIES, other=_ENTITIES, project=_PROJECTS, scope=_SCOPES)
+    def link(self, at: int, one: str, other: str, project: str, scope: str) -> None:
+        machine = self._machine(at)
+        machine.attempt(lambda: machine.app.entities.link(one, "calls", other, project=project, scope=scope))
+
+    @rule(at=_PICK, one=_ENTITIES, other=_ENTITIES, project=_PROJECTS, how=_WITH_ENTITIES)
+    def entity(self, at: int, one: str, other: str, project: str, how: str) -> None:
+        machine = self._machine(at)
+        entities = machine.app.entities
+        done = {
+            "alias": lambda: entities.alias(one, [f"{one} {other}"], project=project),
+            "merge": lambda: entities.merge(one, other, project=project),
+            "archive": lambda: entities.archive(one, project=project),
+            "restore": lambda: entities.archive(one, restore=True, project=project),
+            "rewrite": entities.rewrite_summaries,
+        }
+        machine.attempt(done[how])
 
     @rule(at=_PICK, one=_PROJECTS, into=_PROJECTS)
     def merge(self, at: int, one: str, into: str) -> None:
