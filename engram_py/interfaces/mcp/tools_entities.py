@@ -35,8 +35,8 @@ def mem_entity(
     project: Project = None,
     session_id: SessionId = None,
 ) -> EntityList | EntityDetail | Graph | Linked | EntityChanged:
-    """People, services, libraries, modules that have a name here: list them, show one, walk its edges, connect two, give
-    other names, join two that are one, put one away."""
+    """People, services, libraries, modules that have a name here: list them, show one, walk its edges, connect two,
+    give other names, join two that are one, put one away."""
     service = app.entities
     if action == "list":
         return service.listed(

@@ -89,7 +89,8 @@ class Replicas(RuleBasedStateMachine):
     def fact(self, at: int, entity: str, text: str, project: str, scope: str) -> None:
         machine, text = self._machine(at), self._unique(f"it runs on {text}")
         rest = {"project": project, "scope": scope, "session_id": f"s-{project}"}
-        self._note(machine.attempt(lambda: machine.app.facts.add(entity, text, **rest)), text)
+        saved = machine.attempt(lambda: machine.app.facts.add(entity, text, **rest))
+        self._note(saved if saved is not None and saved.outcome != "deduped" else None, text)
 
     @rule(at=_PICK, one=_ENTITIES, other=_ENTITIES, project=_PROJECTS, scope=_SCOPES)
     def link(self, at: int, one: str, other: str, project: str, scope: str) -> None:
