@@ -90,7 +90,9 @@ class Entities(EntityReading):
             same = [row for row in before if (row[0], row[1], row[2]) == (f"entity:{source}", verb, f"entity:{target}")]
             if same and fact is None:
                 edge = edge_of(known, same[0])
-                return Linked(edge, "duplicate", edge_values(*key.values(), source, verb, target)["sync_id"])
+                return Linked(
+                    edge, "duplicate", edge_values(key["project"], key["scope"], source, verb, target)["sync_id"]
+                )
             said = fact if fact is not None else f"{subject.strip()} {verb.replace('_', ' ')} {object.strip()}"
             saved = self._facts.add(
                 source,
@@ -101,7 +103,7 @@ class Entities(EntityReading):
                 session_id=session_id,
                 origin=origin,
             )
-            row = edge_values(*key.values(), source, verb, target) | {"evidence": saved.sync_id}
+            row = edge_values(key["project"], key["scope"], source, verb, target) | {"evidence": saved.sync_id}
             self._keep_edge(row)
             for slug, name, what in ((source, subject, kind), (target, object, object_kind)):
                 if what:

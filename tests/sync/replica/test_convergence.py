@@ -6,7 +6,9 @@ import os
 import random
 import shutil
 import tempfile
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +90,8 @@ class Replicas(RuleBasedStateMachine):
     @rule(at=_PICK, entity=_ENTITIES, text=_TEXTS, project=_PROJECTS, scope=_SCOPES)
     def fact(self, at: int, entity: str, text: str, project: str, scope: str) -> None:
         machine, text = self._machine(at), self._unique(f"it runs on {text}")
-        rest = {"project": project, "scope": scope, "session_id": f"s-{project}"}
-        saved = machine.attempt(lambda: machine.app.facts.add(entity, text, **rest))
+        add = partial(machine.app.facts.add, project=project, scope=scope, session_id=f"s-{project}")
+        saved = machine.attempt(lambda: add(entity, text))
         self._note(saved if saved is not None and saved.outcome != "deduped" else None, text)
 
     @rule(at=_PICK, one=_ENTITIES, other=_ENTITIES, project=_PROJECTS, scope=_SCOPES)
@@ -101,7 +103,7 @@ class Replicas(RuleBasedStateMachine):
     def entity(self, at: int, one: str, other: str, project: str, how: str) -> None:
         machine = self._machine(at)
         entities = machine.app.entities
-        done = {
+        done: dict[str, Callable[[], object]] = {
             "alias": lambda: entities.alias(one, [f"{one} {other}"], project=project),
             "merge": lambda: entities.merge(one, other, project=project),
             "archive": lambda: entities.archive(one, project=project),
