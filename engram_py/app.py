@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from engram_py.config import Settings, following, load_settings
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.dataclass import replace
+from engram_py.dataclass import asdict, replace
 from engram_py.errors import EngramError, StoreError
 from engram_py.log import logger_of
 from engram_py.privacy.retention import oldest_kept, prune_after_first_write
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from engram_py.distill.distilling import Distilling
     from engram_py.distill.ingesting import Ingested, Ingesting
     from engram_py.distill.learning import Learning
+    from engram_py.entities.entities import Entities
     from engram_py.identity.identity import Identity
     from engram_py.interchange.importers import Importers
     from engram_py.interchange.transfer import Transfer
@@ -224,6 +225,13 @@ class Engram:
         from engram_py.checkpoints.checkpoints import Checkpoints
 
         return Checkpoints(self.store, self.journal, self.projects, self.sessions)
+
+    @cached_property
+    def entities(self) -> Entities:
+        """What has a name: its aliases, edges, summary, and what mentions it."""
+        from engram_py.entities.entities import Entities
+
+        return Entities(self.store, self.journal, self.projects, self.observations, self.facts, self.relations)
 
     @cached_property
     def anchors(self) -> Anchors:
@@ -426,9 +434,17 @@ class Engram:
 
         days = self.settings.episode_retention_days
         consolidating = Consolidating(self.store, self.journal, self.projects, episode_days=days)
+
+        def counts(done: Any) -> dict[str, float]:
+            return {name: value for name, value in asdict(done).items() if name != "done"}
+
         return {
+            "heartbeat": [("entities", lambda until: counts(self.entities.count_mentions(until=until)))],
             "consolidate": consolidating.steps(),
-            "synthesize": [("profile", lambda until: self.identity.rewrite_profile())],
+            "synthesize": [
+                ("entities", lambda until: counts(self.entities.rewrite_summaries(until=until))),
+                ("profile", lambda until: self.identity.rewrite_profile()),
+            ],
         }
 
     def tend(self, *, until: float | None = None) -> None:

@@ -9,6 +9,7 @@ from engram_py.context import table
 from engram_py.context.providers import LOOKED_THROUGH, SUMMARY, Draw, Providers, in_order
 from engram_py.context.values import Section
 from engram_py.database.store import Store
+from engram_py.entities.values import TYPE as ENTITY
 from engram_py.identity import table as identity_table
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
@@ -66,7 +67,7 @@ def _notes(store: Store, providers: Providers, draw: Draw) -> list[Observation]:
 
 def table_rows(store: Store, draw: Draw, *, limit: int, pinned: bool = False) -> list[Observation]:
     ask = draw.ask
-    without = [] if pinned else [SUMMARY]
+    without = [] if pinned else [SUMMARY, ENTITY]  # a pass of upkeep rewrites what is known of all entities at once
     return observation_table.recent(
         store, projects=ask.reads, limit=limit, pinned=pinned, scope=ask.scope, without=without
     )

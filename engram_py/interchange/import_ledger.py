@@ -43,7 +43,7 @@ class Ledger:
             "sessions": Counts(len(document.sessions)),
             "observations": Counts(len(document.observations)),
             "prompts": Counts(len(document.prompts)),
-            "relations": Counts(len(document.relations)),
+            "relations": Counts(len(document.relations) + len(document.engram_py.edges)),
             "versions": Counts(len(self.own.versions)),
             "tombstones": Counts(len(document.prompt_tombstones) + len(self.own.tombstones)),
         }

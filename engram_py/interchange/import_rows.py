@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from engram_py.database import journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.entities.edges import is_edge
 from engram_py.interchange.import_file import moment_of
 from engram_py.interchange.import_ledger import (
     DESTROYED,
@@ -139,7 +140,7 @@ def import_prompt(ledger: Ledger, row: PromptIn) -> None:
 def import_relation(ledger: Ledger, row: RelationIn) -> None:
     """Import a relation that is new or newer; without one of its ends it is orphaned."""
     counts = ledger.counts["relations"]
-    if row.relation not in _RELATION_VERBS:
+    if row.relation not in _RELATION_VERBS and not is_edge(row.source_id, row.relation, row.target_id):
         counts.reject("no verdict")
         ledger.warn(f"relation {row.sync_id[:80]!r} left out: {row.relation[:80]!r} is no verdict")
         return
@@ -174,7 +175,7 @@ def _relation_values(ledger: Ledger, row: RelationIn, *, status: str, updated: s
         **row.model_dump(include={"sync_id", "source_id", "target_id", "relation", "confidence", "session_id"}),
         **{name: ledger.clean(getattr(row, name)) for name in said},
         "judgment_status": status,
-        "project": next((end.project for end in ends if end), ""),
+        "project": next((end.project for end in ends if end), ledger.project(row.project) if row.project else ""),
         "superseded_at": moment_of(row.superseded_at),
         "created_at": moment_of(row.created_at) or updated,
         "updated_at": updated,
@@ -217,7 +218,7 @@ def run_import(store: Store, journal: Journal, document: ExportIn, progress: Pro
         (document.sessions, import_session),
         (document.observations, import_observation),
         (document.prompts, import_prompt),
-        (document.relations, import_relation),
+        ((*document.relations, *document.engram_py.edges), import_relation),
     )
     total = sum(len(rows) for rows, _ in steps)
     done = 0

@@ -96,7 +96,7 @@ class Transfer(ProjectOperations):
             observations = self._rows_of("observations", reads)
             prompts = self._rows_of("user_prompts", reads)
             sessions = self._rows_of("sessions", reads)
-            relations = self._store.rows(_RELATIONS, projects=reads)
+            relations, edges = self._relations(reads)
             document: dict[str, Any] = {
                 "version": version,
                 "exported_at": self._journal.now(),
@@ -112,7 +112,8 @@ class Transfer(ProjectOperations):
                 document["relations"] = [_relation(row, ends) for row in relations]
                 document["prompt_tombstones"] = self._prompt_tombstones(reads)
                 document["engram_py"] = self._own_block(observations, sessions, reads) | {
-                    "relations": {row["sync_id"]: {"judgment_status": row["judgment_status"]} for row in relations}
+                    "relations": {row["sync_id"]: {"judgment_status": row["judgment_status"]} for row in relations},
+                    "edges": [_pick(row, (*_RELATION, "project")) for row in edges],
                 }
         return document
 
@@ -126,6 +127,13 @@ class Transfer(ProjectOperations):
     def _rows_of(self, name: str, reads: str | None) -> list[Row]:
         order = "started_at, id" if name == "sessions" else "id"
         return self._store.rows(f"select * from {name} where {_IN_PROJECT} order by {order}", projects=reads)
+
+    def _relations(self, reads: str | None) -> tuple[list[Row], list[Row]]:
+        """Relations between observations, and those that Engram would defer: with an entity for an end."""
+        ends: tuple[list[Row], list[Row]] = ([], [])
+        for row in self._store.rows(_RELATIONS, projects=reads):
+            ends[any(row[end].startswith("entity:") for end in ("source_id", "target_id"))].append(row)
+        return ends
 
     def _prompt_tombstones(self, reads: str | None) -> list[dict[str, Any]]:
         sql = f"""

@@ -71,6 +71,7 @@ class RelationIn(_Lenient):
     evidence: str | None = None
     confidence: float | None = Field(default=None, ge=0, le=1)
     judgment_status: Status = "pending"
+    project: str | None = None  # of an edge between entities
     marked_by_actor: str | None = None
     marked_by_kind: str | None = None
     marked_by_model: str | None = None
@@ -101,6 +102,7 @@ class OwnObservation(_Times):
     git_branch: str | None = None
     git_commit: str | None = None
     about: str | None = None
+    entity_kind: str | None = None
 
 
 class OwnSession(_Lenient):
@@ -150,12 +152,14 @@ class OwnTombstone(_Lenient):
 
 
 class OwnBlock(_Lenient):
-    """Our block: observations, sessions, relations and anchors by key, versions, aliases and tombstones."""
+    """Our block: observations, sessions, relations and anchors by key, edges of entities, versions, aliases and
+    tombstones."""
 
     device: str = ""
     observations: dict[str, OwnObservation] = Field(default_factory=dict)
     sessions: dict[str, OwnSession] = Field(default_factory=dict)
     relations: dict[str, OwnRelation] = Field(default_factory=dict)
+    edges: list[RelationIn] = Field(default_factory=list)
     versions: list[OwnVersion] = Field(default_factory=list)
     anchors: dict[str, list[OwnAnchor]] = Field(default_factory=dict)
     aliases: dict[str, str] = Field(default_factory=dict)

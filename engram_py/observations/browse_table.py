@@ -28,6 +28,7 @@ where (:projects is null or memory_relations.project in (select value from json_
   and (:status is null or memory_relations.judgment_status = :status)
   and memory_relations.created_at >= :since
   and memory_relations.relation <> 'not_conflict'
+  and memory_relations.source_id not like 'entity:%' and memory_relations.target_id not like 'entity:%'
 """
 
 RELATIONS = f"""{_RELATION}{_LISTED}
@@ -40,6 +41,7 @@ RELATION_BY_ID = f"{_RELATION} where memory_relations.id = :id"
 TALLY = """
 select {column} as name, count(*) as n from memory_relations
 where (:projects is null or project in (select value from json_each(:projects)))
+  and source_id not like 'entity:%' and target_id not like 'entity:%'
 group by {column}
 order by name
 """

@@ -20,6 +20,7 @@ OWN: dict[str, Kind] = {
     "git_branch": "text",
     "git_commit": "text",
     "about": "text",
+    "entity_kind": "text",
 }
 # Taken by rules of their own on the way in: aliases are indexed, an origin is believed of our own files alone, and what
 # was replaced follows from the verdicts.

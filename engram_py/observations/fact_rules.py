@@ -68,6 +68,11 @@ def judged(text: str, known: Sequence[Observation], rules: Rules) -> Judgment:
     return Judgment(same=best[1], alike=best[0]) if best and best[0] >= rules.same else Judgment()
 
 
+def has_anchor(text: str, rules: Rules) -> bool:
+    """Whether a fact has a value that a later one may replace."""
+    return bool(_values(text, rules))
+
+
 def refusal(text: str, rules: Rules) -> str:
     """Why a text is no fact, or nothing."""
     line = " ".join(text.split())

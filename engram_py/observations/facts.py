@@ -7,9 +7,10 @@ from collections.abc import Callable
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
+from engram_py.entities.resolving import canonical, names_of
 from engram_py.observations import table
 from engram_py.observations.arguments import clamp, clean_scope
-from engram_py.observations.fact_rules import rules_of
+from engram_py.observations.fact_rules import Rules, rules_of
 from engram_py.observations.listing import Fact, Listing
 from engram_py.observations.save import Saving
 from engram_py.observations.validation import slug_of, title_of
@@ -50,11 +51,20 @@ class Facts(ProjectOperations):
 
         Raises FactRefusedError: it is too short, or tells what passes; and what a save raises.
         """
-        draft = Draft(title_of(text), text, "fact", scope=scope, about=entity, origin=origin)
-        rules = rules_of(self._rules) if checked else None
-        if rules is not None and origin == "derived":
-            rules = replace(rules, same=min(rules.same, rules.same_derived))
-        return self._saving().save(draft, project=project, session_id=session_id, rules=rules)
+        with self._store.transaction():
+            place = self._projects.for_write(project, session_id=session_id, scope=clean_scope(scope))
+            key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
+            slug = canonical(self._store, slug_of(entity), **key)  # by an alias as well
+            draft = Draft(title_of(text), text, "fact", scope=scope, about=slug, origin=origin)
+            rules = self.rules if checked else None
+            if rules is not None and origin == "derived":
+                rules = replace(rules, same=min(rules.same, rules.same_derived))
+            return self._saving().save(draft, project=project, session_id=session_id, rules=rules)
+
+    @property
+    def rules(self) -> Rules:
+        """By what a fact is judged."""
+        return rules_of(self._rules)
 
     def of(
         self,
@@ -69,13 +79,8 @@ class Facts(ProjectOperations):
         """The facts about an entity, latest change first; with ``past`` those that were replaced as well."""
         limit, said = clamp("limit", limit, 1, MOST)
         place = self._projects.for_read(project, session_id=session_id)
-        rows = table.facts_about(
-            self._store,
-            slug_of(entity),
-            project=place.project,
-            scope=clean_scope(scope) or place.default_scope,
-            past=past,
-            limit=limit,
-        )
+        key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
+        slugs = names_of(self._store, slug_of(entity), **key)
+        rows = table.facts_about(self._store, *slugs, **key, past=past, limit=limit)
         facts = (Fact(row.id, row.about or "", row.content, row.updated_at, row.lifecycle != "active") for row in rows)
         return Listing("facts", tuple(facts), (*said, *place.warnings))

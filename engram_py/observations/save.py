@@ -137,7 +137,10 @@ class Saving(ProjectOperations):
         return self._add(draft, new, place, session_id, scope)
 
     def _fact(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str, rules: Rules) -> Saved:
-        known = table.facts_about(self._store, new.about or "", project=place.project, scope=scope)
+        from engram_py.entities.resolving import names_of
+
+        slugs = names_of(self._store, new.about or "", project=place.project, scope=scope)
+        known = table.facts_about(self._store, *slugs, project=place.project, scope=scope)
         judgment = judged(new.content, known, rules)
         if judgment.refused:
             raise FactRefusedError(new.content, judgment.refused)
@@ -166,6 +169,7 @@ class Saving(ProjectOperations):
                 "scope": scope,
                 "origin": draft.origin,
                 "about": new.about,
+                "entity_kind": draft.entity_kind,
                 "review_after": self._review_date(new.type),
                 "duplicate_count": 1,
                 "git_branch": place.branch,
@@ -185,7 +189,7 @@ class Saving(ProjectOperations):
 
     def _suggestion(self, new: Prepared, project: str, scope: str) -> Suggestion | None:
         """A topic key for a new row without one: that of a near topic, else one made from the row."""
-        if new.topic_key or new.about or new.type in ("session_summary", "passive"):
+        if new.topic_key or new.about or new.type in ("session_summary", "passive", "entity"):
             return None
         key = suggest_topic_key(type=new.type, title=new.title, content=new.content)
         return near_topic(self._store, key, project=project, scope=scope) or Suggestion(key, None, None)
@@ -199,6 +203,7 @@ class Saving(ProjectOperations):
             "session_id": session_id,
             "origin": draft.origin,  # whoever wrote the present text
             "aliases": aliases,
+            "entity_kind": draft.entity_kind or old.entity_kind,
             "terms": derived_terms(new.title, new.topic_key or "", aliases, new.content),
             "lifecycle": "active",
             "review_after": self._review_date(new.type),

@@ -32,8 +32,8 @@ order by +updated_at desc, +id desc limit 1
 
 FACTS_ABOUT = f"""
 select {COLUMNS} from observations indexed by observations_about
-where about = :about and project = :project and scope = :scope and type = 'fact' and deleted_at is null
-  and (:past or lifecycle = 'active')
+where about in (select value from json_each(:about)) and project = :project and scope = :scope
+  and type = 'fact' and deleted_at is null and (:past or lifecycle = 'active')
 order by updated_at desc, id desc limit :limit
 """
 
@@ -169,10 +169,13 @@ def suggested(store: Store, *, topic_key: str, project: str, scope: str) -> Obse
 
 
 def facts_about(
-    store: Store, about: str, *, project: str, scope: str, past: bool = False, limit: int = 1_000
+    store: Store, *about: str, project: str, scope: str, past: bool = False, limit: int = 1_000
 ) -> list[Observation]:
-    """The facts about an entity, latest change first; with ``past`` those that others replaced as well."""
-    rows = store.tuples(FACTS_ABOUT, about=about, project=project, scope=scope, past=past, limit=limit)
+    """The facts about an entity, latest change first; with ``past`` those that others replaced as well.
+
+    ``about`` are its slug and those of entities that were merged into it.
+    """
+    rows = store.tuples(FACTS_ABOUT, about=json.dumps(about), project=project, scope=scope, past=past, limit=limit)
     return [Observation.from_row(row) for row in rows]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from engram_py.capture.redact import redact, redact_head
 from engram_py.dataclass import dataclass
@@ -11,7 +10,7 @@ from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongE
 from engram_py.observations.arguments import clean_scope
 from engram_py.observations.values import CONTENT_LIMIT_BYTES, TITLE_LIMIT_CHARS, Draft, Scope, Truncated
 from engram_py.text.derived_terms import derived_terms
-from engram_py.text.normalize import check_text, content_hash, normalize_topic_key, truncate_utf8
+from engram_py.text.normalize import check_text, content_hash, dashed, normalize_topic_key, truncate_utf8
 
 TYPE_LIMIT_CHARS = 64
 NAME_LIMIT_CHARS = 200
@@ -133,7 +132,7 @@ def slug_of(name: str) -> str:
     Raises EmptyFieldError, TextTooLongError, InvalidTextError; InvalidArgumentError where no letter or digit is left.
     """
     line, _ = clean_line("entity", name, limit=NAME_LIMIT_CHARS)
-    slug = "-".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFC", line).lower()))
+    slug = dashed(line)
     if not slug:
         raise InvalidArgumentError("entity", name, expected="a name with letters or digits")
     return slug

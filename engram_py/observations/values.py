@@ -45,7 +45,8 @@ class Draft:
 
     ``scope`` None takes the project's default. ``operation_id`` makes a repeated save answer what the first one did.
     ``aliases`` are other words somebody may search by. ``files`` are those it is about, as ``path``, ``path:line`` or
-    ``path:start-end``; those its **Where** line names count as well. ``about`` is the entity of a fact."""
+    ``path:start-end``; those its **Where** line names count as well. ``about`` is the entity of a fact, ``entity_kind``
+    what an entity is."""
 
     title: str
     content: str
@@ -58,6 +59,7 @@ class Draft:
     operation_id: str | None = None
     files: tuple[str, ...] = ()
     about: str | None = None
+    entity_kind: str | None = None
 
 
 @dataclass(slots=True)  # frozen, it would take three times as long to make, and a search makes forty
@@ -92,6 +94,7 @@ class Observation:
     updated_at: str
     deleted_at: str | None
     about: str | None = None
+    entity_kind: str | None = None
 
     @classmethod
     def from_row(cls, row: Row) -> Observation:

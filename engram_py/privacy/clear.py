@@ -48,6 +48,7 @@ class Clearing(ProjectOperations):
         if what == "turns":
             with self._store.transaction():
                 self._store.execute(f"delete {table.TURNS}", project=found.project, session_id=session_id)
+                self._store.execute(table.NAMES_SAID, project=found.project, session_id=session_id)
         elif what == "project":
             assert found.project is not None
             self._clear_project(found.project, everywhere=everywhere)

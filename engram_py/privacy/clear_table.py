@@ -22,6 +22,9 @@ TURNS = (
     "from turns where (:project is null or project = :project) and (:session_id is null or session_id = :session_id)"
 )
 
+# What was counted in conversations names what they spoke of; prompts are counted again by a rebuild.
+NAMES_SAID = f"delete {TURNS.replace('turns', 'entity_mentions', 1)} and entity_mentions.session_id is not null"
+
 OBSERVATIONS = "select id, sync_id, scope, session_id from observations where project = :project limit :limit"
 PROMPTS = "select id, sync_id, session_id from user_prompts where project = :project limit :limit"
 RELATIONS = """
@@ -40,11 +43,12 @@ KEEP_PRIVATE = "insert or ignore into sync_private (entity, entity_key) values (
 # What else names a project; what a session or an observation owns goes with it.
 _OF_PROJECT = (
     "turns", "ledger", "eval_questions", "sync_apply_deferred", "sync_set_aside", "sync_carried", "sync_renamed",
-    "sync_withdrawn",
+    "sync_withdrawn", "entity_mentions", "entity_names",
 )  # fmt: skip
 _OF_NO_PROJECT = (
     "turns", "transcripts", "runs", "ledger", "recalls", "eval_runs", "eval_questions", "search_trail",
     "save_operations", "checkpoints", "git_answers", "sync_apply_deferred", "sync_set_aside", "sync_carried",
+    "entity_mentions", "entity_names",
 )  # fmt: skip
 
 

@@ -147,6 +147,10 @@ class Merging:
     def _move_names(self, source: str, target: str) -> None:
         sql = "update project_identities set project = :into where project = :source"
         self._store.execute(sql, into=target, source=source)
+        for name in ("entity_names", "entity_mentions"):
+            self._store.execute(
+                f"update or replace {name} set project = :into where project = :source", into=target, source=source
+            )
         for alias in table.aliases_of(self._store, source):
             self._set_alias(alias, target)
         self._remove(source)

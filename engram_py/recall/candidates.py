@@ -7,6 +7,7 @@ from datetime import date
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field, replace
+from engram_py.entities.table import has_any
 from engram_py.observations.values import Observation
 from engram_py.recall.file_names import weigh_files
 from engram_py.recall.index import mentions
@@ -117,6 +118,10 @@ def retrieve(
     totals = mentions.totals(store)
     terms = weigh(store, query.content_words, size=totals.rows)
     terms = weigh_dates(store, terms, query.asked, size=totals.rows, projects=sight.projects, today=today)
+    if has_any(store):
+        from engram_py.recall.entity_names import weigh_entities
+
+        terms = weigh_entities(store, terms, query.asked, size=totals.rows, projects=sight.projects)
     terms = weigh_files(store, terms, query.asked, size=totals.rows, projects=sight.projects)
     found = Found(terms=terms, total=totals.rows)
     in_sight = VisibleRows(store, sight)

@@ -41,7 +41,7 @@ _ROW_BUDGET, _COUNTED_TO = 400, 200
 # What stands in no more titles than this, the new one's included, is the name of something.
 _NAMED_BY = 5
 _SERIES = 2
-_SILENT_TYPES = frozenset({"session_summary", "passive"})
+_SILENT_TYPES = frozenset({"session_summary", "passive", "entity"})
 
 
 class Candidates:

@@ -111,6 +111,11 @@ def normalize_topic_key(raw: str) -> str:
     return key
 
 
+def dashed(text: str) -> str:
+    """A name in lower case with dashes for what is neither letter nor digit; "" where nothing else is in it."""
+    return "-".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFC", text).lower()))
+
+
 def folded(text: str) -> str:
     """A text as the index has it: small letters, the Latin ones without their marks."""
     text = text.lower()

@@ -44,8 +44,8 @@ def entity_folder(page: EntityPage) -> str:
     return f"life/{folder}/{name}"
 
 
-def shelved(rows: Sequence[Observation], edges: dict[str, list[Edge]], kinds: dict[str, str]) -> Shelf:
-    """The rows by their homes, each list in the order of its file. ``edges`` and ``kinds`` are by an entity's slug."""
+def shelved(rows: Sequence[Observation], edges: dict[str, list[Edge]]) -> Shelf:
+    """The rows by their homes, each list in the order of its file. ``edges`` are by an entity's slug."""
     identity, memory, log, days = [], [], [], []
     entities: dict[str, Observation] = {}
     facts: dict[str, list[Observation]] = {}
@@ -66,7 +66,7 @@ def shelved(rows: Sequence[Observation], edges: dict[str, list[Edge]], kinds: di
         else:
             log.append(row)
     slugs = sorted({*entities, *facts, *edges})
-    pages = (_page(slug, entities.get(slug), facts.get(slug, []), edges.get(slug, []), kinds) for slug in slugs)
+    pages = (_page(slug, entities.get(slug), facts.get(slug, []), edges.get(slug, [])) for slug in slugs)
     return Shelf(
         tuple(sorted(identity, key=_age)),
         tuple(sorted(memory, key=lambda row: (row.topic_key != PROFILE, _age(row)))),
@@ -76,9 +76,7 @@ def shelved(rows: Sequence[Observation], edges: dict[str, list[Edge]], kinds: di
     )
 
 
-def _page(
-    slug: str, row: Observation | None, facts: list[Observation], edges: list[Edge], kinds: dict[str, str]
-) -> EntityPage | None:
+def _page(slug: str, row: Observation | None, facts: list[Observation], edges: list[Edge]) -> EntityPage | None:
     now = sorted((one for one in facts if one.lifecycle == "active"), key=_age, reverse=True)
     past = sorted((one for one in facts if one.lifecycle != "active"), key=_age, reverse=True)
     if row is None and not facts:
@@ -86,7 +84,7 @@ def _page(
     return EntityPage(
         slug,
         row.title if row is not None else slug,
-        kinds.get(slug, "unknown"),
+        (row.entity_kind if row is not None else None) or "unknown",
         tuple(one for one in (row.aliases.split("; ") if row is not None else ()) if one),
         row is not None and row.lifecycle == "archived",
         row,

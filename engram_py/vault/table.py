@@ -32,8 +32,3 @@ def edges(store: Store) -> dict[str, list[Edge]]:
     for source, predicate, target, sync_id in store.tuples(EDGES):
         found.setdefault(source, []).append(Edge(predicate, target, sync_id))
     return found
-
-
-def kinds(store: Store) -> dict[str, str]:
-    """What each entity is, by its slug."""
-    return {}

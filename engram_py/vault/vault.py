@@ -131,7 +131,7 @@ class Vault(ProjectOperations):
 
     def _texts(self, project: str) -> dict[str, str]:
         rows = table.rows(self._store, project)
-        return rendered(shelved(rows, table.edges(self._store), table.kinds(self._store)), self._zone)
+        return rendered(shelved(rows, table.edges(self._store)), self._zone)
 
     def _edited(self, folder: Folder, project: str) -> list[Page]:
         """The generated Markdown that differs from the last export. A file that is missing says nothing."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from engram_py import Engram
 from engram_py.database import migrations
 from engram_py.database.connection import connect, use_wal
 from engram_py.database.errors import StoreForeignError, StoreTooNewError
@@ -273,3 +274,22 @@ def test_the_turns_of_a_file_of_the_schema_before_are_found_after_the_upgrade(da
             upgraded.execute("insert into turns_fts (turns_fts) values ('integrity-check')")
             upgraded.execute("delete from sessions")
         assert upgraded.value("select count(*) from turns_fts where turns_fts match 'narwhal'") == 0
+
+
+def test_a_file_of_the_schema_before_has_entities_after_the_upgrade(data_dir: Path) -> None:
+    make_of_schema(data_dir / "engram.db", NAMES.index("0027_entities"))
+    with closing(sqlite3.connect(data_dir / "engram.db")) as connection:
+        connection.execute(
+            "insert into sessions (id, project, started_at, updated_at, clock) values ('s', 'widgets', '', '', '')"
+        )
+        connection.execute(
+            "insert into observations (sync_id, session_id, project, type, title, content, topic_key, content_hash,"
+            " created_at, updated_at, clock)"
+            " values ('obs-1', 's', 'widgets', 'note', 'Gateway', 'Routes all', 'entity/gateway', '', '', '', '')"
+        )
+        connection.commit()
+
+    with Engram(data_dir, project="widgets") as upgraded:
+        assert [one.slug for one in upgraded.entities.listed().entities if one.id] == ["gateway"]
+        upgraded.entities.link("gateway", "calls", "ledger")
+        assert upgraded.store.value("select count(*) from entity_names") == 0

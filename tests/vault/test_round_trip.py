@@ -42,7 +42,7 @@ def test_every_item_is_read_as_it_was_written(drawn: list[tuple[str, str, str, b
     rows = [row(number, *one[:3], pinned=one[3]) for number, one in enumerate(drawn)]
     by_anchor = {anchor_of(one): one for one in rows}
     seen = set()
-    for path, text in rendered(shelved(rows, {}, {}), None).items():
+    for path, text in rendered(shelved(rows, {}), None).items():
         if not path.endswith(".md") or path.endswith("_index.md"):
             continue
         page = parse(path, with_tail(text, own))

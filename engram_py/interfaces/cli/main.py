@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "vault": ("vault", "The memory as a folder of Markdown: write it, take edits back."),
     "identity": ("identity", "Keep what holds of you always, and your profile."),
     "checkpoint": ("checkpoints", "Keep the state of an agent, out of every search."),
+    "entity": ("entities", "Show what has a name here; connect and join."),
     "list": ("recall", "List observations, latest change first."),
     "recent": ("recall", "The same as list."),
     "get": ("observations", "Print an observation whole."),

@@ -48,6 +48,7 @@ MEMORY_TOOLS = {
     "mem_judge": "session_id",
     "mem_fact": "session_id",
     "mem_identity": "session_id",
+    "mem_entity": "session_id",
     "mem_session_start": "id",
     "mem_session_end": "id",
 }

@@ -19,6 +19,7 @@ CORE = (
 )  # fmt: skip
 LAYERS = (
     "mem_fact",
+    "mem_entity",
     "mem_note",
     "mem_write",
     "mem_get",

@@ -15,6 +15,7 @@ from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.capture.redact import redact
 from engram_py.clock import parse_stamp
 from engram_py.dataclass import dataclass, field
+from engram_py.entities.edges import is_edge
 from engram_py.errors import EngramError
 from engram_py.interchange.import_file import moment_of
 from engram_py.interchange.import_ledger import EPOCH, session_key, without_nul
@@ -129,7 +130,7 @@ SAID = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_mo
 def read_relation(mutation: Mutation) -> Read:
     row = _model(RelationIn, mutation.payload)
     block = mutation.payload.get(OWN_BLOCK) or {}
-    if row.relation not in (*VERBS, "pending"):
+    if row.relation not in (*VERBS, "pending") and not is_edge(row.source_id, row.relation, row.target_id):
         raise UnreadableError(f"payload.relation: {row.relation[:40]!r} is no verdict")
     updated = _moment(block.get("updated_at"), row.updated_at, row.created_at) or _clock_time(mutation)
     columns = {

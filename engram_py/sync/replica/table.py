@@ -41,7 +41,11 @@ PAGES = {
             f"""({end} like 'entity:%' or exists (
                 select 1 from observations where sync_id = memory_relations.{end} and scope <> 'personal'))"""
             for end in ("source_id", "target_id")
-        ),
+        )
+        + """
+            -- An edge between entities is as personal as the fact that says so.
+            and (source_id not like 'entity:%' or target_id not like 'entity:%' or exists (
+                select 1 from observations where sync_id = evidence and scope <> 'personal'))""",
     ),
 }
 
@@ -134,7 +138,7 @@ def with_personal_ends(store: Store, keys: Sequence[str]) -> set[str]:
     select r.sync_id
     from memory_relations as r
     where r.sync_id in (select value from json_each(:keys)) and exists (
-        select 1 from observations where sync_id in (r.source_id, r.target_id) and scope = 'personal'
+        select 1 from observations where sync_id in (r.source_id, r.target_id, r.evidence) and scope = 'personal'
     )
     """
     return {row[0] for row in store.rows(sql, keys=json.dumps(list(keys)))}

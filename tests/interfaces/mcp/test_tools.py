@@ -30,6 +30,7 @@ ADMIN = {"mem_delete", "mem_stats", "mem_timeline", "mem_merge_projects"}
 # Against it, the JSON of an answer and the keys programs read.
 OURS: dict[str, set[str]] = {
     "mem_fact": {"entity"},
+    "mem_entity": set(),
     "mem_note": set(),
     "mem_write": {"path", "content"},
     "mem_get": set(),

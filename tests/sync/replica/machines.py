@@ -124,8 +124,8 @@ def contents(machine: Machine) -> dict[str, Any]:
     store = machine.app.store
     shared = """
     select sync_id, session_id, project, scope, type, title, content, topic_key, aliases, terms, origin, lifecycle,
-        pinned, salience, review_after, expires_at, git_branch, git_commit, about, revision_count, duplicate_count,
-        last_seen_at, content_hash, created_at, updated_at, deleted_at, clock
+        pinned, salience, review_after, expires_at, git_branch, git_commit, revision_count, duplicate_count,
+        last_seen_at, content_hash, created_at, updated_at, deleted_at, clock, about, entity_kind
     from observations where scope <> 'personal' order by sync_id
     """
     versions = """
@@ -136,8 +136,12 @@ def contents(machine: Machine) -> dict[str, Any]:
     relations = """
     select r.sync_id, source_id, target_id, relation, judgment_status, r.project, r.clock from memory_relations as r
     where judgment_status <> 'pending'
-      and exists (select 1 from observations where sync_id = source_id and scope <> 'personal')
-      and exists (select 1 from observations where sync_id = target_id and scope <> 'personal')
+      and exists (
+          select 1 from observations where sync_id = iif(source_id like 'entity:%', evidence, source_id)
+          and scope <> 'personal')
+      and exists (
+          select 1 from observations where sync_id = iif(target_id like 'entity:%', evidence, target_id)
+          and scope <> 'personal')
     order by r.sync_id
     """
     prompts = "select sync_id, session_id, project, content, created_at, clock from user_prompts order by sync_id"

@@ -6,7 +6,9 @@ import os
 import random
 import shutil
 import tempfile
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +30,11 @@ _TEXTS = st.sampled_from([f"{one} because of {other}" for one in _WORDS for othe
 _TITLES = st.sampled_from(["Use WAL", "Retry the lock", "Cache is stale"])
 _TOPICS = st.sampled_from([None, "db/wal", "db/lock"])
 _PROJECTS = st.sampled_from(["p", "q", "r"])
+_ENTITIES = st.sampled_from(["api", "ledger", "Dana Reyes"])
+_WITH_ENTITIES = st.sampled_from(["alias", "merge", "archive", "restore", "rewrite", "rewrite"])
 _SCOPES = st.sampled_from(["project", "project", "project", "global", "personal"])
 _SKEWS = st.sampled_from([0, -90_000, 45, 7_200, 40 * 86_400, 366 * 86_400 * 50])
 _PICK = st.integers(0, 30)
-_ENTITIES = st.sampled_from(["billing", "alice"])
 _FACTS = st.sampled_from(
     ["It runs on Debian in the cellar", "It runs on Fedora in the attic", "Somebody has to look at its logs each day"]
 )
@@ -66,10 +69,10 @@ class Replicas(RuleBasedStateMachine):
         change = Change(content=text, scope=scope)
         self._note(self._on(at, which, lambda app, row: app.observations.update(row, change)), text)
 
-    @rule(at=_PICK, entity=_ENTITIES, text=_FACTS, derived=st.booleans())
-    def fact(self, at: int, entity: str, text: str, derived: bool) -> None:
+    @rule(at=_PICK, entity=_ENTITIES, text=_FACTS)
+    def derive(self, at: int, entity: str, text: str) -> None:
         app = self._machine(at).app
-        self._machine(at).attempt(lambda: app.facts.add(entity, text, origin="derived" if derived else "user"))
+        self._machine(at).attempt(lambda: app.facts.add(entity, text, origin="derived"))
 
     @rule(at=_PICK, text=_TEXTS)
     def note(self, at: int, text: str) -> None:
@@ -103,6 +106,31 @@ class Replicas(RuleBasedStateMachine):
             pair = ids[one % len(ids)], ids[other % len(ids)]
             relations = machine.app.relations
             machine.attempt(lambda: relations.compare(*pair, verdict, confidence=0.9, reasoning="read both"))
+
+    @rule(at=_PICK, entity=_ENTITIES, text=_TEXTS, project=_PROJECTS, scope=_SCOPES)
+    def fact(self, at: int, entity: str, text: str, project: str, scope: str) -> None:
+        machine, text = self._machine(at), self._unique(f"it runs on {text}")
+        add = partial(machine.app.facts.add, project=project, scope=scope, session_id=f"s-{project}")
+        saved = machine.attempt(lambda: add(entity, text))
+        self._note(saved if saved is not None and saved.outcome != "deduped" else None, text)
+
+    @rule(at=_PICK, one=_ENTITIES, other=_ENTITIES, project=_PROJECTS, scope=_SCOPES)
+    def link(self, at: int, one: str, other: str, project: str, scope: str) -> None:
+        machine = self._machine(at)
+        machine.attempt(lambda: machine.app.entities.link(one, "calls", other, project=project, scope=scope))
+
+    @rule(at=_PICK, one=_ENTITIES, other=_ENTITIES, project=_PROJECTS, how=_WITH_ENTITIES)
+    def entity(self, at: int, one: str, other: str, project: str, how: str) -> None:
+        machine = self._machine(at)
+        entities = machine.app.entities
+        done: dict[str, Callable[[], object]] = {
+            "alias": lambda: entities.alias(one, [f"{one} {other}"], project=project),
+            "merge": lambda: entities.merge(one, other, project=project),
+            "archive": lambda: entities.archive(one, project=project),
+            "restore": lambda: entities.archive(one, restore=True, project=project),
+            "rewrite": entities.rewrite_summaries,
+        }
+        machine.attempt(done[how])
 
     @rule(at=_PICK, one=_PROJECTS, into=_PROJECTS)
     def merge(self, at: int, one: str, into: str) -> None:

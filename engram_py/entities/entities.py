@@ -1,0 +1,257 @@
+"""List, show, connect, rename, join and archive entities, and the passes that keep them up to date."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
+from engram_py.dataclass import replace
+from engram_py.entities import table
+from engram_py.entities.edges import edge_values, predicate_of
+from engram_py.entities.errors import EntityRefusedError
+from engram_py.entities.mentions import count_mentions
+from engram_py.entities.reading import EntityReading, edge_of
+from engram_py.entities.resolving import Known, aliases_of, slugs_of
+from engram_py.entities.summaries import Summaries
+from engram_py.entities.values import (
+    SLUG_CHARS,
+    Counted,
+    Edge,
+    EntityChanged,
+    Linked,
+    Rewritten,
+)
+from engram_py.errors import TextTooLongError
+from engram_py.git.program import Deadline, ask_git
+from engram_py.observations import relations_table
+from engram_py.observations.arguments import clean_scope
+from engram_py.observations.facts import Facts
+from engram_py.observations.observations import Observations
+from engram_py.observations.relations import Relations
+from engram_py.observations.validation import MAX_ALIASES, NAME_LIMIT_CHARS, TYPE_LIMIT_CHARS, clean_line, slug_of
+from engram_py.observations.values import Change, Draft, Observation, Origin
+from engram_py.projects.projects import Projects
+
+_SHOWN_FACTS, _SHOWN_MENTIONS = 50, 10
+_GIT_SECONDS = 1.0
+_MOST_COMMITS = 500
+
+
+class Entities(EntityReading):
+    """What has a name in a project: people, services, libraries, the repository itself."""
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        projects: Projects,
+        saving: Observations,
+        facts: Facts,
+        relations: Relations,
+    ) -> None:
+        super().__init__(store, journal, projects, facts)
+        self._observations = saving
+        self._relations = relations
+
+    def link(
+        self,
+        subject: str,
+        predicate: str,
+        object: str,
+        *,
+        fact: str | None = None,
+        kind: str | None = None,
+        object_kind: str | None = None,
+        checked: bool = True,
+        scope: str | None = None,
+        project: str | None = None,
+        session_id: str | None = None,
+        origin: Origin = "agent",
+    ) -> Linked:
+        """Connect two entities: ``alice`` `works_at` ``acme``. The ``fact`` that says so is kept as well, and while it
+        holds the edge does.
+
+        Raises InvalidArgumentError for a predicate that is not snake_case, and what keeping a fact raises; nothing was
+        stored then.
+        """
+        verb = predicate_of(predicate)
+        with self._store.transaction():
+            place = self._projects.for_write(project, session_id=session_id, scope=clean_scope(scope))
+            key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
+            known = Known.of(self._store, **key)
+            lines = self._lines(place, scope)
+            source, target = (known.canonical(self._slug(name)) for name in (subject, object))
+            if source == target:
+                raise EntityRefusedError(f"{subject!r} and {object!r} are one entity", "connect two different ones")
+            before = table.edges(self._store, [source], **key)
+            same = [row for row in before if (row[0], row[1], row[2]) == (f"entity:{source}", verb, f"entity:{target}")]
+            if same and fact is None:
+                edge = edge_of(known, same[0])
+                return Linked(
+                    edge, "duplicate", edge_values(key["project"], key["scope"], source, verb, target)["sync_id"]
+                )
+            said = fact if fact is not None else f"{subject.strip()} {verb.replace('_', ' ')} {object.strip()}"
+            saved = self._facts.add(
+                source,
+                said,
+                checked=checked and fact is not None,
+                scope=key["scope"],
+                project=place.project,
+                session_id=session_id,
+                origin=origin,
+            )
+            row = edge_values(key["project"], key["scope"], source, verb, target) | {"evidence": saved.sync_id}
+            self._keep_edge(row)
+            for slug, name, what in ((source, subject, kind), (target, object, object_kind)):
+                if what:
+                    self._describe(slug, name, what, key)
+        warnings = [*saved.warnings]
+        if target not in lines or lines[target].state == "candidate":
+            warnings.append(f'nothing else is known of "{target}" yet: it is a candidate until it is mentioned more')
+        edge = Edge(source, verb, target, saved.id, saved.title)
+        return Linked(edge, saved.outcome, str(row["sync_id"]), tuple(warnings))
+
+    def _keep_edge(self, row: dict[str, object]) -> None:
+        now, clock, key = self._journal.now(), self._journal.stamp(), str(row["sync_id"])
+        known = relations_table.by_sync_id(self._store, key)
+        values = row | {"superseded_at": None, "updated_at": now, "clock": clock}
+        if known is None:
+            self._store.insert("memory_relations", values | {"created_at": now})
+        else:
+            self._store.update("memory_relations", {"id": known.id}, values)
+        self._journal.changed("relation", key, project=str(row["project"]), clock=clock)
+
+    def alias(
+        self,
+        name: str,
+        aliases: Sequence[str],
+        *,
+        scope: str | None = None,
+        project: str | None = None,
+        session_id: str | None = None,
+    ) -> EntityChanged:
+        """Give an entity other names, by which it is found as well.
+
+        Raises EntityRefusedError where another entity has the name, or it would have more than 32.
+        """
+        with self._store.transaction():
+            known, row, slug, key = self._own(name, scope, project, session_id)
+            taken = set(slugs_of((row.title, *aliases_of(row), slug)))
+            new: dict[str, str] = {}
+            for alias in aliases:
+                line = clean_line("aliases", alias, limit=NAME_LIMIT_CHARS)[0].replace(";", ",")
+                other = known.canonical(slug_of(line))
+                if other != slug and (other in known.rows or other in table.facts(self._store, **key)):
+                    hint = f"`engram entity merge {other} {slug}` makes them one"
+                    raise EntityRefusedError(f'"{line}" is another entity already', hint)
+                if slug_of(line) not in taken:
+                    new[slug_of(line)] = line
+            whole = (*aliases_of(row), *new.values())
+            if len(whole) > MAX_ALIASES:
+                reason = f"{slug} would have {len(whole)} aliases; an entity has at most {MAX_ALIASES}"
+                raise EntityRefusedError(reason, "give those that people really use")
+            if new:
+                self._save(row, whole, key["project"])
+        return EntityChanged(slug, row.id, "aliases" if new else "unchanged", whole)
+
+    def merge(
+        self,
+        name: str,
+        into: str,
+        *,
+        scope: str | None = None,
+        project: str | None = None,
+        session_id: str | None = None,
+    ) -> EntityChanged:
+        """Say that two are one: ``name`` becomes an alias of ``into``, which has the facts and edges of both."""
+        with self._store.transaction():
+            _, gone, old, _ = self._own(name, scope, project, session_id)
+            known, kept, slug, key = self._own(into, scope, project, session_id)
+            if old == slug:
+                raise EntityRefusedError(f"{name!r} and {into!r} are one entity already", "nothing is to be merged")
+            names = (*aliases_of(kept), gone.title, *aliases_of(gone))
+            unique = {slug_of(one): one for one in reversed(names) if slug_of(one) != slug_of(kept.title)}
+            aliases = tuple(reversed(unique.values()))
+            self._save(kept, aliases[:MAX_ALIASES], key["project"])
+            self._relations.compare(kept.id, gone.id, "supersedes", confidence=1.0, reasoning="they are one entity")
+            known = Known.of(self._store, **key)
+            self._summaries.write(slug, known=known, **key)
+        left = len(aliases) - MAX_ALIASES
+        notes = (f"{left} aliases were left out: an entity has at most {MAX_ALIASES}",) if left > 0 else ()
+        return EntityChanged(slug, kept.id, "merged", aliases[:MAX_ALIASES], old, notes)
+
+    def archive(
+        self,
+        name: str,
+        *,
+        restore: bool = False,
+        scope: str | None = None,
+        project: str | None = None,
+        session_id: str | None = None,
+    ) -> EntityChanged:
+        """Put an entity away, or bring it back. Its facts stay, and being mentioned does not bring it back."""
+        with self._store.transaction():
+            _, row, slug, _ = self._own(name, scope, project, session_id)
+            done = self._observations.update(row.id, Change(archived=not restore))
+        said = ("restored" if restore else "archived") if done.outcome == "updated" else "unchanged"
+        return EntityChanged(slug, row.id, said, aliases_of(row))
+
+    def _own(
+        self, name: str, scope: str | None, project: str | None, session_id: str | None
+    ) -> tuple[Known, Observation, str, dict[str, str]]:
+        """The own row of an entity that is known, made where it had none. Call inside a transaction."""
+        place = self._projects.for_write(project, session_id=session_id, scope=clean_scope(scope))
+        known, line, key = self._found(name, place, scope)
+        slug = self._slug(line.slug)
+        if slug not in known.rows:
+            self._summaries.write(slug, known=known, name=line.name, kind=line.kind, **key)
+            known = Known.of(self._store, **key)
+        return known, known.rows[slug], slug, key
+
+    def _describe(self, slug: str, name: str, kind: str, key: dict[str, str]) -> None:
+        kind = clean_line("kind", kind, limit=TYPE_LIMIT_CHARS)[0].lower()
+        known = Known.of(self._store, **key)
+        named = None if slug in known.rows or name == slug else clean_line("entity", name, limit=NAME_LIMIT_CHARS)[0]
+        self._summaries.write(slug, known=known, kind=kind, name=named, **key)
+
+    def _save(self, row: Observation, aliases: Sequence[str], project: str) -> None:
+        draft = Draft(row.title, row.content, row.type, scope=row.scope, topic_key=row.topic_key, origin=row.origin)
+        archived = row.lifecycle == "archived"
+        self._observations.save(replace(draft, aliases=tuple(aliases)), project=project)
+        if archived:  # what is written is active again
+            self._observations.update(row.id, Change(archived=True))
+
+    def _slug(self, name: str) -> str:
+        slug = slug_of(name)
+        if len(slug) > SLUG_CHARS:
+            raise TextTooLongError("entity", len(slug), SLUG_CHARS)
+        return slug
+
+    # --- upkeep --------------------------------------------------------------------------------------------
+
+    def count_mentions(self, *, until: float | None = None, rebuild: bool = False) -> Counted:
+        """Count the names in what was saved and said since the last pass, until then (``time.monotonic``); what is
+        left is read by the next. ``rebuild`` forgets the counts and begins again."""
+        return count_mentions(self._store, authors=self._authors, until=until, rebuild=rebuild)
+
+    def rewrite_summaries(self, now: datetime | None = None, *, until: float | None = None) -> Rewritten:
+        """Bring derived summaries up to date, supersede facts that contradict later ones, and shorten what was replaced
+        half a year before ``now``."""
+        return self._summaries.rewrite(now=now or self._journal.moment(), until=until)
+
+    @property
+    def _summaries(self) -> Summaries:
+        return Summaries(self._store, self._journal, self._observations, self._relations, self._facts.rules)
+
+    def _authors(self) -> Mapping[str, list[str]]:
+        """Who committed to the repository here, by its project."""
+        place, repository = self._projects.for_read(), self._projects.settings_here().repository
+        if repository is None or not place.project or not repository.commit:
+            return {}
+        patience = Deadline(time.monotonic() + _GIT_SECONDS)
+        answer = ask_git(repository.root, "log", f"-{_MOST_COMMITS}", "--format=%aN", patience=patience)
+        lines = answer[0].decode("utf-8", "replace").splitlines() if answer else []
+        return {place.project: list(dict.fromkeys(line.strip() for line in lines if " " in line.strip()))}

@@ -1,0 +1,187 @@
+"""Write what is known of each entity from its facts, and set facts right that contradict each other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
+
+from engram_py.database.journal import Journal, get_meta, set_meta
+from engram_py.database.store import Store
+from engram_py.dataclass import dataclass, field
+from engram_py.entities import table
+from engram_py.entities.lines import UNKNOWN_YET
+from engram_py.entities.resolving import Known
+from engram_py.entities.values import SLUG_CHARS, TOPIC, TYPE, Edge, Rewritten
+from engram_py.observations import relations_table
+from engram_py.observations import table as observations
+from engram_py.observations.fact_rules import Rules, has_anchor, judged
+from engram_py.observations.observations import Observations
+from engram_py.observations.relations import Relations
+from engram_py.observations.values import Change, Draft, Observation
+from engram_py.times import to_text
+
+MOST_WORDS = 500
+_HISTORY_WORDS = 120  # of these for what was, at most
+_LINE_WORDS = 30
+_SWEPT = 200
+SHORTEN_DAYS = 180
+SHORT_CHARS = 200
+_CURSOR = "entities.summaries"
+_DAY = 10
+
+
+@dataclass
+class _Done:
+    entities: int = 0
+    written: int = 0
+    superseded: int = 0
+    shortened: int = 0
+    seen: set[tuple[str, str, str]] = field(default_factory=set)
+
+
+class Summaries:
+    """Rewrites derived summaries. What a person or an agent wrote stays."""
+
+    def __init__(
+        self, store: Store, journal: Journal, saving: Observations, relations: Relations, rules: Rules
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._observations = saving
+        self._relations = relations
+        self._rules = rules
+
+    def rewrite(self, *, now: datetime, until: float | None = None) -> Rewritten:
+        """Go over the entities that have facts, from where the last pass stopped, until then (``time.monotonic``)."""
+        done, before = _Done(), to_text(now - timedelta(days=SHORTEN_DAYS))
+        for key in self._waiting():
+            if until is not None and time.monotonic() >= until:
+                with self._store.transaction():
+                    set_meta(self._store, _CURSOR, "\n".join(key))
+                return self._answer(done, whole=False)
+            self._entity(*key, done, before)
+        with self._store.transaction():
+            set_meta(self._store, _CURSOR, "")
+        return self._answer(done, whole=True)
+
+    def _answer(self, done: _Done, *, whole: bool) -> Rewritten:
+        return Rewritten(done.entities, done.written, done.superseded, done.shortened, done=whole)
+
+    def _waiting(self) -> Iterator[tuple[str, str, str]]:
+        """Project, scope and slug of each; after those that are left of a pass that was stopped, the others."""
+        keys = [(str(a), str(b), str(c)) for a, b, c in self._store.tuples(table.EVERY_ENTITY)]
+        left = get_meta(self._store, _CURSOR) or ""
+        begin = next((n for n, key in enumerate(keys) if "\n".join(key) == left), 0) if left else 0
+        yield from (*keys[begin:], *keys[:begin])
+
+    def _entity(self, project: str, scope: str, slug: str, done: _Done, before: str) -> None:
+        with self._store.transaction():
+            known = Known.of(self._store, slug, project=project, scope=scope)
+            slug = known.canonical(slug)
+            if (project, scope, slug) in done.seen:
+                return
+            done.seen.add((project, scope, slug))
+            done.entities += 1
+            done.superseded += self._sweep(known.group(slug), project, scope)
+            done.shortened += self._shorten(known.group(slug), project, scope, before)
+            done.written += self.write(slug, project=project, scope=scope, known=known)
+
+    def _sweep(self, slugs: tuple[str, ...], project: str, scope: str) -> int:
+        """Supersede the older of two active facts that have another value of the same kind."""
+        active = observations.facts_about(self._store, *slugs, project=project, scope=scope, limit=_SWEPT)
+        active = [one for one in active if has_anchor(one.content, self._rules)]
+        active.sort(key=lambda fact: (fact.updated_at, fact.sync_id))  # ids differ between machines
+        gone: set[int] = set()
+        for place, fact in enumerate(active):
+            older = [one for one in active[:place] if one.id not in gone]
+            for old, phrase in judged(fact.content, older, self._rules).replaced:
+                reason = f'both say "{phrase}", and this one was said later'
+                self._relations.compare(fact.id, old.id, "supersedes", confidence=1.0, reasoning=reason)
+                gone.add(old.id)
+        return len(gone)
+
+    def _shorten(self, slugs: tuple[str, ...], project: str, scope: str, before: str) -> int:
+        """Cut long facts that were replaced half a year ago; the whole text stays as an earlier version."""
+        past = observations.facts_about(self._store, *slugs, project=project, scope=scope, past=True)
+        cut = 0
+        for fact in past:
+            if fact.lifecycle != "historical" or len(fact.content) <= SHORT_CHARS or fact.updated_at >= before:
+                continue
+            since = [one.updated_at for one in relations_table.replacing(self._store, fact.sync_id)]
+            if since and min(since) < before:
+                short = fact.content[: SHORT_CHARS - 1].rsplit(None, 1)[0] + "…"
+                self._observations.update(fact.id, Change(content=short))
+                cut += 1
+        return cut
+
+    def write(
+        self, slug: str, *, project: str, scope: str, known: Known, kind: str | None = None, name: str | None = None
+    ) -> bool:
+        """Give an entity its own row, or bring its derived summary up to date; whether that changed anything.
+
+        Call inside a transaction. ``kind`` and ``name`` are what somebody says of it.
+        """
+        row = known.rows.get(slug)
+        if len(slug) > SLUG_CHARS or (row is not None and row.lifecycle != "active"):
+            return False
+        said = None if row else table.name_of(self._store, project, slug)
+        spelt = str(said["name"]) if said else slug.replace("-", " ").title()
+        named = name or (row.title if row else spelt)
+        kind = kind or (row.entity_kind if row else None) or (said["kind"] if said else None)
+        content = row.content if row and row.origin != "derived" else self._text(known, slug, kind, project, scope)
+        if row and (row.title, row.content, row.entity_kind) == (named, content, kind):
+            return False
+        keep = partial(Draft, named, content, type=row.type if row else TYPE, scope=scope, topic_key=TOPIC + slug)
+        origin = row.origin if row else "derived"
+        self._observations.save(keep(origin=origin, entity_kind=kind), project=project)
+        return True
+
+    def _text(self, known: Known, slug: str, kind: str | None, project: str, scope: str) -> str:
+        facts = observations.facts_about(
+            self._store, *known.group(slug), project=project, scope=scope, past=True, limit=_SWEPT
+        )
+        ends = table.edges(self._store, known.group(slug), project=project, scope=scope)
+        return summary_text(kind, facts, [Edge(a[7:], verb, b[7:], fact, said) for a, verb, b, fact, said in ends])
+
+
+def summary_text(kind: str | None, facts: list[Observation], edges: list[Edge]) -> str:
+    """What holds, what did, and what it is connected with, in at most 500 words."""
+    facts = sorted(facts, key=lambda one: (one.updated_at, one.sync_id), reverse=True)
+    active = [one for one in facts if one.lifecycle == "active"]
+    past = [one for one in facts if one.lifecycle == "historical"]
+    said = [f"**Kind:** {kind}"] if kind else []
+    ends = sorted({f"- {one.subject} {one.predicate} {one.object}" for one in edges})
+    was = _lines(past, _HISTORY_WORDS)
+    left = MOST_WORDS - _words("\n".join(was)) - 10
+    now = _lines(active, left)
+    left -= _words("\n".join(now))
+    said += ["## Current", *now] if now else ["## Current", UNKNOWN_YET]
+    kept: list[str] = []
+    for end in ends:
+        left -= _words(end)
+        if left < 10:
+            break
+        kept.append(end)
+    said += ["", "## Connected", *kept] if kept else []
+    said += ["", "## History", *was] if was else []
+    return "\n".join(said)
+
+
+def _lines(facts: list[Observation], words: int) -> list[str]:
+    """A line for each fact, the latest first, cut where they are many."""
+    found: list[str] = []
+    each = max(3, min(_LINE_WORDS, words // max(1, len(facts)) - 2))
+    for number, one in enumerate(facts):
+        text = one.content.split()
+        line = f"- {one.updated_at[:_DAY]}: {' '.join(text[:each])}" + ("…" if len(text) > each else "")
+        words -= _words(line)
+        if words < 10:
+            return [*found, f"- and {len(facts) - number} more"]
+        found.append(line)
+    return found
+
+
+def _words(text: str) -> int:
+    return len(text.split())
