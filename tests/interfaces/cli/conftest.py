@@ -44,12 +44,6 @@ def refusal(result: Result, *, code: int = 1) -> str:
 
 
 @pytest.fixture
-def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(folder)
-    return folder
-
-
-@pytest.fixture
 def run(here: Path) -> Run:
     """``run("save", "title", "text")`` in this process."""
 

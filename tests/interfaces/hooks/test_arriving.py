@@ -19,12 +19,6 @@ from engram_py.sync.sealing import secret_of
 from tests.interfaces.hooks.conftest import Hook
 from tests.interfaces.mcp.agent import Agent
 
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 Commit = Callable[..., None]
 
 
@@ -93,7 +87,6 @@ def test_what_was_pulled_since_is_there_when_the_next_session_begins(
     assert "Deploys are frozen on Fridays" in hook("session-start", session_id="s2", source="startup").context
 
 
-@pytest.mark.anyio
 async def test_mem_context_of_an_empty_project_reads_the_folder_first(
     commit: Commit, cloned: Clone, folder: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,6 @@ from engram_py.interfaces.mcp.tool_calls import Memory
 from tests.interfaces.http.asking import Running, serving, serving_many
 from tests.interfaces.mcp.agent import INITIALIZE, Agent
 
-pytestmark = pytest.mark.anyio
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 

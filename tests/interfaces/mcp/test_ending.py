@@ -27,6 +27,7 @@ from tests.interfaces.mcp.agent import (
     rows,
     sessions,
     start_server,
+    talk,
     tool_call,
 )
 
@@ -40,19 +41,6 @@ def left_behind(server: subprocess.Popen[bytes]) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-def talk(server: subprocess.Popen[bytes], *messages: dict[str, Any]) -> bytes:
-    """Write requests, and read the answer to the last."""
-    assert server.stdin is not None
-    assert server.stdout is not None
-    answer = b""
-    for message in messages:
-        server.stdin.write(as_line(message))
-        server.stdin.flush()
-        if "id" in message:
-            answer = server.stdout.readline()
-    return answer
 
 
 def test_every_request_is_answered_although_stdin_closes_at_once(folder: Path, data_dir: Path) -> None:
