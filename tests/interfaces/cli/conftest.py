@@ -74,3 +74,10 @@ def start(here: Path, data_dir: Path) -> Start:
         return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return started
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody sits there: what a test gives as standard input is typed."""
+    for module in ("sync", "privacy"):
+        monkeypatch.setattr(f"engram_py.interfaces.cli.{module}.can_ask", lambda: True)

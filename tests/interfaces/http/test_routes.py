@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from engram_py import Engram
+from engram_py.interfaces.cli.main import cli
 from tests.interfaces.http.asking import Asker
 
 OBSERVATION = {
@@ -270,7 +272,8 @@ def test_counts_diagnosis_and_health_are_those_of_the_other_doors(ask: Asker, ap
     assert [one["check_id"] for one in ask.ok("GET", "/doctor?check=clock")["checks"]] == ["clock"]
     health = ask.ok("GET", "/health")
     assert (health["status"], health["service"]) == ("ok", "engram")
-    assert health["instance_id"] == ask.ok("GET", "/health")["instance_id"] == app.journal.device()
+    named = CliRunner().invoke(cli, ["instance-id"]).stdout.strip()  # Engram's plugins compare the two
+    assert health["instance_id"] == ask.ok("GET", "/health")["instance_id"] == app.journal.device() == named
 
 
 def test_the_project_of_a_directory_is_found_and_never_an_error(ask: Asker, tmp_path: Path) -> None:
