@@ -14,7 +14,7 @@ import pytest
 from engram_py.sync.autosync import tokens
 from tests.interfaces.cli.conftest import Run, Start, answer
 from tests.interfaces.cli.terminal import in_terminal, needs_terminal
-from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED
+from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, as_line, close, start_server, talk, tool_call
 from tests.sync.autosync.team_server import TOKEN, Request, TeamServer, team_server
 
 
@@ -220,18 +220,12 @@ def test_an_agents_server_sends_what_it_saves_and_what_it_saved_last_is_sent_onc
         return False
 
     team.always["push"] = note
-    command = [sys.executable, "-m", "engram_py", "mcp"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=here, text=True) as server:
-        assert server.stdin is not None
-        for line in (INITIALIZE, INITIALIZED, saving(1, "first")):
-            server.stdin.write(json.dumps(line) + "\n")
-            server.stdin.flush()
-        assert pushed.wait(60)
-        server.stdin.write(json.dumps(saving(2, "last")) + "\n")
-        server.stdin.close()
-        assert server.stdout is not None
-        assert "Saved" in server.stdout.read()
-        assert server.wait(60) == 0
+    server = start_server(here)
+    talk(server, INITIALIZE, INITIALIZED, saving(1, "first"))
+    assert pushed.wait(60)
+    assert server.stdin is not None
+    server.stdin.write(as_line(saving(2, "last")))
+    assert (close(server), server.returncode) == ("", 0)
 
     run("sync", "--cloud")
     found = [row.entry["payload"]["title"] for row in team.log.values() if row.entry["entity"] == "observation"]
@@ -239,5 +233,4 @@ def test_an_agents_server_sends_what_it_saves_and_what_it_saved_last_is_sent_onc
 
 
 def saving(number: int, title: str) -> dict[str, object]:
-    call = {"name": "mem_save", "arguments": {"title": title, "content": f"About {title}."}}
-    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call}
+    return tool_call(number, "mem_save", title=title, content=f"About {title}.")

@@ -135,11 +135,6 @@ def test_an_export_is_imported_by_name_and_through_a_pipe(run: Run, saved: int, 
     assert (named["path"], streamed["path"]) == (str(file), "-")
 
 
-def test_a_data_directory_given_relative_to_here_is_used(run: Run, here: Path) -> None:
-    run("--data-dir", "mine", "save", "Near", "Text.")
-    assert (here / "mine" / "engram.db").exists()
-
-
 def test_times_are_shown_in_the_configured_zone(run: Run, saved: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENGRAM_NOW", "2026-01-02T23:30:00Z")
     run("save", "At night", "Late.")

@@ -172,24 +172,3 @@ def test_a_hook_ends_however_long_somebody_holds_its_output(folder: Path, data_d
         assert process.returncode == 0
     os.close(reading)
     os.close(writing)
-
-
-def test_a_session_that_went_on_is_not_ended_by_its_late_end(hook: Hook, memory: Engram, data_dir: Path) -> None:
-    hook("session-start")
-    with locked(data_dir):
-        hook("session-end", "--limit-ms=1500")
-
-    hook("session-start", source="resume")
-
-    assert (memory.sessions.get("s1").ended_at, spooled(data_dir)) == (None, [])
-
-
-def test_a_spooled_prompt_keeps_the_project_its_hook_was_told(hook: Hook, memory: Engram, data_dir: Path) -> None:
-    with locked(data_dir):
-        hook("user-prompt", "--limit-ms=1500", prompt="Write a parser", environ={"ENGRAM_PROJECT": "mine"})
-        hook("user-prompt", "--limit-ms=1500", prompt="Write a lexer", session_id="s2")
-
-    hook("user-prompt", prompt="Write docs", session_id="s3", environ={"ENGRAM_PROJECT": "other"})
-
-    found = {prompt.content: prompt.project for prompt in memory.prompts.recent(all_projects=True)}
-    assert found == {"Write a parser": "mine", "Write a lexer": "widgets", "Write docs": "other"}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from tests.interfaces.hooks.conftest import Hook, patched
+from tests.interfaces.hooks.conftest import Hook
 from tests.memory import draft, rows_of
 
 LEARNED = "Done.\n\n## Key Learnings\n\n1. The parser needs a bounded read of its standard input.\n"
@@ -117,25 +117,6 @@ def test_a_transcript_that_is_none_keeps_nothing_else_from_being_done(
     assert rows_of(memory, "observations") == 1
     assert memory.sessions.get("s1").ended_at is not None
     assert logged() == {"missing": ["transcript_missing"], "zeros": []}.get(kind, ["transcript_refused"])
-
-
-def test_what_the_end_of_a_session_had_no_time_to_read_is_read_later(
-    folder: Path, data_dir: Path, memory: Engram, transcript: Path, hook: Hook
-) -> None:
-    write(transcript, *[("user", f"word {number}") for number in range(9)])
-    late = (
-        "import engram_py.sessions.transcripts as t\n"
-        "t.SLICE_TURNS = 2\nclock = iter([False] * 10)\nt._is_late = lambda until: next(clock, True)\n"
-    )
-    assert patched(late, "session-end", cwd=folder, transcript_path=str(transcript)).returncode == 0
-    assert 0 < len(memory.transcripts.turns("s1")) < 9
-    assert len(list((data_dir / "spool").glob("*.json"))) == 1
-
-    hook("session-start", session_id="s2")
-
-    assert len(memory.transcripts.turns("s1")) == 9
-    assert memory.sessions.get("s1").ended_at is not None
-    assert not list((data_dir / "spool").glob("*.json"))
 
 
 def test_a_session_whose_name_looks_like_a_secret_is_one_session(

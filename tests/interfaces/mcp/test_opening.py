@@ -25,7 +25,7 @@ def a_file_for_a_folder(data_dir: Path) -> Path:
 
 
 def garbage(data_dir: Path) -> Path:
-    data_dir.mkdir(mode=0o700)
+    data_dir.mkdir(mode=0o700, exist_ok=True)
     (data_dir / "engram.db").write_bytes(b"this was never a database " * 1000)
     return data_dir / "engram.db"
 
@@ -44,7 +44,8 @@ def a_newer_one(data_dir: Path) -> Path:
 
 
 def a_foreign_one(data_dir: Path) -> Path:
-    data_dir.mkdir(mode=0o700)
+    data_dir.mkdir(mode=0o700, exist_ok=True)
+    (data_dir / "engram.db").unlink(missing_ok=True)
     return changed(data_dir, "create table songs (title text)")
 
 

@@ -50,35 +50,6 @@ def test_lines_that_are_not_json_are_answered_and_the_server_lives(folder: Path)
     assert answered.to("ping")["result"] == {}
 
 
-def test_json_that_is_no_json_rpc_message_is_answered_with_its_id_when_it_has_one(folder: Path) -> None:
-    lines = {
-        "[]": None,
-        "null": None,
-        "5": None,
-        '"text"': None,
-        '"{\\"jsonrpc\\":\\"2.0\\",\\"id\\":1,\\"method\\":\\"ping\\"}"': None,
-        '{"id": 7}': 7,
-        '{"jsonrpc": "1.0", "id": 8, "method": "ping"}': 8,
-        '{"jsonrpc": "2.0", "id": "nine", "method": 5}': "nine",
-        '{"jsonrpc": "2.0", "id": "ten", "method": "ping", "params": [1]}': "ten",
-        f'{{"jsonrpc": "2.0", "id": "{HALF}", "method": "ping"}}': None,
-    }
-
-    answered = exchange(folder, [*lines, PING])
-
-    assert refusals(answered) == [(request_id, -32600) for request_id in lines.values()]
-    assert answered.to("ping")["result"] == {}
-
-
-def test_an_unknown_method_and_an_unknown_tool_are_protocol_errors_and_blank_lines_no_messages(folder: Path) -> None:
-    answered = exchange(folder, [request(1, "mem/save"), "", tool_call(2, "mem_sav"), "   ", PING])
-
-    assert refusals(answered) == [(1, -32601), (2, -32602)]
-    assert "mem_save" in answered.to(2)["error"]["message"]
-    assert answered.to("ping")["result"] == {}
-    assert len(answered.answers) == len(["start", 1, 2, "ping"])
-
-
 NOT_TEXT = {"nul": ("\\u0000", "a NUL byte"), "half": (HALF, "a lone surrogate")}
 TEXTS = ("title", "content", "topic_key", "type", "session_id")
 
