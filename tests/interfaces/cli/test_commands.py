@@ -36,6 +36,7 @@ def test_what_is_no_id_is_wrong_usage(run: Run, typed: str) -> None:
         pytest.param(["get", "99"], "observation_not_found", id="unknown-id"),
         pytest.param(["get", "0"], "invalid_argument", id="id-0"),
         pytest.param(["search", "  "], "empty_query", id="blank-query"),
+        pytest.param(["prompts", "--delete", "9"], "prompt_not_found", id="unknown-prompt"),
         pytest.param(["judge", "rel-0", "related"], "judgment_not_found", id="unknown-judgment"),
         pytest.param(["projects", "merge", "nope", "--into", "widgets"], "unknown_project", id="unknown-project"),
         pytest.param(["doctor", "--check", "astrology"], "invalid_argument", id="unknown-check"),

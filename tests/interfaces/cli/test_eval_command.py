@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 from tests.interfaces.cli.test_startup import modules
 
 
@@ -67,14 +67,14 @@ def test_new_questions_and_lost_answers_are_said_beside_the_comparison_and_are_n
     told = run("eval")
     table = [line.split() for line in told.stdout.splitlines()]
     assert told.exit_code == 0
-    assert told.stdout.startswith("1 of 4 questions fails now\n")
+    assert told.stdout.startswith("1 of 3 questions fails now\n")
     assert ["before", "now", "new"] in table
-    assert ["false", "answers", "0", "of", "1", "0", "of", "1", "-"] in table
     assert '  1 "access tokens": [#1] Access tokens (deleted)' in told.stdout
     assert "1 new question, not compared" in told.stdout
+    assert refusal(run("eval", "--tolerance", "2")).startswith("engram: invalid_argument: tolerance is 2.0")
     values: Any = answer(run("eval", "--tolerance", "0.5", "--json"))
     assert (values["fell"], values["kept"], values["tolerance"]) == ([], False, 0.5)
-    assert [one["outcome"] for one in values["asked"]][1:3] == ["found", "silent"]
+    assert [(one["id"], one["outcome"]) for one in values["asked"]][:3] == [(1, "lost"), (2, "found"), (3, "silent")]
 
 
 @pytest.mark.usefixtures("tested")

@@ -82,6 +82,19 @@ def test_one_broken_file_does_not_keep_engram_from_the_other_agents(run: Run, ho
     assert "engram" in (home / ".codex" / "config.toml").read_text()
 
 
+def test_a_server_of_ours_is_not_said_to_be_yours_nor_that_of_a_project_to_be_the_users(
+    run: Run, home: Path, here: Path
+) -> None:
+    run("setup", "cursor")
+    path = home / ".cursor" / "mcp.json"
+    path.write_text(path.read_text().replace('"mcp"', '"mcp", "--profile", "all"'))
+    assert "your server" not in run("setup", "cursor").stdout
+    run("unsetup", "cursor")
+    run("setup", "cursor", "--scope", "project")
+    assert answer(run("unsetup", "--all", "--json"))["agents"][0]["scope"] == "project"
+    assert list(here.iterdir()) == []
+
+
 def test_the_difference_says_where_a_file_ends_without_a_line_end(run: Run, home: Path) -> None:
     (home / ".cursor" / "mcp.json").write_text('{\n  "mcpServers": {}\n}')
     assert "\n }\n\\ No newline at end of file\n" in run("setup", "cursor", "--dry-run").stdout

@@ -37,6 +37,8 @@ def test_it_says_in_two_lines_what_it_did_and_what_to_do_next(repository: Path, 
     )
     subprocess.run(lines[1].partition("push it: ")[2], cwd=repository / "deep", shell=True, check=True)
     assert run("sync").stdout.splitlines() == ["Imported nothing new.", "Exported nothing new."]
+    run("save", "Ports", "8080.")
+    assert "Exported 4 rows once more to 1 chunk (" in run("sync", "--again").stdout
 
 
 def test_chunks_that_nobody_committed_are_named_with_the_command_that_does(repository: Path, run: Run) -> None:

@@ -108,24 +108,6 @@ def test_row_74_nothing_is_distilled_by_a_prompt_or_where_the_user_does_not_want
     assert memory.store.value("select count(*) from observations") == 0
 
 
-def test_row_105_where_recording_is_off_the_end_of_a_session_leaves_nothing(
-    hook: Hook, memory: Engram, transcript: Path
-) -> None:
-    hook("session-end", transcript_path=str(transcript), environ={"ENGRAM_RECORD": "off"})
-    hook("session-start", session_id="s2")
-    assert memory.store.value("select count(*) from turns") == 0
-    assert memory.store.value("select count(*) from observations") == 0
-
-
-def test_what_nobody_knows_in_a_transcript_says_nothing(hook: Hook, memory: Engram, transcript: Path) -> None:
-    with transcript.open("a") as file:
-        for role in ("tool", "developer", "", None, 7):
-            file.write(json.dumps({"type": role, "uuid": f"x{role}", "message": {"role": role, "content": "SECRET"}}))
-            file.write("\n")
-    hook("session-end", transcript_path=str(transcript))
-    assert "SECRET" not in summary(memory)
-
-
 # --- the reminder -----------------------------------------------------------------------------------------
 
 

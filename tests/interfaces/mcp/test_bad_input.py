@@ -103,6 +103,7 @@ async def test_unknown_arguments_are_named_with_what_they_resemble_and_summed_up
     assert (facts["argument"], facts["warnings"]) == ("content", [said])
 
     assert 'unknown argument "zzz" was ignored' in await agent.told("mem_current_project", zzz=1)
+    assert (await agent.value("mem_current_project", zzz=1))["warnings"] == ['unknown argument "zzz" was ignored']
     many = await agent.told("mem_current_project", **{f"x{number}": 1 for number in range(1000)})
     assert ("995 more unknown arguments" in many, len(many) < 1_000) == (True, True)
 

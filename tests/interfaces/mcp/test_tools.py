@@ -135,13 +135,12 @@ async def test_every_tool_takes_engrams_arguments_and_answers_json_with_the_keys
 ) -> None:
     judgment = await seeded(agent)
     required, optional, keys = CONTRACT[tool]
-    more = {"mem_judge": {"judgment_id": judgment}, "mem_compare": {"memory_id_b": 3}}.get(tool, {})
-    least = {"mem_update": {"title": "Fixed"}, "mem_suggest_topic_key": {"title": "Auth"}}.get(tool, {})
+    more: dict[str, Any] = {"mem_judge": {"judgment_id": judgment}, "mem_compare": {"memory_id_b": 3}}.get(tool, {})
+    least: dict[str, Any] = {"mem_update": {"title": "Fixed"}, "mem_suggest_topic_key": {"title": "Auth"}}.get(tool, {})
 
-    text = await agent.told(tool, **required | least | more)
-    assert text.strip()
-    assert not text.startswith("{")
     values = await agent.value(tool, **required | optional | more)
+    if tool not in ("mem_delete", "mem_merge_projects"):  # nothing is left to do it to
+        assert not (await agent.told(tool, **required | least | more)).startswith(("{", " ", "\n"))
 
     assert keys <= set(values), keys - set(values)
     assert not [said for said in values.get("warnings", ()) if "unknown argument" in said]

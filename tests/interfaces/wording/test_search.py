@@ -94,7 +94,7 @@ def test_what_says_nothing_against_a_hit_is_no_label(more: dict[str, Any]) -> No
 @pytest.mark.parametrize(
     ("more", "lines"),
     [
-        ({"snippet": "", "truncated": True}, []),
+        ({"snippet": "", "instead_of": Near(1, "Old")}, ['  replaced [#1] "Old"']),
         (
             {"relations": (RelationNote("superseded_by", 14, "Lowered it"),)},
             ["  From 5 to 30 seconds.", "  superseded_by [#14] Lowered it"],
