@@ -46,6 +46,7 @@ def test_what_is_no_id_is_wrong_usage(run: Run, typed: str) -> None:
         pytest.param(["export", "--project", "nope"], "unknown_project", id="export-of-unknown-project"),
         pytest.param(["context", "--project", "nope"], "unknown_project", id="context-of-unknown-project"),
         pytest.param(["delete", "session", "nope", "--yes"], "session_not_found", id="delete-unknown-session"),
+        pytest.param(["delete", "project", "nope", "--yes"], "unknown_project", id="delete-unknown-project"),
         pytest.param(["clear", "project", "nope", "--yes"], "unknown_project", id="clear-unknown-project"),
         pytest.param(["undo", "1"], "no_earlier_version", id="undo-of-nothing"),
         pytest.param(["revert", "1", "--version", "7"], "no_earlier_version", id="revert-to-unknown-version"),
