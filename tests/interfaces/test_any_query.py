@@ -39,6 +39,13 @@ LONG = {
     "brackets": "(" * MEGABYTE,
 }
 ODD = {
+    "word": "timeout",
+    "phrase": '"the timeout"',
+    "either-type": "type:bugfix,decision timeout",
+    "filters": "is:pinned project:widgets scope:project since:1d timeout",
+    "not-understood": "timeout scope:team colour:red",
+    "misspelt": "timeuot",
+    "handle": "#2",
     "operators": 'AND OR NOT NEAR( ) * ^ : ""',
     "quote": '"',
     "quotes": '"""" \'\'\' “ „ «',

@@ -109,7 +109,7 @@ def imports(data_dir: Path, folder: Path) -> None:
 
     def row(number: int, title: str, content: str, **fields: Any) -> dict[str, Any]:
         moment = f"2030-01-0{number} 10:00:00"
-        common = {"id": number, "sync_id": f"obs-{number:016x}", "session_id": "s-3", "type": "decision"}
+        common = {"id": number, "sync_id": f"obs-{number:016x}", "session_id": "s-3", "project": "widgets"}
         times = {"created_at": moment, "updated_at": moment}
         return {
             **common,

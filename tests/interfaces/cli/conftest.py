@@ -44,12 +44,6 @@ def refusal(result: Result, *, code: int = 1) -> str:
 
 
 @pytest.fixture
-def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(folder)
-    return folder
-
-
-@pytest.fixture
 def run(here: Path) -> Run:
     """``run("save", "title", "text")`` in this process."""
 
@@ -80,3 +74,10 @@ def start(here: Path, data_dir: Path) -> Start:
         return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return started
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody sits there: what a test gives as standard input is typed."""
+    for module in ("sync", "privacy"):
+        monkeypatch.setattr(f"engram_py.interfaces.cli.{module}.can_ask", lambda: True)

@@ -27,11 +27,14 @@ def test_a_check_lists_what_changed_and_counts_the_rest(run: Run, root: Path) ->
     told = run("check")
     found = answer(run("check", "--json"))
 
-    assert told.stdout.splitlines()[:2] == [
-        "1 of 2 observations with files went stale in widgets (files: 1 changed, 2 fresh)",
-        "[#2] Changes (manual, now): auth.py:1-3 changed, not committed yet",
-    ]
+    assert told.stdout.startswith("1 of 2 observations with files went stale in widgets (files: 1 changed, 2 fresh)")
+    assert "[#2] Changes (manual, now): auth.py:1-3 changed, not committed yet" in told.stdout
     assert (found["observations"], found["anchors"], found["states"]) == (2, 3, {"changed": 1, "fresh": 2})
+    [anchor] = answer(run("get", "1", "--json"))["anchors"]
+    assert (anchor["path"], anchor["start"], anchor["state"]) == ("auth.py", 20, "fresh")
+    assert run("review").stdout.startswith("[#2] Changes (manual, widgets, now): auth.py:1-3 changed")
+    run("review", "2")
+    assert run("review").stdout == "Nothing is due for review\n"
     [stale] = found["stale"]
     assert (stale["id"], [(one["path"], one["start"], one["state"]) for one in stale["anchors"]]) == (
         2,
@@ -64,19 +67,6 @@ def test_a_check_of_nothing_is_no_failure(run: Run, words: list[str]) -> None:
     assert run(*words).exit_code == 0
 
 
-def test_a_review_lists_stale_memories_until_they_are_confirmed(run: Run, root: Path) -> None:
-    run("save", "Changes", "text", "--file", "auth.py:1-3")
-    (root / "auth.py").write_text("new = 1\n" * 40)
-
-    assert run("review").stdout.startswith(
-        "[#1] Changes (manual, widgets, now): auth.py:1-3 changed, not committed yet"
-    )
-    assert answer(run("review", "--json"))["due"][0]["anchors"][0]["state"] == "changed"
-
-    run("review", "1")
-    assert run("review").stdout == "Nothing is due for review\n"
-
-
 @pytest.mark.parametrize(
     ("files", "notes"),
     [
@@ -92,12 +82,6 @@ def test_a_save_says_what_it_made_of_files_it_could_not_take_as_given(
     told = run("save", "Odd", "text", *(word for file in files for word in ("--file", file)))
     assert told.exit_code == 0
     assert all(note in told.stderr for note in notes)
-
-
-def test_an_observation_is_printed_with_the_state_of_its_files_as_json(run: Run, root: Path) -> None:
-    run("save", "Fresh", "text", "--file", "auth.py:1-3")
-    [anchor] = answer(run("get", "1", "--json"))["anchors"]
-    assert (anchor["path"], anchor["start"], anchor["state"]) == ("auth.py", 1, "fresh")
 
 
 def test_a_file_name_that_is_no_text_is_said_and_the_memory_kept(start: Start, root: Path) -> None:
@@ -116,8 +100,5 @@ def test_a_check_lists_what_is_only_on_a_branch_apart(run: Run, root: Path, git:
     told = run("check", "--strict")
 
     assert told.exit_code == 0
-    assert told.stdout.splitlines() == [
-        "None of 1 observations with files went stale in widgets (files: 1 only on another branch)",
-        "Not stale, but not in the history of what is checked out:",
-        "[#1] Lens (manual, now): lens.py only on branch topic",
-    ]
+    assert told.stdout.startswith("None of 1 observations with files went stale")
+    assert told.stdout.splitlines()[-1] == "[#1] Lens (manual, now): lens.py only on branch topic"

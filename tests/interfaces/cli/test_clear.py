@@ -36,12 +36,6 @@ def kept(here: Path, data_dir: Path) -> Path:
     return data_dir / "engram.db"
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody sits there: what a test gives as standard input is typed."""
-    monkeypatch.setattr("engram_py.interfaces.cli.privacy.can_ask", lambda: True)
-
-
 def rows(path: Path, project: str) -> dict[str, int]:
     names = ("observations", "user_prompts", "sessions", "memory_relations", "turns", "projects")
     with closing(sqlite3.connect(path)) as database:

@@ -16,7 +16,6 @@ from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.schemas import declared
 from engram_py.interfaces.mcp.tool_calls import Memory, run_tool
 from tests.interfaces.cli.conftest import Run, Start, answer
-from tests.interfaces.hooks.conftest import locked
 from tests.interfaces.http.asking import PORT, Asker
 from tests.interfaces.mcp.agent import exchange, tool_call
 
@@ -39,20 +38,17 @@ def counted(run: Run, *words: str) -> dict[str, tuple[int, int]]:
     return {f"{one['door']} {one['name']}": (one["calls"], one["bytes"]) for one in values["doors"]}
 
 
-def hook(start: Start, event: str, *, limit_ms: int = 60_000, **fields: Any) -> str:
+def hook(start: Start, event: str, **fields: Any) -> str:
     # Time enough on a busy machine: a hook that is too late counts nothing.
     done = start(
         "hook",
         event,
         "--agent=claude-code",
-        f"--limit-ms={limit_ms}",
+        "--limit-ms=60000",
         stdin=json.dumps({"session_id": "h1", **fields}).encode(),
     )
     assert (done.code, done.stderr) == (0, "")
     return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]) if done.stdout else ""
-
-
-# --- what is counted ------------------------------------------------------------------------------------------
 
 
 def test_a_server_counts_each_answer_and_what_it_showed(here: Path, run: Run) -> None:
@@ -86,37 +82,6 @@ def test_a_session_that_only_asked_is_counted_and_leaves_no_row(here: Path, run:
         "observations": 1, "bytes": len(text.encode()), "tokens": -(-len(text.encode()) // 4),
     }  # fmt: skip
     assert [one["id"] for one in answer(run("sessions", "--json"))["sessions"]] == ["manual-save-widgets"]
-
-
-def test_a_search_is_answered_without_a_write_on_its_way(server: Engram) -> None:
-    call(server, "mem_save", title="Chose uv", content="It resolves fast.")
-    server.ledger.flush()
-    ran: list[str] = []
-    with server.store.connection() as connection:
-        connection.set_trace_callback(ran.append)
-        call(server, "mem_search", query="uv")
-        connection.set_trace_callback(None)
-
-    assert ran
-    assert not [
-        one for one in ran if one.lstrip().lower().startswith(("begin immediate", "insert", "update", "delete"))
-    ]
-
-
-def test_a_search_before_and_after_the_start_of_a_session_belongs_to_two(server: Engram, run: Run) -> None:
-    call(server, "mem_search", query="one")
-    call(server, "mem_session_start", id="s1")
-    call(server, "mem_search", query="two")
-    call(server, "mem_session_end", id="s1")
-    call(server, "mem_search", query="three")
-    server.close()
-
-    assert set(counted(run, "--session", "s1")) == {
-        "mcp mem_session_start", "mcp mem_search", "mcp mem_session_end",
-    }  # fmt: skip
-    calls = {one["id"]: one["calls"] for one in answer(run("cost", "--json"))["sessions"]}
-    assert calls.pop("s1") == 3
-    assert list(calls.values()) == [1, 1]
 
 
 def test_a_fault_in_counting_fails_no_answer(server: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,29 +130,18 @@ def test_what_a_hook_injects_is_counted_whole_and_silence_is_not(start: Start, r
     assert answer(run("cost", "--json"))["injected"]["observations"] == 1
 
 
-def test_a_hook_answers_though_nothing_can_be_counted(start: Start, run: Run, data_dir: Path) -> None:
-    run("save", "Chose uv for packages", "Fast, and it locks.", "--type", "decision")
-    with locked(data_dir):
-        assert hook(start, "user-prompt", limit_ms=8_000, prompt="why did we choose uv?")
-    assert counted(run) == {}
-
-
 def test_the_command_line_is_not_counted(run: Run) -> None:
     run("save", "Chose uv", "It resolves fast.")
     run("search", "uv")
     run("context")
     assert counted(run) == {}
-
-
-# --- what is said ---------------------------------------------------------------------------------------------
-
-
-def test_nothing_counted_is_said_with_what_will_be(run: Run) -> None:
     told = run("cost")
-    assert (told.exit_code, told.stderr) == (0, "")
-    assert "Nothing counted yet" in told.stdout
-    assert "never used" in told.stdout
-    assert "`engram setup` adds the hooks" in told.stdout
+    assert (told.exit_code, told.stderr, "Nothing counted yet" in told.stdout) == (0, "", True)
+    assert run("cost", "--days", "0").exit_code == run("cost", "--days", "many").exit_code == 2
+    values = answer(run("cost", "--json"))
+    assert (values["cited"], values["never_used"]) == (None, None)
+    for one in values["profiles"]:
+        assert one["tokens"] == -(-(one["schema_bytes"] + one["instruction_bytes"]) // 4)
 
 
 def test_a_table_says_what_was_shown_cited_and_never_used(run: Run, app: Engram) -> None:
@@ -210,23 +164,4 @@ def test_a_table_says_what_was_shown_cited_and_never_used(run: Run, app: Engram)
     assert ["recalled", "by", "tools", "1", "1,500"] in rows
     assert ["cited", "1", "100"] in rows
     assert ["never", "used", "1", "1,750"] in rows
-    assert [row[:3] for row in rows if row[:1] == ["profile"]] == [
-        ["profile", name, str(len(tools))] for name, tools in PROFILES.items()
-    ]
-
-
-def test_json_holds_every_figure(run: Run) -> None:
-    values = answer(run("cost", "--json"))
-
-    assert set(values) == {
-        "session_id", "project", "since", "doors", "sessions", "session_count", "injected", "recalled", "cited",
-        "never_used", "profiles", "models", "warnings",
-    }  # fmt: skip
-    assert (values["cited"], values["never_used"]) == (None, None)
-    for one in values["profiles"]:
-        assert one["tokens"] == -(-(one["schema_bytes"] + one["instruction_bytes"]) // 4)
-
-
-@pytest.mark.parametrize("days", ["0", "-1", "many", "1.5"])
-def test_days_that_are_no_number_of_days_are_wrong_usage(run: Run, days: str) -> None:
-    assert run("cost", "--days", days).exit_code == 2
+    assert ["profile", "core", "10"] in [row[:3] for row in rows]

@@ -4,46 +4,29 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.interfaces.cli.conftest import Run, answer
-
-
-def damage(path: Path) -> None:
-    path.write_bytes(b"not a database at all, " * 500)
-
-
-def age_beyond_us(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(
-            "insert into _sqlite_migrations (migration_set, name, applied_at) values ('engram', '9999_later', '2030')"
-        )
-
-
-def belong_to_another(path: Path) -> None:
-    path.unlink()
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("create table recipes (id integer)")
+from tests.interfaces.mcp.test_opening import a_foreign_one, a_newer_one, garbage
 
 
 @pytest.mark.parametrize(
     ("spoil", "check", "said"),
     [
-        pytest.param(damage, "integrity", "is damaged", id="damaged"),
-        pytest.param(age_beyond_us, "schema", "newer engram", id="newer"),
-        pytest.param(belong_to_another, "schema", "another program", id="foreign"),
+        pytest.param(garbage, "integrity", "is damaged", id="damaged"),
+        pytest.param(a_newer_one, "schema", "newer engram", id="newer"),
+        pytest.param(a_foreign_one, "schema", "another program", id="foreign"),
     ],
 )
 def test_a_database_that_cannot_be_opened_is_reported_and_left_as_it_is(
-    run: Run, data_dir: Path, spoil: object, check: str, said: str
+    run: Run, data_dir: Path, spoil: Callable[[Path], Path], check: str, said: str
 ) -> None:
     run("save", "Kept", "Text.")
-    path = data_dir / "engram.db"
-    assert callable(spoil)
-    spoil(path)
+    path = spoil(data_dir)
     before = path.read_bytes()
 
     told, machine = run("doctor"), run("doctor", "--json")
@@ -60,7 +43,7 @@ def test_a_damaged_database_is_answered_with_the_newest_sound_backup(run: Run, d
     run("save", "Kept", "Text.")
     made = answer(run("backup", "--json"))["path"]
     (data_dir / "backups" / "zz-later.db").write_bytes(b"half a backup")
-    damage(data_dir / "engram.db")
+    garbage(data_dir)
 
     told = run("doctor").stdout
     step = re.search(r"run `engram (restore .*?)`", told)

@@ -57,6 +57,9 @@ def test_a_text_that_was_left_alone_changes_nothing(saved: Run, editor: Path, da
     does(editor)
     assert answer(saved("edit", "1", "--json"))["outcome"] == "unchanged"
     assert kept(data_dir) == []
+    does(editor, "sys.exit(1)")
+    assert saved("edit", "1").exit_code == 1
+    assert kept(data_dir) == []
 
 
 def test_what_somebody_changed_meanwhile_is_not_overwritten_and_both_texts_are_kept(
@@ -74,6 +77,8 @@ def test_what_somebody_changed_meanwhile_is_not_overwritten_and_both_texts_are_k
     [mine] = kept(data_dir)
     assert f"note: your text is kept in {mine}" in refused.stderr
     assert mine.read_text().endswith("\n\nMine.\n")
+    if os.name == "posix":
+        assert [stat.S_IMODE(one.stat().st_mode) for one in (mine.parent, mine)] == [0o700, 0o600]
     assert answer(saved("get", "1", "--json"))["content"] == "Theirs."
 
 
@@ -109,12 +114,6 @@ def test_what_cannot_be_read_is_refused_and_kept(
     assert answer(saved("get", "1", "--json"))["content"] == "5 seconds."
 
 
-def test_an_editor_that_fails_changes_nothing(saved: Run, editor: Path, data_dir: Path) -> None:
-    does(editor, "sys.exit(1)")
-    assert saved("edit", "1").exit_code == 1
-    assert kept(data_dir) == []
-
-
 def test_a_topic_is_given_and_taken_and_a_text_may_look_like_a_head(saved: Run, editor: Path) -> None:
     does(editor, "file.write_text(text.replace('topic:', 'topic: config/timeout').replace('5 sec', 'type: x\\n\\ny'))")
     saved("edit", "1")
@@ -134,13 +133,6 @@ def test_without_a_terminal_and_an_editor_an_edit_says_what_else_to_do(
     refused = start("edit", "1")
     assert refused.code == 1
     assert "`engram update` takes the new text" in refused.stderr
-
-
-@pytest.mark.skipif(os.name != "posix", reason="modes of files")
-def test_what_is_kept_can_be_read_by_its_owner_alone(saved: Run, editor: Path, data_dir: Path) -> None:
-    does(editor, "file.write_text('x')")
-    saved("edit", "1")
-    assert [stat.S_IMODE(one.stat().st_mode) for one in (data_dir / "edits", *kept(data_dir))] == [0o700, 0o600]
 
 
 # --- undo and revert --------------------------------------------------------------------------------------

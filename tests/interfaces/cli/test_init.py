@@ -25,17 +25,13 @@ def repository(here: Path, git: Git) -> Path:
     return here
 
 
-def test_a_folder_is_named_after_itself(run: Run, here: Path) -> None:
-    made = run("init")
-    assert (made.exit_code, made.stderr) == (0, "")
-    assert written(here) == {"project": "widgets"}
+@pytest.mark.parametrize(("words", "name"), [([], "widgets"), (["  My Ünïts "], "my ünïts")])
+def test_a_folder_gets_its_own_name_or_the_normalised_one_that_was_given(
+    run: Run, here: Path, words: list[str], name: str
+) -> None:
+    assert answer(run("init", *words, "--json")) == {"path": str(here / ".engram.json"), "project": name}
+    assert written(here) == {"project": name}
     assert answer(run("projects", "current", "--json"))["project_source"] == "config"
-
-
-def test_the_name_that_is_written_and_said_is_the_normalised_one(run: Run, here: Path) -> None:
-    made = answer(run("init", "  My Ünïts ", "--json"))
-    assert made == {"path": str(here / ".engram.json"), "project": "my ünïts"}
-    assert written(here) == {"project": "my ünïts"}
 
 
 @pytest.mark.parametrize("name", ["", "../up", "_._", "x" * 200])
@@ -59,16 +55,11 @@ def test_the_config_file_of_engram_is_kept_and_renamed_so_that_both_programs_agr
     assert answer(run("projects", "current", "--json"))["project"] == "other"
 
 
-def test_a_file_that_is_there_is_not_overwritten(run: Run, here: Path) -> None:
-    (here / ".engram.json").write_text('{"project": "mine"}')
-    assert refusal(run("init", "other")).startswith("engram: already_initialized: ")
-    assert written(here) == {"project": "mine"}
-
-
 def test_force_changes_the_name_and_keeps_the_rest(run: Run, here: Path) -> None:
     (here / ".engram.json").write_text(
         '{"project_name": "old", "ignore": ["vendor/*"], "budgets": {"search_limit": 5}}'
     )
+    assert refusal(run("init", "new")).startswith("engram: already_initialized: ")
     run("init", "new", "--force")
     assert written(here) == {"project": "new", "ignore": ["vendor/*"], "budgets": {"search_limit": 5}}
 

@@ -17,18 +17,6 @@ def test_observations_are_archived_and_taken_out(run: Run) -> None:
     assert [hit["id"] for hit in answer(run("search", "queue", "--json"))["results"]] == [1]
 
 
-def test_a_replacement_stands_in_and_says_so(run: Run) -> None:
-    run("save", "Chose Elasticsearch for product search", "Queries go to a cluster.")
-    run("save", "Chose Meilisearch for product search", "One small binary holds the index.")
-    [waiting] = answer(run("judge", "--json"))["pending"]
-    run("judge", waiting["sync_id"], "supersedes", "--reason", "a tenth of the memory")
-
-    found = run("search", "do we use elasticsearch?").stdout
-
-    assert "Chose Meilisearch for product search" in found
-    assert 'replaced [#1] "Chose Elasticsearch for product search"' in found
-
-
 def test_a_search_looks_back_to_a_day(run: Run) -> None:
     run("save", "Queue in redis", "The queue lives in redis.")
     assert "Queue in redis" in run("search", "queue", "--as-of", "2999-01-01").stdout

@@ -40,20 +40,7 @@ def ids(run: Run, *words: str) -> list[int]:
 )
 def test_observations_are_listed_latest_change_first(four: Run, words: list[str], found: list[int]) -> None:
     assert ids(four, *words) == found
-
-
-def test_recent_is_list(four: Run) -> None:
-    assert four("recent").stdout == four("list").stdout
-    assert four("recent").stdout.splitlines()[0] == "[#3] Chose SQLite (decision, now, widgets)"
-
-
-def test_what_was_deleted_is_listed_apart(four: Run) -> None:
-    four("delete", "1")
-    assert (ids(four), ids(four, "--deleted")) == ([3, 2], [1])
-
-
-def test_a_search_by_type_needs_no_words(four: Run) -> None:
-    assert [hit["id"] for hit in answer(four("search", "--type", "note", "--json"))["results"]] == [2, 1]
+    assert four("recent", *words).stdout == four("list", *words).stdout
 
 
 # --- delete by number -------------------------------------------------------------------------------------
@@ -77,6 +64,8 @@ def test_several_are_destroyed(four: Run) -> None:
     assert answer(four("delete", "obs", "3", "--json"))["id"] == 3  # Engram's own word for one
     assert len(answer(four("delete", "1", "2", "--hard", "--json"))["deleted"]) == 2
     assert ids(four, "--deleted") == [3]
+    four("delete", "session", "s-1", "--yes")  # nothing is left of it
+    assert "s-1" not in {one["id"] for one in answer(four("sessions", "--json"))["sessions"]}
     assert four("undelete", "1").exit_code == 1
 
 
@@ -209,12 +198,6 @@ def test_what_a_session_was_asked_told_and_summed_up_goes_with_it(four: Run, dat
         assert app.sessions.get("s-1").summary is None
         app.store.value("pragma wal_checkpoint(truncate)")
     assert b"xylophone" not in (data_dir / "engram.db").read_bytes()
-
-
-def test_a_session_that_nothing_is_left_of_is_gone(four: Run) -> None:
-    four("delete", "3", "--hard")
-    four("delete", "session", "s-2", "--yes")
-    assert "s-2" not in {one["id"] for one in answer(four("sessions", "--json"))["sessions"]}
 
 
 def test_a_project_is_deleted_with_its_sessions_and_nothing_of_another(four: Run) -> None:

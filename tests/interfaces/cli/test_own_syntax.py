@@ -44,11 +44,6 @@ def test_who_does_not_sync_is_told_nothing_of_it(run: Run, data_dir: Path, words
     assert not counts.search(run(*words).stdout)
 
     with Engram(data_dir) as app, app.store.transaction():
-        values = {
-            "server": "https://memory.example.org",
-            "principal": "ada",
-            "kept_in": "file",
-            "logged_in_at": "2026-01-01T00:00:00.000Z",
-        }
-        app.store.insert("cloud_logins", {"id": 1, **values})
+        values = {"server": "https://memory.example.org", "principal": "ada", "kept_in": "file"}
+        app.store.insert("cloud_logins", {"id": 1, **values, "logged_in_at": "2026-01-01T00:00:00.000Z"})
     assert counts.search(run(*words).stdout)

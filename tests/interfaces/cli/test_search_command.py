@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.cli.conftest import Run, answer
-from tests.interfaces.cli.terminal import control_sequences, in_terminal, needs_terminal, plain, width
+from tests.interfaces.cli.terminal import in_terminal, needs_terminal, plain
 
 
 @pytest.fixture
@@ -45,49 +45,6 @@ def test_the_help_names_every_filter_and_both_ways_to_exclude_a_word(run: Run) -
         assert name in shown
     assert "engram search 'timeout -redis" in shown
     assert "engram search timeout -- -redis" in shown
-
-
-def test_explain_prints_numbers_steps_and_words(run: Run, kept: None) -> None:
-    shown = run("search", "login", "timeout", "--explain").stdout
-    columns = r"^  hit +score +own words +lent +close +session +tells +answers +recency +factors +title$"
-    assert re.search(columns, shown, re.MULTILINE)
-    assert re.search(r"^  #1 +\d+\.\d\d .* 100%  .*recency 1\.06.* Raised the login timeout$", shown, re.MULTILINE)
-    assert re.search(r"^  all words +1  ", shown, re.MULTILINE)
-    assert re.search(r"^  timeout +2 +\d\.\d\d  looked up$", shown, re.MULTILINE)
-
-
-def test_explain_is_in_the_json_only_when_asked(run: Run, kept: None) -> None:
-    asked = answer(run("search", "login timeout", "--explain", "--json"))
-    assert asked["explain"]["hits"][0]["id"] == asked["results"][0]["id"] == 1
-    assert {one["word"] for one in asked["explain"]["words"]} == {"login", "timeout"}
-    assert "explain" not in answer(run("search", "login timeout", "--json"))
-
-
-@needs_terminal
-@pytest.mark.parametrize("columns", [80, 120])
-def test_the_explanation_is_tables_that_fit(run: Run, kept: None, columns: int) -> None:
-    shown = plain(in_terminal(columns, "search", "login", "timeout", "--explain"))
-
-    assert re.search(r"hit +score +own words +lent +close +session +tells +answers", shown)
-    assert "─" in shown
-    assert "Hits: score =" in shown
-    assert "recency" in shown
-    assert max(map(width, shown.splitlines())) <= columns
-
-
-@needs_terminal
-def test_an_explained_empty_answer_says_why_first(run: Run, kept: None) -> None:
-    shown = plain(in_terminal(80, "search", "zebra", "--explain"))
-    assert shown.startswith('Nothing found for "zebra" in widgets')
-    assert re.search(r"zebra +0 +\d\.\d\d +unknown", shown)
-
-
-@needs_terminal
-def test_a_title_cannot_write_to_the_terminal_or_be_markup(run: Run) -> None:
-    run("save", "\x1b]0;owned\x07\x1b[2J\x9b31m [red]login[/red]", "Nothing else.")
-    shown = in_terminal(120, "search", "login", "--explain")
-    assert not control_sequences(shown)
-    assert "[red]login[/red]" in shown
 
 
 @needs_terminal

@@ -18,13 +18,8 @@ def furnished(run: Run) -> None:
     title = "Chose short-lived access tokens [red]for[/red] the whole platform, because a stolen one must not matter"
     run("save", title, "**What**: Access tokens live 15 minutes. " * 12, "--type", "decision")
     run("save", "Fixed 令牌 refresh race", "token_" * 60, "--session", "claude-7f2e9a4c-8d1b-4f6e-9a3c-1b2c3d4e5f6a")
-    run(
-        "save",
-        "Short-lived access tokens for the whole platform live an hour",
-        "Access tokens live 60 minutes. " * 3,
-        "--type",
-        "decision",
-    )
+    title = "Short-lived access tokens for the whole platform live an hour"
+    run("save", title, "Access tokens live 60 minutes. " * 3, "--type", "decision")
     run("save", "Elsewhere", "Access tokens again.", "--project", "a-project-with-quite-a-long-name-indeed")
     run("pin", "1")
 
@@ -35,6 +30,7 @@ def furnished(run: Run) -> None:
     [
         pytest.param(["search", "access", "token"], r"id +type +age +memory", "Fixed 令牌", id="search"),
         pytest.param(["search", "access", "token", "--all"], r"id +type +age +project +memory", "#4", id="search-all"),
+        pytest.param(["search", "access", "--explain"], r"hit +score +own words +lent +close", "recency", id="explain"),
         pytest.param(["list", "--all"], r"id +type +age +project +memory", "Fixed 令牌", id="list"),
         pytest.param(["projects"], r"project +observations +sessions +prompts +active +also", "widgets", id="projects"),
         pytest.param(["sessions", "--all"], r"last active +started +state +kept", "claude-", id="sessions"),
@@ -92,7 +88,7 @@ def test_what_has_no_table_is_text_and_json_is_json(furnished: None) -> None:
 def test_a_memory_cannot_write_control_sequences_to_a_terminal(run: Run) -> None:
     hostile = "\x1b]0;owned\x07\x1b[2Jtokens\x9b31m"
     run("save", f"Rename {hostile}", f"Clear {hostile}")
-    for words in (["search", "tokens"], ["get", "1"], ["context"]):
+    for words in (["search", "tokens"], ["search", "tokens", "--explain"], ["get", "1"], ["context"]):
         assert not control_sequences(in_terminal(80, *words))
 
 

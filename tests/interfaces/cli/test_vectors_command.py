@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import pytest
 from engram_py.interfaces.cli import vectors
 from engram_py.vectors.model_download import LANES, Lane
 from tests.embedders import Endpoint, endpoint
-from tests.interfaces.cli.conftest import Run, Start, answer, refusal
+from tests.interfaces.cli.conftest import Run, answer, refusal
 from tests.interfaces.cli.test_startup import modules
 from tests.vectors import test_model_download
 
@@ -51,6 +50,7 @@ def test_what_is_pending_is_computed_and_the_state_says_so(run: Run, served: End
     assert f"{served.setting}: 2 of 2 observations have vectors" in done.stdout
     assert "costs 192 bytes in the database, " in done.stdout
     assert "texts are sent to 127.0.0.1" in done.stdout
+    assert "ENGRAM_EMBEDDER" in refusal(run("vectors", "on", "static"))
     assert answer(run("vectors", "on", "--json"))["observations"] == 0
     assert answer(run("vectors", "--json"))["done"] == 2
     assert "The vectors of 2 observations are kept." in run("vectors", "off").stdout
@@ -106,12 +106,6 @@ def test_a_model_that_cannot_be_fetched_leaves_everything_as_it_was(run: Run, da
     assert not list((data_dir / "models").iterdir())
 
 
-def test_another_model_than_the_variable_names_is_refused_with_the_next_step(run: Run, served: Endpoint) -> None:
-    said = refusal(run("vectors", "on", "static"))
-    assert "ENGRAM_EMBEDDER" in said
-    assert "unset" in said
-
-
 def test_who_hears_what_is_saved_is_said_and_a_model_that_fails_is_named_with_the_next_step(
     run: Run, served: Endpoint
 ) -> None:
@@ -149,15 +143,6 @@ def test_the_key_is_read_from_the_variable_that_the_setting_names(
     assert served.headers[-1]["authorization"] == "Bearer sesame"
 
 
-def test_a_project_cannot_choose_who_hears_what_is_saved(run: Run, here: Path, served: Endpoint) -> None:
-    with endpoint() as stranger:
-        (here / ".engram.json").write_text(json.dumps({"embedder": stranger.setting}), encoding="utf-8")
-        run("save", "Tokens", "Access tokens last fifteen minutes.")
-        run("vectors", "on")
-        assert stranger.requests == []
-        assert served.requests
-
-
 def test_the_doctor_warns_of_texts_that_others_on_the_way_can_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENGRAM_EMBEDDER", "openai:http://memory.example.org/v1#tiny")
     for asked in ("probe", "question"):
@@ -173,19 +158,6 @@ def test_without_an_embedder_a_command_imports_nothing_of_vectors(here: Path, wo
     loaded = modules(here, *words)
     heavy = {"numpy", "engram_py.vectors.model", "engram_py.vectors.arrays", "engram_py.vectors.codes"}
     assert heavy & set(loaded) == set()
-
-
-def test_two_processes_that_compute_at_once_leave_every_observation_with_one_vector(
-    run: Run, start: Start, served: Endpoint, here: Path, data_dir: Path
-) -> None:
-    for number in range(40):
-        run("save", f"Note {number}", f"Observation {number} says what module {number} does. It does not say why.")
-    command = [sys.executable, "-m", "engram_py", "vectors", "on", "--json"]
-    both = [subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
-    ended = [process.communicate(timeout=120) for process in both]
-    assert [process.returncode for process in both] == [0, 0], ended
-    assert answer(run("vectors", "on", "--json"))["state"]["done"] == 40
-    assert answer(run("vectors", "--json"))["bytes"] == 40 * 96
 
 
 def test_a_process_that_is_killed_in_the_middle_keeps_what_it_had_and_the_next_goes_on(

@@ -19,6 +19,9 @@ from engram_py import Engram
 from engram_py.app import Engram as App
 from engram_py.config import Settings
 from engram_py.database.connection import connect
+from tests.memory import git
+
+__all__ = ["git"]
 
 Hook = Callable[..., "Answered"]
 
@@ -78,6 +81,23 @@ def hook(folder: Path) -> Hook:
         return Answered(done.returncode, done.stdout, done.stderr.decode(), time.perf_counter() - begun)
 
     return call
+
+
+def patched(code: str, *words: str, cwd: Path | None = None, **fields: Any) -> subprocess.CompletedProcess[bytes]:
+    """A hook of the program after ``code`` has changed it."""
+    start = "import sys\nfrom engram_py.interfaces.hooks.entry import main\nmain(sys.argv[1:])\n"
+    data = json.dumps({"session_id": "s1", "cwd": str(cwd), **fields} if cwd else fields).encode()
+    command = [sys.executable, "-c", f"{code}\n{start}", *words]
+    return subprocess.run(command, input=data, capture_output=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def transcript(home: Path) -> str:
+    """The path of one in which the user asked why the gateway is slow."""
+    path = home / "transcript.jsonl"
+    said = {"type": "user", "uuid": "u1", "message": {"role": "user", "content": "why is the gateway slow?"}}
+    path.write_text(json.dumps(said) + "\n")
+    return str(path)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,24 +17,13 @@ from engram_py.interfaces.mcp.server import build_server
 from engram_py.sync.sealing import secret_of
 from tests.interfaces.hooks.conftest import Hook
 from tests.interfaces.mcp.agent import Agent
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
+from tests.memory import Git
 
 Commit = Callable[..., None]
 
 
-def git(folder: Path, *words: str) -> str:
-    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-    done = subprocess.run(["git", *who, *words], cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
 @pytest.fixture
-def commit(tmp_path: Path) -> Commit:
+def commit(tmp_path: Path, git: Git) -> Commit:
     """``commit("title", …)``: Ada, on another machine, saves these and pushes her project ``widgets``."""
     root = tmp_path / "ada" / "widgets"
     bare = tmp_path / "origin" / "widgets.git"
@@ -58,7 +46,7 @@ def commit(tmp_path: Path) -> Commit:
 
 
 @pytest.fixture
-def cloned(tmp_path: Path, folder: Path) -> Callable[[str], None]:
+def cloned(tmp_path: Path, folder: Path, git: Git) -> Callable[[str], None]:
     """``cloned("widgets")``: the folder of the hooks is a clone of a repository of that name."""
 
     def clone(name: str) -> None:
@@ -74,26 +62,19 @@ def cloned(tmp_path: Path, folder: Path) -> Callable[[str], None]:
 Clone = Callable[[str], None]
 
 
-def test_a_session_in_a_clone_begins_with_what_others_committed(commit: Commit, cloned: Clone, hook: Hook) -> None:
-    commit("Tokens live 5 minutes")
-    cloned("widgets")
-
-    assert "Tokens live 5 minutes" in hook("session-start", source="startup").context
-
-
-def test_what_was_pulled_since_is_there_when_the_next_session_begins(
-    commit: Commit, cloned: Clone, hook: Hook, folder: Path
+def test_sessions_in_a_clone_begin_with_what_others_committed_and_write_nothing_there(
+    commit: Commit, cloned: Clone, hook: Hook, folder: Path, git: Git
 ) -> None:
     commit("Tokens live 5 minutes")
     cloned("widgets")
-    hook("session-start", source="startup")
+    assert "Tokens live 5 minutes" in hook("session-start", source="startup").context
+    assert git(folder, "status", "--porcelain", "--ignored") == ""
     commit("Deploys are frozen on Fridays")
     git(folder, "pull", "-q")
 
     assert "Deploys are frozen on Fridays" in hook("session-start", session_id="s2", source="startup").context
 
 
-@pytest.mark.anyio
 async def test_mem_context_of_an_empty_project_reads_the_folder_first(
     commit: Commit, cloned: Clone, folder: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,14 +84,6 @@ async def test_mem_context_of_an_empty_project_reads_the_folder_first(
 
     async with Client(build_server(Settings(data_dir))) as client:
         assert "Tokens live 5 minutes" in await Agent(client).told("mem_context")
-
-
-def test_a_session_writes_nothing_into_the_folder(commit: Commit, cloned: Clone, hook: Hook, folder: Path) -> None:
-    commit("Tokens live 5 minutes")
-    cloned("widgets")
-    hook("session-start", source="startup")
-
-    assert git(folder, "status", "--porcelain", "--ignored") == ""
 
 
 def test_a_clone_under_another_name_goes_by_the_project_of_its_chunks(

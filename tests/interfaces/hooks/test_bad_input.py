@@ -30,10 +30,7 @@ def there(memory: Engram) -> None:
     [
         pytest.param(b"", "empty_input", id="empty"),
         pytest.param(b"hello", "input_is_not_json", id="no-json"),
-        pytest.param(b'{"session_id": "s1", ', "input_is_not_json", id="half"),
-        pytest.param(b"[1, 2]", "input_is_no_object", id="list"),
         pytest.param(b"[" * 200_000, "input_is_not_json", id="deep"),
-        pytest.param(b"\x00\xff\xfe", "input_is_not_json", id="binary"),
         pytest.param(b'{"prompt": "' + b"x" * 50_000_000 + b'"}', "input_too_large", id="50-MB"),
     ],
 )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from engram_py import Engram
-from tests.interfaces.hooks.conftest import Hook, locked
-from tests.memory import draft
+from tests.interfaces.hooks.conftest import Hook
+from tests.memory import Git, draft
 
 PROMPT = "Make the login form refuse an empty password, and write a test for it."
 SAID = "The form refuses it now.\n\n## Decisions\n- Refuse an empty password in the form, not in the API\n"
@@ -30,22 +29,27 @@ def transcript(home: Path) -> Path:
 
 
 @pytest.fixture
-def repository(folder: Path) -> Path:
+def repository(folder: Path, git: Git, monkeypatch: pytest.MonkeyPatch) -> Path:
     git(folder, "init", "-q")
-    git(folder, "commit", "-q", "--allow-empty", "-m", "first", date="2026-01-02T10:00:00Z")
+    with monkeypatch.context() as patch:
+        patch.setenv("GIT_COMMITTER_DATE", "2026-01-02T10:00:00Z")
+        git(folder, "commit", "-q", "--allow-empty", "-m", "first")
     return folder
 
 
-def git(folder: Path, *words: str, date: str = "") -> None:
-    own = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-    environ = os.environ | ({"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} if date else {})
-    subprocess.run(["git", *own, *words], cwd=folder, check=True, capture_output=True, env=environ)
+Commit = Callable[[], None]
 
 
-def commit(folder: Path, subject: str) -> None:
-    (folder / "form.py").write_text(f"# {subject}\n")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", subject)
+@pytest.fixture
+def commit(repository: Path, git: Git) -> Commit:
+    """Changes a file and commits that as "Refuse an empty password"."""
+
+    def committed() -> None:
+        (repository / "form.py").write_text("# refuses")
+        git(repository, "add", "-A")
+        git(repository, "commit", "-q", "-m", "Refuse an empty password")
+
+    return committed
 
 
 def summary(memory: Engram) -> str:
@@ -59,12 +63,10 @@ def summary(memory: Engram) -> str:
     raise AssertionError("there is no summary")
 
 
-def test_the_end_of_a_session_leaves_its_summary(
-    hook: Hook, memory: Engram, transcript: Path, repository: Path
-) -> None:
+def test_the_end_of_a_session_leaves_its_summary(hook: Hook, memory: Engram, transcript: Path, commit: Commit) -> None:
     hook("session-start")
     hook("user-prompt", prompt=PROMPT)
-    commit(repository, "Refuse an empty password")
+    commit()
     hook("session-end", transcript_path=str(transcript), reason="exit")
 
     text = summary(memory)
@@ -76,11 +78,11 @@ def test_the_end_of_a_session_leaves_its_summary(
 
 
 def test_row_83_the_start_of_the_next_session_shows_what_a_dead_one_did(
-    hook: Hook, transcript: Path, repository: Path
+    hook: Hook, transcript: Path, commit: Commit
 ) -> None:
     hook("session-start")
     hook("user-prompt", prompt=PROMPT)
-    commit(repository, "Refuse an empty password")
+    commit()
     hook("stop", transcript_path=str(transcript))
 
     started = hook("session-start", session_id="s2")
@@ -89,56 +91,21 @@ def test_row_83_the_start_of_the_next_session_shows_what_a_dead_one_did(
     assert started.seconds < 5
 
 
-def test_a_session_that_starts_beside_another_process_that_writes_starts_all_the_same(
-    hook: Hook, data_dir: Path, transcript: Path, repository: Path
-) -> None:
-    hook("stop", transcript_path=str(transcript))
-    with locked(data_dir):
-        started = hook("session-start", session_id="s2")
-    assert started.code == 0
-    assert started.context
-
-
 @pytest.mark.parametrize(
-    "variable", [{"ENGRAM_DISTILL": "manual"}, {"ENGRAM_DISTILL": "off"}, {"ENGRAM_INJECT": "off"}]
+    ("event", "variable"),
+    [
+        ("session-start", {"ENGRAM_DISTILL": "manual"}),
+        ("session-start", {"ENGRAM_DISTILL": "off"}),
+        ("session-start", {"ENGRAM_INJECT": "off"}),
+        ("user-prompt", {}),
+    ],
 )
-def test_row_74_a_start_distills_nothing_where_the_user_does_not_want_it(
-    hook: Hook, memory: Engram, transcript: Path, variable: dict[str, str]
+def test_row_74_nothing_is_distilled_by_a_prompt_or_where_the_user_does_not_want_it(
+    hook: Hook, memory: Engram, transcript: Path, event: str, variable: dict[str, str]
 ) -> None:
     hook("stop", transcript_path=str(transcript))
-    hook("session-start", session_id="s2", environ=variable)
+    hook(event, session_id="s2", prompt="What do we do next with the login form?", environ=variable)
     assert memory.store.value("select count(*) from observations") == 0
-
-
-def test_row_105_where_recording_is_off_the_end_of_a_session_leaves_nothing(
-    hook: Hook, memory: Engram, transcript: Path
-) -> None:
-    hook("session-end", transcript_path=str(transcript), environ={"ENGRAM_RECORD": "off"})
-    hook("session-start", session_id="s2")
-    assert memory.store.value("select count(*) from turns") == 0
-    assert memory.store.value("select count(*) from observations") == 0
-
-
-def test_a_prompt_distills_nothing(hook: Hook, memory: Engram, transcript: Path) -> None:
-    hook("stop", transcript_path=str(transcript))
-    hook("user-prompt", session_id="s2", prompt="What do we do next with the login form?")
-    assert memory.store.value("select count(*) from observations") == 0
-    assert memory.store.value("select count(*) from runs") == 0
-
-
-def test_what_nobody_knows_in_a_transcript_says_nothing(hook: Hook, memory: Engram, transcript: Path) -> None:
-    with transcript.open("a") as file:
-        for role in ("tool", "developer", "", None, 7):
-            file.write(json.dumps({"type": role, "uuid": f"x{role}", "message": {"role": role, "content": "SECRET"}}))
-            file.write("\n")
-    hook("session-end", transcript_path=str(transcript))
-    assert "SECRET" not in summary(memory)
-
-
-def test_an_agent_that_writes_summaries_leaves_no_session(hook: Hook, memory: Engram) -> None:
-    hook("session-start", session_id="s9", environ={"ENGRAM_ENABLED": "off"})
-    hook("user-prompt", session_id="s9", prompt=PROMPT, environ={"ENGRAM_ENABLED": "off"})
-    assert memory.store.value("select count(*) from sessions") == 0
 
 
 # --- the reminder -----------------------------------------------------------------------------------------
@@ -154,18 +121,18 @@ def reminder(hook: Hook, **more: object) -> str:
     return str(told["reason"])
 
 
-def test_an_agent_that_changed_files_and_saved_nothing_is_reminded_once(hook: Hook, repository: Path) -> None:
+def test_an_agent_that_changed_files_and_saved_nothing_is_reminded_once(hook: Hook, commit: Commit) -> None:
     hook("session-start")
     assert reminder(hook) == "", "nothing changed yet"
-    commit(repository, "Refuse an empty password")
+    commit()
 
     assert "mem_session_summary" in reminder(hook)
     assert reminder(hook) == ""
 
 
-def test_an_agent_that_saved_something_is_not_reminded(hook: Hook, memory: Engram, repository: Path) -> None:
+def test_an_agent_that_saved_something_is_not_reminded(hook: Hook, memory: Engram, commit: Commit) -> None:
     hook("session-start")
-    commit(repository, "Refuse an empty password")
+    commit()
     memory.save(draft("Refuse it in the form."), project="widgets", session_id="mcp-of-its-own")
 
     assert reminder(hook) == ""
@@ -176,17 +143,17 @@ def test_an_agent_that_saved_something_is_not_reminded(hook: Hook, memory: Engra
     [{"ENGRAM_HOOK_NUDGE": "off"}, {"ENGRAM_INJECT": "off"}, {"ENGRAM_RECORD": "off"}, {"ENGRAM_ENABLED": "off"}],
 )
 def test_nobody_is_reminded_where_the_user_switched_it_off(
-    hook: Hook, repository: Path, variable: dict[str, str]
+    hook: Hook, commit: Commit, variable: dict[str, str]
 ) -> None:
     hook("session-start")
-    commit(repository, "Refuse an empty password")
+    commit()
 
     assert reminder(hook, environ=variable) == ""
 
 
-def test_an_agent_that_would_not_read_it_is_not_reminded(hook: Hook, repository: Path) -> None:
+def test_an_agent_that_would_not_read_it_is_not_reminded(hook: Hook, commit: Commit) -> None:
     hook("session-start")
-    commit(repository, "Refuse an empty password")
+    commit()
 
     assert hook("AfterAgent", agent="gemini", prompt_response="Done.").stdout == b""
 

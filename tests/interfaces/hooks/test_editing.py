@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 from engram_py import Engram
 from tests.interfaces.hooks.conftest import Hook
-from tests.memory import draft
+from tests.memory import Git, draft
 
 ON = {"ENGRAM_HOOK_PRETOOL": "on"}
 
@@ -50,11 +49,7 @@ def test_the_memories_of_a_file_come_before_its_edit(hook: Hook, repository: Pat
 
     assert f"[#{anchored}] Token lifetime" in context
     assert len(context.encode()) <= 800
-
-
-def test_they_come_once_a_session(hook: Hook, repository: Path, anchored: int) -> None:
-    assert edit(hook, str(repository / "auth.py"), ON)
-    assert edit(hook, str(repository / "auth.py"), ON) == ""
+    assert edit(hook, str(repository / "auth.py"), environ, *options) == "", "once a session"
 
 
 def test_a_changed_file_is_said_to_have_changed(hook: Hook, repository: Path, anchored: int) -> None:
@@ -74,13 +69,8 @@ def test_reading_a_file_is_no_edit(hook: Hook, repository: Path, anchored: int) 
     assert answered.stdout == b""
 
 
-def git(folder: Path, *arguments: str) -> None:
-    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
-
-
 @pytest.fixture
-def renamed(folder: Path, memory: Engram) -> int:
+def renamed(folder: Path, memory: Engram, git: Git) -> int:
     """A memory of auth.py, which was renamed and rewritten since, and then something else was committed."""
     git(folder, "init", "-q", "-b", "main")
     lines = [f"line {number} of the login\n" for number in range(40)]

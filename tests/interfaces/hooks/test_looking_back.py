@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from engram_py import Engram
-from tests.interfaces.hooks.conftest import Hook, locked
+from tests.interfaces.hooks.conftest import Hook
 from tests.memory import draft, rows_of
 
 LEARNED = "Done.\n\n## Key Learnings\n\n1. The parser needs a bounded read of its standard input.\n"
@@ -34,7 +32,7 @@ def write(path: Path, *messages: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("event", ["stop", "subagent-stop", "session-end", "AfterAgent"])
 def test_learnings_of_the_last_message_are_kept(hook: Hook, memory: Engram, event: str) -> None:
-    hook(event, last_assistant_message=LEARNED)
+    assert hook(event, last_assistant_message=LEARNED).stdout == b""
 
     [row] = memory.store.rows("select * from observations")
     assert row["content"] == "The parser needs a bounded read of its standard input."
@@ -81,21 +79,6 @@ def test_without_a_transcript_the_last_message_is_what_was_said(hook: Hook, memo
     assert memory.store.value("select times from citations") == 1
 
 
-def test_turns_are_buffered_as_the_transcript_grows(hook: Hook, memory: Engram, transcript: Path) -> None:
-    write(transcript, ("user", "Fix it"), ("assistant", "Done."))
-    hook("stop", transcript_path=str(transcript))
-    write(transcript, ("user", "And this"), ("assistant", "Done, too."))
-    hook("stop", transcript_path=str(transcript))
-
-    turns = memory.transcripts.turns("s1")
-    assert [(turn.role, turn.content) for turn in turns] == [
-        ("user", "Fix it"),
-        ("assistant", "Done."),
-        ("user", "And this"),
-        ("assistant", "Done, too."),
-    ]
-
-
 def test_a_subagents_own_transcript_is_the_one_that_is_read(hook: Hook, memory: Engram, transcript: Path) -> None:
     own = transcript.with_name("agent-7.jsonl")
     write(transcript, ("assistant", "Said by the main one."))
@@ -105,20 +88,6 @@ def test_a_subagents_own_transcript_is_the_one_that_is_read(hook: Hook, memory: 
 
     [turn] = memory.transcripts.turns("s1")
     assert (turn.content, turn.agent) == ("Said by the subagent.", "Explore")
-
-
-def test_the_end_of_a_session_ends_it(hook: Hook, memory: Engram) -> None:
-    hook("session-start")
-    hook("session-end", reason="clear")
-
-    assert memory.sessions.get("s1").ended_at is not None
-
-
-def test_a_hook_that_looks_back_prints_nothing(hook: Hook, transcript: Path) -> None:
-    write(transcript, ("assistant", LEARNED))
-
-    for event in ("stop", "subagent-stop", "pre-compact", "session-end"):
-        assert hook(event, transcript_path=str(transcript), last_assistant_message=LEARNED).stdout == b""
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="FIFOs are of POSIX")
@@ -148,43 +117,6 @@ def test_a_transcript_that_is_none_keeps_nothing_else_from_being_done(
     assert rows_of(memory, "observations") == 1
     assert memory.sessions.get("s1").ended_at is not None
     assert logged() == {"missing": ["transcript_missing"], "zeros": []}.get(kind, ["transcript_refused"])
-
-
-def test_what_was_said_while_the_database_was_locked_is_read_by_a_later_hook(
-    hook: Hook, memory: Engram, transcript: Path, data_dir: Path
-) -> None:
-    write(transcript, ("user", "Fix it"), ("assistant", LEARNED))
-    hook("session-start")
-    with locked(data_dir):
-        hook("session-end", "--limit-ms=4000", transcript_path=str(transcript))
-
-    hook("session-start", session_id="s2")
-
-    assert rows_of(memory, "observations") == 1
-    assert len(memory.transcripts.turns("s1")) == 2
-    assert memory.sessions.get("s1").ended_at is not None
-
-
-def test_what_the_end_of_a_session_had_no_time_to_read_is_read_later(
-    folder: Path, data_dir: Path, memory: Engram, transcript: Path, hook: Hook
-) -> None:
-    write(transcript, *[("user", f"word {number}") for number in range(9)])
-    late = (
-        "import engram_py.sessions.transcripts as t\n"
-        "t.SLICE_TURNS = 2\nclock = iter([False] * 10)\nt._is_late = lambda until: next(clock, True)\n"
-    )
-    start = "import sys\nfrom engram_py.interfaces.hooks.entry import main\nmain(sys.argv[1:])\n"
-    fields = {"session_id": "s1", "cwd": str(folder), "transcript_path": str(transcript)}
-    data = json.dumps(fields).encode()
-    subprocess.run([sys.executable, "-c", late + start, "session-end"], input=data, check=True)
-    assert 0 < len(memory.transcripts.turns("s1")) < 9
-    assert len(list((data_dir / "spool").glob("*.json"))) == 1
-
-    hook("session-start", session_id="s2")
-
-    assert len(memory.transcripts.turns("s1")) == 9
-    assert memory.sessions.get("s1").ended_at is not None
-    assert not list((data_dir / "spool").glob("*.json"))
 
 
 def test_a_session_whose_name_looks_like_a_secret_is_one_session(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from engram_py import Engram
@@ -29,22 +27,8 @@ def test_a_prompt_that_asks_for_memory_gets_it(hook: Hook, chosen: int) -> None:
 @pytest.mark.parametrize("prompt", ["Write a parser for JSON.", "Rename this function, please", "What is 2 + 2?"])
 def test_any_other_prompt_gets_nothing_and_is_kept(hook: Hook, memory: Engram, chosen: int, prompt: str) -> None:
     assert hook("user-prompt", prompt=prompt).stdout == b""
-    assert prompts_of(memory) == [prompt]
-
-
-def test_a_prompt_is_kept_in_its_session_and_project(hook: Hook, memory: Engram) -> None:
-    hook("session-start")
-    hook("user-prompt", prompt="Write a parser")
-
-    [prompt] = memory.prompts.recent("widgets")
-    assert (prompt.session_id, prompt.project) == ("s1", "widgets")
-
-
-def test_the_same_prompt_twice_in_a_session_is_kept_once(hook: Hook, memory: Engram) -> None:
-    hook("user-prompt", prompt="Write a parser")
-    hook("user-prompt", prompt="Write a parser")
-
-    assert prompts_of(memory) == ["Write a parser"]
+    [kept] = memory.prompts.recent("widgets")
+    assert (kept.content, kept.session_id) == (prompt, "s1")
 
 
 def test_a_memory_is_shown_once_while_it_is_before_the_agents_eyes(hook: Hook, memory: Engram, chosen: int) -> None:
@@ -92,27 +76,25 @@ def test_what_the_user_wants_always_is_not_said_again_with_every_prompt(
     assert "Ada" in hook("session-start").context
 
 
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        "yes",
-        "Continue.",
-        "ok!",
-        "y",
-        "/clear",
-        "/model opus",
-        "go on",
-        "<task-notification>done</task-notification>",
-        " ",
-    ],
-)
-def test_what_only_keeps_the_agent_going_opens_no_memory(
-    hook: Hook, data_dir: object, memory: Engram, prompt: str
-) -> None:
-    before = memory.store.writes, rows_of(memory, "user_prompts"), memory.store.value("pragma data_version")
+TRIVIAL = [
+    "yes",
+    "Continue.",
+    "ok!",
+    "y",
+    "/clear",
+    "/model opus",
+    "go on",
+    "<task-notification>x</task-notification>",
+    " ",
+]
+
+
+@pytest.mark.parametrize("prompt", TRIVIAL)
+def test_what_only_keeps_the_agent_going_opens_no_memory(hook: Hook, memory: Engram, prompt: str) -> None:
+    before = rows_of(memory, "user_prompts"), memory.store.value("pragma data_version")
 
     assert hook("user-prompt", prompt=prompt).stdout == b""
-    assert (memory.store.writes, rows_of(memory, "user_prompts"), memory.store.value("pragma data_version")) == before
+    assert (rows_of(memory, "user_prompts"), memory.store.value("pragma data_version")) == before
 
 
 @pytest.mark.parametrize("prompt", ["/home/ada/x.py fails", "はいではなくて", "no, use uv", "修复"])
@@ -120,15 +102,6 @@ def test_what_is_short_but_says_something_is_kept(hook: Hook, memory: Engram, pr
     hook("user-prompt", prompt=prompt)
 
     assert prompts_of(memory) == [prompt]
-
-
-def test_a_secret_in_a_prompt_is_redacted_before_it_is_kept(
-    hook: Hook, memory: Engram, data_dir: object, logged: Callable[[], list[str]]
-) -> None:
-    hook("user-prompt", prompt="Use <private>Moby Dick</private> as the password, please")
-
-    assert prompts_of(memory) == ["Use [REDACTED] as the password, please"]
-    assert logged() == []
 
 
 def test_a_prompt_of_a_megabyte_is_kept_as_far_as_there_is_room(hook: Hook, memory: Engram) -> None:
@@ -150,15 +123,3 @@ def test_an_agent_that_passes_nothing_on_has_its_prompts_kept(hook: Hook, memory
     assert hook("beforeSubmitPrompt", agent="cursor", prompt=QUESTION).stdout == b""
     assert prompts_of(memory) == [QUESTION]
     assert rows_of(memory, "injections") == 0
-
-
-def test_without_a_gate_every_prompt_is_looked_up(hook: Hook, chosen: int) -> None:
-    context = hook("user-prompt", prompt="Use uv for the packages", environ={"ENGRAM_GATE": "off"}).context
-
-    assert f"[#{chosen}]" in context
-
-
-def test_a_name_that_the_memory_knows_is_heard(hook: Hook, memory: Engram) -> None:
-    memory.save(draft("It limits by address.", title="The throttle", topic_key="module/rate-limiter"))
-
-    assert "The throttle" in hook("user-prompt", prompt="Refactor the rate-limiter module").context

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from engram_py import Draft, Engram
 from engram_py.app import Engram as App
@@ -17,38 +18,25 @@ from tests.interfaces.hooks.conftest import Hook
 FIRST, LATER, LATE = "2026-01-01T10:00:00Z", "2026-01-20T10:00:00Z", "2026-02-15T10:00:00Z"
 
 
-@pytest.fixture
-def transcript(home: Path) -> str:
-    path = home / "transcript.jsonl"
-    said = {"type": "user", "uuid": "u1", "message": {"role": "user", "content": "why is the gateway slow?"}}
-    path.write_text(json.dumps(said) + "\n")
-    return str(path)
-
-
 def turns(memory: App) -> list[str]:
     return [row[0] for row in memory.store.rows("select content from turns order by id")]
 
 
-def test_messages_that_are_older_than_a_month_go_when_a_session_begins(
+def test_messages_older_than_a_month_or_the_days_of_the_setting_go_when_a_session_begins(
     hook: Hook, transcript: str, memory: App
 ) -> None:
     hook("stop", transcript_path=transcript, environ={"ENGRAM_NOW": FIRST})
     hook("session-start", session_id="s2", source="startup", environ={"ENGRAM_NOW": LATER})
     assert turns(memory) == ["why is the gateway slow?"]
+    week = {"ENGRAM_NOW": LATER, "ENGRAM_TURN_RETENTION_DAYS": "7"}
+    hook("stop", session_id="s7", last_assistant_message="It is not.", environ={"ENGRAM_NOW": LATER})
+    hook("session-start", session_id="s2", source="startup", environ=week)
+    assert turns(memory) == ["It is not."]
 
     hook("session-start", session_id="s3", source="startup", environ={"ENGRAM_NOW": LATE})
-    assert turns(memory) == []
+    assert turns(memory) == ["It is not."]
     hook("stop", transcript_path=transcript, environ={"ENGRAM_NOW": LATE})  # it is not read again
-    assert turns(memory) == []
-
-
-def test_the_setting_says_how_long(hook: Hook, transcript: str, memory: App) -> None:
-    hook("stop", transcript_path=transcript, environ={"ENGRAM_NOW": FIRST})
-
-    environ = {"ENGRAM_NOW": LATER, "ENGRAM_TURN_RETENTION_DAYS": "7"}
-    hook("session-start", session_id="s2", source="startup", environ=environ)
-
-    assert turns(memory) == []
+    assert turns(memory) == ["It is not."]
 
 
 def test_with_0_days_no_message_is_kept_and_what_it_teaches_is(hook: Hook, home: Path, memory: App) -> None:
@@ -81,8 +69,6 @@ def test_a_server_whose_agents_have_no_hooks_deletes_old_messages_too(
 def test_what_was_kept_of_a_conversation_can_be_read(
     hook: Hook, transcript: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from click.testing import CliRunner
-
     hook("stop", transcript_path=transcript)
     monkeypatch.chdir(folder)
 

@@ -37,32 +37,23 @@ def there(memory: Engram) -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "fields"),
+    ("event", "fields", "nor"),
     [
-        ("session-start", {}),
-        ("user-prompt", {"prompt": "why did we choose uv?"}),
-        ("user-prompt", {"prompt": "Write a parser"}),
-        ("stop", {"last_assistant_message": "Done."}),
-        ("session-end", {}),
+        pytest.param("session-start", {}, (), id="session-start"),
+        pytest.param("user-prompt", {"prompt": "why did we choose uv?"}, (), id="question"),
+        pytest.param("user-prompt", {"prompt": "Write a parser for JSON"}, CONTEXT, id="asks-for-nothing"),
+        pytest.param("user-prompt", {"prompt": "yes"}, ("sqlite3", "engram_py.app"), id="keeps-going"),
+        pytest.param("stop", {"last_assistant_message": "Done."}, CONTEXT, id="without-learnings"),
+        pytest.param("session-end", {}, (), id="session-end"),
     ],
 )
-def test_no_hook_loads_what_a_person_or_a_server_needs(folder: Path, event: str, fields: dict[str, str]) -> None:
+def test_no_hook_loads_what_a_person_or_a_server_needs_nor_more_than_its_event_does(
+    folder: Path, event: str, fields: dict[str, str], nor: tuple[str, ...]
+) -> None:
     modules = loaded(folder, event, **fields)
 
     assert "engram_py.interfaces.hooks.entry" in modules
-    assert not modules & set(NEVER)
-
-
-def test_a_prompt_that_asks_for_nothing_assembles_nothing(folder: Path) -> None:
-    assert not loaded(folder, "user-prompt", prompt="Write a parser for JSON") & set(CONTEXT)
-
-
-def test_what_only_keeps_the_agent_going_opens_no_database(folder: Path) -> None:
-    assert not loaded(folder, "user-prompt", prompt="yes") & {"sqlite3", "engram_py.app"}
-
-
-def test_the_end_of_a_turn_without_learnings_loads_nothing_that_saves(folder: Path) -> None:
-    assert not loaded(folder, "stop", last_assistant_message="Done.") & set(CONTEXT)
+    assert not modules & {*NEVER, *nor}
 
 
 def test_a_hook_loads_no_model_whatever_embedder_is_set(

@@ -36,14 +36,6 @@ def engram(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
 Command = Callable[..., str]
 
 
-@pytest.fixture
-def transcript(home: Path) -> str:
-    path = home / "transcript.jsonl"
-    said = {"type": "user", "uuid": "u1", "message": {"role": "user", "content": "why is the gateway slow?"}}
-    path.write_text(json.dumps(said) + "\n")
-    return str(path)
-
-
 def all_of_it(hook: Hook, transcript: str, session_id: str = "s1", **environ: str) -> None:
     """A session as an agent runs it: everything in it could be recorded."""
     options = {"session_id": session_id, "environ": environ}
@@ -62,13 +54,7 @@ def recorded(memory: App) -> tuple[int, int, int]:
     return tuple(row)
 
 
-def test_a_session_is_recorded_unless_somebody_says_otherwise(hook: Hook, transcript: str, memory: App) -> None:
-    all_of_it(hook, transcript)
-
-    assert recorded(memory) == (1, 1, 1)
-
-
-@pytest.mark.parametrize("words", [["--record"], ["--record", "--project", "widgets"], ["--record", "--session", "s1"]])
+@pytest.mark.parametrize("words", [["--record"], ["--record", "--project", "widgets"]])
 def test_nothing_of_a_conversation_is_kept_while_recording_is_off(
     words: list[str], engram: Command, hook: Hook, transcript: str, memory: App, logged: Callable[[], list[str]]
 ) -> None:
@@ -90,49 +76,29 @@ def test_nothing_of_a_conversation_is_kept_while_recording_is_off(
     assert recorded(memory) == (1, 1, 1)
 
 
-def test_recording_is_off_for_one_project_or_session_and_on_for_the_others(
-    engram: Command, hook: Hook, transcript: str, memory: App
-) -> None:
-    engram("off", "--record", "--session", "secret")
-    engram("off", "--record", "--project", "gadgets")
+@pytest.mark.parametrize(
+    ("said", "asked", "environ", "times"),
+    [
+        pytest.param(["off --record --session secret", "off --record --project x"], None, {}, 1, id="others-are-off"),
+        pytest.param(["off --record --session s1"], None, {}, 0, id="session"),
+        pytest.param(["off --record", "on --record --project widgets"], None, {}, 1, id="project-on"),
+        pytest.param(["on --record --project widgets"], None, {"ENGRAM_RECORD": "off"}, 0, id="variable-wins"),
+        pytest.param([], False, {}, 0, id="repository-asks-not-to-be"),
+        pytest.param(["off --record"], True, {}, 0, id="repository-cannot-ask-to-be"),
+    ],
+)
+def test_the_nearest_switch_decides_and_a_repository_can_only_switch_off(
+    engram: Command, hook: Hook, folder: Path, transcript: str, memory: App,
+    said: list[str], asked: bool | None, environ: dict[str, str], times: int,
+) -> None:  # fmt: skip
+    for words in said:
+        engram(*words.split())
+    if asked is not None:
+        (folder / ".engram.json").write_text(json.dumps({"project": "widgets", "record": asked}))
 
-    all_of_it(hook, transcript, "secret")
-    assert recorded(memory) == (0, 0, 0)
-    all_of_it(hook, transcript, "other")
-    assert recorded(memory) == (1, 1, 1)
+    all_of_it(hook, transcript, **environ)
 
-
-def test_a_project_may_be_recorded_where_everything_else_is_not(
-    engram: Command, hook: Hook, transcript: str, memory: App
-) -> None:
-    engram("off", "--record")
-    engram("on", "--record", "--project", "widgets")
-
-    all_of_it(hook, transcript)
-
-    assert recorded(memory) == (1, 1, 1)
-
-
-def test_a_variable_decides_for_the_agent_that_was_started_with_it(
-    engram: Command, hook: Hook, transcript: str, memory: App
-) -> None:
-    engram("on", "--record", "--project", "widgets")
-
-    all_of_it(hook, transcript, ENGRAM_RECORD="off")
-    assert recorded(memory) == (0, 0, 0)
-
-
-def test_a_repository_can_ask_not_to_be_recorded_and_cannot_ask_to_be(
-    engram: Command, hook: Hook, folder: Path, transcript: str, memory: App
-) -> None:
-    (folder / ".engram.json").write_text('{"project": "widgets", "record": false}')
-    all_of_it(hook, transcript)
-    assert recorded(memory) == (0, 0, 0)
-
-    engram("off", "--record")
-    (folder / ".engram.json").write_text('{"project": "widgets", "record": true}')
-    all_of_it(hook, transcript)
-    assert recorded(memory) == (0, 0, 0)
+    assert recorded(memory) == (times, times, times)
 
 
 def test_what_waited_in_the_spool_is_dropped_when_recording_was_switched_off_meanwhile(
@@ -206,11 +172,8 @@ def test_the_command_says_what_is_on_and_off_and_by_whom(engram: Command) -> Non
     assert said.splitlines()[0] == "In widgets: engram is on, recording is on, injecting is off."
     assert "everywhere: injecting off" in said
     assert "project gadgets: recording off" in said
-    assert json.loads(engram("on", "--status", "--json"))["allowed"] == {
-        "enabled": True,
-        "record": True,
-        "inject": False,
-    }
+    allowed = {"enabled": True, "record": True, "inject": False}
+    assert json.loads(engram("on", "--status", "--json"))["allowed"] == allowed
 
 
 def test_a_project_that_is_merged_stays_as_private_as_it_was(engram: Command, memory: App, folder: Path) -> None:

@@ -18,8 +18,3 @@ def ask(app: Engram) -> Asker:
 def guarded(app: Engram) -> Asker:
     """The same with the token ``swordfish``."""
     return Asker(build_application(app, port=PORT, token="swordfish"))
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"

@@ -66,19 +66,11 @@ def test_the_token_is_not_shown_by_the_settings(data_dir: Path) -> None:
     assert "swordfish" not in repr(load_settings({"ENGRAM_HTTP_TOKEN": "swordfish"}, data_dir=data_dir))
 
 
-def test_a_socket_and_a_port_exclude_each_other() -> None:
-    result = CliRunner().invoke(cli, ["serve", "8080", "--socket", "x"], prog_name="engram")
-    assert (result.exit_code, "exclude each other" in result.stderr) == (2, True)
-
-
-def test_the_port_may_be_an_option() -> None:
+def test_the_port_may_be_an_option_and_excludes_another_and_a_socket() -> None:
+    for words, said in ((["8080", "--socket", "x"], "exclude each other"), (["8080", "--port", "8081"], "two ports")):
+        result = CliRunner().invoke(cli, ["serve", *words], prog_name="engram")
+        assert (result.exit_code, said in result.output) == (2, True)
     assert printed("--port", "8080", "--unit", "systemd") == printed("8080", "--unit", "systemd")
-
-
-def test_two_ports_are_wrong_usage() -> None:
-    result = CliRunner().invoke(cli, ["serve", "8080", "--port", "8081"], prog_name="engram")
-    assert result.exit_code == 2
-    assert "two ports" in result.output
 
 
 def test_no_other_command_pays_for_the_server(folder: Path) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
-from contextlib import closing
 from urllib.parse import quote
 
 import pytest
@@ -49,26 +47,7 @@ def test_an_address_that_is_too_long_is_told_to_come_in_a_body(server: Running, 
     assert "POST /search" in refused.value["hint"]
 
 
-def test_headers_that_are_too_long_are_refused_alike(server: Running) -> None:
-    refused = server.ask("GET", "/health", headers={"X-Long": "x" * 5 * MEGABYTE})
-    assert (refused.status, refused.code) == (431, "head_too_large")
-
-
 @pytest.mark.parametrize("size", [9 * MEGABYTE, 30 * MEGABYTE])
 def test_who_still_sends_a_body_that_is_too_large_reads_the_refusal(server: Running, size: int) -> None:
     refused = server.ask("POST", "/search", b'{"query": "' + b"x" * size + b'"}')
     assert (refused.status, refused.code) == (413, "body_too_large")
-
-
-@pytest.mark.parametrize("sent", [b"\x16\x03\x01\x02\x00\r\n\r\n", b"GET /a b c HTTP/1.1\r\n\r\n", b"hello\r\n\r\n"])
-def test_what_is_no_http_is_refused_in_the_shape_of_every_refusal(server: Running, sent: bytes) -> None:
-    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=30)) as asked:
-        asked.sendall(sent)
-        answer = b""
-        while piece := asked.recv(65_536):
-            answer += piece
-
-    head, _, body = answer.partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 400 ")
-    assert set(json.loads(body)) == {"error", "code", "hint"}
-    assert server.ask("GET", "/health").status == 200

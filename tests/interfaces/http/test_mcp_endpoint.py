@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
@@ -23,7 +22,6 @@ from engram_py.interfaces.mcp.tool_calls import Memory
 from tests.interfaces.http.asking import Running, serving, serving_many
 from tests.interfaces.mcp.agent import INITIALIZE, Agent
 
-pytestmark = pytest.mark.anyio
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
@@ -146,32 +144,6 @@ async def test_many_clients_lose_nothing(folder: Path, data_dir: Path) -> None:
     assert len(sessions(data_dir)) == 6
 
 
-@pytest.mark.soak
-async def test_a_call_that_waits_for_another_process_does_not_keep_the_server_alive(
-    folder: Path, data_dir: Path
-) -> None:
-    with serving(folder) as server:
-        async with agent(server) as one:
-            await one.told("mem_save", title="Chose uv", content="Fast.")
-            other = sqlite3.connect(data_dir / "engram.db", isolation_level=None)
-            other.execute("begin immediate")
-            try:
-                async with anyio.create_task_group() as tasks:
-
-                    async def save() -> None:
-                        with contextlib.suppress(Exception):
-                            await one.call("mem_save", title="Chose ruff", content="Lint.")
-
-                    tasks.start_soon(save)
-                    await one.told("mem_search", query="uv")  # the save is before it, or waits by now
-                    code, _ = await anyio.to_thread.run_sync(server.end)
-                    assert code == 0
-                    tasks.cancel_scope.cancel()
-            finally:
-                other.execute("rollback")
-                other.close()
-
-
 async def test_a_stream_that_a_client_keeps_open_does_not_keep_the_server_alive(folder: Path) -> None:
     with serving(folder) as server:
         first = server.ask("POST", "/mcp", INITIALIZE, ACCEPT)
@@ -199,9 +171,3 @@ async def test_an_unknown_connection_and_an_unknown_method_are_refused(shared: R
     unknown = shared.ask("POST", "/mcp", json.dumps(INITIALIZE).encode(), ACCEPT | {"Mcp-Session-Id": "nobody"})
     assert unknown.status == 404
     assert shared.ask("PATCH", "/mcp", b"", ACCEPT).status == 405
-
-
-async def test_with_a_token_the_tools_ask_for_it(folder: Path) -> None:
-    with serving(folder, ENGRAM_HTTP_TOKEN="swordfish") as server:
-        assert server.ask("POST", "/mcp", INITIALIZE, ACCEPT).code == "unauthorized"
-        assert server.ask("POST", "/mcp", INITIALIZE, ACCEPT | {"Authorization": "Bearer swordfish"}).status == 200

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from engram_py import Draft, Engram
-from engram_py.config import Settings
-from engram_py.interfaces.http.application import build_application
-from tests.interfaces.http.asking import PORT, Asker
+from engram_py import Engram
+from engram_py.interfaces.cli.main import cli
+from tests.interfaces.http.asking import Asker
 
 OBSERVATION = {
     "id", "sync_id", "session_id", "type", "title", "content", "project", "scope", "revision_count",
@@ -24,33 +24,45 @@ def saved(ask: Asker, title: str = "Chose uv", content: str = "Installs are fast
 
 
 def test_a_session_is_started_listed_read_and_ended(ask: Asker, folder: Path) -> None:
-    body = {"id": "s-1", "project": "widgets", "directory": str(folder)}
+    body = {"id": "run/2?x", "project": "widgets", "directory": str(folder)}
     created = ask("POST", "/sessions", body)
-    assert (created.status, created.value["id"], created.value["status"]) == (201, "s-1", "created")
+    assert (created.status, created.value["id"], created.value["status"]) == (201, "run/2?x", "created")
 
-    saved(ask, session_id="s-1")
+    saved(ask, session_id="run/2?x")
     [line] = ask.ok("GET", "/sessions/recent")
-    assert (line["id"], line["project"], line["observation_count"]) == ("s-1", "widgets", 1)
+    assert (line["id"], line["project"], line["observation_count"]) == ("run/2?x", "widgets", 1)
     assert "ended_at" not in line
 
-    assert ask.ok("POST", "/sessions/s-1/end", {"summary": "All done."}) == {"id": "s-1", "status": "completed"}
-    whole = ask.ok("GET", "/sessions/s-1")
+    address = "/sessions/run%2F2%3Fx"
+    assert ask("DELETE", address).status == 409
+    assert ask.ok("POST", f"{address}/end", {"summary": "All done."}) == {"id": "run/2?x", "status": "completed"}
+    whole = ask.ok("GET", address)
     assert (whole["summary"], whole["ownership_mode"], whole["directory"]) == ("All done.", "shared", str(folder))
     assert len(whole["ended_at"]) == len("2026-01-02 03:04:05")
+    assert ask("POST", "/sessions", body).status == 201
+    assert "ended_at" not in ask.ok("GET", address)
 
 
-def test_an_ended_session_is_opened_again_and_never_refused(ask: Asker) -> None:
-    ask.ok("POST", "/sessions", {"id": "s-1", "project": "widgets"})
-    ask.ok("POST", "/sessions/s-1/end")
-    assert ask("POST", "/sessions", {"id": "s-1", "project": "widgets"}).status == 201
-    assert "ended_at" not in ask.ok("GET", "/sessions/s-1")
-
-
-def test_ending_what_was_never_started_succeeds_and_says_that_nothing_was_written(ask: Asker) -> None:
+def test_a_session_nobody_started_is_ended_in_words_and_an_empty_one_is_deleted(ask: Asker) -> None:
     answer = ask.ok("POST", "/sessions/nobody/end", {"summary": "lost"})
-    assert answer["status"] == "completed"
-    assert "nothing was written" in answer["warnings"][0]
+    assert (answer["status"], "nothing was written" in answer["warnings"][0]) == ("completed", True)
     assert ask("GET", "/sessions/nobody").status == 404
+    ask.ok("POST", "/sessions", {"id": "s-2", "project": "widgets"})
+    assert ask.ok("DELETE", "/sessions/s-2") == {"id": "s-2", "status": "deleted"}
+    assert ask("DELETE", "/sessions/s-2").status == 404
+
+
+@pytest.mark.parametrize(("action", "status"), [("end", "ended"), ("resolve", "resolved")])
+def test_a_runtime_session_is_known_only_to_the_place_that_started_it(
+    ask: Asker, folder: Path, action: str, status: str
+) -> None:
+    body = {"id": "s-1", "project": "widgets", "directory": str(folder)}
+    assert ask("POST", f"/runtime-sessions/{action}", body).status == 404
+    ask.ok("POST", "/sessions", body | {"resume": True})
+
+    for other in ({"project": "gadgets"}, {"directory": "/elsewhere"}):
+        assert ask("POST", f"/runtime-sessions/{action}", body | other).status == 409
+    assert ask.ok("POST", f"/runtime-sessions/{action}", body) == {"id": "s-1", "status": status}
 
 
 def test_sessions_that_left_no_summary_are_summarized_on_request(ask: Asker) -> None:
@@ -59,11 +71,6 @@ def test_sessions_that_left_no_summary_are_summarized_on_request(ask: Asker) -> 
     [session] = ask.ok("POST", "/flush", {"session_id": "s-1"})["sessions"]
     assert (session["session_id"], session["project"], session["result"]) == ("s-1", "widgets", "no_signals")
     assert ask("POST", "/flush", {"session_id": "nobody"}).status == 404
-
-
-def test_a_session_id_may_hold_a_slash(ask: Asker) -> None:
-    ask.ok("POST", "/sessions", {"id": "run/2?x", "project": "widgets"})
-    assert ask.ok("GET", "/sessions/run%2F2%3Fx")["id"] == "run/2?x"
 
 
 def test_a_session_that_one_project_owns_is_not_given_to_another(ask: Asker) -> None:
@@ -77,46 +84,11 @@ def test_a_session_that_one_project_owns_is_not_given_to_another(ask: Asker) -> 
     assert ask("POST", "/sessions", {"id": "x", "project": "w", "ownership_mode": "mine"}).status == 400
 
 
-def test_a_session_with_observations_is_not_deleted_and_an_empty_one_is(ask: Asker) -> None:
-    ask.ok("POST", "/sessions", {"id": "s-1", "project": "widgets"})
-    ask.ok("POST", "/sessions", {"id": "s-2", "project": "widgets"})
-    saved(ask, session_id="s-1")
-
-    assert ask("DELETE", "/sessions/s-1").status == 409
-    assert ask.ok("DELETE", "/sessions/s-2") == {"id": "s-2", "status": "deleted"}
-    assert ask("DELETE", "/sessions/s-2").status == 404
-
-
-def test_a_runtime_session_is_ended_only_by_the_place_that_started_it(ask: Asker, folder: Path) -> None:
-    body = {"id": "s-1", "project": "widgets", "directory": str(folder)}
-    assert ask("POST", "/runtime-sessions/end", body).status == 404
-    ask.ok("POST", "/sessions", body)
-
-    assert ask("POST", "/runtime-sessions/end", body | {"project": "gadgets"}).status == 409
-    assert ask("POST", "/runtime-sessions/end", body | {"directory": "/elsewhere"}).status == 409
-    assert ask.ok("POST", "/runtime-sessions/end", body) == {"id": "s-1", "status": "ended"}
-
-
-def test_a_runtime_session_is_resolved_by_the_place_that_started_it(ask: Asker, folder: Path) -> None:
-    body = {"id": "s-1", "project": "widgets", "directory": str(folder)}
-    assert ask("POST", "/runtime-sessions/resolve", body).status == 404
-    ask.ok("POST", "/sessions", body)
-    assert ask.ok("POST", "/sessions", body | {"resume": True}) == {"id": "s-1", "status": "created"}
-
-    assert ask("POST", "/runtime-sessions/resolve", body | {"project": "gadgets"}).status == 409
-    assert ask("POST", "/runtime-sessions/resolve", body | {"directory": "/elsewhere"}).status == 409
-    assert ask.ok("POST", "/runtime-sessions/resolve", body) == {"id": "s-1", "status": "resolved"}
-
-
 def test_an_observation_is_saved_read_corrected_and_deleted(ask: Asker) -> None:
     body = {"session_id": "s-1", "type": "decision", "title": "Chose uv", "content": "Installs are fast."}
     created = ask("POST", "/observations", body | {"topic_key": "decision/installer", "tool_name": "script"})
     assert created.status == 201
-    assert {name: created.value[name] for name in ("id", "status", "outcome")} == {
-        "id": 1,
-        "status": "saved",
-        "outcome": "added",
-    }
+    assert created.value.items() >= {"id": 1, "status": "saved", "outcome": "added"}.items()
 
     row = ask.ok("GET", "/observations/1")
     assert row.keys() >= OBSERVATION
@@ -147,23 +119,18 @@ def test_a_repeated_save_answers_what_the_first_one_did(ask: Asker) -> None:
     assert ask("POST", "/observations", body | {"content": "Slow."}).status == 409
 
 
-def test_a_save_into_an_unknown_session_or_without_one_succeeds(ask: Asker) -> None:
-    assert saved(ask, session_id="never-started", project="gadgets") == 1
-    assert ask.ok("GET", "/sessions/never-started")["project"] == "gadgets"
-    assert saved(ask, title="Other", content="Other text.") == 2
-    assert ask.ok("GET", "/observations/2")["session_id"] == "manual-save-widgets"
-
-
 def test_one_callers_session_does_not_decide_for_another(ask: Asker) -> None:
     ask.ok("POST", "/sessions", {"id": "s-1", "project": "gadgets"})
     saved(ask)
     assert ask.ok("GET", "/observations/1")["project"] == "widgets"
 
 
-def test_the_newest_observations_come_first_and_only_as_many_as_were_asked_for(ask: Asker) -> None:
+def test_what_was_saved_last_comes_first_and_only_as_much_as_was_asked_for(ask: Asker) -> None:
+    """Engram's Codex plugin asks for the newest one, to say how long ago something was saved."""
     for number in range(25):
         saved(ask, title=f"Fact {number}", content=f"Body {number}.")
     saved(ask, title="Elsewhere", content="Other.", project="gadgets")
+    ask.ok("PATCH", "/observations/1", {"content": "Corrected."})
 
     assert [row["id"] for row in ask.ok("GET", "/observations?limit=3&sort=created_at:desc")] == [25, 24, 23]
     assert len(ask.ok("GET", "/observations/recent")) == 20
@@ -174,31 +141,11 @@ def test_the_newest_observations_come_first_and_only_as_many_as_were_asked_for(a
     assert ask("GET", "/observations?sort=title").status == 400
 
 
-def test_the_order_of_saving_is_not_changed_by_corrections_and_pins(ask: Asker) -> None:
-    """Engram's Codex plugin asks for the newest one, to say how long ago something was saved."""
-    for number in range(3):
-        saved(ask, title=f"Fact {number}", content=f"Body {number}.")
-    ask.ok("PATCH", "/observations/1", {"content": "Corrected."})
-    ask.ok("PUT", "/observations/3/pin")
-
-    assert [row["id"] for row in ask.ok("GET", "/observations?sort=created_at:desc")] == [3, 2, 1]
-    assert [row["id"] for row in ask.ok("GET", "/observations?project=widgets&limit=1&sort=created_at:desc")] == [3]
-
-
-def test_a_process_wide_project_is_named_in_engrams_words(data_dir: Path, folder: Path) -> None:
-    with Engram(settings=Settings(data_dir), directory=folder, project="gadgets") as app:
-        current = Asker(build_application(app, port=PORT)).ok("GET", "/project/current")
-    assert (current["project"], current["project_source"]) == ("gadgets", "process_override")
-
-
 def test_a_pin_is_put_and_taken_away_as_often_as_one_likes(ask: Asker) -> None:
     saved(ask)
-    before = ask.ok("GET", "/observations/1")["updated_at"]
     for _ in range(2):
         assert ask.ok("PUT", "/observations/1/pin") == {"id": 1, "pinned": True}
-    assert ask.ok("GET", "/observations/1")["pinned"] is True
     assert ask.ok("DELETE", "/observations/1/pin") == {"id": 1, "pinned": False}
-    assert ask.ok("GET", "/observations/1")["updated_at"] == before
     assert ask("PUT", "/observations/7/pin").status == 404
 
 
@@ -206,9 +153,6 @@ def test_learnings_are_kept_from_a_text_that_lists_them(ask: Asker) -> None:
     text = "## Key Learnings\n1. The cache must be warmed before the first request comes in.\n"
     first = ask.ok("POST", "/observations/passive", {"session_id": "s-1", "content": text, "source": "subagent-stop"})
     assert (first["extracted"], first["saved"], first["duplicates"]) == (1, 1, 0)
-    again = ask.ok("POST", "/observations/passive", {"session_id": "s-1", "content": text})
-    assert (again["saved"], again["duplicates"]) == (0, 1)
-    assert ask.ok("POST", "/observations/passive", {"content": "nothing"})["extracted"] == 0
 
 
 def test_a_search_answers_whole_observations_best_first_and_an_empty_list_for_nothing(ask: Asker) -> None:
@@ -258,9 +202,7 @@ def test_the_context_is_text_and_empty_when_there_is_nothing(ask: Asker) -> None
     saved(ask)
     ask.ok("POST", "/prompts", {"session_id": "s-1", "content": "Make it faster"})
 
-    text = ask.ok("GET", "/context")["context"]
-    assert "Chose uv" in text
-    assert "Make it faster" in text
+    assert "Make it faster" in ask.ok("GET", "/context")["context"]
     assert "Make it faster" not in ask.ok("GET", "/context?prompts=-1")["context"]
     assert "Installs are fast" not in ask.ok("GET", "/context?compact=true")["context"]
     assert len(ask.ok("GET", "/context?max_bytes=700")["context"].encode()) <= 700
@@ -319,11 +261,6 @@ def test_an_export_is_imported_again_without_a_change(ask: Asker) -> None:
     assert ask.ok("POST", "/import", moved)["observations_imported"] == 2
 
 
-def test_an_export_of_a_project_that_has_no_memory_is_refused_and_not_everything(ask: Asker) -> None:
-    saved(ask, project="gadgets")
-    assert (ask("GET", "/export").status, ask("GET", "/export").code) == (404, "unknown_project")
-
-
 def test_counts_diagnosis_and_health_are_those_of_the_other_doors(ask: Asker, app: Engram) -> None:
     saved(ask)
     stats = ask.ok("GET", "/stats")
@@ -335,14 +272,13 @@ def test_counts_diagnosis_and_health_are_those_of_the_other_doors(ask: Asker, ap
     assert [one["check_id"] for one in ask.ok("GET", "/doctor?check=clock")["checks"]] == ["clock"]
     health = ask.ok("GET", "/health")
     assert (health["status"], health["service"]) == ("ok", "engram")
-    assert health["instance_id"] == ask.ok("GET", "/health")["instance_id"] == app.journal.device()
+    named = CliRunner().invoke(cli, ["instance-id"]).stdout.strip()  # Engram's plugins compare the two
+    assert health["instance_id"] == ask.ok("GET", "/health")["instance_id"] == app.journal.device() == named
 
 
 def test_the_project_of_a_directory_is_found_and_never_an_error(ask: Asker, tmp_path: Path) -> None:
     here = ask.ok("GET", "/project/current")
     assert (here["project"], here["project_source"], here["available_projects"]) == ("widgets", "dir_basename", [])
-    (tmp_path / "gadgets").mkdir()
-    assert ask.ok("GET", f"/project/current?cwd={tmp_path / 'gadgets'}")["project"] == "gadgets"
     nowhere = ask.ok("GET", "/project/current?cwd=/")
     assert (nowhere["project"], bool(nowhere["error_hint"])) == ("", True)
 
@@ -364,6 +300,7 @@ READS = """
 @pytest.mark.parametrize("path", READS.split())
 def test_a_read_says_which_projects_it_could_have_meant(ask: Asker, path: str) -> None:
     saved(ask)
+    ask.ok("POST", "/observations", {"title": "Oboes", "content": "They are tuned.", "project": "nobodies"})
     for query, status, code in (
         ("project=nobody", 404, "unknown_project"),
         ("project=", 400, "invalid_project"),
@@ -376,24 +313,10 @@ def test_a_read_says_which_projects_it_could_have_meant(ask: Asker, path: str) -
         refused = ask("GET", path + query)
         assert (refused.status, refused.code) == (status, code), query
         if status in (404, 409):
-            assert refused.value["available_projects"] == ["widgets"]
+            names = {"project=nobody": ["nobodies", "widgets"]}.get(query, ["widgets", "nobodies"])
+            assert sorted(refused.value["available_projects"]) == sorted(names)
+            assert query != "project=nobody" or refused.value["available_projects"] == names  # the similar one first
             assert "similar" not in refused.value["error"]
-
-
-def test_a_refusal_names_the_next_step_at_this_door(ask: Asker) -> None:
-    saved(ask)
-    both = ask("GET", "/search?q=uv&project=widgets&all_projects=true").value
-    assert (both["error"], both["hint"]) == (
-        "project 'widgets': all_projects asks for the others too",
-        "leave one of them out",
-    )
-    assert ask("GET", "/observations/999").value["hint"] == "find the id with GET /search or GET /context"
-
-
-def test_a_project_that_is_not_there_is_refused_with_all_that_are_the_similar_first(ask: Asker) -> None:
-    for name in ("apples", "widgets"):
-        ask.ok("POST", "/observations", {"title": "Chose uv", "content": "Fast.", "project": name})
-    assert ask("GET", "/search?q=uv&project=wigets").value["available_projects"] == ["widgets", "apples"]
 
 
 def test_relations_are_listed_judged_counted_and_compared(ask: Asker) -> None:
@@ -427,11 +350,8 @@ def test_a_scan_finds_pairs_that_nobody_compared_and_keeps_them_only_when_told(a
 
     dry = ask.ok("POST", "/conflicts/scan", {"project": "widgets"})
     assert (dry["inspected"], dry["candidates_found"], dry["inserted"], dry["dry_run"]) == (2, 1, 0, True)
-    assert ask.ok("GET", "/conflicts")["total"] == 0
     kept = ask.ok("POST", "/conflicts/scan", {"apply": True})
     assert (kept["inserted"], kept["already_related"]) == (1, 0)
-    again = ask.ok("POST", "/conflicts/scan", {"apply": True})
-    assert (again["inserted"], again["already_related"]) == (0, 1)
     first = ask.ok("POST", "/conflicts/scan", {"limit": 1})
     assert ask.ok("POST", "/conflicts/scan", {"limit": 1, "cursor": first["next_cursor"]})["inspected"] == 1
     assert ask("POST", "/conflicts/scan", {"semantic": True}).status == 400
@@ -466,14 +386,6 @@ def test_a_rescue_moves_nothing_that_has_an_owner_and_needs_a_token(ask: Asker, 
     assert guarded("POST", "/projects/migrate", {**body, "confirmed": False}, bearer).status == 400
     large = json.dumps(body | {"prompt_ids": [1] * 9_000}).encode()
     assert guarded("POST", "/projects/migrate", large, bearer).status == 413
-
-
-def test_every_door_says_the_same(ask: Asker, app: Engram) -> None:
-    """A row saved by another door is what this one answers, and the other way round."""
-    app.save(Draft("Chose uv", "Installs are fast.", "decision"))
-    assert ask.ok("GET", "/observations/1")["title"] == "Chose uv"
-    saved(ask, title="Chose ruff", content="Lint.")
-    assert app.get(2).observation.title == "Chose ruff"
 
 
 def test_a_text_is_counted_as_often_as_it_was_said_as_engram_counts(ask: Asker) -> None:

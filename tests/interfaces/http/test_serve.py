@@ -257,27 +257,12 @@ def raw(server: Running, sent: bytes) -> bytes:
         return answer
 
 
-def test_a_body_without_a_length_is_read_and_bounded(shared: Running) -> None:
+def test_a_body_without_a_length_is_read(shared: Running) -> None:
     head = f"POST /observations HTTP/1.1\r\nHost: 127.0.0.1:{shared.port}\r\nConnection: close\r\n".encode()
     head += b"Transfer-Encoding: chunked\r\n\r\n"
     body = b'{"title": "Chose uv", "content": "Fast."}'
     chunk = f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n"
     assert raw(shared, head + chunk).startswith(b"HTTP/1.1 201")
-
-    with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as asked:
-        asked.sendall(head)
-        piece = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
-        answer = b""
-        try:
-            for _ in range(200):
-                asked.sendall(piece)
-        except OSError:
-            pass  # it was answered and closed long before
-        try:
-            answer = asked.recv(65_536)
-        except OSError:
-            answer = b"HTTP/1.1 413"  # the answer was lost with the connection, which was closed on us
-        assert answer.startswith(b"HTTP/1.1 413")
 
 
 NO_HTTP = {

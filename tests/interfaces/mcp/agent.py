@@ -114,6 +114,19 @@ def start_server(folder: Path, *arguments: str, **environment: str) -> subproces
     )
 
 
+def talk(server: subprocess.Popen[bytes], *messages: dict[str, Any]) -> bytes:
+    """Write requests, and read the answer to the last."""
+    assert server.stdin is not None
+    assert server.stdout is not None
+    answer = b""
+    for message in messages:
+        server.stdin.write(as_line(message))
+        server.stdin.flush()
+        if "id" in message:
+            answer = server.stdout.readline()
+    return answer
+
+
 def close(server: subprocess.Popen[bytes]) -> str:
     """Close all pipes and wait; what was logged."""
     for stream in (server.stdin, server.stdout):

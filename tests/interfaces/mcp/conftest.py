@@ -14,20 +14,8 @@ from tests.interfaces.mcp.agent import Agent
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def settings(data_dir: Path) -> Settings:
     return Settings(data_dir)
-
-
-@pytest.fixture
-def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder widgets, as the working directory of the server."""
-    monkeypatch.chdir(folder)
-    return folder
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ def file(here: Path) -> Path:
     return here / "auth.py"
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("files", [["auth.py:1-2"], "auth.py:1-2", '["auth.py:1-2"]'])
 async def test_a_review_lists_what_changed_since_it_was_saved(agent: Agent, file: Path, files: object) -> None:
     saved = await agent.value("mem_save", title="Order", content="One before two", files=files)
@@ -37,15 +36,6 @@ async def test_a_review_lists_what_changed_since_it_was_saved(agent: Agent, file
     assert (await agent.value("mem_review", action="list"))["count"] == 0
 
 
-@pytest.mark.anyio
-async def test_a_save_that_names_no_file_that_is_there_is_kept(agent: Agent, file: Path) -> None:
-    told = await agent.told("mem_save", title="Typo", content="text", files=["auht.py", "../x.py", "\0"])
-    assert told.startswith("Saved [#1]")
-    assert "not anchored: ../x.py (outside the repository), ? (not a path)" in told
-    assert "kept by name, their text was not read: auht.py (no such file)" in told
-
-
-@pytest.mark.anyio
 async def test_a_save_says_what_it_made_of_lines_that_make_no_sense(agent: Agent, file: Path) -> None:
     told = await agent.told("mem_save", title="Odd", content="text", files=["auth.py:3-2", "", "auth.py:2-9"])
     assert told.startswith("Saved [#1]")
@@ -53,7 +43,6 @@ async def test_a_save_says_what_it_made_of_lines_that_make_no_sense(agent: Agent
     assert "taken otherwise: auth.py:3-2 (lines 2-3), auth.py:2-9 (lines 2-3, it has no more)" in told
 
 
-@pytest.mark.anyio
 @pytest.mark.skipif(os.name == "nt", reason="symlinks")
 async def test_a_search_says_in_short_why_it_cannot_tell_about_a_file(agent: Agent, file: Path) -> None:
     await agent.told("mem_save", title="Order", content="One before two", files=["auth.py:1-2"])

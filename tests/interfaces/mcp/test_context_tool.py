@@ -14,7 +14,6 @@ async def memory(agent: Agent) -> Agent:
     return agent
 
 
-@pytest.mark.anyio
 async def test_a_query_gets_one_section_or_one_short_sentence(memory: Agent) -> None:
     assert "- [#1] Chose uv over poetry" in await memory.told("mem_context", query="why did we choose uv?")
     assert "## Earlier sessions" in await memory.told("mem_context", query="where were we?")
@@ -23,7 +22,6 @@ async def test_a_query_gets_one_section_or_one_short_sentence(memory: Agent) -> 
     assert len(said) / 4 <= 20
 
 
-@pytest.mark.anyio
 async def test_without_a_query_it_is_the_start_of_a_session(memory: Agent) -> None:
     said = await memory.told("mem_context")
 
@@ -32,7 +30,6 @@ async def test_without_a_query_it_is_the_start_of_a_session(memory: Agent) -> No
     assert "next: ship it" in said
 
 
-@pytest.mark.anyio
 async def test_each_mode_has_its_own_budget(memory: Agent) -> None:
     budgets = {
         mode: (await memory.value("mem_context", mode=mode, query="uv"))["max_bytes"]
@@ -43,13 +40,6 @@ async def test_each_mode_has_its_own_budget(memory: Agent) -> None:
     assert (await memory.value("mem_context", budget_tokens=300))["max_bytes"] == 1_200
 
 
-@pytest.mark.anyio
-async def test_an_unknown_mode_is_refused_with_the_ones_there_are(memory: Agent) -> None:
-    facts = await memory.refusal("mem_context", mode="everything")
-    assert "session, query, cascade, full" in facts["message"] + facts["hint"]
-
-
-@pytest.mark.anyio
 async def test_listing_resources_counts_nothing_and_reading_one_does(memory: Agent) -> None:
     await memory.client.list_resources()
     assert (await memory.value("mem_get_observation", id=1))["access_count"] == 0

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
 import pytest
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 
 from engram_py import Engram
 from engram_py.config import Settings
 from engram_py.interfaces.mcp.server import build_server
 from tests.database.files import filled
-from tests.interfaces.mcp.agent import Agent, rows
+from tests.interfaces.mcp.agent import Agent, exchange, rows, tool_call
 
 
 def a_file_for_a_folder(data_dir: Path) -> Path:
@@ -27,47 +25,30 @@ def a_file_for_a_folder(data_dir: Path) -> Path:
 
 
 def garbage(data_dir: Path) -> Path:
-    data_dir.mkdir(mode=0o700)
-    path = data_dir / "engram.db"
-    path.write_bytes(b"this was never a database " * 1000)
-    return path
+    data_dir.mkdir(mode=0o700, exist_ok=True)
+    (data_dir / "engram.db").write_bytes(b"this was never a database " * 1000)
+    return data_dir / "engram.db"
+
+
+def changed(data_dir: Path, sql: str) -> Path:
+    with closing(sqlite3.connect(data_dir / "engram.db")) as connection, connection:
+        connection.execute(sql)
+    return data_dir / "engram.db"
 
 
 def a_newer_one(data_dir: Path) -> Path:
     with Engram(settings=Settings(data_dir), directory=data_dir.parent):
         pass
-    path = data_dir / "engram.db"
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute(
-            "insert into _sqlite_migrations (migration_set, name, applied_at) values ('engram', '9999_future', '')"
-        )
-    connection.close()
-    return path
+    columns = "(migration_set, name, applied_at)"
+    return changed(data_dir, f"insert into _sqlite_migrations {columns} values ('engram', '9999_future', '')")
 
 
 def a_foreign_one(data_dir: Path) -> Path:
-    data_dir.mkdir(mode=0o700)
-    path = data_dir / "engram.db"
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute("create table songs (title text)")
-    connection.close()
-    return path
+    data_dir.mkdir(mode=0o700, exist_ok=True)
+    (data_dir / "engram.db").unlink(missing_ok=True)
+    return changed(data_dir, "create table songs (title text)")
 
 
-OBSTACLES = pytest.mark.parametrize(
-    ("obstacle", "code"),
-    [
-        pytest.param(a_file_for_a_folder, "data_dir_unusable", id="data-directory-is-a-file"),
-        pytest.param(garbage, "store_damaged", id="garbage"),
-        pytest.param(a_newer_one, "store_too_new", id="newer"),
-        pytest.param(a_foreign_one, "store_foreign", id="foreign"),
-    ],
-)
-
-
-@pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_listing_what_there_is_touches_no_database(
     settings: Settings, data_dir: Path, here: Path, mode: Literal["auto", "legacy"]
@@ -80,8 +61,15 @@ async def test_listing_what_there_is_touches_no_database(
     assert not data_dir.exists()
 
 
-@pytest.mark.anyio
-@OBSTACLES
+@pytest.mark.parametrize(
+    ("obstacle", "code"),
+    [
+        pytest.param(a_file_for_a_folder, "data_dir_unusable", id="data-directory-is-a-file"),
+        pytest.param(garbage, "store_damaged", id="garbage"),
+        pytest.param(a_newer_one, "store_too_new", id="newer"),
+        pytest.param(a_foreign_one, "store_foreign", id="foreign"),
+    ],
+)
 async def test_a_database_that_cannot_be_opened_is_the_error_of_each_call_until_it_can(
     settings: Settings, data_dir: Path, here: Path, obstacle: Callable[[Path], Path], code: str
 ) -> None:
@@ -93,6 +81,9 @@ async def test_a_database_that_cannot_be_opened_is_the_error_of_each_call_until_
             facts = await agent.refusal("mem_save", title="Chose uv", content="Fast.")
             assert facts["error_code"] == code
             assert str(path) in facts["message"]
+        with pytest.raises(MCPError) as caught:
+            await client.list_resources()
+        assert (caught.value.error.code, caught.value.error.data) == (-32603, {"code": code})
         assert len((await client.list_tools()).tools) == 10
         assert path.read_bytes() == content
 
@@ -102,22 +93,6 @@ async def test_a_database_that_cannot_be_opened_is_the_error_of_each_call_until_
     assert rows(data_dir)["observations"] == 1
 
 
-@pytest.mark.anyio
-@OBSTACLES
-async def test_a_resource_of_a_database_that_cannot_be_opened_is_a_protocol_error(
-    settings: Settings, data_dir: Path, here: Path, obstacle: Callable[[Path], Path], code: str
-) -> None:
-    from mcp.shared.exceptions import MCPError
-
-    obstacle(data_dir)
-    async with Client(build_server(settings)) as client:
-        with pytest.raises(MCPError) as caught:
-            await client.list_resources()
-
-    assert (caught.value.error.code, caught.value.error.data) == (-32603, {"code": code})
-
-
-@pytest.mark.anyio
 async def test_a_refused_argument_does_not_open_the_database(settings: Settings, data_dir: Path, here: Path) -> None:
     async with Client(build_server(settings)) as client:
         assert (await Agent(client).refusal("mem_get_observation"))["error_code"] == "invalid_argument"
@@ -125,7 +100,6 @@ async def test_a_refused_argument_does_not_open_the_database(settings: Settings,
     assert not data_dir.exists()
 
 
-@pytest.mark.anyio
 async def test_a_removed_database_is_refused_until_it_is_back(settings: Settings, data_dir: Path, here: Path) -> None:
     path = data_dir / "engram.db"
     async with Client(build_server(settings)) as client:
@@ -144,7 +118,6 @@ async def test_a_removed_database_is_refused_until_it_is_back(settings: Settings
     assert rows(data_dir)["observations"] == 2
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("tool", ["mem_save", "mem_search", "mem_context"])
 async def test_the_first_answer_from_a_database_put_in_place_of_the_open_one_says_so(
     settings: Settings, data_dir: Path, here: Path, tmp_path: Path, tool: str
@@ -166,24 +139,9 @@ async def test_the_first_answer_from_a_database_put_in_place_of_the_open_one_say
 
 
 def test_a_setting_that_cannot_be_used_is_an_error_of_the_call_not_a_dead_server(folder: Path) -> None:
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    lines: list[dict[str, object]] = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "mem_context", "arguments": {}}},
-    ]
-    result = subprocess.run(
-        [sys.executable, "-m", "engram_py", "mcp"],
-        input="".join(json.dumps(line) + "\n" for line in lines),
-        env={**os.environ, "ENGRAM_DATA_DIR": "relative/folder"},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    answers = {answer["id"]: answer for answer in map(json.loads, result.stdout.splitlines())}
+    answered = exchange(folder, [tool_call(2, "mem_context")], ENGRAM_DATA_DIR="relative/folder")
 
-    assert result.returncode == 0
-    assert answers[1]["result"]["serverInfo"]["name"] == "engram"
-    assert answers[2]["result"]["isError"] is True
-    assert "data_dir_unusable" in answers[2]["result"]["content"][0]["text"]
+    assert answered.status == 0
+    assert answered.to("start")["result"]["serverInfo"]["name"] == "engram"
+    assert answered.to(2)["result"]["isError"] is True
+    assert "data_dir_unusable" in answered.text(2)

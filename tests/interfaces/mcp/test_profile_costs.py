@@ -42,7 +42,6 @@ def test_the_instructions_take_no_more_than_their_pin() -> None:
     assert INSTRUCTION_BYTES * (1 - SLACK) <= size <= INSTRUCTION_BYTES, f"{size} bytes of instructions"
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_a_host_is_sent_what_was_measured(settings: Settings, profile: str) -> None:
     async with Client(build_server(settings, tools=profile)) as client:

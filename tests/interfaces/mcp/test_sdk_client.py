@@ -35,7 +35,7 @@ from tests.interfaces.mcp.agent import Agent
 Mode = Literal["auto", "legacy"]
 MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.timeout(120)
 
 
 def command(folder: Path) -> StdioServerParameters:

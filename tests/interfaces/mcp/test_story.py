@@ -33,7 +33,6 @@ def server_in(folder: Path) -> StdioServerParameters:
     )
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_later_process_finds_what_an_earlier_one_saved(
     repository: Path, data_dir: Path, mode: Literal["auto", "legacy"]
@@ -61,17 +60,3 @@ async def test_a_later_process_finds_what_an_earlier_one_saved(
         opened = await second.told("mem_get_observation", id=f"[#{best}]", include_history=True)
         now, _, before = opened.partition("--- version")
         assert ("5 minutes" in now, "15 minutes" in now, "15 minutes" in before) == (True, False, True)
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_what_a_client_calls_itself_is_kept_with_its_session(
-    folder: Path, data_dir: Path, mode: Literal["auto", "legacy"]
-) -> None:
-    from mcp.types import Implementation
-
-    name = Implementation(name="claude-code", version="2.1")
-    async with Client(server_in(folder), mode=mode, client_info=name) as client:
-        await Agent(client).told("mem_save", title="Chose uv", content="It is fast.")
-
-    assert [agent for agent, _ in sessions(data_dir)] == ["claude-code"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.embedders import Endpoint, endpoint
-from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, as_line, start_server, tool_call
+from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, start_server, talk, tool_call
 
 
 @pytest.fixture
@@ -27,18 +27,6 @@ def server(served: Endpoint, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     with start_server(folder) as process:
         yield process
         process.kill()
-
-
-def ask(server: subprocess.Popen[bytes], *messages: dict[str, Any]) -> bytes:
-    assert server.stdin is not None
-    assert server.stdout is not None
-    answer = b""
-    for message in messages:
-        server.stdin.write(as_line(message))
-        server.stdin.flush()
-        if "id" in message:
-            answer = server.stdout.readline()
-    return answer
 
 
 def end(server: subprocess.Popen[bytes]) -> int:
@@ -59,8 +47,8 @@ def vectors(data_dir: Path) -> int:
 def test_what_is_saved_gets_its_vector_while_the_server_goes_on(
     server: subprocess.Popen[bytes], served: Endpoint, data_dir: Path
 ) -> None:
-    ask(server, INITIALIZE, INITIALIZED, save(1, "Access tokens last fifteen minutes."))
-    ask(server, save(2, "Jobs wait until a worker takes them."))
+    talk(server, INITIALIZE, INITIALIZED, save(1, "Access tokens last fifteen minutes."))
+    talk(server, save(2, "Jobs wait until a worker takes them."))
     while vectors(data_dir) < 2:
         served.arrived.wait(0.05)
     sent = [text for request in served.requests for text in request["input"]]
@@ -76,9 +64,9 @@ def test_a_model_that_never_answers_holds_up_neither_a_save_nor_the_end(
         return 503, b""
 
     served.answer = never
-    ask(server, INITIALIZE, INITIALIZED)
-    assert b"Saved [#1]" in ask(server, save(1, "Access tokens last fifteen minutes."))
+    talk(server, INITIALIZE, INITIALIZED)
+    assert b"Saved [#1]" in talk(server, save(1, "Access tokens last fifteen minutes."))
     assert served.arrived.wait(60)
-    assert b"Saved [#2]" in ask(server, save(2, "Jobs wait until a worker takes them."))
-    assert b"fifteen" in ask(server, tool_call(3, "mem_search", query="tokens"))
+    assert b"Saved [#2]" in talk(server, save(2, "Jobs wait until a worker takes them."))
+    assert b"fifteen" in talk(server, tool_call(3, "mem_search", query="tokens"))
     assert end(server) == 0

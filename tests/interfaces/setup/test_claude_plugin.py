@@ -22,6 +22,7 @@ from .conftest import tree
 
 CLAUDE = AGENTS["claude-code"]
 PACKAGED = Path(str(resources.files("engram_py") / "plugin"))
+MARKETS = "known_marketplaces.json"
 SETTINGS = '{\n    "model": "opus",\n  "enabledPlugins": {"other@shop": true}, "env": {}\n}'
 
 
@@ -84,27 +85,14 @@ def test_the_installed_plugin_runs_this_installation() -> None:
     assert (server["command"], server["args"]) == ("/opt/e n/engram", ["--data-dir", "/d", "mcp"])
     assert server["alwaysLoad"] is True
     hooks = json.loads(rendered["hooks/hooks.json"])["hooks"]
-    assert hooks["SessionStart"] == [
-        {
-            "matcher": "startup|resume|clear|compact",
-            "hooks": [
-                {
-                    "type": "command",
-                    "command": "'/opt/e n/engram' hook session-start --agent claude-code --data-dir /d",
-                    "timeout": 15,
-                }
-            ],
-        }
-    ]
+    [start] = hooks["SessionStart"]
+    command = "'/opt/e n/engram' hook session-start --agent claude-code --data-dir /d"
+    assert start["matcher"] == "startup|resume|clear|compact"
+    assert start["hooks"] == [{"type": "command", "command": command, "timeout": 15}]
     assert "PreToolUse" not in hooks
+    version = ".claude-plugin/plugin.json"
+    assert len({render(Launcher((word,)))[version] for word in ("/a", "/b", "/a")}) == 2
     assert "PreToolUse" in json.loads(render(Launcher(("engram",)), pre_tool=True)["hooks/hooks.json"])["hooks"]
-
-
-def test_another_command_is_another_version() -> None:
-    versions = {
-        json.loads(render(Launcher((word,)))[".claude-plugin/plugin.json"])["version"] for word in ("/a", "/b", "/a")
-    }
-    assert len(versions) == 2
 
 
 def test_the_skill_costs_less_than_600_tokens_and_what_is_always_shown_less_than_60() -> None:
@@ -144,14 +132,6 @@ def test_setup_has_claude_install_the_plugin_once_and_unsetup_brings_every_byte_
     assert not (setup.data_dir / "setup" / "claude-plugin").exists()
 
 
-def test_with_an_empty_home_nothing_of_the_plugin_is_left(setup: Setup) -> None:
-    (setup.machine.home / ".claude").rmdir()
-    before = tree(setup.machine.home)
-    setup.set_up(CLAUDE, "user", Parts())
-    setup.take_out(CLAUDE, "user")
-    assert tree(setup.machine.home) == before
-
-
 @pytest.mark.usefixtures("settings")
 def test_another_installation_replaces_the_plugin_and_the_first_state_comes_back(
     setup: Setup, machine: Machine, moved: Setup
@@ -184,19 +164,21 @@ def test_a_setting_that_somebody_changed_keeps_the_change_and_loses_the_plugin(
     assert json.loads(settings.read_text()) == {**json.loads(SETTINGS), "model": "sonnet"}
 
 
-def test_setup_works_from_within_a_session_of_claude_code(setup: Setup, machine: Machine) -> None:
-    within = Machine("linux", machine.home, {**machine.environ, "CLAUDECODE": "1"}, machine.project)
-    assert Setup(within, setup.data_dir, setup.start).set_up(CLAUDE, "user", Parts()).changed
-
-
-@pytest.mark.parametrize("there", [True, False])
-def test_files_that_were_only_written_again_come_back_as_they_were_or_go(setup: Setup, there: bool) -> None:
-    if there:
-        (setup.machine.home / ".claude" / "settings.json").write_text(SETTINGS)
+@pytest.mark.parametrize("there", ["settings", "a folder", "nothing"])
+@pytest.mark.parametrize("claude_is_gone", [False, True])
+def test_files_that_were_only_written_again_come_back_as_they_were_or_go(
+    setup: Setup, machine: Machine, tmp_path: Path, there: str, claude_is_gone: bool
+) -> None:
+    if there == "settings":
+        (machine.home / ".claude" / "settings.json").write_text(SETTINGS)
+    elif there == "nothing":
+        (machine.home / ".claude").rmdir()
     before = tree(setup.machine.home)
     setup.set_up(CLAUDE, "user", Parts())
     for path in (setup.machine.home / ".claude").rglob("*.json"):
         path.write_text(json.dumps(json.loads(path.read_text())))
+    if claude_is_gone:
+        (tmp_path / "bin" / "claude").unlink()
     setup.take_out(CLAUDE, "user")
     assert tree(setup.machine.home) == before
 
@@ -204,38 +186,23 @@ def test_files_that_were_only_written_again_come_back_as_they_were_or_go(setup: 
 def test_other_plugins_that_came_meanwhile_stay(setup: Setup) -> None:
     setup.set_up(CLAUDE, "user", Parts())
     plugins = setup.machine.home / ".claude" / "plugins"
-    for name, member in (
-        ("installed_plugins.json", {"plugins": {"new@shop": []}}),
-        ("known_marketplaces.json", {"shop": 1}),
-    ):
-        whole = json.loads((plugins / name).read_text())
-        for key, value in member.items():
-            whole[key] = {**whole.get(key, {}), **value} if isinstance(value, dict) else value
+    both = {name: json.loads((plugins / name).read_text()) for name in ("installed_plugins.json", MARKETS)}
+    both["installed_plugins.json"]["plugins"]["new@shop"] = []
+    both[MARKETS]["shop"] = 1
+    for name, whole in both.items():
         (plugins / name).write_text(json.dumps(whole))
 
     setup.take_out(CLAUDE, "user")
 
     assert installed(setup) == {"new@shop": []}
-    assert json.loads((plugins / "known_marketplaces.json").read_text()) == {"shop": 1}
-
-
-@pytest.mark.usefixtures("settings")
-def test_the_plugin_is_removed_even_when_claude_is_gone(setup: Setup, machine: Machine, tmp_path: Path) -> None:
-    before = tree(machine.home)
-    setup.set_up(CLAUDE, "user", Parts())
-    (tmp_path / "bin" / "claude").unlink()
-    setup.take_out(CLAUDE, "user")
-    assert tree(machine.home) == before
+    assert json.loads((plugins / MARKETS).read_text()) == {"shop": 1}
 
 
 @pytest.mark.usefixtures("settings")
 def test_when_claude_refuses_its_words_are_passed_on_and_nothing_is_left(setup: Setup, machine: Machine) -> None:
     before = tree(machine.home)
-    refusing = Setup(
-        Machine("linux", machine.home, {**machine.environ, "STAND_IN_REFUSES": "1"}, machine.project),
-        setup.data_dir,
-        setup.start,
-    )
+    refused = Machine("linux", machine.home, {**machine.environ, "STAND_IN_REFUSES": "1"}, machine.project)
+    refusing = Setup(refused, setup.data_dir, setup.start)
     with pytest.raises(PluginFailedError, match="Failed to update settings"):
         refusing.set_up(CLAUDE, "user", Parts())
     assert tree(machine.home) == before
@@ -262,7 +229,8 @@ def test_what_was_registered_by_hand_makes_room_for_the_plugin_and_the_other_way
 
 def test_the_folder_of_claude_config_dir_is_used(setup: Setup, machine: Machine, tmp_path: Path) -> None:
     other = tmp_path / "claude-config"
-    moved = Machine("linux", machine.home, {**machine.environ, "CLAUDE_CONFIG_DIR": str(other)}, machine.project)
+    environ = {**machine.environ, "CLAUDE_CONFIG_DIR": str(other), "CLAUDECODE": "1"}  # from within a session
+    moved = Machine("linux", machine.home, environ, machine.project)
     before = tree(machine.home)
     Setup(moved, setup.data_dir, setup.start).set_up(CLAUDE, "user", Parts())
     assert PLUGIN in (other / "settings.json").read_text()

@@ -16,47 +16,32 @@ from .conftest import MachineOf, tree
 
 
 @pytest.mark.parametrize(
-    ("system", "template", "path"),
+    ("system", "variable", "template", "path"),
     [
-        ("linux", "{code}/mcp.json", ".config/Code/User/mcp.json"),
-        ("darwin", "{code}/mcp.json", "Library/Application Support/Code/User/mcp.json"),
-        ("windows", "{code}/mcp.json", "AppData/Roaming/Code/User/mcp.json"),
-        ("linux", "{zed}/settings.json", ".config/zed/settings.json"),
-        ("darwin", "{zed}/settings.json", ".config/zed/settings.json"),
-        ("windows", "{zed}/settings.json", "AppData/Roaming/Zed/settings.json"),
-        ("windows", "{claude_state}/.claude.json", ".claude.json"),
-        ("windows", "{kimi}/mcp.json", ".kimi-code/mcp.json"),
-        ("darwin", "{pi}/mcp.json", ".pi/agent/mcp.json"),
+        ("linux", "", "{code}/mcp.json", ".config/Code/User/mcp.json"),
+        ("darwin", "", "{code}/mcp.json", "Library/Application Support/Code/User/mcp.json"),
+        ("windows", "", "{code}/mcp.json", "AppData/Roaming/Code/User/mcp.json"),
+        ("darwin", "", "{zed}/settings.json", ".config/zed/settings.json"),
+        ("windows", "", "{zed}/settings.json", "AppData/Roaming/Zed/settings.json"),
+        ("windows", "", "{claude_state}/.claude.json", ".claude.json"),
+        ("windows", "", "{kimi}/mcp.json", ".kimi-code/mcp.json"),
+        ("darwin", "", "{pi}/mcp.json", ".pi/agent/mcp.json"),
+        ("windows", "APPDATA", "{code}", "moved/Code/User"),
+        ("linux", "CLAUDE_CONFIG_DIR", "{claude}/settings.json", "moved/settings.json"),
+        ("linux", "CLAUDE_CONFIG_DIR", "{claude_state}/.claude.json", "moved/.claude.json"),
+        ("linux", "XDG_CONFIG_HOME", "{config}/opencode/opencode.json", "moved/opencode/opencode.json"),
+        ("linux", "CODEX_HOME", "{codex}/config.toml", "moved/config.toml"),
+        ("linux", "KIMI_CODE_HOME", "{kimi}/mcp.json", "moved/mcp.json"),
+        ("linux", "PI_CODING_AGENT_DIR", "{pi}/mcp.json", "moved/mcp.json"),
     ],
 )
-def test_each_system_has_its_places(machine_of: MachineOf, system: System, template: str, path: str) -> None:
-    machine = machine_of(system)
-    assert machine.place(template) == machine.home / path
-
-
-@pytest.mark.parametrize(
-    ("variable", "template", "path"),
-    [
-        ("APPDATA", "{code}", "Code/User"),
-        ("CLAUDE_CONFIG_DIR", "{claude}/settings.json", "settings.json"),
-        ("CLAUDE_CONFIG_DIR", "{claude_state}/.claude.json", ".claude.json"),
-        ("XDG_CONFIG_HOME", "{config}/opencode/opencode.json", "opencode/opencode.json"),
-        ("CODEX_HOME", "{codex}/config.toml", "config.toml"),
-        ("KIMI_CODE_HOME", "{kimi}/mcp.json", "mcp.json"),
-        ("PI_CODING_AGENT_DIR", "{pi}/mcp.json", "mcp.json"),
-    ],
-)
-def test_variables_move_the_places(
-    machine_of: MachineOf, tmp_path: Path, variable: str, template: str, path: str
+def test_each_system_has_its_places_and_variables_move_them(
+    machine_of: MachineOf, system: System, variable: str, template: str, path: str
 ) -> None:
-    machine = machine_of("windows" if variable == "APPDATA" else "linux", **{variable: str(tmp_path / "moved")})
-    assert machine.place(template) == tmp_path / "moved" / path
-
-
-@pytest.mark.parametrize("value", ["", "  ", "relative/path"])
-def test_a_variable_that_is_no_absolute_path_is_ignored(machine_of: MachineOf, value: str) -> None:
-    machine = machine_of("linux", XDG_CONFIG_HOME=value)
-    assert machine.place("{config}") == machine.home / ".config"
+    home = machine_of().home
+    machine = machine_of(system, **{variable: str(home / "moved")} if variable else {})
+    assert machine.place(template) == home / path
+    assert machine_of("linux", XDG_CONFIG_HOME="relative").place("{config}") == home / ".config"
 
 
 def test_an_agent_is_found_by_its_folder_or_its_program(machine_of: MachineOf, tmp_path: Path) -> None:
@@ -99,6 +84,9 @@ def test_the_script_beside_the_interpreter_is_started_or_python_that_ignores_the
     script.parent.mkdir()
     script.touch()
     assert launcher(machine, executable="/usr/bin/python3", prefix=str(tmp_path)).server() == [str(script), "mcp"]
+    other = launcher(machine, data_dir=tmp_path / "a b", executable="/p", prefix=str(tmp_path))
+    assert other.server()[-3:] == ["--data-dir", str(tmp_path / "a b"), "mcp"]
+    assert other.hook("stop", "codex").endswith(f"hook stop --agent codex --data-dir '{tmp_path / 'a b'}'")
 
 
 @pytest.mark.parametrize(
@@ -118,13 +106,6 @@ def test_from_an_environment_that_will_not_stay_its_runner_is_registered(
     assert launcher(machine, executable=f"{prefix}/bin/python", prefix=prefix).server() == [str(program), *words]
 
 
-def test_another_data_directory_is_part_of_every_command(machine: Machine, tmp_path: Path) -> None:
-    folder = tmp_path / "a b"
-    start = launcher(machine, data_dir=folder, executable="/p", prefix=str(tmp_path))
-    assert start.server()[-3:] == ["--data-dir", str(folder), "mcp"]
-    assert start.hook("stop", "codex").endswith(f"hook stop --agent codex --data-dir '{folder}'")
-
-
 @pytest.mark.parametrize("name", AGENTS)
 def test_the_table_names_only_places_that_exist(machine_of: MachineOf, name: str) -> None:
     agent = AGENTS[name]
@@ -138,18 +119,16 @@ def test_the_table_names_only_places_that_exist(machine_of: MachineOf, name: str
             assert all(machine.place(row).is_relative_to(below) for row in rows)
 
 
+STDIO = {"transport": "stdio", "enabled": True}
+
+
 @pytest.mark.parametrize(
     ("name", "path", "key", "entry"),
     [
         ("antigravity", ".gemini/config/mcp_config.json", "mcpServers", {"command": "/e", "args": ["mcp"]}),
         ("kilocode", ".config/kilo/kilo.jsonc", "mcp", {"type": "local", "command": ["/e", "mcp"], "enabled": True}),
         ("kimi", ".kimi-code/mcp.json", "mcpServers", {"command": "/e", "args": ["mcp"]}),
-        (
-            "commandcode",
-            ".commandcode/mcp.json",
-            "mcpServers",
-            {"command": "/e", "args": ["mcp"], "transport": "stdio", "enabled": True},
-        ),
+        ("commandcode", ".commandcode/mcp.json", "mcpServers", {"command": "/e", "args": ["mcp"]} | STDIO),
         ("pi", ".pi/agent/mcp.json", "mcpServers", {"command": "/e", "args": ["mcp"], "directTools": True}),
     ],
 )

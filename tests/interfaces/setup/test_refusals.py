@@ -107,16 +107,15 @@ def test_in_a_project_a_link_to_another_of_its_folders_is_followed(setup: Setup)
     assert (setup.machine.project / "config" / "settings.json").is_file()
 
 
-def test_a_directory_and_a_pipe_are_refused(setup: Setup, servers: Path) -> None:
+def test_what_is_no_file_or_read_only_is_refused(setup: Setup, servers: Path) -> None:
     servers.mkdir()
     assert refusal(setup).reason == "it is not a file"
     servers.rmdir()
     os.mkfifo(servers)
     with pytest.raises(SetupRefusedError, match="it is not a file"):
         setup.set_up(AGENTS["cursor"], "user", Parts())
+    servers.unlink()
 
-
-def test_a_read_only_file_or_folder_is_refused(setup: Setup, servers: Path) -> None:
     put(servers, b"{}").chmod(0o444)
     assert refusal(setup).reason == "it is read-only"
     servers.chmod(0o644)
@@ -187,9 +186,6 @@ def test_a_scope_an_agent_does_not_have_and_an_agent_nobody_knows_are_named(setu
         setup.set_up(AGENTS["windsurf"], "project", Parts())
     with pytest.raises(UnknownAgentError, match="'emacs'"):
         agents_named(["cursor", "emacs"])
-
-
-def test_engrams_names_of_agents_are_known(setup: Setup) -> None:
     named = agents_named(["gemini-cli", "vscode-copilot", "antigravity-cli", "gemini"])
     assert [agent.name for agent in named] == ["gemini", "vscode", "antigravity"]
 

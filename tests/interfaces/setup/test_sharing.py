@@ -25,15 +25,6 @@ def here(machine: Machine, data_dir: Path, tmp_path: Path) -> Setup:
     return Setup(machine, data_dir, start)
 
 
-@pytest.mark.parametrize("name", SHARED)
-def test_no_file_of_a_project_names_a_place_on_this_machine(here: Setup, name: str, tmp_path: Path) -> None:
-    here.set_up(AGENTS[name], "project", Parts())
-    written = [path for path in here.machine.project.rglob("*") if path.is_file()]
-    assert written
-    assert [path.name for path in written if str(tmp_path) in path.read_text()] == []
-    assert any("engram" in path.read_text() for path in written)
-
-
 def test_the_command_of_a_project_is_the_one_on_everybodys_path(here: Setup) -> None:
     done = here.set_up(AGENTS["cursor"], "project", Parts())
 
@@ -43,12 +34,6 @@ def test_the_command_of_a_project_is_the_one_on_everybodys_path(here: Setup) -> 
     assert hooks["sessionStart"][0]["command"] == "engram hook session-start --agent cursor"
     assert "`engram` is not on the PATH here" in done.note
     assert "ENGRAM_DATA_DIR" in done.note
-
-
-def test_for_a_user_the_command_stays_the_installed_one(here: Setup) -> None:
-    here.set_up(AGENTS["cursor"], "user", Parts())
-    servers = json.loads((here.machine.home / ".cursor" / "mcp.json").read_text())["mcpServers"]
-    assert [servers["engram"]["command"]] == list(here.start.words)
 
 
 @pytest.mark.parametrize("name", SHARED)

@@ -86,40 +86,52 @@ def rewritten(text: bytes) -> bytes:
     return text.replace(b"night", b"day").replace(b"the big one", b"cheap").replace(b"rhyme", b"prose")
 
 
-def test_a_server_of_our_name_that_was_there_is_replaced_and_comes_back(setup: Setup, servers: Path) -> None:
-    theirs = {"command": "/usr/local/bin/engram", "args": ["mcp", "--tools=agent"]}
-    servers.write_text(json.dumps({"mcpServers": {"engram": theirs}}, indent=2))
-    setup.set_up(AGENTS["cursor"], "user", Parts())
-    servers.write_text(servers.read_text().replace('"mcpServers"', '"x": 1,\n  "mcpServers"'))
-
-    setup.take_out(AGENTS["cursor"], "user")
-
-    assert json.loads(servers.read_text()) == {"x": 1, "mcpServers": {"engram": theirs}}
-
-
-def test_a_file_of_nothing_but_a_byte_order_mark_is_edited_and_comes_back(setup: Setup, servers: Path) -> None:
-    servers.write_bytes(b"\xef\xbb\xbf")
-    setup.set_up(AGENTS["cursor"], "user", Parts())
-    assert "engram" in json.loads(servers.read_text(encoding="utf-8-sig"))["mcpServers"]
-    setup.take_out(AGENTS["cursor"], "user")
-    assert servers.read_bytes() == b"\xef\xbb\xbf"
+THEIRS = {"engram": {"command": "/usr/local/bin/engram", "args": ["mcp", "--tools=agent"]}}
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("servers_before", "mark"),
     [
-        pytest.param('{"a": 1}', {"a": 2}, id="no-servers-before"),
-        pytest.param('{"a": 1, "mcpServers": {}}', {"a": 2, "mcpServers": {}}, id="empty-before"),
+        pytest.param(None, "", id="none"),
+        pytest.param({}, "", id="empty"),
+        pytest.param(THEIRS, "", id="one-of-our-name"),
+        pytest.param({}, "\ufeff", id="byte-order-mark"),
     ],
 )
-def test_an_object_that_was_made_for_our_entry_goes_with_it(
-    setup: Setup, servers: Path, text: str, left: object
+def test_what_was_there_of_servers_comes_back_beside_what_changed_since(
+    setup: Setup, servers: Path, servers_before: object, mark: str
 ) -> None:
-    servers.write_text(text)
+    before = {"a": 1} if servers_before is None else {"a": 1, "mcpServers": servers_before}
+    servers.write_text(mark + json.dumps(before))
+    servers.chmod(0o640)
     setup.set_up(AGENTS["cursor"], "user", Parts())
     servers.write_text(servers.read_text().replace('"a": 1', '"a": 2'))
+    assert servers.stat().st_mode & 0o777 == 0o640
     setup.take_out(AGENTS["cursor"], "user")
-    assert json.loads(servers.read_text()) == left
+    assert servers.read_text().startswith(mark)
+    assert json.loads(servers.read_text().removeprefix(mark)) == before | {"a": 2}
+
+
+def test_originals_are_kept_for_their_owner_alone_the_latest_20_and_only_as_long_as_needed(
+    setup: Setup, data_dir: Path
+) -> None:
+    furnish(setup.machine, "codex", "user")
+    path, originals = setup.machine.home / ".codex" / "config.toml", data_dir / "setup" / "originals"
+    before = path.read_bytes()
+    setup.set_up(AGENTS["codex"], "user", Parts(hooks=False, instructions=False))
+    [kept] = originals.iterdir()
+    assert (kept.read_bytes(), kept.stat().st_mode & 0o777) == (before, 0o600)
+    setup.take_out(AGENTS["codex"], "user")
+    assert list(originals.iterdir()) == []
+
+    setup.set_up(AGENTS["codex"], "user", Parts())
+    ours = path.read_text()
+    for number in range(25):
+        path.write_text(ours.replace('"mcp"]', f'"mcp", "{number}"]'))
+        setup.set_up(AGENTS["codex"], "user", Parts())
+    setup.take_out(AGENTS["codex"], "user")
+    texts = [one.read_text() for one in originals.iterdir()]
+    assert (len(texts), any('"24"' in text for text in texts)) == (20, True)
 
 
 def test_two_agents_share_an_instructions_file_until_the_last_one_goes(setup: Setup) -> None:
@@ -239,19 +251,6 @@ def test_what_somebody_edited_in_our_part_is_kept_before_it_goes(
     assert Path(note.rpartition(" kept as ")[2]).read_text() == text
 
 
-def test_of_what_was_edited_the_latest_copies_are_kept(setup: Setup, data_dir: Path) -> None:
-    setup.set_up(AGENTS["codex"], "user", Parts())
-    path = setup.machine.home / ".codex" / "config.toml"
-    ours = path.read_text()
-    for number in range(25):
-        path.write_text(ours.replace('"mcp"]', f'"mcp", "{number}"]'))
-        setup.set_up(AGENTS["codex"], "user", Parts())
-    setup.take_out(AGENTS["codex"], "user")
-    kept = [one.read_text() for one in (data_dir / "setup" / "originals").iterdir()]
-    assert len(kept) == 20
-    assert any('"24"' in text for text in kept)
-
-
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("before", ["", 'model = "o4"\n', '[mcp_servers.first]\ncommand = "a"\n'])
 @pytest.mark.parametrize("table", ["", '[mcp_servers.other]\ncommand = "x"\n', '[other]\nx = """\n# no comment\n"""\n'])
@@ -269,35 +268,3 @@ def test_a_comment_below_our_table_stays(setup: Setup, before: str, table: str, 
     assert left.endswith(theirs)
     assert left.removesuffix(theirs).strip() == before.replace("\n", newline).strip().encode()
     tomllib.loads(left.decode())
-
-
-def test_hooks_and_instructions_can_be_left_out(setup: Setup) -> None:
-    setup.set_up(AGENTS["codex"], "user", Parts(hooks=False, instructions=False))
-    assert [path.name for path in (setup.machine.home / ".codex").iterdir()] == ["config.toml"]
-
-
-def test_permissions_of_a_file_stay(setup: Setup, servers: Path) -> None:
-    servers.write_text("{}")
-    servers.chmod(0o640)
-    setup.set_up(AGENTS["cursor"], "user", Parts())
-    assert servers.stat().st_mode & 0o777 == 0o640
-
-
-def test_what_was_there_is_kept_for_its_owner_alone_and_only_as_long_as_needed(setup: Setup, data_dir: Path) -> None:
-    furnish(setup.machine, "codex", "user")
-    setup.set_up(AGENTS["codex"], "user", Parts())
-    kept = list((data_dir / "setup" / "originals").iterdir())
-
-    assert sorted(path.read_bytes() for path in kept) == sorted(
-        value[0] for value in _furnished(setup.machine).values()
-    )
-    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
-    setup.take_out(AGENTS["codex"], "user")
-    assert list((data_dir / "setup" / "originals").iterdir()) == []
-
-
-def _furnished(machine: Machine) -> dict[str, tuple[bytes, int]]:
-    """What ``furnish`` writes for Codex, written elsewhere."""
-    other = Machine("linux", machine.home.parent / "twin", {}, machine.project)
-    furnish(other, "codex", "user")
-    return {name: value for name, value in tree(other.home).items() if value != "folder"}

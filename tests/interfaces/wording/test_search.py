@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -41,23 +40,12 @@ def said(value: Results, *, full: bool = False) -> list[str]:
 
 
 def silent(query: str = "timeout", *, memories: int = 7, projects: Any = ("widgets",), **more: Any) -> list[str]:
-    standard: dict[str, Any] = {
-        "reason": "no memory here has any of its words",
-    }  # fmt: skip
-    silence = NoResults(**standard | more)
+    silence = NoResults(**{"reason": "no memory here has any of its words"} | more)
     return said(Results(query, (), "none", projects, memories, silence=silence))
 
 
 def anchor(word: Any, **more: Any) -> AnchorState:
     return AnchorState("src/auth.py", 10, 20, word, **more)
-
-
-def test_a_word_of_an_earlier_version_is_not_told_as_in_no_memory() -> None:
-    lines = silent("plc login", unknown=("login",), earlier=(Earlier("plc", 4),))
-    assert lines[1:] == [
-        "No memory contains: login. Only in an earlier version of [#4]: plc.",
-        "Next: read the history of [#4], or try other words, or search all projects (all_projects=true).",
-    ]
 
 
 # Hits
@@ -103,25 +91,28 @@ def test_what_says_nothing_against_a_hit_is_no_label(more: dict[str, Any]) -> No
     assert said(found(hit(**more)))[1] == "[#12] Raised the timeout (bugfix, 3d)"
 
 
-def test_what_replaced_a_hit_is_named_below_it() -> None:
-    assert said(found(hit(relations=(RelationNote("superseded_by", 14, "Lowered it"),))))[3:] == [
-        "  superseded_by [#14] Lowered it"
-    ]
-
-
-def test_a_stale_anchor_is_one_phrase_and_a_fresh_one_beside_it_none() -> None:
-    states = (anchor("changed", commits_ago=3, author="Ada"), anchor("fresh"), anchor("gone"))
-
-    assert said(found(hit(anchors=states)))[3:] == [
-        "  src/auth.py:10-20 changed 3 commits ago by Ada; src/auth.py:10-20 gone"
-    ]
-
-
-def test_why_nobody_can_tell_about_a_file_is_said_behind_what_is_known() -> None:
-    value = found(hit(anchors=(anchor("unknown", reason="a directory"), anchor("gone"), anchor("fresh"))))
-
-    lines = ["  src/auth.py:10-20 gone; src/auth.py:10-20 unknown (a directory)"]
-    assert said(value)[3:] == said(value, full=True)[3:] == lines
+@pytest.mark.parametrize(
+    ("more", "lines"),
+    [
+        ({"snippet": "", "instead_of": Near(1, "Old")}, ['  replaced [#1] "Old"']),
+        (
+            {"relations": (RelationNote("superseded_by", 14, "Lowered it"),)},
+            ["  From 5 to 30 seconds.", "  superseded_by [#14] Lowered it"],
+        ),
+        (
+            {"anchors": (anchor("changed", commits_ago=3, author="Ada"), anchor("fresh"), anchor("gone"))},
+            ["  From 5 to 30 seconds.", "  src/auth.py:10-20 changed 3 commits ago by Ada; src/auth.py:10-20 gone"],
+        ),
+        (
+            {"anchors": (anchor("unknown", reason="a directory"), anchor("gone"), anchor("fresh"))},
+            ["  From 5 to 30 seconds.", "  src/auth.py:10-20 gone; src/auth.py:10-20 unknown (a directory)"],
+        ),
+    ],
+    ids=["no-passage", "replaced", "stale", "unknown"],
+)
+def test_below_a_hit_stand_its_passage_and_what_became_of_it(more: dict[str, Any], lines: list[str]) -> None:
+    assert said(found(hit(**more)))[2:] == lines
+    assert said(found(hit(**more)), full=True)[2:] == lines
 
 
 @pytest.mark.parametrize("reason", [NOT_HERE, SAVED_OUTSIDE, NOT_READ])
@@ -140,10 +131,6 @@ def test_the_text_of_a_hit_goes_from_the_words_that_were_asked_for_to_what_follo
     passage = said(app.searches.search("when does the retrying consumer acknowledge?"))[2]
     assert f"{answer} It was decided in May." in passage
     assert passage.startswith("  …")
-
-
-def test_a_hit_without_a_passage_is_its_title_alone() -> None:
-    assert len(said(found(hit(snippet="", truncated=True)))) == 2
 
 
 def test_an_answer_keeps_to_600_tokens(app: Engram) -> None:
@@ -165,13 +152,6 @@ def test_a_session_summary_says_what_the_session_was_for(app: Engram) -> None:
     assert title.startswith("[#1] Session summary: widgets. Build the CSV parser (session_summary, ")
     assert "Build" not in line
     assert value.results[0].title == "Session summary: widgets"
-
-
-def test_a_summary_whose_title_says_its_goal_is_not_named_by_it_twice(app: Engram) -> None:
-    goal = "Build the CSV parser that reads quoted newlines."
-    app.save(Draft(f"Session summary: {goal[:30]}", f"## Goal\n{goal}\n{'Wrote some tests of it. ' * 20}"))
-
-    assert app.searches.search("tests wrote").results[0].goal == ""
 
 
 @pytest.mark.parametrize(
@@ -205,96 +185,50 @@ def test_an_empty_answer_names_unknown_words_what_is_nearest_and_the_next_step_i
     ]
 
 
-def test_an_empty_answer_names_the_words_that_only_other_projects_know() -> None:
-    assert silent("kafka login", unknown=("zebra",), elsewhere=("kafka",), nearest=(Near(3, "Login"),))[1:] == [
-        "No memory contains: zebra. Only other projects know: kafka; all_projects=true searches them.",
-        "Nearest, likely about other things: [#3] Login.",
-        "Next: search all projects (all_projects=true), or try other words.",
-    ]
-
-
-def test_an_empty_answer_says_what_was_filtered_away_and_by_what() -> None:
-    assert silent("timeout type:policy since:7d", filtered=1_200, filters=("type:policy", "since:7d"))[1:] == [
-        "Filtered away by type:policy, since:7d together: 1,200 with words of it.",
-        "Next: search without type:policy, since:7d.",
-    ]
-
-
-def test_filters_that_took_nothing_away_are_named_as_well() -> None:
-    assert silent("timeout type:policy", filters=("type:policy",))[2:] == [
-        "Searched only type:policy.",
-        "Next: search without type:policy.",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("filters", "step"),
-    [
-        (("file:x.py",), "give another file:, or words instead"),
-        (("type:policy", "type:note", "since:7d"), "give another type: or since:, or words instead"),
-    ],
-)
-def test_filters_that_are_the_whole_query_are_not_to_be_left_out(filters: tuple[str, ...], step: str) -> None:
-    assert silent(" ".join(filters), filters=filters, unworded=True)[-1] == f"Next: {step}."
-
-
-def test_a_filter_is_not_blamed_for_words_that_nobody_ever_saw() -> None:
-    assert silent("zebra type:policy", filters=("type:policy",), unknown=("zebra",), projects=None)[2:] == [
-        "Searched only type:policy.",
-        "Next: try other words.",
-    ]
+ELSEWHERE = "or search all projects (all_projects=true)"
+OPERATORS = "AND, OR, NOT and NEAR are words here, not operators"
+POLICY: dict[str, Any] = {"filters": ("type:policy",)}
 
 
 @pytest.mark.parametrize(
     ("query", "more", "step"),
     [
-        pytest.param("zebra", {}, "try other words, or search all projects (all_projects=true)", id="words"),
-        pytest.param("zebra", {"projects": None}, "try other words", id="everywhere-already"),
-        pytest.param(
-            '"access token"',
-            {"marked": True},
-            "search without the quotes",
-            id="phrase",
-        ),
-        pytest.param("timeout -redis", {"marked": True}, "search without the -words", id="excluded"),
-        pytest.param(
-            "“time out” -redis", {"marked": True}, "search without the quotes and the -words", id="phrase-and-excluded"
-        ),
-        pytest.param("#12", {"numbered": True}, "search by words instead", id="an-id"),
-        pytest.param("zebra", {"others": False}, "try other words", id="no-other-project"),
-        pytest.param(
-            "-redis",
-            {"marked": True, "unworded": True},
-            "give a word to search for as well; -word only leaves out",
-            id="only-excluded",
-        ),
-        pytest.param(
-            'AND OR NOT NEAR( ) * ^ : ""',
-            {},
-            "give at least one more word; AND, OR, NOT and NEAR are words here, not operators",
-            id="operators",
-        ),
-        pytest.param(
-            'zebra ""', {}, "try other words, or search all projects (all_projects=true)", id="quotes-of-nothing"
-        ),
-        pytest.param("re-try", {}, "try other words, or search all projects (all_projects=true)", id="hyphen"),
-        pytest.param(
-            "who is it",
-            {"unworded": True},
-            "add a word that does, or put the words in quotes to find them as they stand",
-            id="stop-words",
-        ),
-        pytest.param("...", {}, "give at least one word, #id, or a filter such as type:decision", id="no-word"),
-        pytest.param(
-            "zebra",
-            {"memories": 0},
-            "save something, nothing is kept here yet, or search all projects (all_projects=true)",
-            id="empty-memory",
-        ),
+        ("zebra", {}, f"try other words, {ELSEWHERE}"),
+        ("zebra", {"projects": None}, "try other words"),
+        ('"access token"', {"marked": True}, "search without the quotes"),
+        ("timeout -redis", {"marked": True}, "search without the -words"),
+        ("“time out” -redis", {"marked": True}, "search without the quotes and the -words"),
+        ("#12", {"numbered": True}, "search by words instead"),
+        ("zebra", {"others": False}, "try other words"),
+        ("-redis", {"marked": True, "unworded": True}, "give a word to search for as well; -word only leaves out"),
+        ('AND OR * ^ : ""', {}, f"give at least one more word; {OPERATORS}"),
+        ('zebra ""', {}, f"try other words, {ELSEWHERE}"),
+        ("who is", {"unworded": True}, "add a word that does, or put the words in quotes to find them as they stand"),
+        ("...", {}, "give at least one word, #id, or a filter such as type:decision"),
+        ("zebra", {"memories": 0}, f"save something, nothing is kept here yet, {ELSEWHERE}"),
+        ("timeout type:policy", POLICY, "search without type:policy"),
+        ("zebra type:policy", {**POLICY, "unknown": ("zebra",), "projects": None}, "try other words"),
+        ("file:x.py", {"filters": ("file:x.py",), "unworded": True}, "give another file:, or words instead"),
+        ("type:policy", {**POLICY, "unworded": True}, "give another type:, or words instead"),
+        ("kafka", {"elsewhere": ("kafka",)}, "search all projects (all_projects=true), or try other words"),
+        ("plc", {"earlier": (Earlier("plc", 4),)}, f"read the history of [#4], or try other words, {ELSEWHERE}"),
     ],
-)
+)  # fmt: skip
 def test_an_empty_answer_ends_with_the_next_step(query: str, more: dict[str, Any], step: str) -> None:
     assert silent(query, **more)[-1] == f"Next: {step}."
+
+
+@pytest.mark.parametrize(
+    ("more", "fact"),
+    [
+        ({"earlier": (Earlier("plc", 4),)}, "Only in an earlier version of [#4]: plc."),
+        ({"elsewhere": ("kafka",)}, "Only other projects know: kafka; all_projects=true searches them."),
+        ({**POLICY, "filtered": 1_200}, "Filtered away by type:policy: 1,200 with words of it."),
+        (POLICY, "Searched only type:policy."),
+    ],
+)
+def test_an_empty_answer_says_where_its_words_are_and_what_was_searched(more: dict[str, Any], fact: str) -> None:
+    assert fact in "\n".join(silent("kafka plc", **more))
 
 
 def test_many_long_words_and_lines_stay_four_short_lines() -> None:
@@ -309,15 +243,6 @@ def test_many_long_words_and_lines_stay_four_short_lines() -> None:
     assert len(lines) == 4
     assert max(map(len, lines)) < 800
     assert "and 52 more" in lines[1]
-
-
-def test_a_real_empty_answer_names_the_words_it_never_saw(app: Engram) -> None:
-    app.observations.save(Draft("Raised the login timeout", "To 30 seconds.", topic_key="auth/timeout"))
-
-    lines = said(app.searches.search("kubernetes ingress"))
-
-    assert len(lines) <= 4
-    assert "No memory contains: kubernetes, ingress." in lines[1]
 
 
 # How it went
@@ -338,59 +263,20 @@ def explained(title: str = "Raised the timeout", **more: Any) -> Results:
 
 
 def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_them() -> None:
-    assert said(explained()) == [
-        "1 match.",
-        "",
-        "Hits: score = (own words + neighbours' words + closeness of the words + share of the session's best) x"
-        " factors. tells = how much of the question its best passage holds; answers = how likely it answers."
-        " recency = 1 now, half of it after each half-life.",
-        "  hit  score  own words  lent  close  session  tells  answers  recency  factors                    title",
-        "  #12   4.11       2.12  0.50   0.30     0.60   100%      97%    1.000  recency 1.06, pinned 1.10"
-        "  Raised the timeout",
-        "",
-        "Steps: in the order they ran; found = rows the step added.",
-        "  step       found  why",
-        "  all words      1  enough",
+    lines = said(explained())
+    assert lines[0] == "1 match."
+    assert [line.partition(":")[0] for line in lines if ": " in line][:3] == ["Hits", "Steps", "Words"]
+    for line in (
+        "  #12   4.11       2.12  0.50   0.30     0.60   100%      97%    1.000  recency 1.06, pinned 1.10  Raised the timeout",
         "  evidence       0  the best holds all",
-        "",
-        "Words: rows = how many memories hold it; idf = how much it tells, more when it is rare.",
-        "  word      rows   idf  use",
         "  timeout  1,234  0.69  looked up",
-        "",
         "An answer needs a probability of 43%; 2 below that were held back; filters: type:bugfix. It took 12.5 ms.",
-    ]
-
-
-def test_an_explained_list_is_said_to_stand_in_the_order_it_has() -> None:
+    ):
+        assert line in lines
     value = replace(explained(), rung="filters", results=(hit(), hit(13)))
     assert said(value)[0] == "2 matches, latest change first."
-
-
-def test_what_was_named_is_said_not_to_be_ranked() -> None:
     exact = Numbers(12, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, NONE, 0.0, 0.0, {}, 1.0, ())
-
     assert said(explained(hits=(exact,)))[4].endswith("named, not ranked  Raised the timeout")
-
-
-def test_an_explained_empty_answer_says_why_first() -> None:
-    nothing = NoResults("no memory here has any of its words", unknown=("zebra",))
-    explain = Explain(
-        (LadderStep("any word", 0, "unknown"),),
-        (WordNote("zebra", 0, 2.3, "unknown"),),
-        (),
-        NONE,
-        0.0,
-        0.27,
-        0,
-        (),
-        0.0,
-    )
-
-    lines = said(Results("zebra", (), "none", ("widgets",), 7, explain=explain, silence=nothing))
-
-    assert lines[0].startswith('Nothing found for "zebra" in widgets')
-    assert not any(line.startswith("Hits") for line in lines)
-    assert "  zebra     0  2.30  unknown" in lines
 
 
 @pytest.mark.parametrize(
@@ -418,20 +304,3 @@ def test_columns_after_wide_characters_stand_below_their_heading() -> None:
         "  令牌      1  1.00  looked up",
         "  token     2  1.00  looked up",
     ]
-
-
-# JSON
-
-
-def test_json_says_how_it_went_only_when_asked_and_why_it_is_empty_only_when_it_is(app: Engram) -> None:
-    app.observations.save(Draft("Raised the login timeout", "To 30 seconds."))
-
-    plain = json.loads(render.json_text(app.searches.search("timeout")))
-    asked = json.loads(render.json_text(app.searches.search("timeout", explain=True)))
-    empty = json.loads(render.json_text(app.searches.search("kubernetes")))
-
-    assert not {"explain", "silence"} & plain.keys()
-    assert [one["id"] for one in asked["explain"]["hits"]] == [1]
-    assert asked["explain"]["words"][0]["word"] == "timeout"
-    assert empty["silence"]["unknown"] == ["kubernetes"]
-    assert "explain" not in empty
