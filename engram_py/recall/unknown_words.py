@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from engram_py.database.store import Store
 from engram_py.doors import call
+from engram_py.observations.table import VISIBLE, projects_json
 from engram_py.recall.candidates import Found
 from engram_py.recall.hits import Placed
-from engram_py.recall.index import older_texts
 from engram_py.recall.plan import MOST_WORDS_ASKED
 from engram_py.recall.query.parse import Query
 from engram_py.recall.scope_filter import ScopeFilter
@@ -21,6 +21,22 @@ _MOST_WORDS = 4
 # 500 texts of 2,000 characters took 15 ms to fetch, fold and read, and a search that is silent is not the usual one.
 _WALKED, _MOST_READ, _READ_CHARS = 3_000, 500, 2_000
 
+# What observations said before, which no index has: of the newest :walked versions the newest :most that may be seen,
+# and the beginning of each.
+_OLDER_TEXTS = f"""
+select observation_id, substr(title || ' ' || content, 1, :chars)
+from observation_versions
+where id in (
+    select walked.id
+    from (select id, observation_id from observation_versions order by id desc limit :walked) as walked
+    join observations on observations.id = walked.observation_id
+    where deleted_at is null and {VISIBLE}
+    order by walked.id desc
+    limit :most
+)
+order by id desc
+"""
+
 
 def said_earlier(store: Store, words: Sequence[str], projects: Sequence[str] | None) -> tuple[Earlier, ...]:
     """The first four of ``words`` that an earlier text of a live observation has, whole, each with the newest such."""
@@ -28,7 +44,8 @@ def said_earlier(store: Store, words: Sequence[str], projects: Sequence[str] | N
     if not wanted:
         return ()
     found: dict[str, int] = {}
-    for row, text in older_texts.newest(store, projects, walked=_WALKED, most=_MOST_READ, chars=_READ_CHARS):
+    bounds = {"walked": _WALKED, "most": _MOST_READ, "chars": _READ_CHARS}
+    for row, text in store.tuples(_OLDER_TEXTS, projects=projects_json(projects), **bounds):
         plain = folded(text)
         here = [word for word in wanted if word not in found and word in plain]
         if here:
