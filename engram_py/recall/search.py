@@ -21,13 +21,23 @@ from engram_py.recall.file_observations import NamedFiles
 from engram_py.recall.hits import Hits, Placed
 from engram_py.recall.index import table as index
 from engram_py.recall.no_results import explain_no_results, nameless
-from engram_py.recall.plan import MOST_WORDS_ASKED, day_note, days_meant
+from engram_py.recall.plan import MOST_WORDS_ASKED, days_meant
 from engram_py.recall.query.days import Days, may_name_days
-from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS, Query, parse_query
+from engram_py.recall.query.parse import Query, parse_query
 from engram_py.recall.scope_filter import ScopeFilter, scope_filter_of, types_of
 from engram_py.recall.score.probability import bar
 from engram_py.recall.search_log import SearchLog
-from engram_py.recall.unknown_words import unfamiliar_notes
+from engram_py.recall.search_notes import (
+    day_note_of,
+    evidence_step,
+    filters_not_asked,
+    first_rung,
+    is_looked_up,
+    missed_notes,
+    query_notes,
+    unfamiliar_notes,
+    unusual_types,
+)
 from engram_py.recall.values import Explain, LadderStep, NoResults, Results
 from engram_py.text.normalize import check_text, normalize_topic_key
 from engram_py.vectors.vectors import Vectors
@@ -36,10 +46,7 @@ MOST = 20
 MATCH_MODES = ("all", "any")
 # Of rows that are about files, as many as this are compared with them to list those that changed.
 STALE_READ = 200
-_MOST_MISSED = 3
 _MOST_SAID = 80  # characters of a query in a note
-# Of so many is asked whether they have a type, before it is called unusual.
-TYPES_READ = 10_000
 
 
 class Search:
@@ -115,14 +122,14 @@ class Search:
         silence = None if hits else explain_no_results(self._store, parsed, found, sight, floor, days=days)
         if recorded:
             self._record(parsed, sight, ids, silence, narrowed=bool(type or scope))
-        notes = [*said, *sight.notes, *place_notes, *_notes(query, parsed), *found.notes, *_missed(found)]
+        notes = [*said, *sight.notes, *place_notes, *query_notes(query, parsed), *found.notes, *missed_notes(found)]
         notes += unfamiliar_notes(parsed, found, sight, placed[: len(hits)])
-        notes += [_day_note(days, found)] if days is not None else []
-        notes += () if hits else self._types_of_nobody(sight, types_of(type, parsed.filters))
+        notes += [day_note_of(days, found)] if days is not None else []
+        notes += () if hits else unusual_types(self._store, sight, types_of(type, parsed.filters))
         return Results(
             query=parsed.text,
             results=hits,
-            rung=_rung(found) if hits else "none",
+            rung=first_rung(found) if hits else "none",
             projects=sight.projects,
             memories=usage.count_visible(self._store, sight.projects),
             warnings=tuple(notes),
@@ -141,7 +148,7 @@ class Search:
         if len(found.terms) > MOST_WORDS_ASKED or not (dated or may_name_days(found.unknown)):
             return None
         days = days_meant(parsed.asked, self._journal.moment().date())
-        if days is None or _is_looked_up(days, found):
+        if days is None or is_looked_up(days, found):
             return days
         naming = [term for term in found.terms if nameless([term.text], days) == ()]
         return days if naming and not any(term.rows for term in naming) else None
@@ -193,7 +200,7 @@ class Search:
         exact = self._exact(parsed, sight, limit)
         if exact and parsed.observation_id is not None:
             rungs = [LadderStep("exact", 1, "an id names one observation")]
-            return Found(rungs=rungs, notes=_unheld(sight)), self._hits.exact(exact)
+            return Found(rungs=rungs, notes=filters_not_asked(sight)), self._hits.exact(exact)
         several, placed = self._named(parsed, sight, limit)
         if placed:
             return several, placed
@@ -208,7 +215,7 @@ class Search:
             from engram_py.recall.vector_rows import add_meaning
 
             add_meaning(self._store, self._vectors, parsed, sight, found)
-        found.rungs.append(_evidence_step(found, floor))
+        found.rungs.append(evidence_step(found, floor))
         answers = [one for one in found.answers(floor) if one.id not in exact]
         whole_first = not any_word and not found.near
         wanted = STALE_READ if sight.stale else limit
@@ -254,18 +261,9 @@ class Search:
         deleted = "it was" if len(gone) == 1 else "they were"
         notes = [f"there is no memory {', '.join(gone)}, or {deleted} deleted"] if gone else []
         notes += [f"{len(ids)} memories were named; the first {limit} were looked up"] if len(ids) > limit else []
-        notes += _unheld(sight) if there else ()
+        notes += filters_not_asked(sight) if there else ()
         rung = LadderStep("named", len(there), "ids name observations")
         return Found(rungs=[rung], notes=tuple(notes)), self._hits.exact(there)
-
-    def _types_of_nobody(self, sight: ScopeFilter, types: Sequence[str]) -> tuple[str, ...]:
-        """For a search without an answer: what to call a type that no memory has."""
-        if not types:
-            return ()
-        from engram_py.observations.topic_keys import type_notes
-
-        notes = type_notes(types)
-        return () if notes and table.has_type(self._store, sight.projects, types, cap=TYPES_READ) else notes
 
     def _listed(self, parsed: Query, sight: ScopeFilter, limit: int) -> tuple[Found, list[Placed]]:
         """No word says what to look for: what the filters let through, latest change first; without any, nothing."""
@@ -300,51 +298,3 @@ class Search:
             filters=sight.said,
             seconds=round(time.perf_counter() - started, 6),
         )
-
-
-def _unheld(sight: ScopeFilter) -> tuple[str, ...]:
-    """An id opens what it names, as `get` does, whatever the filters beside it say."""
-    return (f"not asked of what an id names: {', '.join(sight.said)}",) if sight.said else ()
-
-
-def _evidence_step(found: Found, floor: float) -> LadderStep:
-    one = found.evidence
-    why = f"the best holds {one.passage:.0%} of what the words tell"
-    why += f", its session {one.session:.0%}" if one.session > one.passage else ""
-    why += f": it answers with a probability of {found.probability:.0%}, {floor:.0%} is needed"
-    return LadderStep("evidence", 0, why if one.passage else "no word of the question was found")
-
-
-def _rung(found: Found) -> str:
-    """The first step that found something."""
-    return next((rung.name for rung in found.rungs if rung.found), "none")
-
-
-def _day_note(days: Days, found: Found) -> str:
-    said = f"{days.words}: until {days.last}" if days.open else day_note(days)
-    return said + ("" if _is_looked_up(days, found) or not found.scored else ", when nothing changed")
-
-
-def _is_looked_up(days: Days, found: Found) -> bool:
-    return any(term.text == days.words and not term.expression for term in found.terms)
-
-
-def _missed(found: Found) -> list[str]:
-    return [
-        f"#{old} has these words, but [#{new}] replaced it, which the filters leave out; is:superseded shows it"
-        for old, new in list(found.missed.items())[:_MOST_MISSED]
-    ]
-
-
-def _notes(query: str, parsed: Query) -> list[str]:
-    notes = list(parsed.notes)
-    if parsed.shortened:
-        cut = len(query) > MAX_QUERY_CHARS
-        telling = len(parsed.words) >= MAX_WORDS
-        begun = f"the query was long; its first {MAX_QUERY_CHARS:,} characters were read"
-        used = "its most telling words were used"
-        notes.append(f"{begun}, and {used}" if cut and telling else begun if cut else f"the query was long; {used}")
-    if parsed.excluded:
-        said = dict.fromkeys(expression.strip("()").replace('"', "") for expression in parsed.excluded)
-        notes.append(f"left out: what has {', '.join(said)}")
-    return notes
