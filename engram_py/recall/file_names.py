@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from engram_py.anchors import table as anchors
 from engram_py.database.store import Store
 from engram_py.recall.index import table as search
 from engram_py.recall.postings import NEWEST_ROWS
-from engram_py.recall.query.file_words import file_words, naming_words
 from engram_py.recall.query.parse import phrase
 from engram_py.recall.score.bm25 import Term, idf
 from engram_py.text.segments import segments
 
 # As so many mentions of the name count: to be anchored to the file, to name it in words, to have the words of its name.
 _ANCHORED, _NAMED, _WORDED = 6.0, 1.5, 0.4
+
+_MOST = 4  # files of one question
+_MOST_CHARS = 300
+_AROUND = "\"'`()[]<>,;:!?"
+_LINE = re.compile(r":[0-9]+(?:[-:][0-9]+)?$")
+_FILE_NAME = re.compile(r"[^/]\.[A-Za-z][\w+-]{0,9}$")
+_NO_PATH = re.compile(r"://|[*?{}$]|//|/$|^$")
 
 
 def weigh_files(store: Store, terms: list[Term], text: str, *, size: int, projects: Sequence[str] | None) -> list[Term]:
@@ -52,3 +60,21 @@ def _worded(store: Store, terms: Sequence[Term], path: str) -> list[int]:
     known = {term.text: term.expression for term in terms if term.rows and term.expression}
     words = [known.get(word, "") for word in naming_words(path)]
     return search.newest(store, " AND ".join(words), limit=NEWEST_ROWS) if words and all(words) else []
+
+
+def file_words(text: str) -> dict[str, str]:
+    """At most four paths with slashes, each with the word it was typed as; ``e.g.`` and ``node.js`` may be files."""
+    found: dict[str, str] = {}
+    for word in text.split() if "." in text or "/" in text or "\\" in text else ():
+        path = _LINE.sub("", word.strip(_AROUND)).rstrip(".").replace("\\", "/").removeprefix("./")
+        named = "/" in path or _FILE_NAME.search(path)
+        if named and len(path) <= _MOST_CHARS and not _NO_PATH.search(path):
+            found.setdefault(path, word)
+            if len(found) == _MOST:
+                break
+    return found
+
+
+def naming_words(path: str) -> list[str]:
+    """The words of a file's own name without what it ends in: ``docker`` and ``compose`` of ``docker-compose.yml``."""
+    return [word.lower() for word in segments(PurePosixPath(path).stem)]

@@ -9,6 +9,7 @@ from engram_py.anchors.values import AnchorState
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field, replace
+from engram_py.errors import InvalidArgumentError
 from engram_py.ledger import citations
 from engram_py.observations import table
 from engram_py.observations.lookup import relation_notes
@@ -219,3 +220,30 @@ def _different_first(placed: list[Placed], limit: int) -> list[Placed]:
             texts.append((place.row.id, words))
         (different if place.like is None else repeated).append(place)
     return different + repeated
+
+
+SORTS = ("relevance", "recency", "salience")
+
+
+def order_asked(given: str | None) -> str | None:
+    """The order that was asked for, None for the best first. Raises InvalidArgumentError."""
+    wanted = (given or "").strip().lower() or SORTS[0]
+    if wanted not in SORTS:
+        raise InvalidArgumentError("sort", given, expected=f"one of {', '.join(SORTS)}")
+    return None if wanted == SORTS[0] else wanted
+
+
+def in_order(hits: tuple[Hit, ...], placed: Sequence[Placed], sort: str | None) -> tuple[Hit, ...]:
+    """The same hits in another order; those that are equal in it stay best first."""
+    if sort == "recency":
+        return tuple(sorted(hits, key=lambda hit: (hit.updated_at, hit.id), reverse=True))
+    if sort == "salience":
+        weights = {one.row.id: one.row.salience for one in placed}
+        return tuple(sorted(hits, key=lambda hit: weights[hit.id], reverse=True))
+    return hits
+
+
+def of_ids(ids: Sequence[int], placed: Sequence[Placed]) -> list[Placed]:
+    """Those of the ids, in their order."""
+    by_id = {one.row.id: one for one in placed}
+    return [by_id[row_id] for row_id in ids]

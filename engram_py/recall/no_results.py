@@ -14,7 +14,7 @@ from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import Query, match_any
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score.bm25 import is_elsewhere
-from engram_py.recall.unknown_words import said_earlier
+from engram_py.recall.search_notes import said_earlier
 from engram_py.recall.values import NO_WORD, NoResults
 from engram_py.text.prompt_text import plain
 from engram_py.text.segments import segments

@@ -18,30 +18,36 @@ from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.projects import Projects
 from engram_py.recall.candidates import Found, retrieve
 from engram_py.recall.file_observations import NamedFiles
-from engram_py.recall.hits import Hits, Placed
+from engram_py.recall.hits import Hits, Placed, in_order, of_ids, order_asked
 from engram_py.recall.index import table as index
 from engram_py.recall.no_results import explain_no_results, nameless
-from engram_py.recall.plan import MOST_WORDS_ASKED, day_note, days_meant
+from engram_py.recall.plan import MOST_WORDS_ASKED, days_meant
 from engram_py.recall.query.days import Days, may_name_days
-from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS, Query, parse_query
+from engram_py.recall.query.parse import Query, parse_query
 from engram_py.recall.scope_filter import ScopeFilter, scope_filter_of, types_of
 from engram_py.recall.score.probability import bar
 from engram_py.recall.search_log import SearchLog
+from engram_py.recall.search_notes import (
+    day_note_of,
+    evidence_step,
+    filters_not_asked,
+    first_rung,
+    is_looked_up,
+    missed_notes,
+    query_notes,
+    unfamiliar_notes,
+    unusual_types,
+)
 from engram_py.recall.settings import HALF_LIFE_DAYS
-from engram_py.recall.unknown_words import unfamiliar_notes
-from engram_py.recall.values import Explain, Hit, LadderStep, NoResults, Results
+from engram_py.recall.values import Explain, LadderStep, NoResults, Results
 from engram_py.text.normalize import check_text, normalize_topic_key
 from engram_py.vectors.vectors import Vectors
 
 MOST = 20
 MATCH_MODES = ("all", "any")
-SORTS = ("relevance", "recency", "salience")
 # Of rows that are about files, as many as this are compared with them to list those that changed.
 STALE_READ = 200
-_MOST_MISSED = 3
 _MOST_SAID = 80  # characters of a query in a note
-# Of so many is asked whether they have a type, before it is called unusual.
-TYPES_READ = 10_000
 
 
 class Search:
@@ -105,7 +111,7 @@ class Search:
         limit, said = clamp("limit", limit, 1, MOST)
         if match_mode not in MATCH_MODES:
             raise InvalidArgumentError("match_mode", match_mode, expected=f"one of {', '.join(MATCH_MODES)}")
-        sort = _sort(sort)
+        sort = order_asked(sort)
         if not (query.strip() or (type or "").strip() or (scope or "").strip()):
             raise EmptyQueryError(query)
         parsed = parse_query(query, filters=True)
@@ -115,24 +121,24 @@ class Search:
         # Whether a file changed is known only of what was looked at.
         placed = placed if sight.stale else placed[:limit]
         shown = partial(self._hits.shown, limit=limit, stale_only=sight.stale, snippet_chars=snippet_chars)
-        hits = _in_order(shown(found.terms, placed, instead=found.instead), placed, sort)
+        hits = in_order(shown(found.terms, placed, instead=found.instead), placed, sort)
         ids = [hit.id for hit in hits]
         days = self._days(parsed, found)
         silence = None if hits else explain_no_results(self._store, parsed, found, sight, floor, days=days)
         if recorded:
             self._record(parsed, sight, ids, silence, narrowed=bool(type or scope))
-        notes = [*said, *sight.notes, *place_notes, *_notes(query, parsed), *found.notes, *_missed(found)]
+        notes = [*said, *sight.notes, *place_notes, *query_notes(query, parsed), *found.notes, *missed_notes(found)]
         notes += unfamiliar_notes(parsed, found, sight, placed[: len(hits)])
-        notes += [_day_note(days, found)] if days is not None else []
-        notes += () if hits else self._types_of_nobody(sight, types_of(type, parsed.filters))
+        notes += [day_note_of(days, found)] if days is not None else []
+        notes += () if hits else unusual_types(self._store, sight, types_of(type, parsed.filters))
         return Results(
             query=parsed.text,
             results=hits,
-            rung=_rung(found) if hits else "none",
+            rung=first_rung(found) if hits else "none",
             projects=sight.projects,
             memories=usage.count_visible(self._store, sight.projects),
             warnings=tuple(notes),
-            explain=self._explain(found, _of(ids, placed), floor, sight, started) if explain else None,
+            explain=self._explain(found, of_ids(ids, placed), floor, sight, started) if explain else None,
             silence=silence,
             unsure=bool(found.terms) and not found.strong and found.probability < bar("sure") and bool(hits),
             unknown=nameless(found.unknown, days) if hits and len(found.terms) <= MOST_WORDS_ASKED else (),
@@ -146,7 +152,7 @@ class Search:
         if len(found.terms) > MOST_WORDS_ASKED or not (dated or may_name_days(found.unknown)):
             return None
         days = days_meant(parsed.asked, self._journal.moment().date())
-        if days is None or _is_looked_up(days, found):
+        if days is None or is_looked_up(days, found):
             return days
         naming = [term for term in found.terms if nameless([term.text], days) == ()]
         return days if naming and not any(term.rows for term in naming) else None
@@ -200,7 +206,7 @@ class Search:
         exact = self._exact(parsed, sight, limit)
         if exact and parsed.observation_id is not None:
             rungs = [LadderStep("exact", 1, "an id names one observation")]
-            return Found(rungs=rungs, notes=_unheld(sight)), self._hits.exact(exact)
+            return Found(rungs=rungs, notes=filters_not_asked(sight)), self._hits.exact(exact)
         several, placed = self._named(parsed, sight, limit)
         if placed:
             return several, placed
@@ -215,7 +221,7 @@ class Search:
             from engram_py.recall.vector_rows import add_meaning
 
             add_meaning(self._store, self._vectors, parsed, sight, found)
-        found.rungs.append(_evidence_step(found, floor))
+        found.rungs.append(evidence_step(found, floor))
         answers = [one for one in found.answers(floor) if one.id not in exact]
         whole_first = not any_word and not found.near
         wanted = STALE_READ if sight.stale else limit
@@ -261,18 +267,9 @@ class Search:
         deleted = "it was" if len(gone) == 1 else "they were"
         notes = [f"there is no memory {', '.join(gone)}, or {deleted} deleted"] if gone else []
         notes += [f"{len(ids)} memories were named; the first {limit} were looked up"] if len(ids) > limit else []
-        notes += _unheld(sight) if there else ()
+        notes += filters_not_asked(sight) if there else ()
         rung = LadderStep("named", len(there), "ids name observations")
         return Found(rungs=[rung], notes=tuple(notes)), self._hits.exact(there)
-
-    def _types_of_nobody(self, sight: ScopeFilter, types: Sequence[str]) -> tuple[str, ...]:
-        """For a search without an answer: what to call a type that no memory has."""
-        if not types:
-            return ()
-        from engram_py.observations.topic_keys import type_notes
-
-        notes = type_notes(types)
-        return () if notes and table.has_type(self._store, sight.projects, types, cap=TYPES_READ) else notes
 
     def _listed(self, parsed: Query, sight: ScopeFilter, limit: int) -> tuple[Found, list[Placed]]:
         """No word says what to look for: what the filters let through, latest change first; without any, nothing."""
@@ -307,74 +304,3 @@ class Search:
             filters=sight.said,
             seconds=round(time.perf_counter() - started, 6),
         )
-
-
-def _sort(given: str | None) -> str | None:
-    """The order that was asked for, None for the best first."""
-    wanted = (given or "").strip().lower() or SORTS[0]
-    if wanted not in SORTS:
-        raise InvalidArgumentError("sort", given, expected=f"one of {', '.join(SORTS)}")
-    return None if wanted == SORTS[0] else wanted
-
-
-def _in_order(hits: tuple[Hit, ...], placed: Sequence[Placed], sort: str | None) -> tuple[Hit, ...]:
-    """The same hits in another order; those that are equal in it stay best first."""
-    if sort == "recency":
-        return tuple(sorted(hits, key=lambda hit: (hit.updated_at, hit.id), reverse=True))
-    if sort == "salience":
-        weights = {one.row.id: one.row.salience for one in placed}
-        return tuple(sorted(hits, key=lambda hit: weights[hit.id], reverse=True))
-    return hits
-
-
-def _of(ids: Sequence[int], placed: Sequence[Placed]) -> list[Placed]:
-    by_id = {one.row.id: one for one in placed}
-    return [by_id[row_id] for row_id in ids]
-
-
-def _unheld(sight: ScopeFilter) -> tuple[str, ...]:
-    """An id opens what it names, as `get` does, whatever the filters beside it say."""
-    return (f"not asked of what an id names: {', '.join(sight.said)}",) if sight.said else ()
-
-
-def _evidence_step(found: Found, floor: float) -> LadderStep:
-    one = found.evidence
-    why = f"the best holds {one.passage:.0%} of what the words tell"
-    why += f", its session {one.session:.0%}" if one.session > one.passage else ""
-    why += f": it answers with a probability of {found.probability:.0%}, {floor:.0%} is needed"
-    return LadderStep("evidence", 0, why if one.passage else "no word of the question was found")
-
-
-def _rung(found: Found) -> str:
-    """The first step that found something."""
-    return next((rung.name for rung in found.rungs if rung.found), "none")
-
-
-def _day_note(days: Days, found: Found) -> str:
-    said = f"{days.words}: until {days.last}" if days.open else day_note(days)
-    return said + ("" if _is_looked_up(days, found) or not found.scored else ", when nothing changed")
-
-
-def _is_looked_up(days: Days, found: Found) -> bool:
-    return any(term.text == days.words and not term.expression for term in found.terms)
-
-
-def _missed(found: Found) -> list[str]:
-    return [
-        f"#{old} has these words, but [#{new}] replaced it, which the filters leave out; is:superseded shows it"
-        for old, new in list(found.missed.items())[:_MOST_MISSED]
-    ]
-
-
-def _notes(query: str, parsed: Query) -> list[str]:
-    notes = list(parsed.notes)
-    if parsed.shortened:
-        cut = len(query) > MAX_QUERY_CHARS
-        telling = len(parsed.words) >= MAX_WORDS
-        begun = f"the query was long; its first {MAX_QUERY_CHARS:,} characters were read"
-        used = "its most telling words were used"
-        notes.append(f"{begun}, and {used}" if cut and telling else begun if cut else f"the query was long; {used}")
-    if parsed.excluded:
-        said = dict.fromkeys(expression.strip("()").replace('"', "") for expression in parsed.excluded)
-        notes.append(f"left out: what has {', '.join(said)}")
-    return notes

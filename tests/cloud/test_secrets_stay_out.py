@@ -32,8 +32,8 @@ def test_nothing_secret_is_in_the_database_files(
         directory=tmp_path,
         project=project,
     ) as app:
-        app.autosync.login(server.address, account.token)
-        app.autosync.enroll([project])
+        app.autosync.account.login(server.address, account.token)
+        app.autosync.account.enroll([project])
         saved = app.save(Draft("Deploy", f"the key is {SECRET}, and {SHARED} <private>{PERSONAL}</private>"))
         app.save(Draft("Home", PERSONAL, scope="personal"))
         app.observations.update(saved.id, Change(content=f"{SHARED} again, with {SECRET}"))

@@ -30,8 +30,8 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project: str) -> I
 
 
 def join(machine: Engram, server: Running, account: Client, project: str) -> None:
-    assert machine.autosync.login(server.address, account.token).principal
-    machine.autosync.enroll([project])
+    assert machine.autosync.account.login(server.address, account.token).principal
+    machine.autosync.account.enroll([project])
 
 
 def sync(*machines: Engram) -> CloudSynced:
@@ -92,5 +92,5 @@ def test_a_revoked_token_stops_the_machine_until_the_next_one(
     with pytest.raises(CloudFailedError):
         here.autosync.sync_now()
 
-    here.autosync.login(server.address, server.account(write=[project]).token)
+    here.autosync.account.login(server.address, server.account(write=[project]).token)
     assert sync(here).sent > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.recall.query.file_words import file_words, naming_words
+from engram_py.recall.file_names import file_words, naming_words
 from tests.recall.searching import fill, ids, kept, silence
 
 FILE = "deploy/docker-compose.yml"

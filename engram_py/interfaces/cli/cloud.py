@@ -55,14 +55,14 @@ def login_command(app: Engram, server: str | None, token: str | None, insecure: 
     address = server or app.settings.cloud.server
     if not address:
         raise click.UsageError("say which server: --server https://HOST")
-    return app.autosync.login(address, _token(token, address), insecure=insecure)
+    return app.autosync.account.login(address, _token(token, address), insecure=insecure)
 
 
 @click.command("logout")
 @prints_result
 def logout_command(app: Engram) -> object:
     """Delete the server's token. Projects stay enrolled for the next login to the same server."""
-    return app.autosync.logout()
+    return app.autosync.account.logout()
 
 
 @click.command("status")
@@ -83,7 +83,7 @@ def enroll_command(app: Engram, projects: tuple[str, ...], everything: bool) -> 
     """Sync projects with the server from now on, with everything saved so far."""
     if not projects and not everything:
         raise click.UsageError("name the projects, or pass --all")
-    return app.autosync.enroll(projects, everything=everything)
+    return app.autosync.account.enroll(projects, everything=everything)
 
 
 @click.command("unenroll")
@@ -91,7 +91,7 @@ def enroll_command(app: Engram, projects: tuple[str, ...], everything: bool) -> 
 @prints_result
 def unenroll_command(app: Engram, projects: tuple[str, ...]) -> object:
     """Stop syncing projects. The server keeps what it has."""
-    return app.autosync.unenroll(projects)
+    return app.autosync.account.unenroll(projects)
 
 
 def _token(token: str | None, address: str) -> str:

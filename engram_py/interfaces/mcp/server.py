@@ -28,10 +28,7 @@ from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
 from engram_py.interfaces.mcp.methods import AT_ONCE, RequestError, answer, listing
 from engram_py.interfaces.mcp.profiles import select_tools
 from engram_py.interfaces.mcp.tool_calls import Memory, opener
-from engram_py.log import logger_of
 from engram_py.version import __version__
-
-logger = logger_of(__name__)
 
 Request = ServerRequestContext[Memory]
 MemoryOf = Callable[[Request], Memory]

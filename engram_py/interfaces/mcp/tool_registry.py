@@ -14,9 +14,6 @@ from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidArgumentError, InvalidTextError
 from engram_py.interfaces.arguments import as_text, is_text, mended_names, unknown_names
 from engram_py.interfaces.mcp.argument_types import REQUIRED, Argument, Before, Field
-from engram_py.log import logger_of
-
-logger = logger_of(__name__)
 
 Hints = dict[str, bool]
 

@@ -47,8 +47,14 @@ class Account:
         self._journal = journal
         self._settings = settings
 
-    def login(self, server: str, token: str, *, insecure: bool) -> LoggedIn:
-        address = server_address(server, insecure=insecure)
+    def login(self, server: str, token: str, *, insecure: bool = False) -> LoggedIn:
+        """Keep ``token`` for ``server``, once that server has said whose it is.
+
+        Raises:
+            InvalidServerError: no address, or http:// to another machine without ``insecure``.
+            CloudFailedError: the server cannot be reached, or does not take the token. Nothing is kept then.
+        """
+        address = server_address(server or self._settings.server, insecure=insecure)
         token = _checked(token)
         with _client(address, token) as client:
             who = client.whoami()
@@ -74,6 +80,7 @@ class Account:
         return LoggedIn(address, who.principal, who.role, place, who.expires_at, enrolled, tuple(warnings))
 
     def logout(self) -> LoggedOut:
+        """Forget the token. What is enrolled stays so, for the next login to the same server."""
         row = table.login(self._store)
         gone = row is None or tokens.forget(self._store.path.parent, row["server"], row["kept_in"])
         with self._store.transaction():
@@ -84,7 +91,11 @@ class Account:
             warnings.append("ENGRAM_CLOUD_TOKEN is set and still counts as a login")
         return LoggedOut("" if row is None else row["server"], tuple(warnings))
 
-    def enroll(self, names: Sequence[str], *, everything: bool) -> Enrolled:
+    def enroll(self, names: Sequence[str], *, everything: bool = False) -> Enrolled:
+        """Send these projects to the server from now on, and fetch them; ``everything``: all that it grants.
+
+        Raises NotLoggedInError, InvalidProjectError, InvalidArgumentError; with ``everything`` CloudFailedError.
+        """
         login = self._current_login()
         if not names and not everything:
             raise InvalidArgumentError("project", "", expected="one or more project names, or --all")
@@ -105,6 +116,7 @@ class Account:
         )
 
     def unenroll(self, names: Sequence[str]) -> Enrolled:
+        """Stop sending and fetching these projects. What the server has it keeps, and so does this machine."""
         login = self._current_login()
         known = set(_names(self._store, login.server))
         # A project that was enrolled under a name that is an alias now is still enrolled under that name.

@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
-from engram_py.dataclass import replace
 from engram_py.errors import EngramError
 from engram_py.log import logger_of
 from engram_py.sync.autosync import table, tokens
 from engram_py.sync.autosync.channel import Channel, Progress, Stopped
 from engram_py.sync.autosync.login import Login, current_login, token_of
 from engram_py.sync.autosync.problems import SLOWS_DOWN, Problem
-from engram_py.sync.autosync.pull import Pull
+from engram_py.sync.autosync.pull import Pull, fetch_again, with_new_projects
 from engram_py.sync.autosync.push import Push, resend
 from engram_py.sync.autosync.schedule import MOST_SECONDS, Lease, LeaseLost, delay, remaining, stopped_after
 from engram_py.sync.autosync.settings import TARGET, CloudSettings
-from engram_py.sync.autosync.values import CloudSynced, Grant
+from engram_py.sync.autosync.values import CloudSynced
 from engram_py.times import to_text
 
 if TYPE_CHECKING:
-    from engram_py.sync.autosync.answers import Listing
     from engram_py.sync.autosync.client import CloudClient
     from engram_py.sync.replica.replica import Replica
 
@@ -155,7 +153,7 @@ class Exchange:
 
     def _fetch(self, channel: Channel) -> None:
         """Pull the listing and the changes."""
-        listing = _with_new_projects(channel, channel.client.listing())
+        listing = with_new_projects(channel, channel.client.listing())
         self._push.listing = listing
         self._pull.run(channel, listing)
 
@@ -267,18 +265,6 @@ def _phase(failed: Mapping[str, Problem], failures: Mapping[str, int]) -> dict[s
     return {"phase": phase, "reason_code": problem.code, "reason_message": problem.message}
 
 
-def _with_new_projects(channel: Channel, listing: Listing) -> Listing:
-    """Add enrolled projects that do not exist there yet to the listing of a token that may write anything."""
-    if listing.grants is None or listing.every != "write":
-        return listing
-    new = [row for row in table.projects(channel.store, channel.server) if row["project"] not in listing.grants]
-    for row in new:
-        if row["pulled_seq"] or row["seen_seq"]:  # when it is there again, all of it is asked for
-            channel.commit("pull", [row["project"]], {"pulled_seq": 0, "seen_seq": 0})
-    made = {row["project"]: Grant(row["project"], "write", latest_seq=0) for row in new}
-    return replace(listing, grants={**listing.grants, **made})
-
-
 def _local_problem(exc: Exception) -> Problem:
     if isinstance(exc, EngramError):  # a full disk, a locked file
         logger.warning("sync waits: %s", exc.message)
@@ -298,14 +284,5 @@ def retry(channel: Channel) -> None:
     enrolled = [row["project"] for row in table.projects(channel.store, channel.server)]
     for row in rows:
         if row["direction"] == "pull" and row["remote_seq"]:
-            _fetch_again(channel, row, [row["project"]] if row["project"] in enrolled else enrolled)
+            fetch_again(channel, row, [row["project"]] if row["project"] in enrolled else enrolled)
     channel.replica.retry_deferred()
-
-
-def _fetch_again(channel: Channel, row: Row, names: list[str]) -> None:
-    channel.checkpoint()
-    page = channel.client.pull(since=row["remote_seq"] - 1, projects=names, limit=1)
-    if not page.entries or page.entries[0][0] != row["remote_seq"]:
-        channel.commit("pull", (), {}, taken=[(row["entity"], row["entity_key"])])
-        return
-    Pull().take(channel, names, page, {})

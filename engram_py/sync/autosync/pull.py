@@ -6,18 +6,18 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engram_py.database.store import Row, Store
-from engram_py.dataclass import dataclass, replace
+from engram_py.database.store import Row
+from engram_py.dataclass import replace
 from engram_py.errors import EngramError
 from engram_py.log import logger_of
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.answers import Listing, Page
 from engram_py.sync.autosync.channel import TURN_SECONDS, Channel
 from engram_py.sync.autosync.problems import Problem
+from engram_py.sync.autosync.project_guard import allowed_rows
 from engram_py.sync.autosync.settings import TARGET
 from engram_py.sync.autosync.values import Grant
 from engram_py.sync.mutation import Applied, Mutation, Refused
-from engram_py.sync.replica.project_access import ProjectAccess, normalized
 from engram_py.sync.wire import InvalidEntryError, mutation_of
 
 logger = logger_of(__name__)
@@ -205,6 +205,28 @@ class Pull:
         return total
 
 
+def with_new_projects(channel: Channel, listing: Listing) -> Listing:
+    """Add enrolled projects that do not exist there yet to the listing of a token that may write anything."""
+    if listing.grants is None or listing.every != "write":
+        return listing
+    new = [row for row in table.projects(channel.store, channel.server) if row["project"] not in listing.grants]
+    for row in new:
+        if row["pulled_seq"] or row["seen_seq"]:  # when it is there again, all of it is asked for
+            channel.commit("pull", [row["project"]], {"pulled_seq": 0, "seen_seq": 0})
+    made = {row["project"]: Grant(row["project"], "write", latest_seq=0) for row in new}
+    return replace(listing, grants={**listing.grants, **made})
+
+
+def fetch_again(channel: Channel, row: Row, names: list[str]) -> None:
+    """Pull one row that was set aside once more."""
+    channel.checkpoint()
+    page = channel.client.pull(since=row["remote_seq"] - 1, projects=names, limit=1)
+    if not page.entries or page.entries[0][0] != row["remote_seq"]:
+        channel.commit("pull", (), {}, taken=[(row["entity"], row["entity_key"])])
+        return
+    Pull().take(channel, names, page, {})
+
+
 def read_page(channel: Channel, names: Sequence[str], page: Page) -> tuple[list[Mutation], list[dict[str, Any]]]:
     """Split a page into mutations and rows for set-aside: unreadable or of another project."""
     readable: list[Mutation] = []
@@ -243,70 +265,3 @@ def _partial_mutation(entry: Mapping[str, Any], seq: int, names: Sequence[str]) 
     project = text("project", "")
     project = project if project in names else _fallback_project(names)
     return Mutation(text("entity", "?"), text("entity_key", f"#{seq}"), "upsert", project, {}, "", seq=seq)
-
-
-# Aliases first, because they decide ownership; versions last, after their observation.
-_ORDER = {"alias": 0, "version": 2}
-
-
-def allowed_rows(
-    store: Store, names: Sequence[str], mutations: Sequence[Mutation]
-) -> tuple[list[Mutation], list[tuple[Mutation, str]]]:
-    """Split arrived rows into those of their project and those of others, each with a reason for a person.
-
-    A row that says it was given another project than the one it came under is taken for one of the latter.
-    """
-    guard = _ProjectGuard(ProjectAccess(store, mutations), frozenset(map(normalized, names)))
-    kept: list[Mutation] = []
-    left: list[tuple[Mutation, str]] = []
-    for mutation in sorted(mutations, key=lambda one: _ORDER.get(one.entity, 1)):
-        if reason := guard.refusal(mutation):
-            left.append((mutation, reason))
-        else:
-            guard.access.record(mutation)
-            kept.append(guard.with_project(mutation))
-    return kept, left
-
-
-@dataclass(frozen=True, slots=True)
-class _ProjectGuard:
-    access: ProjectAccess
-    enrolled: frozenset[str]
-
-    def refusal(self, mutation: Mutation) -> str:
-        """Return why a row may not come under its project, '' when it may."""
-        if mutation.entity == "alias" and mutation.op == "upsert":
-            return self._alias_refusal(mutation)
-        other = next(
-            (name for name in self.access.owners(mutation) if not self._belongs_to(name, mutation.project)), None
-        )
-        if other is None:
-            return ""
-        if self.access.canonical(mutation.project) == other:
-            return f"it is a row of {other} here, which is not enrolled: `engram cloud enroll {other}`"
-        return f"it belongs to {other} here, and came under {mutation.project}: {_merge_hint(other, mutation.project)}"
-
-    def with_project(self, mutation: Mutation) -> Mutation:
-        given = mutation.payload.get("project")
-        if not isinstance(given, str) or self._belongs_to(given, mutation.project):
-            return mutation
-        return replace(mutation, payload={**mutation.payload, "project": mutation.project})
-
-    def _alias_refusal(self, alias: Mutation) -> str:
-        key, project = normalized(alias.entity_key), alias.project
-        if self._belongs_to(key, project) or not self.access.is_taken(key):
-            return ""
-        # A merge on another machine ends the project under its own name, where only its writers may.
-        if key in self.enrolled and self.access.is_given_up(key):
-            return ""
-        said = f"it makes {key} another name of {project}, and {key} is a project of its own here"
-        return f"{said}: {_merge_hint(key, project)}"
-
-    def _belongs_to(self, name: str, project: str) -> bool:
-        """Return whether a name is one of the project's, not counting merges made on this machine alone."""
-        now = self.access.canonical(name)
-        return now == self.access.canonical(project) and not self.enrolled.isdisjoint((normalized(name), now))
-
-
-def _merge_hint(name: str, project: str) -> str:
-    return f"if they are one, `engram projects merge {name} --into {project}` joins them"

@@ -1,18 +1,17 @@
-"""Sync with a server: log in, enroll projects, sync now or in the background, report the status."""
+"""Sync with a server: the account, sync now or in the background, report the status."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.log import logger_of
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.settings import CloudSettings
-from engram_py.sync.autosync.values import CloudStatus, CloudSynced, Enrolled, LoggedIn, LoggedOut
+from engram_py.sync.autosync.values import CloudStatus, CloudSynced
 from engram_py.sync.errors import CloudFailedError, NothingEnrolledError, NotLoggedInError
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from engram_py.sync.autosync.exchange import Exchange
     from engram_py.sync.autosync.worker import Worker
     from engram_py.sync.replica.replica import Replica
-
-logger = logger_of(__name__)
 
 # Every server process imports this module, and most never sync: the rest is imported where it is used.
 
@@ -60,29 +57,12 @@ class Autosync:
 
     # --- the account ------------------------------------------------------------------------------------
 
-    def login(self, server: str, token: str, *, insecure: bool = False) -> LoggedIn:
-        """Keep ``token`` for ``server``, once that server has said whose it is.
+    @property
+    def account(self) -> Account:
+        """Return what logs in and out, and enrolls projects."""
+        from engram_py.sync.autosync.account import Account
 
-        Raises:
-            InvalidServerError: no address, or http:// to another machine without ``insecure``.
-            CloudFailedError: the server cannot be reached, or does not take the token. Nothing is kept then.
-        """
-        return self._account.login(server or self._settings.server, token, insecure=insecure)
-
-    def logout(self) -> LoggedOut:
-        """Forget the token. What is enrolled stays so, for the next login to the same server."""
-        return self._account.logout()
-
-    def enroll(self, names: Sequence[str], *, everything: bool = False) -> Enrolled:
-        """Send these projects to the server from now on, and fetch them; ``everything``: all that it grants.
-
-        Raises NotLoggedInError, InvalidProjectError, InvalidArgumentError; with ``everything`` CloudFailedError.
-        """
-        return self._account.enroll(names, everything=everything)
-
-    def unenroll(self, names: Sequence[str]) -> Enrolled:
-        """Stop sending and fetching these projects. What the server has it keeps, and so does this machine."""
-        return self._account.unenroll(names)
+        return Account(self._store, self._journal, self._settings)
 
     def status(self) -> CloudStatus:
         """Return the status from the database, without asking the server."""
@@ -180,12 +160,6 @@ class Autosync:
             message = f"{server} does not take this token any more"
             raise CloudFailedError("auth_required", message, hint=step_of("auth_required"))
         return server
-
-    @property
-    def _account(self) -> Account:
-        from engram_py.sync.autosync.account import Account
-
-        return Account(self._store, self._journal, self._settings)
 
     def _exchange(self, stopped: threading.Event) -> Exchange:
         from engram_py.sync.autosync.exchange import Exchange

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.database.store import Row, Store
-from engram_py.dataclass import asdict
+from engram_py.dataclass import asdict, fields
 from engram_py.git.program import Deadline, ask_git
 from engram_py.sync import packing
 from engram_py.sync.chunk import About, compose
@@ -178,6 +178,19 @@ class Exporter:
                 return name, file, False
         raise AssertionError("two chunks of one SHA-256")
 
+    def update_manifest(self, job: Job, *, written: bool) -> None:
+        """Rewrite the manifest if it does not match the chunks."""
+        listing = job.folder.list()
+        known = table.known(self._store, job.target)
+        said, whole = job.folder.manifest()
+        there = {
+            name: _manifest_entry(known.get(name), said.get(name, About()), sealed=one.sealed)
+            for name, one in listing.items()
+            if not one.problem and (name not in known or known[name]["state"] != "broken")
+        }
+        if written or (there and not whole) or set(there) != set(said):
+            job.folder.write_manifest(there)
+
 
 def _same(job: Job, chunk: ChunkFile, data: bytes) -> bytes | None:
     """Return the bytes of a chunk's file, if it holds ``data``."""
@@ -209,3 +222,12 @@ def _creator(root: Path) -> str:
         return plain_name(getpass.getuser())
     except (OSError, KeyError, ImportError):
         return ""
+
+
+def _manifest_entry(row: Row | None, said: About, *, sealed: bool) -> About:
+    """Return the manifest entry of a chunk; it is empty for a sealed one."""
+    if sealed:
+        return About()
+    if row is None:
+        return said
+    return About(**{field.name: row[field.name] for field in fields(About)})

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal
-from engram_py.database.store import Row, Store
-from engram_py.dataclass import fields, replace
+from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.projects.projects import Projects
-from engram_py.sync.chunk import About
 from engram_py.sync.errors import EncryptionChangedError, PassphraseMissingError, SyncFolderError, WrongPassphraseError
 from engram_py.sync.git import hooks, table
 from engram_py.sync.git.exporter import Exporter
@@ -84,7 +83,7 @@ class GitSync:
             job = self._job(place, key, all_projects=all_projects, progress=progress)
         sent = self._write(job, again=again) if write else None
         try:
-            self._update_manifest(job, written=bool(sent and sent.chunks))
+            self._exporter.update_manifest(job, written=bool(sent and sent.chunks))
         except SyncFolderError as exc:
             if write:
                 raise
@@ -276,28 +275,6 @@ class GitSync:
         if job.key is not None and job.folder.parameters() is None:
             job.folder.write_parameters(job.key.parameters)
         return self._exporter.run(job, again=again)
-
-    def _update_manifest(self, job: Job, *, written: bool) -> None:
-        """Rewrite the manifest if it does not match the chunks."""
-        listing = job.folder.list()
-        known = table.known(self._store, job.target)
-        said, whole = job.folder.manifest()
-        there = {
-            name: _manifest_entry(known.get(name), said.get(name, About()), sealed=one.sealed)
-            for name, one in listing.items()
-            if not one.problem and (name not in known or known[name]["state"] != "broken")
-        }
-        if written or (there and not whole) or set(there) != set(said):
-            job.folder.write_manifest(there)
-
-
-def _manifest_entry(row: Row | None, said: About, *, sealed: bool) -> About:
-    """Return the manifest entry of a chunk; it is empty for a sealed one."""
-    if sealed:
-        return About()
-    if row is None:
-        return said
-    return About(**{field.name: row[field.name] for field in fields(About)})
 
 
 def _plain_warning(chunks: Sequence[str]) -> str:

@@ -14,7 +14,6 @@ from engram_py.database.erasing import erase
 from engram_py.database.journal import TABLES, Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
-from engram_py.log import logger_of
 from engram_py.sync.merge import version_key
 from engram_py.sync.mutation import Applied, Changes, Digest, Mutation, Refused
 from engram_py.sync.replica import table
@@ -22,8 +21,6 @@ from engram_py.sync.replica.batch import Batch
 from engram_py.sync.replica.outgoing import Outgoing
 from engram_py.sync.replica.settle import collect_aliases, deferred, load_names, settle
 from engram_py.sync.wire import entry_of, fingerprint
-
-logger = logger_of(__name__)
 
 _PAGE_ROWS = 1_000
 # What is wrong with a row, and not with the file, the disk or a lock. ValueError has UnreadableError and UnicodeError.

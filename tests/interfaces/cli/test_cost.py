@@ -12,7 +12,6 @@ import pytest
 from engram_py import Engram
 from engram_py.config import Settings
 from engram_py.interfaces.http.application import build_application
-from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.schemas import declared
 from engram_py.interfaces.mcp.tool_calls import Memory, run_tool
 from tests.interfaces.cli.conftest import Run, Start, answer

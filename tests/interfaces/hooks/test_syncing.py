@@ -49,8 +49,8 @@ class Answered:
 @pytest.fixture
 def enrolled(memory: Engram, team: TeamServer, monkeypatch: pytest.MonkeyPatch) -> Engram:
     monkeypatch.setattr(tokens, "_keep_in_keychain", lambda server, token: False)
-    memory.autosync.login(team.address, TOKEN)
-    memory.autosync.enroll(["widgets"])
+    memory.autosync.account.login(team.address, TOKEN)
+    memory.autosync.account.enroll(["widgets"])
     return memory
 
 
@@ -147,9 +147,9 @@ def test_nothing_is_asked_of_a_server(
 ) -> None:
     monkeypatch.setattr(tokens, "_keep_in_keychain", lambda server, token: False)
     if why != "nobody logged in":
-        memory.autosync.login(team.address, TOKEN)
+        memory.autosync.account.login(team.address, TOKEN)
     if why not in ("nobody logged in", "nothing is enrolled"):
-        memory.autosync.enroll(["widgets"])
+        memory.autosync.account.enroll(["widgets"])
     if why == "the token was refused":
         team.tokens.clear()
         memory.autosync.sync_now()

@@ -46,7 +46,7 @@ def test_every_route_of_engrams_server_is_there_and_described(ask: Asker) -> Non
     document = ask.ok("GET", "/openapi.json")
     routes = dict(described(document))
 
-    assert set(re.split(r",\s+", ENGRAM.strip())) == set(routes) - OURS
+    assert set(re.split(r",\s+", ENGRAM.strip())) <= set(routes)
     assert len(routes) == len(OPERATIONS) == len({operation["operationId"] for operation in routes.values()})
     assert [name for name, operation in routes.items() if not operation["summary"].endswith(".")] == []
 

@@ -43,8 +43,8 @@ def test_the_status_says_which_server_it_is_and_what_is_wrong(
 ) -> None:
     monkeypatch.setattr(tokens, "_keep_in_keychain", lambda server, token: False)
     with team_server(grants={"widgets": "write"}) as team:
-        app.autosync.login(team.address, TOKEN)
-        app.autosync.enroll(["widgets"])
+        app.autosync.account.login(team.address, TOKEN)
+        app.autosync.account.enroll(["widgets"])
         assert ask.ok("GET", "/sync/status")["phase"] == "idle"
         ask.ok("POST", "/observations", {"title": "one", "content": "One."})
         team.always["push"] = lambda request: request.raw(b"", 502)

@@ -45,7 +45,7 @@ class Lab:
         """Another project, granted and enrolled."""
         project = f"{self.project}-{name}"
         self.team.grants[project] = access
-        self.app.autosync.enroll([project])
+        self.app.autosync.account.enroll([project])
         return project
 
     def titles(self) -> list[str]:
@@ -159,10 +159,10 @@ def join(machines: Callable[[str], Lab]) -> Joiner:
             _as_new(lab.team)
             lab.clock.advance(days=1)
         lab.team.grants[project] = "write"
-        lab.app.autosync.login(lab.team.address, TOKEN)
-        for one in lab.app.autosync.enroll([project]).projects:
+        lab.app.autosync.account.login(lab.team.address, TOKEN)
+        for one in lab.app.autosync.account.enroll([project]).projects:
             if one != project:
-                lab.app.autosync.unenroll([one])
+                lab.app.autosync.account.unenroll([one])
         lab.close()
         lab.exchange = lab.lane()
         lab.team.asked.clear()

@@ -55,9 +55,9 @@ def test_http_to_another_machine_is_for_those_who_insist() -> None:
 
 
 def test_the_token_is_tried_before_it_is_kept(lab: Lab) -> None:
-    lab.app.autosync.logout()
+    lab.app.autosync.account.logout()
     with pytest.raises(CloudFailedError) as refused:
-        lab.app.autosync.login(lab.team.address, "engram_wrong")
+        lab.app.autosync.account.login(lab.team.address, "engram_wrong")
     assert refused.value.reason_code == "auth_required"
     assert not (lab.app.settings.data_dir / tokens.FILE).exists()
     assert lab.status.server == ""
@@ -66,7 +66,7 @@ def test_the_token_is_tried_before_it_is_kept(lab: Lab) -> None:
 @pytest.mark.parametrize("token", ["", "  ", "two words", "b\u00e4d", "x" * 2_000, "with\nline"])
 def test_what_is_no_token_is_sent_nowhere(lab: Lab, token: str) -> None:
     with pytest.raises(CloudFailedError):
-        lab.app.autosync.login(lab.team.address, token)
+        lab.app.autosync.account.login(lab.team.address, token)
     assert lab.team.asked == []
 
 
@@ -82,11 +82,11 @@ def test_a_logout_leaves_no_token_and_a_login_goes_on_where_it_was(lab: Lab) -> 
     lab.save("one")
     lab.synced()
 
-    assert lab.app.autosync.logout().server == lab.team.address
+    assert lab.app.autosync.account.logout().server == lab.team.address
     assert not (lab.app.settings.data_dir / tokens.FILE).exists()
-    assert lab.app.autosync.logout().server == ""
+    assert lab.app.autosync.account.logout().server == ""
 
-    assert lab.app.autosync.login(lab.team.address, TOKEN).projects == (lab.project,)
+    assert lab.app.autosync.account.login(lab.team.address, TOKEN).projects == (lab.project,)
     lab.team.bodies.clear()
     lab.synced()
     assert lab.team.bodies == []
@@ -95,12 +95,12 @@ def test_a_logout_leaves_no_token_and_a_login_goes_on_where_it_was(lab: Lab) -> 
 def test_what_was_enrolled_at_one_server_goes_to_no_other(lab: Lab) -> None:
     lab.save("one")
     with team_server(grants={lab.project: "write"}) as other:
-        said = lab.app.autosync.login(other.address, TOKEN)
+        said = lab.app.autosync.account.login(other.address, TOKEN)
         assert said.projects == ()
         assert lab.exchange.once(now=True) is None
         assert ("POST", "/sync/mutations/push") not in other.asked
 
-        lab.app.autosync.enroll([lab.project])
+        lab.app.autosync.account.enroll([lab.project])
         lab.synced()
         assert {key[0] for key in other.log} == {lab.project}
 
@@ -110,8 +110,8 @@ def test_a_machine_that_only_ever_fetched_can_send_what_it_has_elsewhere(join: J
     lab.team.add(from_elsewhere(lab, f"obs-{lab.project}", "fetched"))
     lab.synced()
     with team_server(grants={lab.project: "write"}) as other:
-        lab.app.autosync.login(other.address, TOKEN)
-        lab.app.autosync.enroll([lab.project])
+        lab.app.autosync.account.login(other.address, TOKEN)
+        lab.app.autosync.account.enroll([lab.project])
         lab.synced()
         assert [row.entry["payload"].get("title") for row in other.log.values()] == ["fetched"]
 
@@ -132,7 +132,7 @@ def test_a_token_of_the_environment_is_a_login_and_still_sends_nothing_by_itself
     with Engram(settings=Settings(tmp_path / "ci", cloud=cloud), directory=tmp_path, project=lab.project) as app:
         Lab(app, lab.team, lab.clock, lab.project).save("one")
         assert (app.autosync.status().kept_in, app.autosync.status().projects) == ("variable", ())
-        app.autosync.enroll([lab.project])
+        app.autosync.account.enroll([lab.project])
         app.autosync.sync_now()
         assert lab.sent() == ["one"]
         assert not (tmp_path / "ci" / tokens.FILE).exists()
@@ -144,7 +144,7 @@ def test_a_file_that_went_away_is_said_and_a_login_mends_it(lab: Lab) -> None:
 
     assert lab.failed().reason_code == "cloud_config_error"
 
-    lab.app.autosync.login(lab.team.address, TOKEN)
+    lab.app.autosync.account.login(lab.team.address, TOKEN)
     lab.synced()
 
 
@@ -159,7 +159,7 @@ def test_all_are_those_that_the_server_grants(lab: Lab) -> None:
     lab.save("mine", project=f"{lab.project}-private")
     lab.team.grants[f"{lab.project}-shared"] = "read"
 
-    done = lab.app.autosync.enroll([], everything=True)
+    done = lab.app.autosync.account.enroll([], everything=True)
 
     assert set(done.projects) == {lab.project, f"{lab.project}-shared"}
     assert any(f"{lab.project}-private" in said for said in done.warnings)
@@ -167,16 +167,16 @@ def test_all_are_those_that_the_server_grants(lab: Lab) -> None:
 
 def test_enrolling_says_what_the_token_may_not(lab: Lab) -> None:
     lab.team.grants |= {"read me": "read"}
-    done = lab.app.autosync.enroll(["Read Me", "nobody"])
+    done = lab.app.autosync.account.enroll(["Read Me", "nobody"])
     assert done.added == ("read me", "nobody")
     assert len(done.warnings) == 2
-    lab.app.autosync.unenroll(["read me", "nobody"])
+    lab.app.autosync.account.unenroll(["read me", "nobody"])
 
 
 def test_enrolling_says_when_nothing_here_is_called_so(lab: Lab) -> None:
     lab.save("one", project=f"{lab.project}-hidden")
     hidden, wrong = f"{lab.project}-hidden", f"{lab.project}-mistyped"
-    done = lab.app.autosync.enroll([hidden, wrong])
+    done = lab.app.autosync.account.enroll([hidden, wrong])
     assert f"{hidden}: the server does not show it" in done.warnings[0]
     assert done.warnings[1].startswith(f"nothing here is called {wrong}, and the server does not show it to this token")
     assert f"engram cloud unenroll {wrong}" in done.warnings[1]
@@ -186,46 +186,48 @@ def test_enrolling_says_that_a_first_push_makes_what_a_token_may_make(lab: Lab) 
     new = f"{lab.project}-new"
     lab.save("one", project=new)
     lab.team.every = "write"
-    [left] = lab.app.autosync.enroll([], everything=True).warnings
+    [left] = lab.app.autosync.account.enroll([], everything=True).warnings
     assert (left.startswith("not on the server yet, and not enrolled: "), new in left) == (True, True)
-    assert lab.app.autosync.enroll([new]).warnings == (f"{new}: not on the server yet: your first push makes it",)
+    told = lab.app.autosync.account.enroll([new]).warnings
+    assert told == (f"{new}: not on the server yet: your first push makes it",)
     lab.team.every = "read"
-    assert "waits until it is granted" in lab.app.autosync.enroll([new]).warnings[0]
+    assert "waits until it is granted" in lab.app.autosync.account.enroll([new]).warnings[0]
 
 
 def test_enrolling_an_old_name_says_the_new_one(lab: Lab) -> None:
     old = f"{lab.project}-old"
     lab.save("one", project=old)
     lab.app.merging.merge([old], lab.project)
-    assert lab.app.autosync.enroll([old]).warnings == (f"{old} is called {lab.project} now",)
+    assert lab.app.autosync.account.enroll([old]).warnings == (f"{old} is called {lab.project} now",)
 
 
 def test_enrolling_what_is_paused_says_why(lab: Lab) -> None:
     lab.save("one")
     lab.team.paused.add(lab.project)
-    assert lab.app.autosync.enroll([lab.project]).warnings == (f"{lab.project} is paused on the server; it waits",)
+    told = lab.app.autosync.account.enroll([lab.project]).warnings
+    assert told == (f"{lab.project} is paused on the server; it waits",)
     lab.team.pauses[lab.project] = "it is being moved"
-    assert "(it is being moved)" in lab.app.autosync.enroll([lab.project]).warnings[0]
+    assert "(it is being moved)" in lab.app.autosync.account.enroll([lab.project]).warnings[0]
 
 
 def test_enrolling_works_while_the_server_does_not(lab: Lab) -> None:
     lab.team.always["/sync/projects"] = lambda request: request.hang_up()
-    done = lab.app.autosync.enroll(["later"])
+    done = lab.app.autosync.account.enroll(["later"])
     assert done.added == ("later",)
     assert "not checked with the server" in done.warnings[0]
     with pytest.raises(CloudFailedError):
-        lab.app.autosync.enroll([], everything=True)
-    lab.app.autosync.unenroll(["later"])
+        lab.app.autosync.account.enroll([], everything=True)
+    lab.app.autosync.account.unenroll(["later"])
 
 
 def test_enrolling_needs_a_login_and_a_name(lab: Lab) -> None:
     with pytest.raises(InvalidArgumentError):
-        lab.app.autosync.enroll([])
-    lab.app.autosync.logout()
+        lab.app.autosync.account.enroll([])
+    lab.app.autosync.account.logout()
     with pytest.raises(NotLoggedInError):
-        lab.app.autosync.enroll(["widgets"])
+        lab.app.autosync.account.enroll(["widgets"])
     with pytest.raises(NotLoggedInError):
-        lab.app.autosync.unenroll(["widgets"])
+        lab.app.autosync.account.unenroll(["widgets"])
 
 
 def test_a_project_that_was_merged_away_is_pointed_out(lab: Lab) -> None:
@@ -279,33 +281,33 @@ KEEP_IN_KEYCHAIN = tokens._keep_in_keychain  # before the fixture of this folder
 
 
 def test_a_keychain_is_preferred_and_emptied_again(lab: Lab, ring: _Ring) -> None:
-    assert lab.app.autosync.login(lab.team.address, TOKEN).kept_in == "keychain"
+    assert lab.app.autosync.account.login(lab.team.address, TOKEN).kept_in == "keychain"
     assert ring.kept == {("engram", lab.team.address): TOKEN}
     assert not (lab.app.settings.data_dir / tokens.FILE).exists()
     lab.exchange = lab.lane()
     lab.synced()
 
-    lab.app.autosync.logout()
+    lab.app.autosync.account.logout()
 
     assert ring.kept == {}
 
 
 def test_a_keychain_that_does_not_work_is_no_obstacle(lab: Lab, ring: _Ring) -> None:
     ring.works = False
-    assert lab.app.autosync.login(lab.team.address, TOKEN).kept_in == "file"
+    assert lab.app.autosync.account.login(lab.team.address, TOKEN).kept_in == "file"
     lab.exchange = lab.lane()
     lab.synced()
 
 
 def test_a_keychain_that_is_locked_later_is_said(lab: Lab, ring: _Ring) -> None:
-    lab.app.autosync.login(lab.team.address, TOKEN)
+    lab.app.autosync.account.login(lab.team.address, TOKEN)
     ring.works = False
     lab.exchange = lab.lane()
 
     done = lab.failed()
 
     assert (done.reason_code, "keychain" in done.reason_message) == ("cloud_config_error", True)
-    assert lab.app.autosync.logout().warnings
+    assert lab.app.autosync.account.logout().warnings
 
 
 def test_a_certificate_that_nobody_vouches_for_ends_it_before_the_token_goes_out(lab: Lab, tmp_path: Path) -> None:
@@ -313,7 +315,7 @@ def test_a_certificate_that_nobody_vouches_for_ends_it_before_the_token_goes_out
     with team_server(tls=certificate) as other:
         assert other.address.startswith("https://")
         with pytest.raises(CloudFailedError) as refused:
-            lab.app.autosync.login(other.address, TOKEN)
+            lab.app.autosync.account.login(other.address, TOKEN)
         assert other.seen_tokens == set()
     assert (refused.value.reason_code, "certificate" in refused.value.message) == ("transport_failed", True)
 

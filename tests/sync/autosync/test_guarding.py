@@ -67,7 +67,7 @@ def entry(lab: Lab, entity: str, key: str, op: str = "upsert", **payload: Any) -
 
 def enroll(lab: Lab, project: str) -> None:
     lab.team.grants[project] = "write"
-    lab.app.autosync.enroll([project])
+    lab.app.autosync.account.enroll([project])
 
 
 def secret_of(lab: Lab) -> str:

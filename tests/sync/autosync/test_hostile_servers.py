@@ -225,8 +225,8 @@ def test_what_was_taken_and_not_acknowledged_is_not_doubled(lab: Lab) -> None:
 
 def test_a_server_that_is_not_there_is_named_and_tried_again(lab: Lab) -> None:
     with team_server(grants={lab.project: "write"}) as gone:
-        lab.app.autosync.login(gone.address, TOKEN)
-        lab.app.autosync.enroll([lab.project])
+        lab.app.autosync.account.login(gone.address, TOKEN)
+        lab.app.autosync.account.enroll([lab.project])
         lab.save("one")
 
     done = lab.failed()
@@ -263,7 +263,7 @@ def test_a_token_that_is_revoked_in_the_middle_of_a_push_stops_the_asking_until_
     assert "engram cloud login" in lab.status.next_step
     fresh = "engram_" + "u" * 43
     lab.team.tokens.add(fresh)
-    lab.app.autosync.login(lab.team.address, fresh)
+    lab.app.autosync.account.login(lab.team.address, fresh)
     in_step(lab)
     assert lab.sent() == ["one", "two"]
 

@@ -39,7 +39,7 @@ def test_a_project_that_is_enrolled_later_is_fetched_from_its_beginning(lab: Lab
     lab.synced()
     assert lab.titles() == ["new", "old"]
 
-    lab.app.autosync.enroll([other])
+    lab.app.autosync.account.enroll([other])
     lab.synced()
 
     rows = lab.app.store.rows("select title from observations where project = :other", other=other)
@@ -49,7 +49,7 @@ def test_a_project_that_is_enrolled_later_is_fetched_from_its_beginning(lab: Lab
 def test_projects_at_the_same_place_are_fetched_with_one_request(lab: Lab) -> None:
     names = [f"{lab.project}-{number}" for number in range(3)]
     lab.team.grants |= dict.fromkeys(names, "read")
-    lab.app.autosync.enroll(names)
+    lab.app.autosync.account.enroll(names)
     for name in names:
         entry = from_elsewhere(lab, f"obs-{name}", name)
         lab.team.add({**entry, "project": name, "payload": {**entry["payload"], "project": name}})

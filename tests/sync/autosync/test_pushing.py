@@ -19,14 +19,14 @@ PUSH, PULL = "/sync/mutations/push", "/sync/mutations/pull"
 
 
 def test_nothing_is_sent_before_a_login_and_an_enrolment(lab: Lab) -> None:
-    lab.app.autosync.unenroll([lab.project])
+    lab.app.autosync.account.unenroll([lab.project])
     lab.team.asked.clear()
     lab.save("one")
 
     assert lab.exchange.once(now=True) is None
     with pytest.raises(NothingEnrolledError):
         lab.app.autosync.sync_now()
-    lab.app.autosync.logout()
+    lab.app.autosync.account.logout()
     assert lab.exchange.once(now=True) is None
     with pytest.raises(NotLoggedInError):
         lab.app.autosync.sync_now()
@@ -41,7 +41,7 @@ def test_only_what_is_enrolled_is_sent_and_what_was_there_before_is_sent_then(la
     lab.synced()
     assert {name for name, _, _ in lab.team.log if name in (lab.project, other)} == {lab.project}
 
-    lab.app.autosync.enroll([other])
+    lab.app.autosync.account.enroll([other])
     lab.synced()
 
     assert {name for name, _, _ in lab.team.log if name in (lab.project, other)} == {lab.project, other}

@@ -245,8 +245,8 @@ def test_while_another_process_is_at_it_nothing_is_asked(lab: Lab) -> None:
 def test_kill_9_between_push_and_acknowledge_loses_nothing_and_doubles_nothing(lab: Lab, tmp_path: Path) -> None:
     data_dir = tmp_path / "killed"
     with Engram(settings=Settings(data_dir), directory=tmp_path, project=lab.project) as app:
-        app.autosync.login(lab.team.address, next(iter(lab.team.tokens)))
-        app.autosync.enroll([lab.project])
+        app.autosync.account.login(lab.team.address, next(iter(lab.team.tokens)))
+        app.autosync.account.enroll([lab.project])
         killed = Lab(app, lab.team, FakeClock(), lab.project)
         killed.save("one", "two")
         killed.exchange.close()

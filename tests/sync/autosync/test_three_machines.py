@@ -64,8 +64,8 @@ def test_nothing_answered_is_lost_and_all_hold_the_same(tmp_path: Path) -> None:
         network.upstream = ("127.0.0.1", int(team.address.rpartition(":")[2]))
         for name in names:
             with machine(tmp_path / name) as app:
-                app.autosync.login(network.address, TOKEN)
-                app.autosync.enroll(["widgets"])
+                app.autosync.account.login(network.address, TOKEN)
+                app.autosync.account.enroll(["widgets"])
         network.trouble = 0.5
         for turn in range(ROUNDS):
             writers = [start(tmp_path / name, name, str(turn)) for name in names]

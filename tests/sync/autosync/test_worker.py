@@ -219,7 +219,7 @@ def test_what_the_thread_writes_itself_does_not_wake_it(lab: Lab) -> None:
 
 def test_logged_out_it_asks_nobody_and_a_login_is_noticed(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_module, "DEBOUNCE_SECONDS", 0.01)
-    lab.app.autosync.logout()
+    lab.app.autosync.account.logout()
     thread = worker(lab)
     lab.save("one")
     assert not thread.is_on
@@ -228,7 +228,7 @@ def test_logged_out_it_asks_nobody_and_a_login_is_noticed(lab: Lab, monkeypatch:
     assert not thread._wake.is_set()
     assert lab.team.asked == []
 
-    lab.app.autosync.login(lab.team.address, next(iter(lab.team.tokens)))
+    lab.app.autosync.account.login(lab.team.address, next(iter(lab.team.tokens)))
 
     assert thread.is_on
     thread.look()
