@@ -267,7 +267,7 @@ def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_t
     assert lines[0] == "1 match."
     assert [line.partition(":")[0] for line in lines if ": " in line][:3] == ["Hits", "Steps", "Words"]
     for line in (
-        "  #12   4.11       2.12  0.50   0.30     0.60   100%      97%    1.000  recency 1.06, pinned 1.10  Raised the timeout",
+        "  #12   4.11       2.12  0.50   0.30     0.60   100%      97%    1.000  recency 1.06, pinned 1.10",
         "  evidence       0  the best holds all",
         "  timeout  1,234  0.69  looked up",
         "An answer needs a probability of 43%; 2 below that were held back; filters: type:bugfix. It took 12.5 ms.",
