@@ -47,6 +47,7 @@ MEMORY_TOOLS = {
     "mem_capture_passive": "session_id",
     "mem_judge": "session_id",
     "mem_fact": "session_id",
+    "mem_note": "session_id",
     "mem_identity": "session_id",
     "mem_entity": "session_id",
     "mem_session_start": "id",
