@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from engram_py.database.journal import Journal
     from engram_py.database.store import Store
     from engram_py.distill.distilling import Distilling
+    from engram_py.documents.documents import Documents
     from engram_py.interchange.importers import Importers
     from engram_py.interchange.transfer import Transfer
     from engram_py.ledger.citations import Citations
@@ -46,9 +47,10 @@ if TYPE_CHECKING:
     from engram_py.projects.merge import Merging
     from engram_py.projects.projects import Projects
     from engram_py.recall.evaluation import Evaluations
+    from engram_py.recall.query.parse import Query
     from engram_py.recall.search import Search
     from engram_py.recall.search_log import SearchLog
-    from engram_py.recall.values import Results
+    from engram_py.recall.values import DocumentHit, Results
     from engram_py.sessions.prompts import Episodes, Prompts
     from engram_py.sessions.sessions import SessionMode, Sessions
     from engram_py.sessions.spool import Spool
@@ -197,7 +199,22 @@ class Engram:
             usage=self.usage,
             trail=self.trail,
             vectors=self.vectors,
+            documents=self._beside_memories,
         )
+
+    @cached_property
+    def documents(self) -> Documents:
+        """The user's own texts: commits, decision records, folders."""
+        from engram_py.documents.documents import Documents
+
+        return Documents(self.store, self.journal, self.projects)
+
+    def _beside_memories(
+        self, query: Query, projects: tuple[str, ...] | None, known: float, said: Sequence[str]
+    ) -> tuple[DocumentHit, ...]:
+        if not self.store.value("select exists (select 1 from documents)"):
+            return ()
+        return self.documents.beside(query, projects, known, said)
 
     @cached_property
     def usage(self) -> Usage:

@@ -113,13 +113,26 @@ def retrieve(
 ) -> Found:
     """Every rung that looks words up: all of them, any of them, and what resembles those that nobody ever saw.
     ``today`` is the day from which "last week" is told; what is ``least`` likely to answer needs no other reading."""
-    least = bar("shown") if least is None else least
     totals = mentions.totals(store)
     terms = weigh(store, query.content_words, size=totals.rows)
     terms = weigh_dates(store, terms, query.asked, size=totals.rows, projects=sight.projects, today=today)
     terms = weigh_files(store, terms, query.asked, size=totals.rows, projects=sight.projects)
+    return retrieve_terms(store, query, terms, VisibleRows(store, sight), totals, limit=limit, least=least)
+
+
+def retrieve_terms(
+    store: Store,
+    query: Query,
+    terms: list[Term],
+    in_sight: VisibleRows,
+    totals: mentions.Totals,
+    *,
+    limit: int,
+    least: float | None = None,
+) -> Found:
+    """The same for ``terms`` that were weighed, over the rows that are ``in_sight``."""
+    least = bar("shown") if least is None else least
     found = Found(terms=terms, total=totals.rows)
-    in_sight = VisibleRows(store, sight)
     _rank(store, query, in_sight, found, totals)
     best = max((scored.covered for scored in found.scored), default=0.0)
     first, why = len(found.scored), _why_any(found.terms)

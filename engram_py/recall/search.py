@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from engram_py.anchors.anchors import Anchors
@@ -28,7 +28,7 @@ from engram_py.recall.scope_filter import ScopeFilter, scope_filter_of, types_of
 from engram_py.recall.score.probability import bar
 from engram_py.recall.search_log import SearchLog
 from engram_py.recall.unknown_words import unfamiliar_notes
-from engram_py.recall.values import Explain, LadderStep, NoResults, Results
+from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, NoResults, Results
 from engram_py.text.normalize import check_text, normalize_topic_key
 from engram_py.vectors.vectors import Vectors
 
@@ -40,6 +40,10 @@ _MOST_MISSED = 3
 _MOST_SAID = 80  # characters of a query in a note
 # Of so many is asked whether they have a type, before it is called unusual.
 TYPES_READ = 10_000
+
+
+# Answers a query from the documents of projects, as far as they are likelier to answer than so.
+Documents = Callable[[Query, tuple[str, ...] | None, float, Sequence[str]], tuple[DocumentHit, ...]]
 
 
 class Search:
@@ -55,7 +59,9 @@ class Search:
         usage: Usage,
         trail: SearchLog,
         vectors: Vectors,
+        documents: Documents | None = None,
     ) -> None:
+        self._documents = documents
         self._store = store
         self._journal = journal
         self._projects = projects
@@ -132,7 +138,17 @@ class Search:
             silence=silence,
             unsure=bool(found.terms) and not found.strong and found.probability < bar("sure") and bool(hits),
             unknown=nameless(found.unknown, days) if hits and len(found.terms) <= MOST_WORDS_ASKED else (),
+            documents=self._beside(parsed, found, sight, hits),
         )
+
+    def _beside(self, parsed: Query, found: Found, sight: ScopeFilter, hits: Sequence[Hit]) -> tuple[DocumentHit, ...]:
+        """What documents say that no memory says; nothing where ids or filters say what is meant."""
+        named = any(rung.name in ("exact", "named") and rung.found for rung in found.rungs)
+        if self._documents is None or named or sight.filtered or not parsed.asks:
+            return ()
+        rows = [found.rows[hit.id] for hit in hits if hit.id in found.rows]
+        said = [f"{row.title} {row.content}" for row in rows]
+        return self._documents(parsed, sight.projects, found.probability if hits else 0.0, said)
 
     def _days(self, parsed: Query, found: Found) -> Days | None:
         """The days that were asked for as such: where nothing anywhere changed in them their words were words, which

@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("projects", "Write .engram.json: which project this folder is."),
     "save": ("observations", "Save an observation."),
     "search": ("recall", "Search by words, a question, a topic key or #id."),
+    "collection": ("collection", "Index documents: git history, docs, folders."),
     "fact": ("facts", "Keep facts about entities, a sentence each."),
     "list": ("recall", "List observations, latest change first."),
     "recent": ("recall", "The same as list."),
