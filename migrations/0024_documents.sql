@@ -37,6 +37,7 @@ create table documents (
     unique (collection_id, path)
 ) strict;
 create index documents_hash on documents (hash);
+create index documents_active on documents (collection_id, active);
 
 -- What a commit says of an earlier one: `target` is the beginning of its id.
 create table document_links (

@@ -18,6 +18,7 @@ from engram_py.recall.visible_rows import VisibleRows
 
 # A smaller share of the passages is known by heart while nothing is written.
 SMALL = 20_000
+_MOST_KNOWN = 8
 
 PASSING = """
 select id from passages
@@ -81,9 +82,11 @@ def _of_passages(sql: str) -> str:
 class PassagesInSight(VisibleRows):
     """The passages of some collections, for one search."""
 
-    def __init__(self, store: Store, collections: Sequence[int]) -> None:
+    def __init__(self, store: Store, collections: Sequence[int], known: dict[object, ProjectRows]) -> None:
+        """``known`` remembers between searches which rows a small project has."""
         super().__init__(store, seen_from(()))
         self._collections = json.dumps(list(collections))
+        self._known = known
 
     def of(self, rows: Sequence[int], *, filtered: bool = True) -> set[int]:
         found = self._store.tuples(PASSING, ids=json.dumps(list(rows)), collections=self._collections)
@@ -105,8 +108,13 @@ class PassagesInSight(VisibleRows):
         return None if len(rows) >= most else frozenset(row[0] for row in rows)
 
     def within(self, total: int) -> ProjectRows:
-        rows = self._all(min(SMALL, total // 2))
-        return ANYWHERE if rows is None else ProjectRows(rows, total)
+        state = (total, self._store.value("select max(id) from passages"), self._collections)
+        if state not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            rows = self._all(min(SMALL, total // 2))
+            self._known[state] = ANYWHERE if rows is None else ProjectRows(rows, total)
+        return self._known[state]
 
 
 def _as_observation(

@@ -69,8 +69,8 @@ where active = 0 and (:projects is null or collection_id in (
 
 LATER = """
 select link.kind, documents.path, documents.id
-from document_links as link
-join documents on documents.id = link.document_id
+from document_links as link indexed by document_links_target
+cross join documents on documents.id = link.document_id
 where documents.collection_id = :collection and documents.active = 1
   and link.target >= :beginning and link.target <= :commit
   and substr(:commit, 1, length(link.target)) = link.target

@@ -142,9 +142,11 @@ class Search:
         )
 
     def _beside(self, parsed: Query, found: Found, sight: ScopeFilter, hits: Sequence[Hit]) -> tuple[DocumentHit, ...]:
-        """What documents say that no memory says; nothing where ids or filters say what is meant."""
+        """What documents say that no memory says; nothing where ids or filters say what is meant, or a memory has every
+        word of it."""
         named = any(rung.name in ("exact", "named") and rung.found for rung in found.rungs)
-        if self._documents is None or named or sight.filtered or not parsed.asks:
+        whole = bool(hits) and any(one.whole for one in found.scored)
+        if self._documents is None or named or whole or sight.filtered or not parsed.asks:
             return ()
         rows = [found.rows[hit.id] for hit in hits if hit.id in found.rows]
         said = [f"{row.title} {row.content}" for row in rows]
