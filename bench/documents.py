@@ -106,7 +106,8 @@ def pages(room: Path) -> None:
         foreign = [one for one in asked["foreign"] if app.documents.search(one).results]
         unasked = [one for one in asked["foreign"] if app.search(one).documents]
     count = len(asked["questions"])
-    shares = f"R@5 of the page {page / count:.3f}, of the section {found / count:.3f}, R@1 {first / count:.3f}, below memories {beside / count:.3f}"
+    below = f"below memories {beside / count:.3f}"
+    shares = f"R@5 of the page {page / count:.3f}, of the section {found / count:.3f}, R@1 {first / count:.3f}, {below}"
     print(f"pages, {count} questions: {shares}")
     print(f"  foreign answered {len(foreign)} of {len(asked['foreign'])}, below memories {len(unasked)}")
     if "--missed" in sys.argv:

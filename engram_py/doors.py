@@ -20,7 +20,7 @@ _SYNTAX: dict[str, tuple[str, str, str, str]] = {
     "open": (
         'documents.open("{source}")',
         "`engram get {source}`",
-        'mem_get_observation(id="{source}")',
+        "`engram get {source}`",
         "GET /documents/{source}",
     ),
     "history": (

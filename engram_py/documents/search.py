@@ -25,8 +25,9 @@ from engram_py.text.normalize import folded
 
 SNIPPET_CHARS = 300
 COMMIT_CHARS, DOCID_CHARS = 7, 6
-# Below memories no more than this, and each as likely as this. Of 20 and 19 foreign questions (``bench.documents``, adr)
-# .5 shows something for 4 and 4, .6 for 2 and 2; of 60 and 92 others .5 shows the page for .75 and .73, .6 for .73, .64.
+# Below memories no more than this, and each as likely as this. Of 20 and 19 foreign questions (``bench.documents``,
+# adr) .5 shows something for 4 and 4, .6 for 2 and 2; of 60 and 92 others it shows the page for .75 and .73, .73 and
+# .64.
 MOST_BESIDE = 3
 LIKELY = 0.6
 # A text that shares this much of its words with a memory says the same.

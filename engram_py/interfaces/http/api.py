@@ -243,6 +243,7 @@ def load_routes() -> None:
     from engram_py.interfaces.http import (  # noqa: F401
         routes_care,
         routes_conflicts,
+        routes_documents,
         routes_layers,
         routes_observations,
         routes_projects,

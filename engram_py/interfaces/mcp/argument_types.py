@@ -75,8 +75,8 @@ def _unfolded(annotation: Any) -> tuple[Any, list[Any]]:
         kind, notes = _unfolded(annotation.__origin__)
         return kind, [*notes, *annotation.__metadata__]
     if typing.get_origin(annotation) in (typing.Union, UnionType):
-        [only] = [one for one in typing.get_args(annotation) if one is not type(None)]
-        return _unfolded(only)
+        kinds = [one for one in typing.get_args(annotation) if one is not type(None)]
+        return _unfolded(kinds[0]) if len(kinds) == 1 else (annotation, [])
     return annotation, []
 
 
@@ -102,6 +102,16 @@ def _whole(name: str, value: object) -> int:
         except ValueError:  # more digits than Python reads
             pass
     raise InvalidArgumentError(name, value, expected="a whole number, such as 12")
+
+
+Handle = int | str
+
+
+def _handle(name: str, value: object) -> int | str:
+    """A number, or text with a mark that no number has: ``commit:1a2b3c4``, ``docs/adr/7.md:12``."""
+    if isinstance(value, str) and re.search(r"[./:*]", value) and not _WHOLE.fullmatch(value.strip()):
+        return value
+    return _whole(name, value)
 
 
 def _number(name: str, value: object) -> float:
@@ -131,6 +141,7 @@ def _texts(name: str, value: object) -> list[str]:
 KINDS: dict[Any, tuple[dict[str, Any], Callable[[str, object], Any]]] = {
     str: ({"type": "string"}, _text),
     int: ({"type": "integer"}, _whole),
+    Handle: ({"type": "integer"}, _handle),
     float: ({"type": "number"}, _number),
     bool: ({"type": "boolean"}, _truth),
     list[str]: ({"type": "array", "items": {"type": "string"}}, _texts),

@@ -47,6 +47,10 @@ DELETE /prompts/{id}
 GET /context
 POST /facts
 GET /facts
+GET /documents
+GET /documents/search
+GET /collections
+POST /collections/update
 GET /context/compaction
 GET /export
 POST /import
