@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from engram_py.database.journal import Journal
     from engram_py.database.store import Store
     from engram_py.distill.distilling import Distilling
+    from engram_py.distill.worker import Worker
     from engram_py.documents.documents import Documents
+    from engram_py.documents.following import Following
+    from engram_py.documents.values import Overview
     from engram_py.interchange.importers import Importers
     from engram_py.interchange.transfer import Transfer
     from engram_py.ledger.citations import Citations
@@ -67,6 +70,7 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 _CLOSING_SECONDS = 0.2
+_DOCUMENTS_AFTER_SECONDS = 5.0
 _CHUNKS = ".engram/chunks"
 _ARRIVING_SECONDS = 2.0
 
@@ -209,10 +213,40 @@ class Engram:
 
         return Documents(self.store, self.journal, self.projects)
 
+    def _overview(self, project: str) -> Overview | None:
+        return self.documents.overview(project) if self._has_documents else None
+
+    @property
+    def _has_documents(self) -> bool:
+        return bool(self.store.value("select exists (select 1 from documents)"))
+
+    def follow_documents(self) -> None:
+        """Keep the documents of this directory indexed from now on: for a process that stays."""
+        if self.settings.documents == "on" and "_following" not in self.__dict__:
+            self._following.start()
+
+    @cached_property
+    def _following(self) -> Worker:
+        from engram_py.distill.worker import Worker
+
+        def look() -> None:  # what it takes is imported by the thread
+            self._followed.look()
+
+        return Worker(look, name="engram-documents", first=_DOCUMENTS_AFTER_SECONDS)
+
+    @cached_property
+    def _followed(self) -> Following:
+        from engram_py.documents.following import Following
+
+        def allowed() -> bool:
+            return self.switches.allowed(self.projects.for_read(head=False).project).records
+
+        return Following(self.documents, allowed)
+
     def _beside_memories(
         self, query: Query, projects: tuple[str, ...] | None, known: float, said: Sequence[str]
     ) -> tuple[DocumentHit, ...]:
-        if not self.store.value("select exists (select 1 from documents)"):
+        if not self._has_documents:
             return ()
         return self.documents.beside(query, projects, known, said)
 
@@ -274,6 +308,7 @@ class Engram:
             zone=self.settings.timezone,
             gate=self.settings.gate,
             arrive=self.arrived,
+            overview=self._overview,
         )
 
     @cached_property
@@ -518,14 +553,7 @@ class Engram:
             if "sessions" in self.__dict__:
                 self.sessions.end_own()
             return
-        if "compaction" in self.__dict__:
-            self.compaction.stop()
-        if "vectors" in self.__dict__:
-            self.vectors.close()
-        if "distilling" in self.__dict__:
-            self.distilling.stop()
-        if "autosync" in self.__dict__:
-            self.autosync.stop()
+        self._stop_threads()
         try:
             self.store.hurry(_CLOSING_SECONDS)
             if "ledger" in self.__dict__:
@@ -538,6 +566,18 @@ class Engram:
             logger.info("the session was left open: %s", exc.message)
         finally:
             self.store.close()
+
+    def _stop_threads(self) -> None:
+        if "compaction" in self.__dict__:
+            self.compaction.stop()
+        if "vectors" in self.__dict__:
+            self.vectors.close()
+        if "distilling" in self.__dict__:
+            self.distilling.stop()
+        if "autosync" in self.__dict__:
+            self.autosync.stop()
+        if "_following" in self.__dict__:
+            self._following.stop(seconds=_CLOSING_SECONDS)
 
     def __enter__(self) -> Self:
         return self

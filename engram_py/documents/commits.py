@@ -67,11 +67,16 @@ def _listed(root: Path, head: str, without: str, patience: Deadline, *options: s
 
 
 def read_commits(root: Path, ids: Sequence[str], patience: Deadline) -> list[Commit] | None:
-    """These commits, in their order; None where git does not say."""
+    """These commits, in their order; None where git does not say. A partial clone may lack what tells their files."""
+    found = _read_commits(root, ids, patience, "--name-only")
+    return _read_commits(root, ids, patience, "--no-patch") if found is None else found
+
+
+def _read_commits(root: Path, ids: Sequence[str], patience: Deadline, files: str) -> list[Commit] | None:
     mark = secrets.token_hex(16)  # nobody can have written it into a message
     shape = f"--format={mark}{'%x00'.join(_FIELDS)}%x00"
     answer = ask_git(
-        root, "-c", "log.showRoot=true", "log", "--stdin", "--no-walk=unsorted", "--name-only", "--no-renames",
+        root, "-c", "log.showRoot=true", "log", "--stdin", "--no-walk=unsorted", files, "--no-renames",
         "--no-color", "--no-ext-diff", "--ignore-submodules=all", "--encoding=UTF-8", "-z", shape,
         given=ids, patience=patience, limit=_MAX_BATCH,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from engram_py.git.program import Deadline
 from engram_py.git.repository import Repository
 
 # What one transaction stores: others write between two of them.
-BATCH = 200
+BATCH = 100
 # For git to list a history, and to print a batch of it.
 _LIST_SECONDS, _BATCH_SECONDS = 60.0, 60.0
 

@@ -146,3 +146,27 @@ class Overview:
     commits: int = 0
     decisions: int = 0
     documents: int = 0
+
+    @property
+    def is_nothing(self) -> bool:
+        return not (self.commits or self.decisions or self.documents)
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """A document that answers a question about the repository, and how it begins."""
+
+    source: str
+    title: str
+    says: str
+    at: str
+    author: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tour:
+    """What a repository answers already: how much, and the most telling of it."""
+
+    overview: Overview
+    told: tuple[Telling, ...]
+    warnings: tuple[str, ...] = ()

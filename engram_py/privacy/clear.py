@@ -58,7 +58,7 @@ class Clearing(ProjectOperations):
                 self._clear_project(name, everywhere=everywhere)
             with self._store.transaction():
                 table.delete_all_rest(self._store)
-        for index in ("observations_fts", "prompts_fts"):
+        for index in ("observations_fts", "prompts_fts", "passages_fts"):
             erase(self._store, index)
         return found
 

@@ -10,9 +10,12 @@ from engram_py.interfaces.cli.commands import (
     all_option,
     dry_run_option,
     group,
+    here,
+    memory,
     prints_result,
     project_option,
     project_options,
+    settings,
 )
 from engram_py.interfaces.cli.terminal import progress_bars
 
@@ -24,6 +27,24 @@ name_argument = click.argument("name", help="Its name, as `engram collection lis
 collection_command = group(
     "collection", "Index documents: git history, docs, folders; alone it lists them.", alone="list"
 )
+
+
+def index_documents() -> str:
+    """Index what the repository of this folder has, unless that is switched off; what there is, in words."""
+    from engram_py.git.repository import find_repository
+
+    chosen = settings()
+    if chosen.documents != "on" or find_repository(here()) is None:
+        return ""
+    from engram_py.interfaces.wording.documents import holdings
+
+    with memory() as app:
+        if not app.projects.for_read().project:
+            return ""
+        with progress_bars() as report:
+            app.documents.update(report=report)
+        found = app.documents.overview()
+    return f"Indexed {holdings(found)}; `engram tour` shows the best." if not found.is_nothing else ""
 
 
 @collection_command.command("list")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from engram_py.config import Settings
 
 
-OBSERVATION = re.compile(r"\[?#?(-?[0-9]{1,30})\]?")
+_ID = re.compile(r"\[?#?(-?[0-9]{1,30})\]?")
 
 
 class _ObservationId(click.ParamType[int]):
@@ -35,7 +35,7 @@ class _ObservationId(click.ParamType[int]):
     name = "id"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        match = OBSERVATION.fullmatch(str(value).strip())
+        match = _ID.fullmatch(str(value).strip())
         if match is None:
             self.fail(f"{str(value)[:80]!r} is not an observation id such as 12", param, ctx)
         return int(match[1])

@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "save": ("observations", "Save an observation."),
     "search": ("recall", "Search by words, a question, a topic key or #id."),
     "collection": ("collection", "Index documents: git history, docs, folders."),
+    "tour": ("tour", "Show what this repository answers already."),
     "fact": ("facts", "Keep facts about entities, a sentence each."),
     "list": ("recall", "List observations, latest change first."),
     "recent": ("recall", "The same as list."),

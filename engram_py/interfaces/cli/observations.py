@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError
+from engram_py.interfaces.arguments import names_document
 from engram_py.interfaces.cli.commands import (
-    OBSERVATION,
     OBSERVATION_ID,
     id_argument,
     ids_argument,
@@ -66,9 +66,9 @@ def save_command(
 @prints_result
 def get_command(app: Engram, name: str, history: bool, **lines: Any) -> object:
     """Print an observation whole, or lines of a document; a glob or a comma list prints several documents."""
-    if OBSERVATION.fullmatch(name.strip()):
-        return app.observations.get(OBSERVATION_ID.convert(name, None, None), history=history)
-    return app.documents.open(name, **lines)
+    if names_document(name):
+        return app.documents.open(name, **lines)
+    return app.observations.get(OBSERVATION_ID.convert(name, None, None), history=history)
 
 
 @click.command("history")

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
+from engram_py.interfaces.arguments import names_document
 
 REQUIRED: Any = object()
 
@@ -108,10 +109,7 @@ Handle = int | str
 
 
 def _handle(name: str, value: object) -> int | str:
-    """A number, or text with a mark that no number has: ``commit:1a2b3c4``, ``docs/adr/7.md:12``."""
-    if isinstance(value, str) and re.search(r"[./:*]", value) and not _WHOLE.fullmatch(value.strip()):
-        return value
-    return _whole(name, value)
+    return value if isinstance(value, str) and names_document(value) else _whole(name, value)
 
 
 def _number(name: str, value: object) -> float:

@@ -13,8 +13,10 @@ from engram_py.documents.values import (
     CollectionUpdate,
     Opened,
     OpenedSeveral,
+    Overview,
     Removed,
     Skipped,
+    Tour,
 )
 from engram_py.doors import call
 from engram_py.interfaces.wording.phrases import Words, age, amount, joined
@@ -77,6 +79,28 @@ def _several(value: OpenedSeveral, now: datetime) -> str:
     return "\n\n".join(parts) or "Nothing was named."
 
 
+def holdings(value: Overview) -> str:
+    """``412 commits with reasons, 9 decision records and 14 other documents``."""
+    counts = ((value.commits, "commit"), (value.decisions, "decision record"), (value.documents, "other document"))
+    parts = [amount(count, thing) for count, thing in counts if count]
+    return joined([f"{one} with reasons" if "commit" in one else one for one in parts])
+
+
+def _tour(value: Tour, now: datetime) -> str:
+    if value.overview.is_nothing:
+        return "No documents are indexed here. `engram collection update` reads git history and docs of this folder."
+    lines = [f"The repository of {value.overview.project} answers already: {holdings(value.overview)}."]
+    for number, one in enumerate(value.told, 1):
+        about = ", ".join([*([f"by {still(one.author, _TITLE_CHARS)}"] if one.author else []), _ago(one.at, now)])
+        lines += [f"{number}. [{one.source}] {still(one.title, _TITLE_CHARS)} ({about})"]
+        lines += [f"   > {still(one.says, _SNIPPET_CHARS)}", f"   ask: {call('search for', query=_askable(one.title))}"]
+    return "\n".join(lines)
+
+
+def _askable(title: str) -> str:
+    return still(title, _TITLE_CHARS).replace("'", "").replace('"', "").replace("`", "")
+
+
 def _update(value: CollectionUpdate, now: datetime) -> str:
     counts = [
         f"{number:,} {name}"
@@ -125,4 +149,5 @@ WORDS: Words = {
     Collection: _collection,
     Removed: _removed,
     Cleaned: _cleaned,
+    Tour: _tour,
 }
