@@ -82,11 +82,14 @@ def _of_passages(sql: str) -> str:
 class PassagesInSight(VisibleRows):
     """The passages of some collections, for one search."""
 
-    def __init__(self, store: Store, collections: Sequence[int], known: dict[object, ProjectRows]) -> None:
+    def __init__(
+        self, store: Store, collections: Sequence[int], known: dict[object, ProjectRows], *, share: float
+    ) -> None:
         """``known`` remembers between searches which rows a small project has."""
         super().__init__(store, seen_from(()))
         self._collections = json.dumps(list(collections))
         self._known = known
+        self.share = share
 
     def of(self, rows: Sequence[int], *, filtered: bool = True) -> set[int]:
         found = self._store.tuples(PASSING, ids=json.dumps(list(rows)), collections=self._collections)

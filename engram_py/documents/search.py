@@ -30,6 +30,9 @@ COMMIT_CHARS, DOCID_CHARS = 7, 6
 # .64.
 MOST_BESIDE = 3
 LIKELY = 0.6
+_SHARE_BESIDE = 0.4
+# A document may have several of the best passages.
+_LOOKED_AT = 4
 # A text that shares this much of its words with a memory says the same.
 _SAME = 0.6
 # What was reverted or superseded gives way to what holds.
@@ -67,44 +70,51 @@ class DocumentSearch:
     def find(
         self, query: Query, collections: Sequence[Collection], *, limit: int, least: float
     ) -> tuple[Found, tuple[DocumentHit, ...]]:
-        """The best passages, one of each document, best first; none that is less likely than ``least`` to answer."""
-        if self._opened != self._store.opened:  # another file stands there now
-            self._passages, self._opened = PassageStore(self._store), self._store.opened
-        store, by_id = self._passages, {one.id: one for one in collections}
-        totals = mentions.totals(store)
-        terms = weigh(store, query.content_words, size=totals.rows)
-        found = retrieve_terms(
-            store,
-            query,
-            terms,
-            PassagesInSight(self._store, list(by_id), self._known),
-            totals,
-            limit=limit,
-            least=least,
-        )
-        answers = found.answers(least)
-        placed = self._placed(answers, found, by_id)[:limit]
-        glass, best = lens(terms), max((one.score for one in placed), default=0.0) or 1.0
-        return found, tuple(_hit(one, terms, glass, best) for one in placed)
+        """The best passages, one of each document, best first; nothing where the best is less likely to answer."""
+        found = self._found(query, collections, limit=limit, least=least)
+        placed = self._placed(found.answers(least), found, collections, limit)
+        return found, self._hits(placed, found)
 
     def beside(
         self, query: Query, collections: Sequence[Collection], known: float, said: Sequence[str]
     ) -> tuple[DocumentHit, ...]:
         """What documents are likely to answer, and likelier than the memories that ``said`` something."""
-        _, hits = self.find(query, collections, limit=2 * MOST_BESIDE, least=LIKELY)
+        least = max(known, LIKELY)
+        found = self._found(query, collections, limit=MOST_BESIDE, least=least, share=_SHARE_BESIDE)
+        likely = [one for one in found.answers(least) if one.evidence.probability() > least]
+        if not likely:
+            return ()
         texts = [shingles(one) for one in said]
         kept = []
-        for hit in hits:
+        for hit in self._hits(self._placed(likely, found, collections, 2 * MOST_BESIDE), found):
             words = shingles(f"{hit.title} {hit.snippet}")
-            repeated = any(alike(words, text, _SAME) for text in texts)
-            if hit.probability > max(known, LIKELY) and not repeated:
+            if not any(alike(words, text, _SAME) for text in texts):
                 kept.append(hit)
         return tuple(kept[:MOST_BESIDE])
 
-    def _placed(self, answers: Sequence[Scored], found: Found, by_id: dict[int, Collection]) -> list[Placed]:
-        """The answers with their documents; of a document the best passage."""
+    def _found(
+        self, query: Query, collections: Sequence[Collection], *, limit: int, least: float, share: float = 1.0
+    ) -> Found:
+        if self._opened != self._store.opened:  # another file stands there now
+            self._passages, self._opened = PassageStore(self._store), self._store.opened
+        store = self._passages
+        totals = mentions.totals(store)
+        terms = weigh(store, query.content_words, size=totals.rows)
+        in_sight = PassagesInSight(self._store, [one.id for one in collections], self._known, share=share)
+        return retrieve_terms(store, query, terms, in_sight, totals, limit=limit, least=least)
+
+    def _hits(self, placed: Sequence[Placed], found: Found) -> tuple[DocumentHit, ...]:
+        glass, best = lens(found.terms), max((one.score for one in placed), default=0.0) or 1.0
+        return tuple(_hit(one, found.terms, glass, best) for one in placed)
+
+    def _placed(
+        self, answers: Sequence[Scored], found: Found, collections: Sequence[Collection], limit: int
+    ) -> list[Placed]:
+        """The first ``limit`` answers with their documents; of a document the best passage."""
         import json
 
+        by_id = {one.id: one for one in collections}
+        answers = answers[: _LOOKED_AT * limit]
         ids = json.dumps([one.id for one in answers])
         places = {row["id"]: row for row in self._store.rows(PASSAGES, ids=ids)}
         documents = table.by_ids(self._store, {row["document_id"] for row in places.values()})
@@ -120,7 +130,7 @@ class DocumentSearch:
             placed[document["id"]] = Placed(
                 one, found.rows[one.id], document, collection, place["first_line"], place["last_line"], notes, score
             )
-        return sorted(placed.values(), key=lambda one: -one.score)
+        return sorted(placed.values(), key=lambda one: -one.score)[:limit]
 
 
 def notes_of(store: Store, collection: Collection, path: str, status: str = "") -> tuple[tuple[str, ...], bool]:

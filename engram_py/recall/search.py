@@ -94,7 +94,7 @@ class Search:
         (0..1) to answer, ``silence`` says why there is nothing. Behind the fifth, what scores less than half of the
         best is left out. The answer holds about 600 tokens of passages, most of them from the best hits;
         ``snippet_chars`` asks for as many of each instead. A search that is not ``recorded`` is nobody's: it counts
-        no use and teaches nothing. The query may hold ``"phrases"``, ``-word`` and filters
+        no use, teaches nothing and asks no documents. The query may hold ``"phrases"``, ``-word`` and filters
         (``query/filters.py``). A personal search that names no project reads every project.
 
         Raises EmptyQueryError when the query is blank and neither type nor scope is given, InvalidArgumentError for an
@@ -138,7 +138,7 @@ class Search:
             silence=silence,
             unsure=bool(found.terms) and not found.strong and found.probability < bar("sure") and bool(hits),
             unknown=nameless(found.unknown, days) if hits and len(found.terms) <= MOST_WORDS_ASKED else (),
-            documents=self._beside(parsed, found, sight, hits),
+            documents=self._beside(parsed, found, sight, hits) if recorded else (),
         )
 
     def _beside(self, parsed: Query, found: Found, sight: ScopeFilter, hits: Sequence[Hit]) -> tuple[DocumentHit, ...]:
